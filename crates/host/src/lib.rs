@@ -1,0 +1,1 @@
+//! Where Role OS touches the machine.

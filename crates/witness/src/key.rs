@@ -1,0 +1,263 @@
+//! Keys: what signs a bundle, and the keyring against which one is checked.
+//!
+//! Secrets are wiped when dropped and never printed; a key is spoken of by its [`KeyId`].
+
+use std::fmt;
+
+use ed25519_dalek::Signer as _;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::wire::HMAC_LEN;
+
+/// Shortest HMAC key with which a bundle is written. Any length is accepted for reading, as in the reference.
+pub const MIN_HMAC_KEY: usize = 16;
+
+/// What an Ed25519 signature of ours covers is preceded by this text, so that it can mean nothing else.
+const BUNDLE_CONTEXT: &[u8] = b"roleos witness bundle ed25519 v1\n";
+
+/// Eight bytes that name a key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(pub [u8; 8]);
+
+impl KeyId {
+    fn of(kind: &str, bytes: &[u8]) -> Self {
+        let digest: [u8; 32] = Sha256::new()
+            .chain_update(b"roleos key id v1\n")
+            .chain_update(kind.as_bytes())
+            .chain_update(b"\n")
+            .chain_update(bytes)
+            .finalize()
+            .into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
+        Self([a, b, c, d, e, f, g, h])
+    }
+}
+
+impl fmt::Display for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for KeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyId({self})")
+    }
+}
+
+/// A shared secret: whoever can check with it can also sign with it.
+#[derive(Clone)]
+pub struct HmacKey {
+    id: KeyId,
+    strong: bool,
+    keyed: Hmac<Sha256>,
+}
+
+impl HmacKey {
+    /// Takes any bytes, none included.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "HMAC is defined for keys of every length"
+    )]
+    pub fn new(secret: &[u8]) -> Self {
+        Self {
+            id: KeyId::of("hmac-sha256", secret),
+            strong: secret.len() >= MIN_HMAC_KEY,
+            keyed: Hmac::new_from_slice(secret).expect("a key of any length"),
+        }
+    }
+
+    /// The name of the key.
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// Whether the secret is long enough to write with.
+    #[must_use]
+    pub fn is_strong(&self) -> bool {
+        self.strong
+    }
+
+    pub(crate) fn tag(&self, bytes: &[u8]) -> [u8; HMAC_LEN] {
+        let mut mac = self.keyed.clone();
+        mac.update(bytes);
+        mac.finalize().into_bytes().into()
+    }
+
+    pub(crate) fn verifies(&self, bytes: &[u8], tag: &[u8; HMAC_LEN]) -> bool {
+        self.tag(bytes).ct_eq(tag).into()
+    }
+}
+
+impl fmt::Debug for HmacKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HmacKey({})", self.id)
+    }
+}
+
+/// A private key whose signatures others can check without being able to make them.
+#[derive(Clone)]
+pub struct SigningKey(ed25519_dalek::SigningKey);
+
+impl SigningKey {
+    /// Takes the 32 secret bytes.
+    #[must_use]
+    pub fn new(secret: &[u8; 32]) -> Self {
+        Self(ed25519_dalek::SigningKey::from_bytes(secret))
+    }
+
+    /// The half that may be given away.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key())
+    }
+
+    /// Signs any bytes; the caller makes sure that they say what they are.
+    #[must_use]
+    pub fn sign(&self, bytes: &[u8]) -> [u8; 64] {
+        self.0.sign(bytes).to_bytes()
+    }
+
+    pub(crate) fn sign_bundle(&self, prefix: &[u8]) -> [u8; 64] {
+        self.sign(&bundle_message(prefix))
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({})", self.public().id())
+    }
+}
+
+/// The public half of a [`SigningKey`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PublicKey(ed25519_dalek::VerifyingKey);
+
+impl PublicKey {
+    /// Takes 32 bytes; `None` when they are no point of the curve.
+    #[must_use]
+    pub fn parse(bytes: &[u8; 32]) -> Option<Self> {
+        ed25519_dalek::VerifyingKey::from_bytes(bytes)
+            .ok()
+            .map(Self)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
+    /// The name of the key.
+    #[must_use]
+    pub fn id(&self) -> KeyId {
+        KeyId::of("ed25519", self.0.as_bytes())
+    }
+
+    /// Whether `signature` was made over `bytes` with the private half.
+    #[must_use]
+    pub fn verifies(&self, bytes: &[u8], signature: &[u8; 64]) -> bool {
+        let signature = ed25519_dalek::Signature::from_bytes(signature);
+        self.0.verify_strict(bytes, &signature).is_ok()
+    }
+
+    pub(crate) fn verifies_bundle(&self, prefix: &[u8], signature: &[u8; 64]) -> bool {
+        self.verifies(&bundle_message(prefix), signature)
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", self.id())
+    }
+}
+
+fn bundle_message(prefix: &[u8]) -> Vec<u8> {
+    let mut message = BUNDLE_CONTEXT.to_vec();
+    message.extend_from_slice(&Sha256::digest(prefix));
+    message
+}
+
+/// The keys that a reader believes.
+#[derive(Clone, Debug, Default)]
+pub struct Keyring {
+    hmac: Vec<HmacKey>,
+    public: Vec<PublicKey>,
+    demand: Demand,
+}
+
+/// What a keyring asks of a bundle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Demand {
+    /// Keys are tried where they fit.
+    #[default]
+    Known,
+    /// The caller named this HMAC key: the bundle must carry its tag.
+    Hmac,
+    /// The caller named this public key: the bundle must carry its signature.
+    Ed25519,
+}
+
+impl Keyring {
+    /// The keys of a workspace, old ones included. A bundle that names its key is checked with that one.
+    #[must_use]
+    pub fn known(hmac: Vec<HmacKey>, public: Vec<PublicKey>) -> Self {
+        Self {
+            hmac,
+            public,
+            demand: Demand::Known,
+        }
+    }
+
+    /// One HMAC key that the caller chose; a bundle without its tag fails.
+    #[must_use]
+    pub fn hmac(key: HmacKey) -> Self {
+        Self {
+            hmac: vec![key],
+            public: Vec::new(),
+            demand: Demand::Hmac,
+        }
+    }
+
+    /// One public key that the caller chose; a bundle without its signature fails.
+    #[must_use]
+    pub fn public(key: PublicKey) -> Self {
+        Self {
+            hmac: Vec::new(),
+            public: vec![key],
+            demand: Demand::Ed25519,
+        }
+    }
+
+    /// HMAC keys that could have signed a bundle which names `id`, or names none.
+    pub(crate) fn hmac_candidates(&self, id: Option<KeyId>) -> impl Iterator<Item = &HmacKey> {
+        let any = self.demand == Demand::Hmac;
+        self.hmac
+            .iter()
+            .filter(move |key| any || id.is_none_or(|id| key.id == id))
+    }
+
+    /// Whether the public key is believed.
+    #[must_use]
+    pub fn believes(&self, key: &PublicKey) -> bool {
+        self.public.contains(key)
+    }
+
+    /// Public keys that are believed.
+    #[must_use]
+    pub fn public_keys(&self) -> &[PublicKey] {
+        &self.public
+    }
+
+    pub(crate) fn demands_hmac(&self) -> bool {
+        self.demand == Demand::Hmac
+    }
+
+    pub(crate) fn demands_ed25519(&self) -> bool {
+        self.demand == Demand::Ed25519
+    }
+}

@@ -1,0 +1,1 @@
+//! An append-only Merkle log over sealed bundles.

@@ -1,0 +1,37 @@
+//! Signed evidence of one task, and what many such files add up to.
+//!
+//! Reading order: [`wire`] (bytes of header and sections), [`trace`] (the calls), [`policy`] (what was allowed),
+//! [`extension`] (what the original format lacks), [`bundle`] (parsed, not yet believed), [`key`] and [`evidence`]
+//! (believed), [`builder`] (writing), then what is made of evidence: [`replay`] with [`test_log`], [`scorecard`],
+//! [`curve`], and the [`ledger`] that shows whether any is missing.
+//!
+//! The promise: outside bytes never panic and never allocate more than they brought; only an [`evidence::Evidence`]
+//! can be read as truth; the same input gives the same bytes. No file, no clock, no terminal, no other room.
+
+pub mod wire;
+
+pub mod trace;
+
+pub mod policy;
+
+pub mod extension;
+
+pub mod bundle;
+
+pub mod key;
+
+pub mod evidence;
+
+pub mod builder;
+
+pub mod test_log;
+
+pub mod replay;
+
+pub mod scorecard;
+
+pub mod curve;
+
+pub mod dsse;
+
+pub mod ledger;

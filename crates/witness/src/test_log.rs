@@ -1,0 +1,1 @@
+//! What a test runner printed, understood as far as it can be.
