@@ -1,1 +1,180 @@
-//! (being written)
+//! Cost to outcome over time: what a solved task costs in each week or day, and what used to work and no longer does.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sha2::{Digest, Sha256};
+
+use crate::bundle::Contents;
+use crate::extension::field;
+use crate::scorecard::Row;
+use crate::wire::{Outcome, Tag, TaskId};
+
+/// A stretch of the calendar, in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// ISO 8601 week, Monday to Sunday.
+    Week,
+    /// Calendar day.
+    Day,
+}
+
+impl Period {
+    /// `2026-W07` or `2026-02-15`; sorts by time as text does.
+    #[must_use]
+    pub fn label(self, created_ns: u64) -> String {
+        let Ok(time) = Timestamp::from_nanosecond(i128::from(created_ns)) else {
+            return "(none)".to_owned();
+        };
+        let date = time.to_zoned(TimeZone::UTC).date();
+        match self {
+            Self::Week => {
+                let week = date.iso_week_date();
+                format!("{:04}-W{:02}", week.year(), week.week())
+            }
+            Self::Day => date.to_string(),
+        }
+    }
+}
+
+/// One point of the curve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// See [`Period::label`].
+    pub period: String,
+    /// Tasks attempted.
+    pub tasks: u64,
+    /// Tasks solved.
+    pub solved: u64,
+    /// Cost of all tasks, in millionths of a US dollar.
+    pub cost_microdollars: u64,
+    /// Tokens of all tasks.
+    pub tokens: u64,
+    /// Retries of all tasks.
+    pub retries: u64,
+    /// Tasks that were solved before and are failed now.
+    pub regressions: u64,
+}
+
+impl Point {
+    /// Cost of all tasks over the number of solved ones; `None` when none is solved.
+    #[must_use]
+    pub fn cost_per_solve(&self) -> Option<u64> {
+        self.cost_microdollars.checked_div(self.solved)
+    }
+
+    /// Tokens of all tasks over the number of solved ones; `None` when none is solved.
+    #[must_use]
+    pub fn tokens_per_solve(&self) -> Option<u64> {
+        self.tokens.checked_div(self.solved)
+    }
+}
+
+/// What stays the same when a task is tried again: the suite's id, else the spec, else the task id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Identity([u8; 16]);
+
+impl Identity {
+    fn of(contents: &Contents<'_>) -> Self {
+        let suite_task = contents.extensions().provenance.get(field::SUITE_TASK);
+        let digest = match (suite_task, contents.section(Tag::Spec)) {
+            (Some(id), _) => Sha256::new().chain_update(b"suite\n").chain_update(id),
+            (None, Some(spec)) => Sha256::new().chain_update(b"spec\n").chain_update(spec),
+            (None, None) => Sha256::new()
+                .chain_update(b"task\n")
+                .chain_update(contents.header().task_id.0),
+        };
+        let digest: [u8; 32] = digest.finalize().into();
+        let mut short = [0; 16];
+        short.copy_from_slice(digest.first_chunk::<16>().unwrap_or(&[0; 16]));
+        Self(short)
+    }
+}
+
+/// Collects attempts. The same attempt twice is one; a task that is tried again in another week counts again.
+#[derive(Clone, Debug, Default)]
+pub struct Attempts {
+    attempts: HashMap<(TaskId, u64), (Identity, Row)>,
+}
+
+impl Attempts {
+    /// Adds one bundle, by its contents.
+    pub fn add(&mut self, contents: &Contents<'_>) {
+        let header = contents.header();
+        self.attempts.insert(
+            (header.task_id, header.created_ns),
+            (Identity::of(contents), Row::of(contents)),
+        );
+    }
+
+    /// Takes in what another thread collected.
+    pub fn merge(&mut self, other: Self) {
+        self.attempts.extend(other.attempts);
+    }
+
+    /// The curve, oldest point first.
+    #[must_use]
+    pub fn curve(&self, period: Period) -> Vec<Point> {
+        let mut attempts: Vec<_> = self
+            .attempts
+            .iter()
+            .map(|((task, created_ns), (identity, row))| (*created_ns, *task, *identity, *row))
+            .collect();
+        attempts.sort_unstable_by_key(|(created_ns, task, ..)| (*created_ns, *task));
+
+        let mut points: BTreeMap<String, Point> = BTreeMap::new();
+        let mut history = History::default();
+        for (created_ns, _, identity, row) in attempts {
+            let label = period.label(created_ns);
+            let point = points.entry(label.clone()).or_insert_with(|| Point {
+                period: label,
+                tasks: 0,
+                solved: 0,
+                cost_microdollars: 0,
+                tokens: 0,
+                retries: 0,
+                regressions: 0,
+            });
+            point.tasks += 1;
+            point.solved += u64::from(row.outcome == Outcome::Solved);
+            point.cost_microdollars += u64::from(row.cost_microdollars);
+            point.tokens += u64::from(row.tokens);
+            point.retries += u64::from(row.retries);
+            history.note(&point.period, identity, row.outcome);
+        }
+        for (label, regressions) in history.regressions {
+            if let Some(point) = points.get_mut(&label) {
+                point.regressions = regressions.values().filter(|failed| **failed).count() as u64;
+            }
+        }
+        points.into_values().collect()
+    }
+}
+
+/// Which tasks were ever solved, and how those stand at the end of each period.
+#[derive(Default)]
+struct History {
+    solved: std::collections::HashSet<Identity>,
+    regressions: BTreeMap<String, BTreeMap<Identity, bool>>,
+}
+
+impl History {
+    /// Attempts come in the order of time. Skipped and broken ones say nothing about whether it still works.
+    fn note(&mut self, period: &str, identity: Identity, outcome: Outcome) {
+        let failed = match outcome {
+            Outcome::Solved => {
+                self.solved.insert(identity);
+                false
+            }
+            Outcome::Failed => true,
+            Outcome::Skipped | Outcome::Error => return,
+        };
+        if self.solved.contains(&identity) {
+            self.regressions
+                .entry(period.to_owned())
+                .or_default()
+                .insert(identity, failed);
+        }
+    }
+}

@@ -152,19 +152,26 @@ impl Mode {
     }
 }
 
-/// The 16 bytes that name a task. Called a UUID by the format, which puts no rule on its version bits.
+/// The 16 bytes that name a task, printed as 32 hexadecimal digits.
+///
+/// The format calls it a UUID and puts no rule on its version bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskId(pub [u8; 16]);
 
+impl TaskId {
+    /// Reads 32 hexadecimal digits, with or without the dashes of a UUID.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits: String = text.chars().filter(|char| *char != '-').collect();
+        let number = (digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            .then(|| u128::from_str_radix(&digits, 16).ok());
+        number.flatten().map(|number| Self(number.to_be_bytes()))
+    }
+}
+
 impl fmt::Display for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            if matches!(index, 4 | 6 | 8 | 10) {
-                f.write_str("-")?;
-            }
-            write!(f, "{byte:02x}")?;
-        }
-        Ok(())
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

@@ -1,0 +1,24 @@
+//! The one place that reads the clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds since 1970; 0 when the clock stands before that.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the clock that everybody else is given"
+)]
+pub fn now_ns() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| u64::try_from(since.as_nanos()).ok())
+        .unwrap_or(0)
+}
+
+/// `2026-02-15T09:30:00Z` with as many decimals as the time has.
+#[must_use]
+pub fn text(created_ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(created_ns))
+        .map_or_else(|_| created_ns.to_string(), |time| time.to_string())
+}

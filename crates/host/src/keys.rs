@@ -1,0 +1,360 @@
+//! The workspace's keys: one file a key under `.role-os/keys/`, mode 0600, secrets wiped after use.
+//!
+//! The newest key of an algorithm signs; all of them, and every `*.pub` that somebody put there, are believed.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use witness::key::{HmacKey, KeyId, Keyring, PublicKey, SigningKey};
+use zeroize::Zeroizing;
+
+use crate::clock;
+use crate::files::{self, FileError, Privacy};
+
+/// No key file is larger.
+const MAX_KEY_FILE: u64 = 16 * 1024;
+const FORMAT: &str = "roleos-key/v1";
+/// First word of a file that holds a public key.
+const PUBLIC_WORD: &str = "roleos-ed25519";
+
+/// What a key is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// Shared secret.
+    #[serde(rename = "hmac-sha256")]
+    Hmac,
+    /// Private and public half.
+    #[serde(rename = "ed25519")]
+    Ed25519,
+}
+
+impl Algorithm {
+    /// Both, in the order in which they are made.
+    pub const ALL: [Self; 2] = [Self::Hmac, Self::Ed25519];
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hmac => "hmac-sha256",
+            Self::Ed25519 => "ed25519",
+        })
+    }
+}
+
+/// Why a key could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The file itself.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The content.
+    #[error("`{}` is not a key file: {why}", path.display())]
+    NotAKey {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Text that should be hexadecimal.
+    #[error("`{0}` is not a hexadecimal key: use an even number of the digits 0-9 and a-f")]
+    NotHex(String),
+    /// The system gave no random bytes.
+    #[error("cannot get random bytes from the system: {0}")]
+    NoRandomness(String),
+}
+
+/// Content of a key file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct KeyFile {
+    format: String,
+    id: String,
+    algorithm: Algorithm,
+    created: String,
+    #[serde(with = "secret_hex")]
+    secret: Zeroizing<Vec<u8>>,
+}
+
+mod secret_hex {
+    //! A secret as hexadecimal text, wiped on both sides.
+    use serde::{Deserialize, Deserializer, Serializer};
+    use zeroize::Zeroizing;
+
+    pub(super) fn serialize<S: Serializer>(
+        secret: &Zeroizing<Vec<u8>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&Zeroizing::new(hex::encode(secret)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Zeroizing<Vec<u8>>, D::Error> {
+        let text = Zeroizing::new(String::deserialize(deserializer)?);
+        hex::decode(text.as_str())
+            .map(Zeroizing::new)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// One key, as it may be shown.
+#[derive(Clone, Debug)]
+pub struct KeyInfo {
+    /// Its name.
+    pub id: KeyId,
+    /// What it is good for.
+    pub algorithm: Algorithm,
+    /// When it was made; empty for a public key of somebody else.
+    pub created: String,
+    /// The public half of an Ed25519 key.
+    pub public: Option<PublicKey>,
+    /// Whether new bundles are signed with it.
+    pub signs: bool,
+}
+
+/// All keys of a workspace, read once.
+#[derive(Debug, Default)]
+pub struct KeyStore {
+    hmac: Vec<(String, HmacKey)>,
+    signing: Vec<(String, SigningKey)>,
+    others: Vec<PublicKey>,
+}
+
+impl KeyStore {
+    /// Reads `directory`; a missing one is an empty store.
+    ///
+    /// # Errors
+    /// A key file cannot be read or is damaged.
+    pub fn open(directory: &Path) -> Result<Self, KeyError> {
+        let mut store = Self::default();
+        for path in key_paths(directory)? {
+            store.load(&path)?;
+        }
+        store
+            .hmac
+            .sort_by(|a, b| (&a.0, a.1.id()).cmp(&(&b.0, b.1.id())));
+        store
+            .signing
+            .sort_by(|a, b| (&a.0, a.1.public().id()).cmp(&(&b.0, b.1.public().id())));
+        let own: Vec<PublicKey> = store.signing.iter().map(|(_, key)| key.public()).collect();
+        store.others.retain(|key| !own.contains(key));
+        Ok(store)
+    }
+
+    fn load(&mut self, path: &Path) -> Result<(), KeyError> {
+        match read_key(path)? {
+            AnyKey::Hmac(created, key) => self.hmac.push((created, key)),
+            AnyKey::Signing(created, key) => self.signing.push((created, key)),
+            AnyKey::Public(key) => self.others.push(key),
+        }
+        Ok(())
+    }
+
+    /// The key that puts the HMAC on new bundles.
+    #[must_use]
+    pub fn hmac(&self) -> Option<&HmacKey> {
+        self.hmac.last().map(|(_, key)| key)
+    }
+
+    /// The key that signs new bundles and checkpoints.
+    #[must_use]
+    pub fn signing(&self) -> Option<&SigningKey> {
+        self.signing.last().map(|(_, key)| key)
+    }
+
+    /// Everything that is believed here.
+    #[must_use]
+    pub fn keyring(&self) -> Keyring {
+        let hmac = self.hmac.iter().map(|(_, key)| key.clone()).collect();
+        Keyring::known(hmac, self.public_keys())
+    }
+
+    /// Public keys that are believed here: our own, old ones included, and those of others.
+    #[must_use]
+    pub fn public_keys(&self) -> Vec<PublicKey> {
+        let own = self.signing.iter().map(|(_, key)| key.public());
+        own.chain(self.others.iter().copied()).collect()
+    }
+
+    /// What may be shown of each key, oldest first.
+    #[must_use]
+    pub fn list(&self) -> Vec<KeyInfo> {
+        let hmac = self.hmac.iter().map(|(created, key)| KeyInfo {
+            id: key.id(),
+            algorithm: Algorithm::Hmac,
+            created: created.clone(),
+            public: None,
+            signs: self.hmac().is_some_and(|last| last.id() == key.id()),
+        });
+        let signing = self.signing.iter().map(|(created, key)| KeyInfo {
+            id: key.public().id(),
+            algorithm: Algorithm::Ed25519,
+            created: created.clone(),
+            public: Some(key.public()),
+            signs: self
+                .signing()
+                .is_some_and(|last| last.public() == key.public()),
+        });
+        let others = self.others.iter().map(|key| KeyInfo {
+            id: key.id(),
+            algorithm: Algorithm::Ed25519,
+            created: String::new(),
+            public: Some(*key),
+            signs: false,
+        });
+        hmac.chain(signing).chain(others).collect()
+    }
+}
+
+/// Makes a key of 32 random bytes; from then on it signs, and the older ones still verify.
+///
+/// # Errors
+/// There is no randomness, or the file cannot be written.
+pub fn create(directory: &Path, algorithm: Algorithm) -> Result<KeyInfo, KeyError> {
+    let mut secret = Zeroizing::new([0_u8; 32]);
+    getrandom::fill(secret.as_mut_slice())
+        .map_err(|error| KeyError::NoRandomness(error.to_string()))?;
+    let public = (algorithm == Algorithm::Ed25519).then(|| SigningKey::new(&secret).public());
+    let id = public.map_or_else(|| HmacKey::new(secret.as_slice()).id(), |key| key.id());
+    let file = KeyFile {
+        format: FORMAT.to_owned(),
+        id: id.to_string(),
+        algorithm,
+        created: clock::text(clock::now_ns()),
+        secret: Zeroizing::new(secret.to_vec()),
+    };
+    let mut text = Zeroizing::new(serde_json::to_vec_pretty(&file).unwrap_or_default());
+    text.push(b'\n');
+
+    files::make_directory(directory, Privacy::Secret)?;
+    if let Some(public) = public {
+        let path = directory.join(format!("{id}.pub"));
+        files::write(&path, public_line(&public).as_bytes(), Privacy::Shared)?;
+    }
+    files::write(&directory.join(format!("{id}.key")), &text, Privacy::Secret)?;
+    Ok(KeyInfo {
+        id,
+        algorithm,
+        created: file.created,
+        public,
+        signs: true,
+    })
+}
+
+/// The text of a `.pub` file, which may be given to others.
+#[must_use]
+pub fn public_line(key: &PublicKey) -> String {
+    format!(
+        "{PUBLIC_WORD} {} {}\n",
+        hex::encode(key.to_bytes()),
+        key.id()
+    )
+}
+
+/// The keyring for a key that the user typed as hexadecimal text; empty text is the empty key.
+///
+/// # Errors
+/// The text is not hexadecimal.
+pub fn keyring_from_hex(text: &str) -> Result<Keyring, KeyError> {
+    let secret = Zeroizing::new(hex::decode(text).map_err(|_| KeyError::NotHex(text.to_owned()))?);
+    Ok(Keyring::hmac(HmacKey::new(&secret)))
+}
+
+/// The keyring for a key file: one of ours, a `.pub`, hexadecimal text, or the raw bytes of an HMAC key.
+///
+/// # Errors
+/// The file cannot be read, or is a damaged key file of ours.
+pub fn keyring_from_file(path: &Path) -> Result<Keyring, KeyError> {
+    let bytes = Zeroizing::new(files::read(path, MAX_KEY_FILE)?);
+    let text = std::str::from_utf8(&bytes).unwrap_or_default().trim();
+    if text.starts_with('{') || text.starts_with(PUBLIC_WORD) {
+        return Ok(match parse_key(path, text)? {
+            AnyKey::Hmac(_, key) => Keyring::hmac(key),
+            AnyKey::Signing(_, key) => Keyring::public(key.public()),
+            AnyKey::Public(key) => Keyring::public(key),
+        });
+    }
+    if !text.is_empty()
+        && let Ok(keyring) = keyring_from_hex(text)
+    {
+        return Ok(keyring);
+    }
+    Ok(Keyring::hmac(HmacKey::new(&bytes)))
+}
+
+enum AnyKey {
+    Hmac(String, HmacKey),
+    Signing(String, SigningKey),
+    Public(PublicKey),
+}
+
+fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(FileError::new("read", directory, error).into()),
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry
+            .map_err(|error| FileError::new("read", directory, error))?
+            .path();
+        let known = path
+            .extension()
+            .is_some_and(|end| end == "key" || end == "pub");
+        if known {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn read_key(path: &Path) -> Result<AnyKey, KeyError> {
+    let bytes = Zeroizing::new(files::read(path, MAX_KEY_FILE)?);
+    let text = std::str::from_utf8(&bytes).unwrap_or_default().trim();
+    parse_key(path, text)
+}
+
+fn parse_key(path: &Path, text: &str) -> Result<AnyKey, KeyError> {
+    let refuse = |why: &str| KeyError::NotAKey {
+        path: path.to_owned(),
+        why: why.to_owned(),
+    };
+    if text.starts_with(PUBLIC_WORD) {
+        return parse_public(text)
+            .map(AnyKey::Public)
+            .ok_or_else(|| refuse("expected `roleos-ed25519 <64 hexadecimal digits> <key id>`"));
+    }
+    let file: KeyFile = serde_json::from_str(text).map_err(|error| refuse(&error.to_string()))?;
+    if file.format != FORMAT {
+        return Err(refuse("its format is not `roleos-key/v1`"));
+    }
+    let (id, key) = match file.algorithm {
+        Algorithm::Hmac => {
+            let key = HmacKey::new(&file.secret);
+            (key.id(), AnyKey::Hmac(file.created, key))
+        }
+        Algorithm::Ed25519 => {
+            let secret = file.secret.as_slice().try_into();
+            let key = SigningKey::new(secret.map_err(|_| refuse("the secret has not 32 bytes"))?);
+            (key.public().id(), AnyKey::Signing(file.created, key))
+        }
+    };
+    if id.to_string() != file.id {
+        return Err(refuse("its id does not belong to its secret"));
+    }
+    Ok(key)
+}
+
+fn parse_public(text: &str) -> Option<PublicKey> {
+    let mut words = text.split_ascii_whitespace();
+    let (word, key, id) = (words.next()?, words.next()?, words.next()?);
+    let bytes: [u8; 32] = hex::decode(key).ok()?.try_into().ok()?;
+    let key = PublicKey::parse(&bytes)?;
+    (word == PUBLIC_WORD && id == key.id().to_string() && words.next().is_none()).then_some(key)
+}
