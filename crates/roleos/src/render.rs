@@ -1,0 +1,1 @@
+//! What people look at: replays as text and as a page, the cost curve as a picture.
