@@ -1,0 +1,448 @@
+//! The bundles of a workspace: sealing new ones, taking in those of others, and auditing them against the ledger.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+use witness::builder::{Builder, Refused};
+use witness::bundle::{Bundle, Strictness};
+use witness::evidence::Verdict;
+use witness::extension::Chain;
+use witness::key::{Keyring, PublicKey};
+use witness::ledger::Leaf;
+use witness::ledger::note::SignedCheckpoint;
+use witness::wire::TaskId;
+
+use crate::files::{self, FileError, Privacy};
+use crate::keys::{self, Algorithm, KeyError, KeyStore};
+use crate::ledger::{self, Entry, LedgerError, LedgerFile, LedgerWriter, Problem, SEALING};
+use crate::scan;
+use crate::view::bundle::Judged;
+
+/// Bundles that are logged with one durable write; a crash leaves at most so many to finish.
+const BATCH: usize = 256;
+
+/// Why a bundle could not be stored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The format cannot hold it.
+    #[error("cannot write the bundle")]
+    Refused(#[from] Refused),
+    /// The task id is taken.
+    #[error("task `{0}` is already sealed in this workspace")]
+    AlreadySealed(TaskId),
+    /// Our own bundle did not pass our own check. Nothing was stored.
+    #[error("the new bundle does not verify: {0}")]
+    SelfCheck(String),
+}
+
+/// Where bundles, keys and ledger of a workspace lie.
+#[derive(Clone, Debug)]
+pub struct Store {
+    witness: PathBuf,
+    ledger: PathBuf,
+    keys: PathBuf,
+    max_bytes: u64,
+}
+
+/// A bundle that was stored.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    /// Which task.
+    pub task_id: TaskId,
+    /// Where the bundle is.
+    pub path: PathBuf,
+    /// SHA-256 of the bundle.
+    pub sha256: [u8; 32],
+    /// Its place in the ledger.
+    pub index: u64,
+}
+
+/// What an import did with one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// Stored under this path.
+    Stored(PathBuf),
+    /// The same bytes were there already.
+    Known,
+    /// Not believed, so not stored.
+    Refused(Verdict),
+}
+
+impl Store {
+    /// The store below `role_os`, the workspace's `.role-os`. No bundle larger than `max_bytes` is read.
+    #[must_use]
+    pub fn new(role_os: &Path, max_bytes: u64) -> Self {
+        Self {
+            witness: role_os.join("witness"),
+            ledger: role_os.join("ledger"),
+            keys: role_os.join("keys"),
+            max_bytes,
+        }
+    }
+
+    /// The directory of the bundles.
+    #[must_use]
+    pub fn witness_dir(&self) -> &Path {
+        &self.witness
+    }
+
+    /// The keys of the workspace.
+    ///
+    /// # Errors
+    /// A key file cannot be read.
+    pub fn keys(&self) -> Result<KeyStore, KeyError> {
+        KeyStore::open(&self.keys)
+    }
+
+    /// The ledger, for reading.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn ledger(&self) -> Result<Option<LedgerFile>, LedgerError> {
+        LedgerFile::read(&self.ledger)
+    }
+
+    /// The keys, made when one is missing, and the algorithms for which that was so.
+    ///
+    /// # Errors
+    /// A key cannot be read or made.
+    pub fn keys_for_writing(&self) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
+        let store = self.keys()?;
+        let missing = |algorithm: &Algorithm| match algorithm {
+            Algorithm::Hmac => store.hmac().is_none(),
+            Algorithm::Ed25519 => store.signing().is_none(),
+        };
+        let made: Vec<Algorithm> = Algorithm::ALL.into_iter().filter(missing).collect();
+        for algorithm in &made {
+            keys::create(&self.keys, *algorithm)?;
+        }
+        Ok((self.keys()?, made))
+    }
+
+    /// Signs a bundle, stores it, and logs it.
+    ///
+    /// # Errors
+    /// It cannot be written; then nothing is stored.
+    pub fn seal(&self, mut builder: Builder, keys: &KeyStore) -> Result<Sealed, StoreError> {
+        let mut ledger = self.open_ledger()?;
+        let last = ledger.file().entries().last();
+        builder.chain(Chain {
+            sequence: ledger.file().tree().len(),
+            previous: last.map_or([0; 32], |entry| entry.leaf.bundle_sha256),
+        });
+        let bytes = builder.build(keys.hmac(), keys.signing())?;
+        let bundle = Bundle::parse(&bytes, Strictness::Strict)
+            .map_err(|malformed| StoreError::SelfCheck(malformed.detail))?;
+        let evidence = bundle
+            .verify(&keys.keyring())
+            .map_err(|unproven| StoreError::SelfCheck(unproven.verdict.explain()))?;
+        let leaf = Leaf::of(&evidence);
+        let file = relative_path(leaf.task_id, leaf.created_ns, "");
+        let path = self.witness.join(&file);
+        if path.exists() {
+            return Err(StoreError::AlreadySealed(leaf.task_id));
+        }
+        let index = ledger.file().tree().len();
+        self.write_pending(&path, &bytes)?;
+        self.commit(&mut ledger, &[Entry { leaf, file }], keys)?;
+        Ok(Sealed {
+            task_id: leaf.task_id,
+            path,
+            sha256: leaf.bundle_sha256,
+            index,
+        })
+    }
+
+    /// Stores and logs bundles that somebody else sealed. What is not believed is refused, unless `unverified`; what is
+    /// damaged is refused always. `each` hears about every file.
+    ///
+    /// # Errors
+    /// A file cannot be read or written. What was reported before stays stored.
+    pub fn import(
+        &self,
+        paths: &[PathBuf],
+        keys: &KeyStore,
+        keyring: &Keyring,
+        unverified: bool,
+        mut each: impl FnMut(&Path, &Imported),
+    ) -> Result<(), StoreError> {
+        let mut ledger = self.open_ledger()?;
+        let mut known: BTreeSet<[u8; 32]> = ledger
+            .file()
+            .entries()
+            .iter()
+            .map(|entry| entry.leaf.bundle_sha256)
+            .collect();
+        for batch in paths.chunks(BATCH) {
+            let mut new = Vec::new();
+            let mut reports = Vec::new();
+            for path in batch {
+                let bytes = files::read(path, self.max_bytes)?;
+                let judged = Judged::of(&bytes, Strictness::Strict, keyring);
+                let imported = if acceptable(judged.verdict(), unverified) {
+                    self.stage(&judged, &mut known, &mut new)?
+                } else {
+                    Imported::Refused(judged.verdict().clone())
+                };
+                reports.push((path, imported));
+            }
+            self.commit(&mut ledger, &new, keys)?;
+            reports
+                .iter()
+                .for_each(|(path, imported)| each(path, imported));
+        }
+        Ok(())
+    }
+
+    /// Writes one bundle under its pending name, unless it is known.
+    fn stage(
+        &self,
+        judged: &Judged<'_>,
+        known: &mut BTreeSet<[u8; 32]>,
+        new: &mut Vec<Entry>,
+    ) -> Result<Imported, StoreError> {
+        let Some(contents) = judged.contents() else {
+            return Ok(Imported::Refused(judged.verdict().clone()));
+        };
+        let header = contents.header();
+        let leaf = Leaf {
+            task_id: header.task_id,
+            created_ns: header.created_ns,
+            bundle_sha256: Sha256::digest(judged.bytes()).into(),
+        };
+        if !known.insert(leaf.bundle_sha256) {
+            return Ok(Imported::Known);
+        }
+        let mut file = relative_path(header.task_id, header.created_ns, "");
+        let taken = |file: &String| {
+            self.witness.join(file).exists() || new.iter().any(|entry| entry.file == *file)
+        };
+        if taken(&file) {
+            // Another bundle of the same task: both are kept, told apart by their hash.
+            let short: String = hex::encode(leaf.bundle_sha256).chars().take(16).collect();
+            file = relative_path(header.task_id, header.created_ns, &format!("-{short}"));
+        }
+        let path = self.witness.join(&file);
+        self.write_pending(&path, judged.bytes())?;
+        new.push(Entry { leaf, file });
+        Ok(Imported::Stored(path))
+    }
+
+    fn write_pending(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+        files::make_directory(files::parent(path), Privacy::Shared)?;
+        files::write(&pending(path), bytes, Privacy::Shared)
+    }
+
+    /// Logs what was written under pending names, gives it its final names, and signs the tree.
+    fn commit(
+        &self,
+        ledger: &mut LedgerWriter,
+        new: &[Entry],
+        keys: &KeyStore,
+    ) -> Result<(), StoreError> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        ledger.append(new)?;
+        for entry in new {
+            finish(&self.witness.join(&entry.file))?;
+        }
+        if let Some(key) = keys.signing() {
+            ledger.sign(key)?;
+        }
+        Ok(())
+    }
+
+    /// Locks the ledger and finishes bundles that were logged but have not got their final name.
+    fn open_ledger(&self) -> Result<LedgerWriter, StoreError> {
+        let ledger = LedgerWriter::open(&self.ledger)?;
+        for entry in ledger.file().entries().iter().rev().take(BATCH) {
+            let path = self.witness.join(&entry.file);
+            if !path.exists() && pending(&path).exists() {
+                finish(&path)?;
+            }
+        }
+        Ok(ledger)
+    }
+
+    /// Compares the bundles on disk with the ledger, and the ledger with its checkpoint and, if given, another one.
+    ///
+    /// # Errors
+    /// The ledger cannot be read at all.
+    pub fn audit(
+        &self,
+        keys: &KeyStore,
+        against: Option<&SignedCheckpoint>,
+    ) -> Result<Audit, LedgerError> {
+        let Some(ledger) = self.ledger()? else {
+            return Ok(Audit::default());
+        };
+        let mut problems = Vec::new();
+        if let Some(torn) = ledger.torn() {
+            problems.push(Problem::new(
+                "torn",
+                format_args!(
+                    "the last leaf was cut off after {} bytes; the next seal repairs it",
+                    torn.len()
+                ),
+            ));
+        }
+        self.audit_bundles(&ledger, &mut problems);
+        self.audit_strays(&ledger, &mut problems)?;
+        let trusted = keys.public_keys();
+        match ledger.checkpoint()? {
+            Some(signed) => {
+                audit_checkpoint("the checkpoint", &ledger, &signed, &trusted, &mut problems);
+            }
+            None if ledger.tree().is_empty() => {}
+            None => problems.push(Problem::new(
+                "checkpoint_missing",
+                "the ledger has no checkpoint",
+            )),
+        }
+        if let Some(signed) = against {
+            audit_checkpoint(
+                "the given checkpoint",
+                &ledger,
+                signed,
+                &trusted,
+                &mut problems,
+            );
+        }
+        Ok(Audit {
+            origin: Some(ledger.tree().origin().as_str().to_owned()),
+            size: ledger.tree().len(),
+            root: ledger.tree().root(),
+            problems,
+        })
+    }
+
+    fn audit_bundles(&self, ledger: &LedgerFile, problems: &mut Vec<Problem>) {
+        let mut buffer = Vec::new();
+        for (index, entry) in ledger.entries().iter().enumerate() {
+            let path = self.witness.join(&entry.file);
+            let name = format!("bundle {index} of task {}", entry.leaf.task_id);
+            let read = files::read_into(&path, self.max_bytes, &mut buffer);
+            let problem = match read {
+                Ok(()) if Sha256::digest(&buffer)[..] == entry.leaf.bundle_sha256 => continue,
+                Ok(()) => Problem::new(
+                    "edited",
+                    format_args!("{name} is not the one that was logged"),
+                ),
+                Err(_) if pending(&path).exists() => Problem::new(
+                    "unfinished",
+                    format_args!("{name} was logged but not finished; the next seal does it"),
+                ),
+                Err(error) => {
+                    Problem::new("missing", format_args!("{name} is gone: {}", error.source))
+                }
+            };
+            problems.push(problem);
+        }
+    }
+
+    /// Bundles that lie in the directory and were never logged.
+    fn audit_strays(
+        &self,
+        ledger: &LedgerFile,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), LedgerError> {
+        if !self.witness.exists() {
+            return Ok(());
+        }
+        let logged: BTreeSet<PathBuf> = ledger
+            .entries()
+            .iter()
+            .map(|entry| self.witness.join(&entry.file))
+            .collect();
+        for path in scan::find(std::slice::from_ref(&self.witness))? {
+            if !logged.contains(&path) {
+                problems.push(Problem::new(
+                    "unlogged",
+                    format_args!("`{}` is not in the ledger", path.display()),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an audit of ledger and bundles found.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// Name of the ledger; `None` when there is none yet.
+    pub origin: Option<String>,
+    /// Number of leaves.
+    pub size: u64,
+    /// Root of the tree.
+    pub root: [u8; 32],
+    /// Empty when everything is as it should be.
+    pub problems: Vec<Problem>,
+}
+
+fn audit_checkpoint(
+    what: &str,
+    ledger: &LedgerFile,
+    signed: &SignedCheckpoint,
+    trusted: &[PublicKey],
+    problems: &mut Vec<Problem>,
+) {
+    let attested = match ledger::attest(signed, trusted) {
+        Ok(attested) => attested,
+        Err(why) => {
+            problems.push(Problem::new(
+                "checkpoint_signature",
+                format_args!("{what} is not signed by a key that is trusted here: {why}"),
+            ));
+            return;
+        }
+    };
+    let consistency = ledger.tree().compare(attested.checkpoint());
+    if !consistency.holds() {
+        let detail = format_args!("{what}: {}", consistency.explain()).to_string();
+        problems.push(Problem::new(consistency.name(), detail));
+    }
+}
+
+/// What may be taken in. Damage never is.
+fn acceptable(verdict: &Verdict, unverified: bool) -> bool {
+    match verdict {
+        Verdict::Valid => true,
+        Verdict::Unsigned { required: false } | Verdict::Unchecked => unverified,
+        Verdict::Unsigned { required: true } | Verdict::BadSignature(_) | Verdict::Malformed(_) => {
+            false
+        }
+    }
+}
+
+/// `2026/02/<task id>.rvww`, by the time in the header.
+fn relative_path(task: TaskId, created_ns: u64, suffix: &str) -> String {
+    let date = jiff::Timestamp::from_nanosecond(i128::from(created_ns))
+        .map(|time| time.to_zoned(jiff::tz::TimeZone::UTC).date())
+        .unwrap_or_default();
+    let (year, month) = (date.year(), date.month());
+    format!("{year:04}/{month:02}/{task}{suffix}.{}", scan::EXTENSION)
+}
+
+/// The name under which a bundle waits until it is logged.
+fn pending(path: &Path) -> PathBuf {
+    path.with_added_extension(SEALING)
+}
+
+fn finish(path: &Path) -> Result<(), FileError> {
+    let fail = |source| FileError::new("name", path, source);
+    fs::rename(pending(path), path).map_err(fail)?;
+    files::sync_directory(files::parent(path)).map_err(fail)
+}

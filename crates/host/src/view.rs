@@ -1,0 +1,7 @@
+//! Bundles, scorecards and curves as other programs read them: one JSON shape each, for the command line and the server.
+//!
+//! The rooms' own types are not serialisable, so that a change in them cannot change these promises by accident.
+
+pub mod bundle;
+pub mod in_toto;
+pub mod score;

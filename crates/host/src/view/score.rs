@@ -1,0 +1,152 @@
+//! Scorecards and curves.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use witness::curve::Point;
+use witness::scorecard::{Report, Scorecard};
+
+/// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks.
+#[derive(Debug, Serialize)]
+pub struct Metrics {
+    total_tasks: u32,
+    solved: u32,
+    failed: u32,
+    skipped: u32,
+    errors: u32,
+    policy_violations: u32,
+    rollback_count: u32,
+    total_cost_microdollars: u64,
+    median_latency_ms: u32,
+    p95_latency_ms: u32,
+    total_tokens: u64,
+    total_retries: u32,
+    evidence_coverage: f32,
+    cost_per_solve: u32,
+    solve_rate: f32,
+    rollback_correctness: f32,
+}
+
+impl From<&Scorecard> for Metrics {
+    fn from(card: &Scorecard) -> Self {
+        let Scorecard {
+            total_tasks,
+            solved,
+            failed,
+            skipped,
+            errors,
+            policy_violations,
+            rollback_count,
+            total_cost_microdollars,
+            median_latency_ms,
+            p95_latency_ms,
+            total_tokens,
+            total_retries,
+            evidence_coverage,
+            cost_per_solve,
+            solve_rate,
+            rollback_correctness,
+        } = *card;
+        Self {
+            total_tasks,
+            solved,
+            failed,
+            skipped,
+            errors,
+            policy_violations,
+            rollback_count,
+            total_cost_microdollars,
+            median_latency_ms,
+            p95_latency_ms,
+            total_tokens,
+            total_retries,
+            evidence_coverage,
+            cost_per_solve,
+            solve_rate,
+            rollback_correctness,
+        }
+    }
+}
+
+/// What a scan met beside the tasks that count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Files looked at.
+    pub files: u64,
+    /// Tasks that rest on verified bundles.
+    pub verified: u64,
+    /// Tasks that do not; 0 unless they were asked for.
+    pub unverified: u64,
+    /// Bundles set aside for a newer one of the same task.
+    pub duplicates: u64,
+    /// Files left out, by verdict; `unreadable` for those that could not even be read.
+    pub left_out: std::collections::BTreeMap<String, u64>,
+}
+
+impl Counts {
+    /// Adds what another thread met.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.verified += other.verified;
+        self.unverified += other.unverified;
+        self.duplicates += other.duplicates;
+        for (why, number) in other.left_out {
+            *self.left_out.entry(why).or_default() += number;
+        }
+    }
+}
+
+/// The whole answer of `scorecard --json`.
+#[must_use]
+pub fn report(report: &Report, counts: &Counts, by: Option<&str>) -> Value {
+    let mut value = json!(Metrics::from(&report.all));
+    let groups = report.groups.iter().map(|(group, card)| {
+        let mut metrics = json!(Metrics::from(card));
+        put(&mut metrics, "group", json!(group));
+        metrics
+    });
+    put(&mut value, "acceptance", acceptance(&report.all));
+    put(&mut value, "bundles", json!(counts));
+    if let Some(by) = by {
+        put(&mut value, "by", json!(by));
+        put(&mut value, "groups", json!(groups.collect::<Vec<_>>()));
+    }
+    value
+}
+
+fn acceptance(card: &Scorecard) -> Value {
+    let criteria = card.acceptance().map(|one| {
+        json!({
+            "metric": one.metric,
+            "value": one.value,
+            "relation": one.relation,
+            "threshold": one.threshold,
+            "verdict": if one.holds { "pass" } else { "fail" },
+        })
+    });
+    json!({ "accepted": card.is_accepted(), "criteria": criteria })
+}
+
+fn put(value: &mut Value, key: &str, entry: Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert(key.to_owned(), entry);
+    }
+}
+
+/// The whole answer of `curve --json`.
+#[must_use]
+pub fn curve(points: &[Point], counts: &Counts, by: &str) -> Value {
+    let points = points.iter().map(|point| {
+        json!({
+            "period": point.period,
+            "tasks": point.tasks,
+            "solved": point.solved,
+            "cost_microdollars": point.cost_microdollars,
+            "cost_per_solve": point.cost_per_solve(),
+            "tokens": point.tokens,
+            "tokens_per_solve": point.tokens_per_solve(),
+            "retries": point.retries,
+            "regressions": point.regressions,
+        })
+    });
+    json!({ "by": by, "points": points.collect::<Vec<_>>(), "bundles": counts })
+}
