@@ -1,17 +1,38 @@
 //! Where Role OS touches the machine: files, clock, keys, locks, git and child processes.
 //!
+//! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
+//! then [`keys`], [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
+//! [`process`] and [`rerun`] (running tests again), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
 
+pub mod environment;
+
+pub mod workspace;
+
+pub mod config;
+
 pub mod clock;
+
 pub mod files;
-pub mod git;
+
 pub mod keys;
+
 pub mod ledger;
-pub mod process;
-pub mod rerun;
-pub mod scan;
-pub mod score;
+
 pub mod store;
+
+pub mod scan;
+
+pub mod score;
+
+pub mod git;
+
+pub mod process;
+
+pub mod rerun;
+
 pub mod trace_input;
+
 pub mod view;

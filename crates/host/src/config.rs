@@ -1,0 +1,342 @@
+//! The one settings file, `.role-os/config.toml`: every setting, its default, its range, and its reference page.
+//!
+//! A [`Config`] holds only values that are in range, so nobody checks them again. Read here, never written.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::io::Read as _;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::environment::{Environment, VARIABLES, Variable};
+use crate::workspace::Workspace;
+
+use self::within::Within;
+
+pub mod within;
+
+/// Longest settings file that is read; a clone may bring one, so its size is not to be trusted.
+const MAX_FILE: u64 = 1024 * 1024;
+
+const MIB: u64 = 1024 * 1024;
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Reading of witness bundles.
+    pub witness: Witness,
+    /// Limits of the process in which `roleos witness rerun` runs a task's tests again.
+    pub rerun: Rerun,
+}
+
+/// Section `[witness]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Witness {
+    /// Largest bundle file that is read, in MiB.
+    pub max_bundle_mib: Within<1, 4095>,
+    /// Threads that check bundles; 0 means as many as the machine has.
+    pub threads: Within<0, 1024>,
+}
+
+impl Default for Witness {
+    fn default() -> Self {
+        Self {
+            max_bundle_mib: Within::of::<256>(),
+            threads: Within::of::<0>(),
+        }
+    }
+}
+
+impl Witness {
+    /// Largest bundle file that is read, in bytes.
+    #[must_use]
+    pub fn max_bundle_bytes(&self) -> u64 {
+        self.max_bundle_mib.get().saturating_mul(MIB)
+    }
+
+    /// How many threads check bundles.
+    #[must_use]
+    pub fn thread_count(&self) -> NonZeroUsize {
+        usize::try_from(self.threads.get())
+            .ok()
+            .and_then(NonZeroUsize::new)
+            .or_else(|| thread::available_parallelism().ok())
+            .unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
+/// Section `[rerun]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rerun {
+    /// Seconds after which the test command is stopped.
+    pub timeout_seconds: Within<1, 86_400>,
+    /// Memory that the test command may use, in MiB.
+    pub max_memory_mib: Within<64, 1_048_576>,
+    /// Output of the test command that is kept, in MiB.
+    pub max_output_mib: Within<1, 1024>,
+}
+
+impl Default for Rerun {
+    fn default() -> Self {
+        Self {
+            timeout_seconds: Within::of::<900>(),
+            max_memory_mib: Within::of::<4096>(),
+            max_output_mib: Within::of::<16>(),
+        }
+    }
+}
+
+impl Rerun {
+    /// Time after which the test command is stopped.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds.get())
+    }
+
+    /// Memory that the test command may use, in bytes.
+    #[must_use]
+    pub fn max_memory_bytes(&self) -> u64 {
+        self.max_memory_mib.get().saturating_mul(MIB)
+    }
+
+    /// Output of the test command that is kept, in bytes.
+    #[must_use]
+    pub fn max_output_bytes(&self) -> u64 {
+        self.max_output_mib.get().saturating_mul(MIB)
+    }
+}
+
+impl Config {
+    /// Loads the file that `ROLEOS_CONFIG` names, which must exist; else the workspace's, whose absence means the
+    /// defaults.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no TOML, or holds an unknown key or a value out of range.
+    pub fn load(workspace: &Workspace, environment: &Environment) -> Result<Self, ConfigError> {
+        if let Some(named) = &environment.config {
+            return Self::read(named);
+        }
+        match Self::read(&workspace.config_path()) {
+            Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            loaded => loaded,
+        }
+    }
+
+    /// Reads one file.
+    ///
+    /// # Errors
+    /// As [`Config::load`], and when there is no such file.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = read_text(path).map_err(|source| ConfigError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// Parses the text of a settings file; `path` is only for the error.
+    ///
+    /// # Errors
+    /// When the text is no TOML, or holds an unknown key or a value out of range.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let bad = |key, error: &toml::de::Error| ConfigError::Setting {
+            place: Place {
+                path: path.to_owned(),
+                line: line_of(text, error),
+                key,
+            },
+            message: error.message().replace('\n', ", "),
+        };
+        let document = toml::Deserializer::parse(text).map_err(|error| bad(None, &error))?;
+        serde_path_to_error::deserialize(document).map_err(|error| {
+            let key = error.path().to_string();
+            bad((key != ".").then_some(key), error.inner())
+        })
+    }
+}
+
+/// Settings that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read settings file `{path}`")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file was read, but something in it is wrong.
+    #[error("cannot use settings file {place}: {message}")]
+    Setting {
+        /// Where in which file.
+        place: Place,
+        /// What is wrong, with the value as it was written.
+        message: String,
+    },
+}
+
+impl ConfigError {
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => {
+                "`ROLEOS_CONFIG` must name a readable text file; without it `.role-os/config.toml` is read if it exists"
+            }
+            Self::Setting { place, .. } if place.key.is_some() => {
+                "`docs/config.md` lists every setting with its range; a line that is removed means the default"
+            }
+            Self::Setting { .. } => {
+                "the file must be TOML; `docs/config.md` shows one with every default"
+            }
+        }
+    }
+}
+
+/// A place in a settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1, where it is known.
+    pub line: Option<usize>,
+    /// The key with its section, when the text was TOML at all.
+    pub key: Option<String>,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}`", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, " line {line}")?;
+        }
+        self.key
+            .iter()
+            .try_for_each(|key| write!(f, ", key `{key}`"))
+    }
+}
+
+fn line_of(text: &str, error: &toml::de::Error) -> Option<usize> {
+    let before = text.get(..error.span()?.start)?;
+    Some(before.matches('\n').count() + 1)
+}
+
+/// A pipe or a device would block or never end, so only a regular file is opened.
+fn read_text(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut text = String::new();
+    fs::File::open(path)?
+        .take(MAX_FILE + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("longer than 1 MiB"));
+    }
+    Ok(text)
+}
+
+/// The text of `docs/config.md`: every setting by section, then the environment variables.
+#[must_use]
+pub fn reference_markdown() -> String {
+    let mut page = format!(
+        "<!-- Generated by `cargo xtask codegen`; do not edit. -->\n\n\
+         # Settings\n\n\
+         Role OS has one settings file, `.role-os/config.toml` under the workspace root.\n\
+         Every setting has a default, so the file may be short or missing.\n\
+         An unknown key or a value out of range is an error that names the file, the line and the key.\n\n\
+         A file with every default:\n\n```toml\n{}```\n",
+        toml::to_string(&Config::default()).unwrap_or_default()
+    );
+    let schema = SchemaSettings::draft2020_12()
+        .with(|settings| settings.inline_subschemas = true)
+        .into_generator()
+        .into_root_schema_for::<Config>();
+    for (section, shape) in properties(schema.as_value()) {
+        page.push_str(&section_markdown(section, shape));
+    }
+    page.push_str(&variables_markdown());
+    page
+}
+
+fn section_markdown(section: &str, shape: &Value) -> String {
+    let mut text = format!(
+        "\n## `[{section}]`\n\n{}\n\n| key | type | default | meaning |\n|---|---|---|---|\n",
+        description(shape)
+    );
+    for (key, setting) in properties(shape) {
+        let default = setting.get("default").map(Value::to_string);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| `{key}` | {} | `{}` | {} |",
+            kind(setting),
+            default.unwrap_or_default(),
+            description(setting)
+        );
+    }
+    text
+}
+
+fn variables_markdown() -> String {
+    let mut text = String::from(
+        "\n## Environment variables\n\n\
+         An empty value counts as unset.\n\n| name | meaning | example |\n|---|---|---|\n",
+    );
+    for Variable {
+        name,
+        what,
+        example,
+    } in VARIABLES
+    {
+        let _ = writeln!(text, "| `{name}` | {what} | `{example}` |");
+    }
+    text
+}
+
+/// By name: the order of a JSON object depends on what else is compiled, and the page must not.
+fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let mut properties: Vec<_> = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, shape)| (name.as_str(), shape))
+        .collect();
+    properties.sort_by_key(|&(name, _)| name);
+    properties.into_iter()
+}
+
+/// On one line and safe in a table.
+fn description(schema: &Value) -> String {
+    let text = schema.get("description").and_then(Value::as_str);
+    text.unwrap_or_default()
+        .replace('\n', " ")
+        .replace('|', "\\|")
+}
+
+fn kind(schema: &Value) -> String {
+    let name = schema.get("type").and_then(Value::as_str).unwrap_or("any");
+    match (schema.get("minimum"), schema.get("maximum")) {
+        (Some(minimum), Some(maximum)) => format!("{name}, {minimum} to {maximum}"),
+        _ => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

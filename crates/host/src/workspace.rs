@@ -1,0 +1,243 @@
+//! The workspace: which folder is its root, and where things lie under it.
+//!
+//! Only finds and names; it creates nothing and reads no file's content.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::environment::Environment;
+
+/// The folder that makes its parent a workspace.
+const ROLE_OS: &str = ".role-os";
+
+/// A folder that exists, by its real path, so that a link or a later `cd` cannot move it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// Finds the root: what the caller names, else `ROLEOS_ROOT`, else what lies around the current folder.
+    ///
+    /// # Errors
+    /// When the named folder, or the current one, is no folder that can be reached.
+    pub fn find(named: Option<&Path>, environment: &Environment) -> Result<Self, FindError> {
+        match named.or(environment.root.as_deref()) {
+            Some(root) => Self::at(root),
+            None => Self::around(Path::new(".")),
+        }
+    }
+
+    /// Takes `root` as it is, without looking around it.
+    ///
+    /// # Errors
+    /// When it is no folder that can be reached.
+    pub fn at(root: &Path) -> Result<Self, FindError> {
+        real_folder(root).map(|root| Self { root })
+    }
+
+    /// Looks upwards from `folder`: the nearest that holds `.role-os/`, else the git root, else `folder` itself.
+    ///
+    /// # Errors
+    /// When `folder` is no folder that can be reached.
+    pub fn around(folder: &Path) -> Result<Self, FindError> {
+        let folder = real_folder(folder)?;
+        let nearest =
+            |holds: fn(&Path) -> bool| folder.ancestors().find(|ancestor| holds(ancestor));
+        let root = nearest(holds_role_os)
+            .or_else(|| nearest(holds_git))
+            .unwrap_or(&folder)
+            .to_owned();
+        Ok(Self { root })
+    }
+
+    /// The root itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `.role-os/`: all that Role OS keeps.
+    #[must_use]
+    pub fn role_os_dir(&self) -> PathBuf {
+        self.root.join(ROLE_OS)
+    }
+
+    /// `.role-os/config.toml`: the settings file, when no other is named.
+    #[must_use]
+    pub fn config_path(&self) -> PathBuf {
+        self.role_os_dir().join("config.toml")
+    }
+
+    /// `.role-os/witness/`: the bundles, by year and month.
+    #[must_use]
+    pub fn witness_dir(&self) -> PathBuf {
+        self.role_os_dir().join("witness")
+    }
+
+    /// `.role-os/ledger/`: the Merkle log over the bundles.
+    #[must_use]
+    pub fn ledger_dir(&self) -> PathBuf {
+        self.role_os_dir().join("ledger")
+    }
+
+    /// `.role-os/keys/`: the secrets.
+    #[must_use]
+    pub fn keys_dir(&self) -> PathBuf {
+        self.role_os_dir().join("keys")
+    }
+}
+
+/// A root that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// The path leads nowhere, or may not be followed.
+    #[error("cannot open the workspace root `{path}`")]
+    Unreachable {
+        /// As the caller named it.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The path leads to something else.
+    #[error("the workspace root `{path}` is not a folder")]
+    NotAFolder {
+        /// As the caller named it.
+        path: PathBuf,
+    },
+}
+
+impl FindError {
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        "name an existing folder with `--root` or `ROLEOS_ROOT`, or unset both to search upwards from the current folder"
+    }
+}
+
+fn real_folder(path: &Path) -> Result<PathBuf, FindError> {
+    let real = fs::canonicalize(path).map_err(|source| FindError::Unreachable {
+        path: path.to_owned(),
+        source,
+    })?;
+    if real.is_dir() {
+        Ok(real)
+    } else {
+        Err(FindError::NotAFolder {
+            path: path.to_owned(),
+        })
+    }
+}
+
+fn holds_role_os(folder: &Path) -> bool {
+    folder.join(ROLE_OS).is_dir()
+}
+
+/// In a linked worktree or a submodule `.git` is a file, so anything of that name counts.
+fn holds_git(folder: &Path) -> bool {
+    folder.join(".git").exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes `layout` (a trailing slash makes a folder) and expects the search from `start` to end at `expected`.
+    fn check(layout: &[&str], start: &str, expected: &str) {
+        let (_guard, top) = made(layout);
+        let found = Workspace::around(&top.join(start)).unwrap();
+        assert_eq!(found.root(), top.join(expected));
+    }
+
+    fn made(layout: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let guard = tempfile::tempdir().unwrap();
+        let top = guard.path().canonicalize().unwrap();
+        for entry in layout {
+            let path = top.join(entry);
+            if entry.ends_with('/') {
+                fs::create_dir_all(path).unwrap();
+            } else {
+                fs::File::create(path).unwrap();
+            }
+        }
+        (guard, top)
+    }
+
+    #[test]
+    fn nearest_role_os_wins_over_a_farther_one() {
+        check(&[".role-os/", "a/.role-os/", "a/b/"], "a/b", "a");
+    }
+
+    #[test]
+    fn role_os_above_wins_over_a_nearer_git_root() {
+        check(&[".role-os/", "a/.git/", "a/b/"], "a/b", "");
+    }
+
+    #[test]
+    fn git_root_is_next() {
+        check(&["a/.git/", "a/b/c/"], "a/b/c", "a");
+    }
+
+    #[test]
+    fn a_linked_worktree_is_a_git_root() {
+        check(&["a/b/", "a/.git"], "a/b", "a");
+    }
+
+    #[test]
+    fn a_file_called_role_os_makes_no_workspace() {
+        check(&["a/b/.git/", "a/.role-os"], "a/b", "a/b");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_folder_itself_is_last() {
+        // Nothing lies above `/`, so whatever it holds, the answer is `/`.
+        let found = Workspace::around(Path::new("/")).unwrap();
+        assert_eq!(found.root(), Path::new("/"));
+    }
+
+    #[test]
+    fn a_named_root_wins_over_the_variable_and_both_over_the_search() {
+        let (_guard, top) = made(&["named/", "variable/"]);
+        let environment = Environment {
+            root: Some(top.join("variable")),
+            ..Environment::default()
+        };
+        let named = Workspace::find(Some(&top.join("named")), &environment).unwrap();
+        assert_eq!(named.root(), top.join("named"));
+        let variable = Workspace::find(None, &environment).unwrap();
+        assert_eq!(variable.root(), top.join("variable"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_followed_once_and_for_all() {
+        let (_guard, top) = made(&["real/"]);
+        std::os::unix::fs::symlink(top.join("real"), top.join("link")).unwrap();
+        let found = Workspace::at(&top.join("link")).unwrap();
+        assert_eq!(found.root(), top.join("real"));
+    }
+
+    #[test]
+    fn a_bad_root_is_named_in_the_error() {
+        let (_guard, top) = made(&["file"]);
+        let missing = Workspace::at(&top.join("missing")).unwrap_err();
+        assert!(
+            matches!(&missing, FindError::Unreachable { path, .. } if path.ends_with("missing"))
+        );
+        let file = Workspace::at(&top.join("file")).unwrap_err();
+        assert!(file.to_string().ends_with("file` is not a folder"));
+    }
+
+    #[test]
+    fn standard_paths_lie_under_role_os() {
+        let (_guard, top) = made(&[]);
+        let workspace = Workspace::at(&top).unwrap();
+        assert_eq!(workspace.config_path(), top.join(".role-os/config.toml"));
+        assert_eq!(workspace.witness_dir(), top.join(".role-os/witness"));
+        assert_eq!(workspace.ledger_dir(), top.join(".role-os/ledger"));
+        assert_eq!(workspace.keys_dir(), top.join(".role-os/keys"));
+    }
+}
