@@ -132,7 +132,14 @@ impl Builder {
     pub fn record(&mut self, call: &Call<'_>) -> Result<Check, Refused> {
         let mut meter = self.meter;
         let mut breaches = Vec::new();
-        let check = meter.record(&self.policy, call, |violation| breaches.push(violation));
+        // A call that a guard stopped stands in the trace and not in the meter, so the place is counted here.
+        let call_index = u32::try_from(self.totals.calls).unwrap_or(u32::MAX);
+        let check = meter.record(&self.policy, call, |violation| {
+            breaches.push(Violation {
+                call: call_index,
+                ..violation
+            });
+        });
         self.write_call(&Call { check, ..*call })?;
         self.meter = meter;
         breaches

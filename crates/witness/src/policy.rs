@@ -218,6 +218,19 @@ pub struct Violation {
     pub text: String,
 }
 
+/// Characters of a tool name that a violation repeats. A name may be as long as the section that lists violations can
+/// hold a text, and a call must not make its own bundle impossible to write.
+const MAX_QUOTED: usize = 256;
+
+fn quoted(action: &[u8]) -> String {
+    let name = String::from_utf8_lossy(action);
+    let mut quoted: String = name.chars().take(MAX_QUOTED).collect();
+    if quoted.len() < name.len() {
+        quoted.push('…');
+    }
+    quoted
+}
+
 /// Judges calls one after the other and keeps the running budgets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meter {
@@ -239,8 +252,7 @@ impl Meter {
         let mut violation = |text| breach(Violation { call: index, text });
         let check = policy.check(call.action);
         if check == Check::Denied {
-            let name = String::from_utf8_lossy(call.action);
-            violation(format!("denied tool: {name}"));
+            violation(format!("denied tool: {}", quoted(call.action)));
         }
         self.cost_microdollars = self
             .cost_microdollars
