@@ -18,10 +18,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub struct Limits {
     /// Wall-clock time.
     pub time: Duration,
-    /// Memory that each process may write to, in KiB. Address space that a runtime only reserves does not count.
-    pub memory_kib: u64,
+    /// Memory that each process may write to, in bytes. Address space that a runtime only reserves does not count.
+    pub memory: u64,
     /// Bytes of output that are kept; the rest is read and dropped.
-    pub output: usize,
+    pub output: u64,
 }
 
 /// How a command ended.
@@ -55,7 +55,7 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
     // The limit is set by the shell itself: between fork and exec nothing of ours may run.
     let mut child = Command::new("sh")
         .args(["-c", r#"ulimit -d "$1" || exit 126; eval "$2" "#, "sh"])
-        .arg(limits.memory_kib.to_string())
+        .arg((limits.memory / 1024).to_string())
         .arg(command)
         .current_dir(directory)
         .stdin(Stdio::null())
@@ -75,12 +75,11 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
     })
 }
 
-fn collect(mut reader: io::PipeReader, limit: usize) -> mpsc::Receiver<(Vec<u8>, bool)> {
+fn collect(mut reader: io::PipeReader, limit: u64) -> mpsc::Receiver<(Vec<u8>, bool)> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let mut kept = Vec::new();
-        let room = u64::try_from(limit).unwrap_or(u64::MAX);
-        let read = reader.by_ref().take(room).read_to_end(&mut kept);
+        let read = reader.by_ref().take(limit).read_to_end(&mut kept);
         let dropped = read.and_then(|_| io::copy(&mut reader, &mut io::sink()));
         // Nobody listens any more only when the caller has gone.
         sender.send((kept, dropped.unwrap_or(0) > 0)).ok();

@@ -1,6 +1,7 @@
 //! Reads many bundle files on all cores, one buffer a thread, so that memory does not grow with their number.
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -58,8 +59,8 @@ pub struct Visit<'a> {
 /// How to scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Threads; 0 means as many as the machine has.
-    pub threads: usize,
+    /// How many files are read at once.
+    pub threads: NonZeroUsize,
     /// Largest file that is read.
     pub max_bytes: u64,
 }
@@ -92,7 +93,9 @@ pub fn scan<V: Send>(
             progress((start + BATCH).min(paths.len()));
         }
     };
-    let threads = thread_count(options.threads)
+    let threads = options
+        .threads
+        .get()
         .min(paths.len().div_ceil(BATCH))
         .max(1);
     thread::scope(|scope| {
@@ -106,11 +109,4 @@ pub fn scan<V: Send>(
         }
         visitors
     })
-}
-
-fn thread_count(wanted: usize) -> usize {
-    if wanted > 0 {
-        return wanted;
-    }
-    thread::available_parallelism().map_or(1, usize::from)
 }

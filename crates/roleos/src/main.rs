@@ -1,2 +1,7 @@
-//! The command line.
-fn main() {}
+//! Starts the command line and turns its end into an exit code.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    roleos::run(std::env::args_os().collect()).into()
+}

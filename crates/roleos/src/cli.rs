@@ -1,0 +1,84 @@
+//! The words of the command line: global options and the list of commands. Each command's own words are in its file.
+
+use std::path::PathBuf;
+
+use anstream::ColorChoice;
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::command;
+
+/// Version and the commit it was built from.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ROLEOS_COMMIT"), ")");
+
+const EXAMPLES: &str = "\
+Examples:
+  roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
+  roleos witness verify .role-os/witness/2026/02/*.rvww
+  roleos witness replay <task id>
+  roleos scorecard --by model --accept
+  roleos curve --svg curve.svg
+  roleos ledger verify
+
+Exit codes: 0 done; 1 wrong input or a failed check; 2 refused or could not run.";
+
+/// Who may play a role, what its tools may do, and signed proof of what happened.
+#[derive(Debug, Parser)]
+#[command(name = "roleos", version = VERSION, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// Answer with JSON, errors too (one line on standard error).
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Workspace root [default: nearest folder with `.role-os/`, else the git root, else here].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Print results only.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// When to use colours.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Also into pipes and files.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+impl From<Color> for ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::AlwaysAnsi,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
+/// Every command, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Evidence of single tasks: seal, check, look at, run again.
+    #[command(subcommand)]
+    Witness(command::witness::Command),
+    /// What all the evidence adds up to: fifteen metrics and four acceptance criteria.
+    Scorecard(command::scorecard::Args),
+    /// What a solved task costs over time.
+    Curve(command::curve::Args),
+    /// The Merkle log over all bundles: is anything missing or changed?
+    #[command(subcommand)]
+    Ledger(command::ledger::Command),
+    /// Keys that sign bundles and checkpoints.
+    #[command(subcommand)]
+    Key(command::key::Command),
+    /// Print a completion script for a shell.
+    Completions(command::completions::Args),
+}

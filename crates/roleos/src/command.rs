@@ -1,0 +1,9 @@
+//! One file a command: its arguments, the library calls, and what is shown.
+
+pub mod completions;
+pub mod curve;
+pub mod key;
+pub mod ledger;
+pub mod scorecard;
+pub mod trust;
+pub mod witness;

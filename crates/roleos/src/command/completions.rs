@@ -1,0 +1,30 @@
+//! `roleos completions`: what a shell needs to complete our words.
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Words of `completions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  roleos completions bash > ~/.local/share/bash-completion/completions/roleos")]
+pub struct Args {
+    /// For which shell.
+    shell: Shell,
+}
+
+/// Prints the script.
+///
+/// # Errors
+/// Nobody reads it.
+pub fn run(ui: &Ui, args: &Args) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "roleos", &mut script);
+    let mut out = ui.out();
+    std::io::Write::write_all(&mut out, &script)?;
+    std::io::Write::flush(&mut out)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,118 @@
+//! `roleos curve`: what a solved task costs over time, as a table, JSON, or a picture.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use host::files::{self, Privacy};
+use host::score::{self, Source};
+use host::view::score::{Counts, curve as as_json};
+use witness::curve::{Period, Point};
+
+use crate::command::scorecard::show_counts;
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::curve_svg;
+use crate::render::units::{dollars, grouped};
+use crate::ui::{BAD, BOLD, Ui};
+
+/// Words of `curve`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos curve                      a line a week
+  roleos curve --by day --json
+  roleos curve --svg curve.svg      a picture")]
+pub struct Args {
+    /// Bundle files or directories [default: all of the workspace].
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    trust: Trust,
+    /// Count unsigned and unchecked bundles as well; their number is shown apart.
+    #[arg(long)]
+    unverified: bool,
+    /// Length of a step, in UTC.
+    #[arg(long, value_name = "PERIOD", default_value = "week")]
+    by: Step,
+    /// Write a picture.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Step {
+    /// ISO week, Monday to Sunday.
+    Week,
+    /// Calendar day.
+    Day,
+}
+
+impl Step {
+    fn period(self) -> (Period, &'static str) {
+        match self {
+            Self::Week => (Period::Week, "week"),
+            Self::Day => (Period::Day, "day"),
+        }
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// A path or key cannot be read, or the picture cannot be written.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let paths = context.bundles(&args.paths)?;
+    let (period, name) = args.by.period();
+    let progress = ui.progress(paths.len(), "bundles");
+    let source = Source {
+        paths: &paths,
+        keyring: &keyring,
+        unverified: args.unverified,
+        options: context.scan_options(),
+    };
+    let (points, counts) = score::curve(source, period, |done| progress.set(done));
+    drop(progress);
+    if let Some(path) = &args.svg {
+        files::write(path, curve_svg::svg(&points).as_bytes(), Privacy::Shared)?;
+        ui.note(format_args!("wrote {}", path.display()));
+    }
+    if ui.json {
+        ui.json(&as_json(&points, &counts, name))?;
+    } else if args.svg.is_none() {
+        show(ui, &points, &counts)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(ui: &Ui, points: &[Point], counts: &Counts) -> Result<(), Failure> {
+    let mut out = ui.out();
+    show_counts(&mut out, counts)?;
+    writeln!(
+        out,
+        "{BOLD}{:<12}{:>8}{:>8}{:>14}{:>14}{:>9}{:>13}{BOLD:#}",
+        "period", "tasks", "solved", "cost/solve", "tokens/solve", "retries", "regressions"
+    )?;
+    for point in points {
+        let cost = point.cost_per_solve().map_or_else(|| "-".to_owned(), dollars);
+        let tokens = point.tokens_per_solve().map_or_else(|| "-".to_owned(), grouped);
+        write!(
+            out,
+            "{:<12}{:>8}{:>8}{cost:>14}{tokens:>14}{:>9}",
+            point.period,
+            grouped(point.tasks),
+            grouped(point.solved),
+            grouped(point.retries)
+        )?;
+        if point.regressions > 0 {
+            writeln!(out, "{BAD}{:>13}{BAD:#}", grouped(point.regressions))?;
+        } else {
+            writeln!(out, "{:>13}", 0)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}

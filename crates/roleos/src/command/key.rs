@@ -1,0 +1,120 @@
+//! `roleos key`: make, list and rotate the keys of the workspace. Secrets are never printed.
+
+use clap::{Args, Subcommand, ValueEnum};
+use host::keys::{self, Algorithm, KeyInfo, public_line};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::{DIM, GOOD, Ui};
+
+/// Words of `key`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make the keys that are missing.
+    #[command(after_help = "Example:\n  roleos key new --algorithm ed25519")]
+    New(Which),
+    /// Show ids, never secrets.
+    List,
+    /// Make new keys; the old ones keep verifying what they signed.
+    Rotate(Which),
+}
+
+/// Which kind of key.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// One kind only [default: both].
+    #[arg(long, value_name = "KIND")]
+    algorithm: Option<Kind>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    /// Shared secret, what the original format signs with.
+    Hmac,
+    /// Public signature that others can check.
+    Ed25519,
+}
+
+impl Which {
+    fn algorithms(&self) -> Vec<Algorithm> {
+        match self.algorithm {
+            None => Algorithm::ALL.to_vec(),
+            Some(Kind::Hmac) => vec![Algorithm::Hmac],
+            Some(Kind::Ed25519) => vec![Algorithm::Ed25519],
+        }
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// A key cannot be read or written.
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    let directory = context.workspace.keys_dir();
+    let existing = context.store.keys()?.list();
+    match command {
+        Command::List => show(ui, &existing)?,
+        Command::New(which) => {
+            let signs = |algorithm: &Algorithm| {
+                existing.iter().any(|key| key.signs && key.algorithm == *algorithm)
+            };
+            let missing: Vec<_> = which.algorithms().into_iter().filter(|one| !signs(one)).collect();
+            if missing.is_empty() {
+                return Err(Failure::input("key_exists", "there is a key of that kind already")
+                    .hint("use `roleos key rotate` to replace it; the old one keeps verifying"));
+            }
+            make(ui, &directory, &missing)?;
+        }
+        Command::Rotate(which) => make(ui, &directory, &which.algorithms())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn make(ui: &Ui, directory: &std::path::Path, algorithms: &[Algorithm]) -> Result<(), Failure> {
+    let mut made = Vec::new();
+    for algorithm in algorithms {
+        made.push(keys::create(directory, *algorithm)?);
+    }
+    show(ui, &made)?;
+    ui.note(format_args!(
+        "{DIM}kept in {}, which belongs in no repository{DIM:#}",
+        directory.display()
+    ));
+    Ok(())
+}
+
+fn show(ui: &Ui, keys: &[KeyInfo]) -> Result<(), Failure> {
+    if ui.json {
+        let list: Vec<Value> = keys.iter().map(as_json).collect();
+        ui.json(&list)?;
+        return Ok(());
+    }
+    if keys.is_empty() {
+        ui.note("no keys yet; `roleos key new` makes them, and so does the first seal");
+    }
+    for key in keys {
+        let state = match (key.signs, key.created.is_empty()) {
+            (true, _) => format!("{GOOD}signs{GOOD:#}   "),
+            (false, false) => "verifies".to_owned(),
+            (false, true) => "trusted ".to_owned(),
+        };
+        let algorithm = key.algorithm.to_string();
+        ui.line(format_args!("{}  {algorithm:<11}  {state}  {}", key.id, key.created))?;
+        if let Some(public) = &key.public {
+            ui.line(format_args!("{DIM}    {}{DIM:#}", public_line(public).trim_end()))?;
+        }
+    }
+    Ok(())
+}
+
+fn as_json(key: &KeyInfo) -> Value {
+    json!({
+        "id": key.id.to_string(),
+        "algorithm": key.algorithm,
+        "created": (!key.created.is_empty()).then_some(&key.created),
+        "signs": key.signs,
+        "public_key": key.public.map(|public| hex::encode(public.to_bytes())),
+    })
+}

@@ -1,0 +1,139 @@
+//! `roleos ledger`: is every bundle still there, unchanged and in its place?
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use host::files::{self, Privacy};
+use host::ledger::read_checkpoint;
+use host::store::Audit;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, DIM, GOOD, Ui};
+
+/// Words of `ledger`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compare bundles, ledger and checkpoint.
+    Verify(VerifyArgs),
+    /// Write a proof that a bundle is in the ledger, for `witness verify --proof`.
+    Prove(ProveArgs),
+    /// Print the newest signed checkpoint, to be kept out of the writer's reach.
+    Checkpoint,
+}
+
+/// Words of `ledger verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A hash chain alone does not show that its end was cut off. Keep checkpoints elsewhere and compare:
+  roleos ledger checkpoint > /mnt/elsewhere/checkpoint
+  roleos ledger verify --against /mnt/elsewhere/checkpoint")]
+pub struct VerifyArgs {
+    /// A checkpoint that was kept elsewhere.
+    #[arg(long, value_name = "CHECKPOINT")]
+    against: Option<PathBuf>,
+}
+
+/// Words of `ledger prove`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  roleos ledger prove 0193a7 --out task.tlog-proof")]
+pub struct ProveArgs {
+    /// Task id, or the beginning of one.
+    task: String,
+    /// Where to write the proof [default: standard output].
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The ledger cannot be read, or there is nothing to prove.
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Verify(args) => verify(ui, context, args),
+        Command::Prove(args) => prove(ui, context, args),
+        Command::Checkpoint => checkpoint(ui, context),
+    }
+}
+
+fn verify(ui: &Ui, context: &Context, args: &VerifyArgs) -> Result<Exit, Failure> {
+    let against = args.against.as_deref().map(read_checkpoint).transpose()?;
+    let keys = context.store.keys()?;
+    let audit = context.store.audit(&keys, against.as_ref())?;
+    let ok = audit.problems.is_empty();
+    if ui.json {
+        let problems = audit.problems.iter();
+        ui.json(&json!({
+            "ok": ok,
+            "origin": audit.origin,
+            "size": audit.size,
+            "root": hex::encode(audit.root),
+            "problems": problems.map(|one| json!({"kind": one.kind, "detail": one.detail})).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        show(ui, &audit)?;
+    }
+    Ok(Exit::of_check(ok))
+}
+
+fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
+    let Some(origin) = &audit.origin else {
+        ui.line("no ledger yet; the first `roleos witness seal` makes one")?;
+        return Ok(());
+    };
+    for problem in &audit.problems {
+        let detail = clean::line(&problem.detail, 400);
+        ui.line(format_args!("{BAD}{}{BAD:#}  {detail}", problem.kind))?;
+    }
+    if audit.problems.is_empty() {
+        ui.line(format_args!("{GOOD}OK{GOOD:#}  {} bundles, all in place", audit.size))?;
+    }
+    ui.note(format_args!("{DIM}ledger {origin}, root {}{DIM:#}", hex::encode(audit.root)));
+    Ok(())
+}
+
+fn prove(ui: &Ui, context: &Context, args: &ProveArgs) -> Result<Exit, Failure> {
+    let ledger = context.store.ledger()?.ok_or_else(no_ledger)?;
+    let wanted = args.task.replace('-', "").to_lowercase();
+    let mut found = ledger
+        .entries()
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.leaf.task_id.to_string().starts_with(&wanted));
+    let (Some((index, _)), None) = (found.next(), found.next()) else {
+        return Err(Failure::input(
+            "bundle_not_found",
+            format!("`{}` does not name exactly one bundle of the ledger", args.task),
+        )
+        .hint("take a task id from `roleos witness list`"));
+    };
+    let signed = ledger.checkpoint()?.ok_or_else(no_ledger)?;
+    let proof = ledger
+        .tree()
+        .prove(index as u64, signed)
+        .map_err(|error| Failure::refused("cannot_prove", error.to_string()).hint("run `roleos ledger verify`"))?;
+    match &args.out {
+        Some(path) => {
+            files::write(path, proof.to_text().as_bytes(), Privacy::Shared)?;
+            ui.note(format_args!("wrote {}", path.display()));
+        }
+        None => ui.line(proof.to_text().trim_end())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn checkpoint(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
+    let ledger = context.store.ledger()?.ok_or_else(no_ledger)?;
+    let signed = ledger.checkpoint()?.ok_or_else(no_ledger)?;
+    ui.line(signed.to_text().trim_end_matches('\n'))?;
+    Ok(Exit::Done)
+}
+
+fn no_ledger() -> Failure {
+    Failure::input("no_ledger", "there is no ledger with a checkpoint in this workspace")
+        .hint("the first `roleos witness seal` makes one")
+}

@@ -1,0 +1,82 @@
+//! `roleos witness`: evidence of single tasks.
+
+pub mod export;
+pub mod import;
+pub mod list;
+pub mod replay;
+pub mod rerun;
+pub mod seal;
+pub mod show;
+pub mod verify;
+
+use clap::Subcommand;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Words of `witness`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The bundles of this workspace, newest first.
+    List(list::Args),
+    /// Everything that a bundle says.
+    Show(show::Args),
+    /// Check form and signature.
+    Verify(verify::Args),
+    /// Walk through a task: signature, spec, plan, calls, diff, tests, and whether the outcome fits.
+    Replay(replay::Args),
+    /// Apply the diff to its base commit and run the tests again.
+    Rerun(rerun::Args),
+    /// Make a bundle from files.
+    Seal(seal::Args),
+    /// Write a bundle for other tools.
+    Export(export::Args),
+    /// Take in bundles from elsewhere.
+    Import(import::Args),
+}
+
+/// Does it.
+///
+/// # Errors
+/// As the command says.
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::List(args) => list::run(ui, context, args),
+        Command::Show(args) => show::run(ui, context, args),
+        Command::Verify(args) => verify::run(ui, context, args),
+        Command::Replay(args) => replay::run(ui, context, args),
+        Command::Rerun(args) => rerun::run(ui, context, args),
+        Command::Seal(args) => seal::run(ui, context, args),
+        Command::Export(args) => export::run(ui, context, args),
+        Command::Import(args) => import::run(ui, context, args),
+    }
+}
+
+/// Whether a bundle is read as strictly as ours are, or as forgivingly as the reference reads.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct Reading {
+    /// Read as the reference does; what it forgives becomes a warning.
+    #[arg(long)]
+    lenient: bool,
+}
+
+impl Reading {
+    fn strictness(self) -> ::witness::bundle::Strictness {
+        if self.lenient {
+            ::witness::bundle::Strictness::Lenient
+        } else {
+            ::witness::bundle::Strictness::Strict
+        }
+    }
+}
+
+/// The failure for a bundle that cannot even be read.
+fn unreadable(file: &str, malformed: &::witness::bundle::Malformed) -> Failure {
+    Failure::input(
+        "malformed",
+        format!("`{file}` is not a readable bundle: {malformed}"),
+    )
+    .hint("`--lenient` reads what the reference reads")
+}

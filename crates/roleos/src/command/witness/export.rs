@@ -1,0 +1,94 @@
+//! `roleos witness export`: a bundle for tools that do not know its format.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use host::files::{self, Privacy};
+use host::view::bundle::{Judged, export as as_json};
+use host::view::in_toto;
+use serde_json::Value;
+use witness::bundle::Strictness;
+
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Words of `witness export`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  roleos witness export 0193a7 --format in-toto --out task.intoto.json")]
+pub struct Args {
+    /// Bundle file, or a task id of this workspace.
+    #[arg(value_name = "FILE|TASK")]
+    bundle: String,
+    #[command(flatten)]
+    trust: Trust,
+    /// What to write.
+    #[arg(long, value_name = "FORMAT", default_value = "json")]
+    format: Format,
+    /// Where to write it [default: standard output].
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Everything, sections included, with the verdict.
+    Json,
+    /// A signed in-toto statement about the bundle, in a DSSE envelope.
+    InToto,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The bundle cannot be read; for in-toto, when it is not believed or there is no key to sign with.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let path = context.bundle(&args.bundle)?;
+    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
+    let judged = Judged::of(&data, Strictness::Strict, &keyring);
+    let file = path.display().to_string();
+    let value = match args.format {
+        Format::Json => match (judged.contents(), judged.malformed()) {
+            (Some(contents), _) => as_json(&file, &judged, contents),
+            (None, Some(malformed)) => return Err(super::unreadable(&file, malformed)),
+            (None, None) => return Ok(Exit::Failed),
+        },
+        Format::InToto => in_toto(context, &path, &judged)?,
+    };
+    match &args.out {
+        Some(out) => {
+            let mut text = value.to_string();
+            text.push('\n');
+            files::write(out, text.as_bytes(), Privacy::Shared)?;
+            ui.note(format_args!("wrote {}", out.display()));
+        }
+        None => ui.json(&value)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// We sign statements only about what we believe.
+fn in_toto(
+    context: &Context,
+    path: &std::path::Path,
+    judged: &Judged<'_>,
+) -> Result<Value, Failure> {
+    let Judged::Evidence(evidence) = judged else {
+        let why = judged.verdict().explain();
+        return Err(Failure::refused(
+            "not_believed",
+            format!("no statement is signed about `{}`: {why}", path.display()),
+        )
+        .hint("give the key that it was signed with, or check it with `roleos witness verify`"));
+    };
+    let keys = context.store.keys()?;
+    let key = keys.signing().ok_or_else(|| {
+        Failure::input("no_key", "there is no Ed25519 key to sign the statement with")
+            .hint("make one with `roleos key new`")
+    })?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(in_toto::envelope(&name, evidence, key))
+}

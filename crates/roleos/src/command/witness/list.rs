@@ -1,0 +1,139 @@
+//! `roleos witness list`: the bundles of this workspace, newest first.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use host::scan;
+use host::view::bundle::Judged;
+use serde_json::{Value, json};
+use witness::bundle::Strictness;
+use witness::extension::field;
+
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::render::units::{dollars, grouped};
+use crate::ui::{BOLD, DIM, Ui};
+
+/// Words of `witness list`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  roleos witness list --limit 20")]
+pub struct Args {
+    /// Bundle files or directories [default: all of the workspace].
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    trust: Trust,
+    /// Show no more than this.
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+/// What is kept of each bundle while the others are read.
+struct Row {
+    created_ns: u64,
+    task: String,
+    verdict: &'static str,
+    outcome: &'static str,
+    calls: usize,
+    cost: u32,
+    role: String,
+    model: String,
+    file: String,
+}
+
+/// Does it.
+///
+/// # Errors
+/// A path or key cannot be read.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let paths = context.bundles(&args.paths)?;
+    let progress = ui.progress(paths.len(), "bundles");
+    let parts = scan::scan(
+        &paths,
+        context.scan_options(),
+        Vec::new,
+        |rows, visit| {
+            let bytes = visit.bytes.unwrap_or_default();
+            let judged = Judged::of(bytes, Strictness::Strict, &keyring);
+            rows.push(row(&visit.path.display().to_string(), &judged));
+        },
+        |done| progress.set(done),
+    );
+    drop(progress);
+    let mut rows: Vec<Row> = parts.into_iter().flatten().collect();
+    rows.sort_by(|a, b| (b.created_ns, &b.file).cmp(&(a.created_ns, &a.file)));
+    rows.truncate(args.limit.unwrap_or(usize::MAX));
+    if ui.json {
+        let list: Vec<Value> = rows.iter().map(as_json).collect();
+        ui.json(&list)?;
+    } else {
+        show(ui, &rows)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn row(file: &str, judged: &Judged<'_>) -> Row {
+    let contents = judged.contents();
+    let fact = |name| {
+        let value = contents.and_then(|contents| contents.extensions().provenance.get(name));
+        value.cloned().unwrap_or_default()
+    };
+    Row {
+        created_ns: contents.map_or(0, |contents| contents.header().created_ns),
+        task: contents.map_or_else(String::new, |contents| contents.header().task_id.to_string()),
+        verdict: judged.verdict().name(),
+        outcome: contents.map_or("", |contents| contents.outcome().name()),
+        calls: contents.map_or(0, |contents| contents.totals().calls),
+        cost: contents.map_or(0, |contents| contents.header().total_cost_microdollars),
+        role: fact(field::ROLE),
+        model: fact(field::MODEL),
+        file: file.to_owned(),
+    }
+}
+
+fn as_json(row: &Row) -> Value {
+    json!({
+        "task_id": row.task,
+        "created": host::clock::text(row.created_ns),
+        "verdict": row.verdict,
+        "outcome": row.outcome,
+        "trace_entries": row.calls,
+        "cost_microdollars": row.cost,
+        "role": row.role,
+        "model": row.model,
+        "file": row.file,
+    })
+}
+
+fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
+    if rows.is_empty() {
+        ui.note("no bundles yet; `roleos witness seal --help` shows how one is made");
+        return Ok(());
+    }
+    let mut out = ui.out();
+    writeln!(
+        out,
+        "{BOLD}{:<32}  {:<20}  {:<13}  {:<8}{:>7}{:>12}  role / model{BOLD:#}",
+        "task", "created", "verdict", "outcome", "calls", "cost"
+    )?;
+    for row in rows {
+        let created: String = host::clock::text(row.created_ns).chars().take(19).collect();
+        writeln!(
+            out,
+            "{:<32}  {DIM}{created:<20}{DIM:#}  {:<13}  {:<8}{:>7}{:>12}  {} {}",
+            row.task,
+            row.verdict,
+            row.outcome,
+            grouped(row.calls as u64),
+            dollars(row.cost),
+            clean::line(&row.role, 24),
+            clean::line(&row.model, 32),
+        )?;
+    }
+    out.flush()?;
+    Ok(())
+}

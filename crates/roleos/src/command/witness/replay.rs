@@ -1,0 +1,82 @@
+//! `roleos witness replay`: walk through a task, then check that the outcome agrees with the test log.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use host::files::{self, Privacy};
+use host::view::bundle::{Judged, export as as_json};
+use witness::evidence::Verdict;
+use witness::replay::{Agreement, OutcomeCheck};
+
+use super::Reading;
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::replay_view::ReplayView;
+use crate::render::{replay_html, replay_text};
+use crate::ui::Ui;
+
+/// Words of `witness replay`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos witness replay 0193a7
+  roleos witness replay task.rvww --color always | less -R
+  roleos witness replay task.rvww --html task.html
+
+Exit 1 when the bundle is not valid or its outcome contradicts its test log.")]
+pub struct Args {
+    /// Bundle file, or a task id of this workspace.
+    #[arg(value_name = "FILE|TASK")]
+    bundle: String,
+    #[command(flatten)]
+    trust: Trust,
+    #[command(flatten)]
+    reading: Reading,
+    /// Write one self-contained page instead.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The file cannot be read or is malformed, or the page cannot be written.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let path = context.bundle(&args.bundle)?;
+    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
+    let judged = Judged::of(&data, args.reading.strictness(), &keyring);
+    let file = path.display().to_string();
+    let contents = match (judged.contents(), judged.malformed()) {
+        (Some(contents), _) => contents,
+        (None, Some(malformed)) => return Err(super::unreadable(&file, malformed)),
+        (None, None) => return Ok(Exit::Failed),
+    };
+    let check = OutcomeCheck::of(contents);
+    let view = ReplayView {
+        file: &file,
+        verdict: judged.verdict(),
+        signers: judged.signers(),
+        warnings: judged.warnings(),
+        sha256: host::digest(judged.bytes()),
+        contents,
+        check: &check,
+    };
+    if let Some(page) = &args.html {
+        let html = replay_html::page(&view)
+            .map_err(|error| Failure::refused("page", format!("cannot make the page: {error}")))?;
+        files::write(page, html.as_bytes(), Privacy::Shared)?;
+        ui.note(format_args!("wrote {}", page.display()));
+    }
+    if ui.json {
+        ui.json(&as_json(&file, &judged, contents))?;
+    } else if args.html.is_none() {
+        let mut out = ui.out();
+        replay_text::write(&view, &mut out)?;
+        out.flush()?;
+    }
+    let holds = *judged.verdict() == Verdict::Valid && check.agreement != Agreement::Contradicts;
+    Ok(Exit::of_check(holds))
+}

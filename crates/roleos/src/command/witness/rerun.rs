@@ -1,0 +1,161 @@
+//! `roleos witness rerun`: apply the diff to its base commit, run the tests again, compare the outcome.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use host::process::Limits;
+use host::rerun::{Rerun, Task, rerun};
+use host::view::bundle::Judged;
+use host::{files, git};
+use serde_json::json;
+use witness::bundle::{Contents, Strictness};
+use witness::extension::field;
+use witness::wire::{Outcome, Tag};
+
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
+
+/// Words of `witness rerun`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos witness rerun 0193a7
+  roleos witness rerun task.rvww --repo ../project --test-command 'cargo test'
+
+The test command runs as you, with limits on time, memory and output (`[rerun]` in the settings) and no more protection
+than that; so a bundle that is not valid is run only with `--unverified`.")]
+pub struct Args {
+    /// Bundle file, or a task id of this workspace.
+    #[arg(value_name = "FILE|TASK")]
+    bundle: String,
+    #[command(flatten)]
+    trust: Trust,
+    /// Run what a bundle says although nobody vouches for it.
+    #[arg(long)]
+    unverified: bool,
+    /// Repository that has the base commit [default: the workspace].
+    #[arg(long, value_name = "DIR")]
+    repo: Option<PathBuf>,
+    /// Base commit [default: the bundle's].
+    #[arg(long, value_name = "COMMIT")]
+    base: Option<String>,
+    /// Command that runs the tests [default: the bundle's].
+    #[arg(long, value_name = "COMMAND")]
+    test_command: Option<String>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The bundle is not believed or says too little, or nothing can be run.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let path = context.bundle(&args.bundle)?;
+    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
+    let judged = Judged::of(&data, Strictness::Strict, &keyring);
+    let contents = believed(&judged, args)?;
+    let base = fact(args.base.as_deref(), contents, field::BASE_COMMIT, "--base")?;
+    let test_command = fact(
+        args.test_command.as_deref(),
+        contents,
+        field::TEST_COMMAND,
+        "--test-command",
+    )?;
+    let root = args.repo.as_deref().unwrap_or(context.workspace.root());
+    let repository = git::top_level(root)
+        .map_err(|error| Failure::input("no_repository", error.to_string()).hint("name one with `--repo`"))?;
+    let settings = &context.config.rerun;
+    ui.note(format_args!(
+        "{DIM}at {}, running `{}`{DIM:#}",
+        clean::line(base, 40),
+        clean::line(test_command, 200)
+    ));
+    let task = Task {
+        repository: &repository,
+        base_commit: base,
+        diff: contents.section(Tag::Diff).unwrap_or_default(),
+        test_command,
+    };
+    let limits = Limits {
+        time: settings.timeout(),
+        memory: settings.max_memory_bytes(),
+        output: settings.max_output_bytes(),
+    };
+    let rerun = rerun(task, limits)?;
+    show(ui, contents.outcome(), &rerun)?;
+    Ok(Exit::of_check(rerun.outcome == contents.outcome()))
+}
+
+fn believed<'j, 'a>(judged: &'j Judged<'a>, args: &Args) -> Result<&'j Contents<'a>, Failure> {
+    let refuse = || {
+        let why = judged.verdict().explain();
+        Failure::refused("not_believed", format!("`{}` is not run: {why}", args.bundle))
+    };
+    match judged {
+        Judged::Evidence(evidence) => Ok(evidence.contents()),
+        Judged::Unproven(unproven) if args.unverified => Ok(unproven.bundle.claims()),
+        Judged::Unproven(_) => {
+            Err(refuse().hint("read its test command first; `--unverified` runs it all the same"))
+        }
+        Judged::Malformed(_) => Err(refuse()),
+    }
+}
+
+/// What the user said, else what the bundle says.
+fn fact<'a>(
+    said: Option<&'a str>,
+    contents: &'a Contents<'_>,
+    name: &str,
+    option: &str,
+) -> Result<&'a str, Failure> {
+    let known = contents.extensions().provenance.get(name);
+    said.or(known.map(String::as_str)).ok_or_else(|| {
+        Failure::input("missing_fact", format!("the bundle does not say its `{name}`"))
+            .hint(format!("give it with `{option}`"))
+    })
+}
+
+fn show(ui: &Ui, stated: Outcome, rerun: &Rerun) -> Result<(), Failure> {
+    let same = stated == rerun.outcome;
+    let reading = rerun.reading.as_ref();
+    if ui.json {
+        ui.json(&json!({
+            "stated": stated.name(),
+            "observed": rerun.outcome.name(),
+            "same": same,
+            "because": rerun.because,
+            "test_log": reading.map(|reading| json!({
+                "runner": reading.runner.name(),
+                "passed": reading.passed,
+                "failed": reading.failed,
+                "skipped": reading.skipped,
+                "errors": reading.errors,
+            })),
+            "output_truncated": rerun.run.as_ref().is_some_and(|run| run.truncated),
+        }))?;
+        return Ok(());
+    }
+    let mut out = ui.out();
+    if let Some(run) = &rerun.run {
+        writeln!(out, "{BOLD}test output{BOLD:#}")?;
+        writeln!(out, "{}", clean::text(&run.output).trim_end())?;
+        if run.truncated {
+            writeln!(out, "{DIM}(more was printed than is kept){DIM:#}")?;
+        }
+        writeln!(out)?;
+    }
+    let (style, word) = if same { (GOOD, "same") } else { (BAD, "different") };
+    writeln!(
+        out,
+        "{style}{word}{style:#}: the bundle says {}, the new run shows {} ({})",
+        stated.name(),
+        rerun.outcome.name(),
+        clean::line(&rerun.because, 400)
+    )?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! `roleos witness show`: everything that a bundle says.
+
+use std::io::Write as _;
+
+use host::files;
+use host::view::bundle::{Judged, show as as_json};
+use witness::bundle::{Contents, section_name};
+
+use super::Reading;
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::render::units::{bytes, dollars, grouped};
+use crate::ui::{BOLD, DIM, Ui, WARN};
+
+/// Words of `witness show`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Bundle file, or a task id of this workspace.
+    #[arg(value_name = "FILE|TASK")]
+    bundle: String,
+    #[command(flatten)]
+    trust: Trust,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The file cannot be read or is malformed.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let path = context.bundle(&args.bundle)?;
+    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
+    let judged = Judged::of(&data, args.reading.strictness(), &keyring);
+    let file = path.display().to_string();
+    let contents = match (judged.contents(), judged.malformed()) {
+        (Some(contents), _) => contents,
+        (None, Some(malformed)) => return Err(super::unreadable(&file, malformed)),
+        (None, None) => return Ok(Exit::Failed),
+    };
+    if ui.json {
+        ui.json(&as_json(&file, &judged, contents))?;
+    } else {
+        show(ui, &judged, contents)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(ui: &Ui, judged: &Judged<'_>, contents: &Contents<'_>) -> Result<(), Failure> {
+    let header = contents.header();
+    let mut out = ui.out();
+    let mut row = |name: &str, value: &str| writeln!(out, "{DIM}{name:<16}{DIM:#}{value}");
+    row("verdict", judged.verdict().name())?;
+    row("task", &header.task_id.to_string())?;
+    row("created", &host::clock::text(header.created_ns))?;
+    row("outcome", contents.outcome().name())?;
+    row("mode", contents.mode().map_or("unknown", witness::wire::Mode::name))?;
+    row("policy hash", &hex::encode(header.policy_hash))?;
+    row("tool calls", &grouped(header.tool_call_count))?;
+    row("cost", &dollars(header.total_cost_microdollars))?;
+    row("latency", &format!("{} ms", grouped(header.total_latency_ms)))?;
+    row("tokens", &grouped(header.total_tokens))?;
+    row("retries", &grouped(header.retry_count))?;
+    row("size", &bytes(u64::from(header.total_bundle_size)))?;
+    row("evidence", if contents.evidence_complete() { "complete" } else { "incomplete" })?;
+    for (name, value) in &contents.extensions().provenance {
+        row(&clean::line(name, 15), &clean::line(value, 200))?;
+    }
+    for warning in judged.warnings() {
+        writeln!(out, "{WARN}warning{WARN:#}         {}", warning.name())?;
+    }
+    writeln!(out, "\n{BOLD}sections{BOLD:#}")?;
+    for section in contents.sections() {
+        writeln!(
+            out,
+            "  {:<12} {:>12}  at byte {}",
+            section_name(section.tag),
+            bytes(section.value.len() as u64),
+            section.offset
+        )?;
+    }
+    writeln!(out, "\n{BOLD}calls{BOLD:#}")?;
+    for (index, call) in contents.calls().enumerate() {
+        let action = clean::line(&String::from_utf8_lossy(call.action), 24);
+        writeln!(
+            out,
+            "  {index:>5}  {action:<24}  {:<9}  {:>8} ms  {:>10}",
+            call.check.name(),
+            grouped(call.latency_ms),
+            dollars(call.cost_microdollars)
+        )?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! `roleos witness verify`: one verdict a file.
+
+use std::path::PathBuf;
+
+use host::files;
+use host::view::bundle::{Judged, VerifyLine};
+use witness::evidence::Verdict;
+use witness::ledger::Leaf;
+use witness::ledger::proof::InclusionProof;
+
+use super::Reading;
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+
+/// No proof is larger.
+const MAX_PROOF: u64 = 64 * 1024;
+
+/// Words of `witness verify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos witness verify task.rvww                        with the keys of this workspace
+  roleos witness verify *.rvww --key-file team.pub --json
+  roleos witness verify task.rvww --key-file team.pub --proof task.tlog-proof
+
+Verdicts: valid, unsigned, unchecked (no key at hand), bad_signature, malformed. Exit 0 only if all are valid.")]
+pub struct Args {
+    /// Bundle files.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    trust: Trust,
+    #[command(flatten)]
+    reading: Reading,
+    /// Also check that the bundle is in a ledger, by this proof of `ledger prove`.
+    #[arg(long, value_name = "PROOF")]
+    proof: Option<PathBuf>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// A file, key or proof cannot be read.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let keyring = args.trust.keyring(context)?;
+    let limit = context.config.witness.max_bundle_bytes();
+    let mut all_valid = true;
+    let mut buffer = Vec::new();
+    for path in &args.files {
+        files::read_into(path, limit, &mut buffer)?;
+        let judged = Judged::of(&buffer, args.reading.strictness(), &keyring);
+        all_valid &= *judged.verdict() == Verdict::Valid;
+        let file = path.display().to_string();
+        if ui.json {
+            ui.json(&VerifyLine::of(&file, &judged))?;
+        } else {
+            show(ui, &file, &judged)?;
+        }
+        if let Some(proof) = &args.proof {
+            check_proof(ui, proof, &judged, keyring.public_keys())?;
+        }
+    }
+    Ok(Exit::of_check(all_valid))
+}
+
+fn show(ui: &Ui, file: &str, judged: &Judged<'_>) -> Result<(), Failure> {
+    let verdict = judged.verdict();
+    let style = match verdict {
+        Verdict::Valid => GOOD,
+        Verdict::Unsigned { required: false } | Verdict::Unchecked => WARN,
+        Verdict::Unsigned { required: true } | Verdict::BadSignature(_) | Verdict::Malformed(_) => BAD,
+    };
+    let about = match (verdict, judged.contents()) {
+        (Verdict::Valid, Some(contents)) => format!(
+            "{}, {} calls, evidence {}",
+            contents.outcome().name(),
+            contents.totals().calls,
+            if contents.evidence_complete() { "complete" } else { "incomplete" }
+        ),
+        _ => verdict.explain(),
+    };
+    let name = verdict.name();
+    ui.line(format_args!(
+        "{style}{name:<13}{style:#}  {}  {DIM}{about}{DIM:#}",
+        clean::line(file, 200)
+    ))?;
+    for warning in judged.warnings() {
+        ui.line(format_args!("{WARN}  warning{WARN:#}      {}", warning.name()))?;
+    }
+    Ok(())
+}
+
+/// The proof must lead from this bundle to a checkpoint that a believed key signed.
+fn check_proof(
+    ui: &Ui,
+    path: &std::path::Path,
+    judged: &Judged<'_>,
+    keys: &[witness::key::PublicKey],
+) -> Result<(), Failure> {
+    let Judged::Evidence(evidence) = judged else {
+        return Ok(());
+    };
+    let text = files::read(path, MAX_PROOF)?;
+    let text = String::from_utf8_lossy(&text);
+    let file = path.display();
+    let proof = InclusionProof::parse(&text)
+        .map_err(|error| Failure::input("bad_proof", format!("`{file}` is not a proof: {error}")))?;
+    let included = proof.verify(&Leaf::of(evidence), keys).map_err(|error| {
+        Failure::input("not_proven", format!("`{file}` does not prove that the bundle is in the ledger: {error}"))
+            .hint("the proof belongs to another bundle, or its signer's public key is not among the keys given")
+    })?;
+    let checkpoint = included.attested().checkpoint();
+    ui.note(format_args!(
+        "{GOOD}  proved{GOOD:#}       bundle {} of {} in {}",
+        included.index(),
+        checkpoint.size(),
+        checkpoint.origin().as_str()
+    ));
+    Ok(())
+}

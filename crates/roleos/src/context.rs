@@ -1,0 +1,108 @@
+//! Where a command runs: workspace, settings, store. Loaded once, before the command.
+
+use std::path::{Path, PathBuf};
+
+use host::config::Config;
+use host::environment::Environment;
+use host::scan;
+use host::store::Store;
+use host::workspace::Workspace;
+use witness::wire::TaskId;
+
+use crate::failure::Failure;
+
+/// Everything that commands share.
+#[derive(Debug)]
+pub struct Context {
+    /// Where.
+    pub workspace: Workspace,
+    /// What was set.
+    pub config: Config,
+    /// Bundles, keys and ledger.
+    pub store: Store,
+}
+
+impl Context {
+    /// Finds the workspace and reads its settings.
+    ///
+    /// # Errors
+    /// The named root is no folder, or the settings are wrong.
+    pub fn load(root: Option<&Path>) -> Result<Self, Failure> {
+        let environment = Environment::read();
+        let workspace = Workspace::find(root, &environment)?;
+        let config = Config::load(&workspace, &environment)?;
+        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes());
+        Ok(Self {
+            workspace,
+            config,
+            store,
+        })
+    }
+
+    /// How bundle files are read.
+    #[must_use]
+    pub fn scan_options(&self) -> scan::Options {
+        scan::Options {
+            threads: self.config.witness.thread_count(),
+            max_bytes: self.config.witness.max_bundle_bytes(),
+        }
+    }
+
+    /// The bundle files under the given paths, or all of the workspace.
+    ///
+    /// # Errors
+    /// A path does not exist.
+    pub fn bundles(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+        if !paths.is_empty() {
+            return Ok(scan::find(paths)?);
+        }
+        let own = self.store.witness_dir().to_owned();
+        if !own.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(scan::find(&[own])?)
+    }
+
+    /// A bundle that is named by its file or by its task id (or the beginning of one).
+    ///
+    /// # Errors
+    /// There is none, or more than one.
+    pub fn bundle(&self, name: &str) -> Result<PathBuf, Failure> {
+        let path = PathBuf::from(name);
+        if path.exists() {
+            return Ok(path);
+        }
+        let wanted = name.replace('-', "").to_lowercase();
+        let is_id = wanted.len() >= 4 && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let missing = || {
+            Failure::input("bundle_not_found", format!("there is no bundle `{name}`"))
+                .hint("name a file, or a task id from `roleos witness list`")
+        };
+        if !is_id {
+            return Err(missing());
+        }
+        let mut found = self.bundles(&[])?;
+        found.retain(|path| {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            stem.starts_with(&wanted)
+        });
+        match (found.pop(), found.is_empty()) {
+            (Some(path), true) => Ok(path),
+            (Some(_), false) => Err(Failure::input(
+                "bundle_ambiguous",
+                format!("`{name}` is the beginning of several task ids"),
+            )
+            .hint("give more of the id, or the file")),
+            (None, _) => Err(missing()),
+        }
+    }
+}
+
+/// Reads a task id that a user typed.
+///
+/// # Errors
+/// It is not 32 hexadecimal digits.
+pub fn parse_task_id(text: &str) -> Result<TaskId, String> {
+    TaskId::parse(text)
+        .ok_or_else(|| "expected 32 hexadecimal digits, with or without dashes".to_owned())
+}

@@ -1,0 +1,140 @@
+//! The one object that talks: data to standard output, people's notes to standard error.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write};
+use std::time::Duration;
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Work that is done sooner shows no bar.
+const BAR_AFTER: Duration = Duration::from_secs(1);
+
+/// Good news.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// Bad news.
+pub const BAD: Style = AnsiColor::Red.on_default();
+/// Something to look at.
+pub const WARN: Style = AnsiColor::Yellow.on_default();
+/// Headings.
+pub const BOLD: Style = Style::new().bold();
+/// What matters less.
+pub const DIM: Style = Style::new().dimmed();
+
+/// How to talk.
+#[derive(Clone, Copy, Debug)]
+pub struct Ui {
+    /// One JSON value instead of text.
+    pub json: bool,
+    quiet: bool,
+    color: ColorChoice,
+}
+
+impl Ui {
+    /// As the global options say.
+    #[must_use]
+    pub fn new(json: bool, quiet: bool, color: ColorChoice) -> Self {
+        Self { json, quiet, color }
+    }
+
+    /// Standard output; colours are taken out when they are not wanted. Flush it when done.
+    #[must_use]
+    pub fn out(&self) -> impl Write + use<> {
+        let stream = AutoStream::new(io::stdout(), self.color);
+        io::BufWriter::with_capacity(1 << 16, stream)
+    }
+
+    /// Prints one line of data.
+    ///
+    /// # Errors
+    /// Nobody reads it.
+    pub fn line(&self, line: impl fmt::Display) -> io::Result<()> {
+        let mut out = self.out();
+        writeln!(out, "{line}")?;
+        out.flush()
+    }
+
+    /// Prints one JSON value on one line.
+    ///
+    /// # Errors
+    /// Nobody reads it.
+    pub fn json(&self, value: &impl Serialize) -> io::Result<()> {
+        self.line(serde_json::to_string(value)?)
+    }
+
+    /// Tells a person something that is not the result.
+    pub fn note(&self, note: impl fmt::Display) {
+        if !self.quiet && !self.json {
+            self.stderr(format_args!("{note}"));
+        }
+    }
+
+    /// Tells what went wrong, in one line, and what to do about it.
+    pub fn fail(&self, failure: &Failure) {
+        if failure.is_closed_pipe() {
+            return;
+        }
+        if self.json {
+            let line = serde_json::to_string(failure).unwrap_or_default();
+            self.stderr(line);
+            return;
+        }
+        self.stderr(format_args!("{BAD}error{BAD:#}: {}", failure.message));
+        if let Some(hint) = &failure.hint {
+            self.stderr(format_args!("{DIM}hint{DIM:#}: {hint}"));
+        }
+    }
+
+    /// A progress bar that appears on a terminal when the work takes longer than a second.
+    #[must_use]
+    pub fn progress(&self, length: usize, what: &'static str) -> Progress {
+        let wanted = !self.quiet && !self.json && io::stderr().is_terminal();
+        Progress {
+            bar: wanted.then(|| {
+                let bar = ProgressBar::with_draw_target(
+                    Some(length as u64),
+                    ProgressDrawTarget::hidden(),
+                );
+                let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}");
+                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_message(what);
+                bar
+            }),
+        }
+    }
+
+    fn stderr(&self, line: impl fmt::Display) {
+        let mut stream = AutoStream::new(io::stderr(), self.color);
+        // When nobody reads the errors there is nobody to tell.
+        writeln!(stream, "{line}").ok();
+    }
+}
+
+/// See [`Ui::progress`].
+#[derive(Debug)]
+pub struct Progress {
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// So much is done.
+    pub fn set(&self, done: usize) {
+        let Some(bar) = &self.bar else { return };
+        if bar.is_hidden() && bar.elapsed() > BAR_AFTER {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(done as u64);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
