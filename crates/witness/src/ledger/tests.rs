@@ -3,6 +3,7 @@
 
 mod forms;
 mod history;
+mod oracle;
 
 use super::checkpoint::{Checkpoint, Origin};
 use super::note::{Attested, SignedCheckpoint};
