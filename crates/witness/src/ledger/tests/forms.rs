@@ -175,9 +175,15 @@ fn malformed_proofs_are_named() {
     assert_eq!(ConsistencyProof::parse(&proof), Err(BadProof::Old));
 }
 
+/// Often a note, and sometimes nearly one.
+const NOTE_SHAPE: &str = concat!(
+    "[a-z.]{1,9}\n[0-9]{1,20}\n[A-Za-z0-9+/]{43}=\n\n",
+    "(\u{2014} [a-z]{1,5} [A-Za-z0-9+/]{8}\n){0,3}"
+);
+
 proptest! {
     #[test]
-    fn what_was_read_is_written_again(text in "[a-z.]{1,9}\n[0-9]{1,20}\n[A-Za-z0-9+/]{43}=\n\n(\u{2014} [a-z]{1,5} [A-Za-z0-9+/]{8}\n){0,3}") {
+    fn what_was_read_is_written_again(text in NOTE_SHAPE) {
         if let Ok(signed) = SignedCheckpoint::parse(&text) {
             prop_assert_eq!(signed.to_text(), text);
         }
