@@ -1,2 +1,74 @@
-//! Chores.
-fn main() {}
+//! Chores of the project, one file each; `main` only dispatches.
+//!
+//! Nothing of the product lives here, and no product crate may depend on this one.
+#![expect(
+    clippy::print_stderr,
+    reason = "a chore talks to the person who runs it"
+)]
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::project::Project;
+
+mod bench;
+mod codegen;
+mod install;
+mod project;
+mod shell;
+mod test;
+mod tidy;
+
+/// Chores of the Role OS project.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    /// Install what the tests need and is missing.
+    Install,
+    /// Everything that must hold before a change goes in: format, clippy, all tests, doc tests, tidy.
+    Test,
+    /// Crate edges, module docs, file sizes, links, generated files.
+    Tidy,
+    /// Write the files that are generated from the code.
+    Codegen {
+        /// Write nothing; fail when a file is not up to date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
+    Bench {
+        /// Passed on to the `bench` program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("\nerror: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> shell::Result<()> {
+    let project = Project::find()?;
+    match chore {
+        Chore::Install => install::run(&project).map(drop),
+        Chore::Test => test::run(&project),
+        Chore::Tidy => tidy::run(&project),
+        Chore::Codegen { check: false } => codegen::write(&project),
+        Chore::Codegen { check: true } => codegen::check(&project),
+        Chore::Bench { arguments } => bench::run(&project, &arguments),
+    }
+}

@@ -1,0 +1,68 @@
+//! `cargo xtask codegen`: the committed files that are generated from the code, written or checked.
+//!
+//! Adds no text of its own; each file's content comes from the crate that knows it.
+
+use std::fs;
+
+use crate::project::Project;
+use crate::shell::{Failure, Result};
+
+/// A committed file and the function that knows its content.
+pub(crate) struct Generated {
+    /// From the root.
+    pub(crate) file: &'static str,
+    text: fn() -> String,
+}
+
+/// All generated files. A new one is a line here.
+const GENERATED: &[Generated] = &[
+    Generated {
+        file: "docs/config.md",
+        text: host::config::reference_markdown,
+    },
+    Generated {
+        file: ".env.example",
+        text: host::environment::env_example,
+    },
+];
+
+/// Writes the files that are not up to date.
+pub(crate) fn write(project: &Project) -> Result<()> {
+    for generated in stale(project) {
+        write_one(project, generated)?;
+        eprintln!("wrote {}", generated.file);
+    }
+    Ok(())
+}
+
+/// Fails when a file is not up to date, naming all of them.
+pub(crate) fn check(project: &Project) -> Result<()> {
+    let files: Vec<_> = stale(project).map(|generated| generated.file).collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "not up to date: {}\nhint: run `cargo xtask codegen` and commit what it writes",
+        files.join(", ")
+    )))
+}
+
+/// Files that differ from what the code says, missing ones included.
+pub(crate) fn stale(project: &Project) -> impl Iterator<Item = &'static Generated> {
+    GENERATED.iter().filter(|generated| {
+        let on_disk = fs::read_to_string(project.root().join(generated.file));
+        on_disk.ok() != Some((generated.text)())
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a torn write is found by the check, and the file can be made again"
+)]
+fn write_one(project: &Project, generated: &Generated) -> Result<()> {
+    let path = project.root().join(generated.file);
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(&path, (generated.text)()))
+        .map_err(|error| Failure::of(format!("cannot write `{}`", generated.file), error))
+}

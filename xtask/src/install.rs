@@ -1,0 +1,224 @@
+//! `cargo xtask install`: what tests need beside Rust. Installs what is missing, or says exactly what to install.
+//!
+//! System packages only through apt-get and only as root; everything else goes under the target folder.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::project::Project;
+use crate::shell::{self, Failure, Result, headline};
+
+/// What tests are given once all is installed.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    /// An interpreter that has the packages of `xtask/python-requirements.txt`.
+    pub(crate) python: PathBuf,
+}
+
+/// A program of the system, how to see that it is there, and the Debian packages that bring it.
+struct Program {
+    what: &'static str,
+    probe: &'static [&'static str],
+    packages: &'static [&'static str],
+}
+
+const PROGRAMS: &[Program] = &[
+    Program {
+        what: "git",
+        probe: &["git", "--version"],
+        packages: &["git"],
+    },
+    Program {
+        what: "a C compiler",
+        probe: &["cc", "--version"],
+        packages: &["gcc", "libc6-dev"],
+    },
+    Program {
+        what: "Python 3.10 or newer",
+        probe: &[
+            "python3",
+            "-c",
+            "import sys; sys.exit(sys.version_info < (3, 10))",
+        ],
+        packages: &["python3"],
+    },
+    Program {
+        what: "Python's venv with pip",
+        probe: &["python3", "-c", "import venv, ensurepip"],
+        packages: &["python3-venv"],
+    },
+];
+
+/// Parts of a Rust installation that its minimal profile leaves out.
+const COMPONENTS: &[(&str, &[&str])] = &[
+    ("rustfmt", &["cargo", "fmt", "--version"]),
+    ("clippy", &["cargo", "clippy", "--version"]),
+];
+
+const REQUIREMENTS: &str = "xtask/python-requirements.txt";
+
+/// Installs what is missing; quick when nothing is.
+pub(crate) fn run(project: &Project) -> Result<Tools> {
+    components()?;
+    system()?;
+    Ok(Tools {
+        python: python(project)?,
+    })
+}
+
+fn present(probe: &[&str]) -> bool {
+    let Some((program, arguments)) = probe.split_first() else {
+        return false;
+    };
+    shell::succeeds(Command::new(program).args(arguments))
+}
+
+fn components() -> Result<()> {
+    for (component, probe) in COMPONENTS {
+        if present(probe) {
+            continue;
+        }
+        if !present(&["rustup", "--version"]) {
+            return Err(Failure::new(format!(
+                "`{component}` is missing; install it as you installed Rust"
+            )));
+        }
+        headline(&format!("installing {component}"));
+        shell::run(Command::new("rustup").args(["component", "add", component]))?;
+    }
+    Ok(())
+}
+
+fn missing() -> Vec<&'static Program> {
+    PROGRAMS
+        .iter()
+        .filter(|program| !present(program.probe))
+        .collect()
+}
+
+fn system() -> Result<()> {
+    let wanted = missing();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    if !is_root() || !present(&["apt-get", "--version"]) {
+        return Err(Failure::new(instructions(&wanted)));
+    }
+    headline(&format!("installing {}", packages(&wanted).join(" ")));
+    shell::run(Command::new("apt-get").args(["update", "--quiet"]))?;
+    shell::run(
+        Command::new("apt-get")
+            .args(["install", "--quiet", "--yes", "--no-install-recommends"])
+            .args(packages(&wanted))
+            // A package that asks a question would wait for ever where nobody answers.
+            .env("DEBIAN_FRONTEND", "noninteractive"),
+    )?;
+    let still = missing();
+    if still.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(instructions(&still)))
+    }
+}
+
+fn packages(programs: &[&Program]) -> Vec<&'static str> {
+    programs
+        .iter()
+        .flat_map(|program| program.packages)
+        .copied()
+        .collect()
+}
+
+fn instructions(programs: &[&Program]) -> String {
+    let what: Vec<_> = programs.iter().map(|program| program.what).collect();
+    format!(
+        "tests need {}, which {} missing\n\
+         hint: on Debian or Ubuntu run `sudo apt-get install {}`; elsewhere install the same and run this again",
+        what.join(" and "),
+        if what.len() == 1 { "is" } else { "are" },
+        packages(programs).join(" ")
+    )
+}
+
+fn is_root() -> bool {
+    shell::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// The interpreter of a virtual environment with exactly the pinned packages, made again when the pins change.
+fn python(project: &Project) -> Result<PathBuf> {
+    let folder = project.target().join("tools");
+    let home = folder.join("python");
+    let python = home.join("bin").join("python");
+    let stamp = home.join("requirements.txt");
+    let wanted = project.read(REQUIREMENTS)?;
+    let _alone = lock(&folder)?;
+    let fits = fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted);
+    if !fits || !imports(&python) {
+        headline("making the Python environment of the tests");
+        make_environment(project, &home, &python)?;
+        write(&stamp, &wanted)?;
+    }
+    Ok(python)
+}
+
+fn imports(python: &Path) -> bool {
+    shell::succeeds(Command::new(python).args(["-c", "import cryptography, securesystemslib"]))
+}
+
+fn make_environment(project: &Project, home: &Path, python: &Path) -> Result<()> {
+    shell::run(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(home),
+    )?;
+    shell::run(
+        Command::new(python)
+            .args(["-m", "pip", "install", "--quiet", "--no-input"])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(project.root().join(REQUIREMENTS)),
+    )
+}
+
+/// Two runs that share a target folder make the environment one after the other.
+fn lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    fs::create_dir_all(folder)
+        .and_then(|()| File::create(&path))
+        .and_then(|file| file.lock().map(|()| file))
+        .map_err(|error| Failure::of(format!("cannot lock `{}`", path.display()), error))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a torn stamp only means that the environment is made again"
+)]
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text)
+        .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instructions_name_what_is_missing_and_the_command() {
+        let [git, compiler, ..] = PROGRAMS else {
+            panic!("the table is shorter than two")
+        };
+        assert_eq!(
+            instructions(&[git, compiler]),
+            "tests need git and a C compiler, which are missing\n\
+             hint: on Debian or Ubuntu run `sudo apt-get install git gcc libc6-dev`; \
+             elsewhere install the same and run this again"
+        );
+    }
+
+    #[test]
+    fn a_probe_tells_presence_from_absence() {
+        assert!(present(&["cargo", "--version"]));
+        assert!(!present(&["no-such-program-here"]));
+        assert!(!present(&[]));
+    }
+}

@@ -1,0 +1,98 @@
+//! Runs other programs, and the one error type of all chores. Knows no chore.
+
+use std::fmt;
+use std::process::{Command, Stdio};
+
+/// Why a chore stopped: one text for the person who ran it.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+
+    /// What was attempted, and the cause.
+    pub(crate) fn of(attempt: impl fmt::Display, cause: impl fmt::Display) -> Self {
+        Self(format!("{attempt}: {cause}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Says what comes next, on stderr, so that stdout stays with the programs.
+pub(crate) fn headline(text: &str) {
+    eprintln!("\n== {text}");
+}
+
+/// Runs a program in the person's sight; anything but success is a failure.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let line = shown(command);
+    let status = command
+        .status()
+        .map_err(|error| Failure::of(format!("cannot start `{line}`"), error))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("`{line}` failed ({status})")))
+    }
+}
+
+/// Runs a program for its standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let line = shown(command);
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Failure::of(format!("cannot start `{line}`"), error))?;
+    if !output.status.success() {
+        let status = output.status;
+        return Err(Failure::new(format!("`{line}` failed ({status})")));
+    }
+    String::from_utf8(output.stdout)
+        .map_err(|error| Failure::of(format!("cannot read the output of `{line}`"), error))
+}
+
+/// Whether a program exists and succeeds; it is not seen and asks nothing.
+pub(crate) fn succeeds(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// The command line as a person would type it, without quoting.
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_command_and_its_exit() {
+        let failure = run(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "`sh -c exit 3` failed (exit status: 3)"
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_no_success() {
+        assert!(!succeeds(&mut Command::new("no-such-program-here")));
+        let failure = output(&mut Command::new("no-such-program-here")).unwrap_err();
+        assert!(failure.to_string().starts_with("cannot start `no-such"));
+    }
+}

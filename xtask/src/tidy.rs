@@ -1,0 +1,59 @@
+//! `cargo xtask tidy`: what the compiler cannot see. Reports every problem with its place and what to do; repairs none.
+
+use std::fmt;
+
+use crate::codegen;
+use crate::project::Project;
+use crate::shell::{Failure, Result};
+
+mod edges;
+mod links;
+mod sources;
+
+/// One thing to repair.
+#[derive(Debug, PartialEq, Eq)]
+struct Problem {
+    /// From the root.
+    file: String,
+    /// Counted from 1.
+    line: usize,
+    /// What is wrong, and what to do.
+    what: String,
+}
+
+impl Problem {
+    fn new(file: &str, line: usize, what: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            what: what.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, what } = self;
+        write!(f, "{file}:{line}: {what}")
+    }
+}
+
+/// Runs all checks, so that one run shows all there is to repair.
+pub(crate) fn run(project: &Project) -> Result<()> {
+    let mut problems = edges::check(project)?;
+    let files = project.tracked()?;
+    problems.extend(sources::check(project, &files)?);
+    problems.extend(links::check(project, &files)?);
+    problems.extend(codegen::stale(project).map(|generated| {
+        let what = "not what the code says; run `cargo xtask codegen` and commit what it writes";
+        Problem::new(generated.file, 1, what)
+    }));
+    for problem in &problems {
+        eprintln!("{problem}");
+    }
+    match problems.len() {
+        0 => Ok(()),
+        1 => Err(Failure::new("tidy found 1 problem")),
+        many => Err(Failure::new(format!("tidy found {many} problems"))),
+    }
+}

@@ -1,0 +1,323 @@
+//! Crate edges that must not exist, however indirectly. The table is the house of ARCHITECTURE.md as a failing build.
+//!
+//! Only normal dependencies count: a test or a build script may use what the product may not.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::Deserialize;
+
+use super::Problem;
+use crate::project::Project;
+use crate::shell::{self, Failure, Result};
+
+const ROOMS: &[&str] = &["catalog", "specialist", "selection", "oversight", "witness"];
+const OFFLINE: &[&[&str]] = &[ROOMS, &["host"]];
+const LIBRARIES: &[&[&str]] = &[ROOMS, &["host", "server"]];
+const ALL: &[&[&str]] = &[ROOMS, &["host", "server", "roleos"]];
+
+/// No crate of `crates` may reach one of `never`. A crate that does not exist yet breaks no rule.
+struct Rule {
+    crates: &'static [&'static [&'static str]],
+    never: &'static [&'static str],
+    why: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        crates: &[ROOMS],
+        never: ROOMS,
+        why: "the rooms do not know each other; what one needs of another arrives as a value",
+    },
+    Rule {
+        crates: &[ROOMS],
+        never: &["host", "server", "roleos"],
+        why: "a room decides and does not act; bring the world in as values",
+    },
+    Rule {
+        crates: &[ROOMS],
+        never: &["tempfile", "walkdir"],
+        why: "a room touches no file; `host` does",
+    },
+    Rule {
+        crates: &[&["witness"]],
+        never: &["serde", "serde_json"],
+        why: "signed bytes are written by hand, and an outsider builds a verifier from `witness` alone",
+    },
+    Rule {
+        crates: &[&["host"]],
+        never: &["server", "roleos"],
+        why: "`host` is used by `server` and `roleos`, not the other way round",
+    },
+    Rule {
+        crates: &[&["server"]],
+        never: &["roleos"],
+        why: "`roleos` starts the server, not the other way round",
+    },
+    Rule {
+        crates: OFFLINE,
+        never: &[
+            "tokio",
+            "reqwest",
+            "hyper",
+            "axum",
+            "tower-http",
+            "ureq",
+            "rustls",
+            "native-tls",
+        ],
+        why: "the hook path has no async runtime, no TLS and no network; that is `server`",
+    },
+    Rule {
+        crates: OFFLINE,
+        never: &["rusqlite", "sqlx", "tokio-postgres"],
+        why: "databases belong to `server`",
+    },
+    Rule {
+        crates: LIBRARIES,
+        never: &["clap", "anstream", "indicatif"],
+        why: "only `roleos` reads arguments and talks to the terminal",
+    },
+    Rule {
+        crates: ALL,
+        never: &["xtask", "bench"],
+        why: "chores and measurements are no part of the product",
+    },
+];
+
+pub(super) fn check(project: &Project) -> Result<Vec<Problem>> {
+    let text = shell::output(&mut project.cargo(&["metadata", "--format-version=1", "--locked"]))?;
+    let metadata: Metadata = serde_json::from_str(&text)
+        .map_err(|error| Failure::of("cannot read the output of `cargo metadata`", error))?;
+    breaches(&Graph::from(metadata))
+        .iter()
+        .map(|breach| problem(project, breach))
+        .collect()
+}
+
+/// Who reaches what by which way.
+#[derive(Debug, PartialEq, Eq)]
+struct Breach {
+    /// Crate names from ours to the forbidden one.
+    way: Vec<String>,
+    why: &'static str,
+}
+
+/// The place is the line of our manifest at which the way begins.
+fn problem(project: &Project, breach: &Breach) -> Result<Problem> {
+    let name = breach.way.first().map_or("", String::as_str);
+    let next = breach.way.get(1).map_or("", String::as_str);
+    let file = format!("crates/{name}/Cargo.toml");
+    let manifest = project.read(&file)?;
+    let line = manifest.lines().position(|line| line.starts_with(next));
+    let way = breach.way.join(" → ");
+    let what = format!("forbidden edge {way}: {}; drop the dependency", breach.why);
+    Ok(Problem::new(&file, line.unwrap_or(0) + 1, what))
+}
+
+/// All breaches of all rules, each by a shortest way.
+fn breaches(graph: &Graph) -> Vec<Breach> {
+    let mut found = Vec::new();
+    for rule in RULES {
+        for name in rule.crates.iter().copied().flatten() {
+            let ways = graph.ways_from(name);
+            found.extend(rule.never.iter().filter_map(|never| {
+                let way = ways.get(*never)?.clone();
+                Some(Breach { way, why: rule.why })
+            }));
+        }
+    }
+    found
+}
+
+/// Crates and their normal dependencies, by package id, because one name may come in several versions.
+struct Graph {
+    names: BTreeMap<String, String>,
+    members: BTreeSet<String>,
+    dependencies: BTreeMap<String, Vec<String>>,
+}
+
+impl Graph {
+    /// The shortest way from our crate `name` to each crate that it reaches, by name; empty when there is none such.
+    fn ways_from(&self, name: &str) -> BTreeMap<&str, Vec<String>> {
+        let mut ways = BTreeMap::new();
+        let mut queue = VecDeque::new();
+        let mut seen = BTreeSet::new();
+        for member in &self.members {
+            if self.name(member) == name {
+                queue.push_back((member, vec![name.to_owned()]));
+            }
+        }
+        while let Some((id, way)) = queue.pop_front() {
+            for next in self.dependencies.get(id).into_iter().flatten() {
+                if !seen.insert(next) {
+                    continue;
+                }
+                let mut way = way.clone();
+                way.push(self.name(next).to_owned());
+                ways.entry(self.name(next)).or_insert_with(|| way.clone());
+                queue.push_back((next, way));
+            }
+        }
+        ways
+    }
+
+    fn name<'a>(&'a self, id: &'a str) -> &'a str {
+        self.names.get(id).map_or(id, String::as_str)
+    }
+}
+
+impl From<Metadata> for Graph {
+    fn from(metadata: Metadata) -> Self {
+        let names = metadata.packages.into_iter();
+        let nodes = metadata.resolve.nodes.into_iter();
+        Self {
+            names: names.map(|package| (package.id, package.name)).collect(),
+            members: metadata.workspace_members.into_iter().collect(),
+            dependencies: nodes
+                .map(|node| {
+                    let normal = node.deps.into_iter().filter(Dependency::is_normal);
+                    (node.id, normal.map(|dependency| dependency.pkg).collect())
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What we read of `cargo metadata`.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_members: Vec<String>,
+    resolve: Resolve,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Resolve {
+    nodes: Vec<Node>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: String,
+    deps: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    pkg: String,
+    dep_kinds: Vec<Kind>,
+}
+
+impl Dependency {
+    fn is_normal(&self) -> bool {
+        self.dep_kinds.iter().any(|kind| kind.kind.is_none())
+    }
+}
+
+/// `kind` is null for a normal dependency, else `dev` or `build`.
+#[derive(Deserialize)]
+struct Kind {
+    kind: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Edges as `a b` (normal) or `a b dev`; a name is its own package id.
+    fn graph(edges: &[&str]) -> Graph {
+        let mut nodes: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for edge in edges {
+            let mut words = edge.split(' ');
+            let (from, to) = (words.next().unwrap(), words.next().unwrap());
+            let dependency = json!({ "pkg": to, "dep_kinds": [{ "kind": words.next() }] });
+            nodes.entry(from).or_default().push(dependency);
+            nodes.entry(to).or_default();
+        }
+        let packages = nodes.keys().map(|name| json!({ "id": name, "name": name }));
+        let resolved = nodes
+            .iter()
+            .map(|(id, deps)| json!({ "id": id, "deps": deps }));
+        let metadata = json!({
+            "packages": packages.collect::<Vec<_>>(),
+            "workspace_members": ALL.concat(),
+            "resolve": { "nodes": resolved.collect::<Vec<_>>() },
+        });
+        Graph::from(serde_json::from_value::<Metadata>(metadata).unwrap())
+    }
+
+    /// Expects exactly these ways to be refused.
+    fn check(edges: &[&str], expected: &[&str]) {
+        let found = breaches(&graph(edges));
+        let ways: Vec<_> = found.iter().map(|breach| breach.way.join(" ")).collect();
+        assert_eq!(ways, expected);
+    }
+
+    #[test]
+    fn the_house_as_designed_is_fine() {
+        check(
+            &[
+                "host witness",
+                "host serde",
+                "server host",
+                "server tokio",
+                "roleos server",
+                "roleos clap",
+                "xtask host",
+                "bench witness",
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_room_may_not_know_another() {
+        check(&["witness oversight"], &["witness oversight"]);
+    }
+
+    #[test]
+    fn an_indirect_edge_is_found_by_its_shortest_way() {
+        check(
+            &["host a", "a b", "b tokio", "host c", "c tokio"],
+            &["host c tokio"],
+        );
+    }
+
+    #[test]
+    fn a_test_may_use_what_the_product_may_not() {
+        check(&["witness serde dev", "witness tokio build"], &[]);
+    }
+
+    #[test]
+    fn nothing_reaches_the_chores() {
+        check(
+            &["roleos bench", "server xtask"],
+            &["server xtask", "roleos bench"],
+        );
+    }
+
+    #[test]
+    fn a_cycle_ends() {
+        check(&["witness a", "a b", "b a"], &[]);
+    }
+
+    #[test]
+    fn several_rules_are_all_reported() {
+        check(
+            &["witness serde_json", "serde_json serde", "server clap"],
+            &[
+                "witness serde_json serde",
+                "witness serde_json",
+                "server clap",
+            ],
+        );
+    }
+}
