@@ -64,6 +64,8 @@ pub enum Reason {
     ToolCallCountWrapped,
     /// The Ed25519 signature is by a key that the reader does not know.
     UnknownSigner,
+    /// The bundle is believed by its Ed25519 signature, which does not cover the HMAC; anybody can change those bytes.
+    UncheckedHmac,
 }
 
 impl Reason {
@@ -91,6 +93,7 @@ impl Reason {
             Self::PadNonzero => "pad_nonzero",
             Self::ToolCallCountWrapped => "tool_call_count_wrapped",
             Self::UnknownSigner => "unknown_signer",
+            Self::UncheckedHmac => "unchecked_hmac",
         }
     }
 

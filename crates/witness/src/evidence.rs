@@ -111,7 +111,7 @@ impl<'a> Evidence<'a> {
         &self.contents
     }
 
-    /// The checked bytes, to the last one.
+    /// The checked bytes, to the last one, unless a warning says [`Reason::UncheckedHmac`].
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -173,6 +173,9 @@ impl<'a> Bundle<'a> {
         let public = self.look_for_public_seal(keyring);
         if matches!(public, Looked::NoKey) {
             self.warnings.push(Reason::UnknownSigner);
+        }
+        if matches!((hmac, public), (Looked::NoKey, Looked::Good(_))) {
+            self.warnings.push(Reason::UncheckedHmac);
         }
         let required = (keyring.demands_hmac() && matches!(hmac, Looked::Absent))
             || (keyring.demands_ed25519() && !matches!(public, Looked::Good(_) | Looked::Bad));
