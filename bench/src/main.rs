@@ -1,2 +1,49 @@
-//! Benches.
-fn main() {}
+//! Side-by-side measurements: ours against a peer or a limit, in one run, as ratios.
+//!
+//! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
+
+mod measure;
+mod row;
+mod witness_rows;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use row::Row;
+
+/// Measures what the project promises.
+#[derive(Parser)]
+struct Args {
+    /// Print a JSON array instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Only rows whose name contains one of these words.
+    #[arg(value_name = "WORD")]
+    only: Vec<String>,
+    /// Print how much memory a scorecard over this directory needs, and end. Used by the memory row.
+    #[arg(long, hide = true, value_name = "DIR")]
+    memory_of: Option<std::path::PathBuf>,
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "the figures are this program's only product"
+)]
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if let Some(directory) = args.memory_of {
+        println!("{}", witness_rows::memory_of_scorecard(&directory));
+        return ExitCode::SUCCESS;
+    }
+    let wanted = |name: &str| {
+        args.only.is_empty() || args.only.iter().any(|word| name.contains(word.as_str()))
+    };
+    let rows: Vec<Row> = witness_rows::rows(&wanted);
+    if args.json {
+        println!("{}", row::as_json(&rows));
+    } else {
+        print!("{}", row::as_table(&rows));
+    }
+    ExitCode::SUCCESS
+}

@@ -36,3 +36,18 @@ pub mod rerun;
 pub mod trace_input;
 
 pub mod view;
+
+use sha2::{Digest as _, Sha256};
+use witness::wire::TaskId;
+
+/// SHA-256, the name under which bundles are spoken of.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// A task id that nobody has used: a UUID of version 7, which sorts by time.
+#[must_use]
+pub fn fresh_task_id() -> TaskId {
+    TaskId(uuid::Uuid::now_v7().into_bytes())
+}

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
 use witness::builder::{Builder, Refused};
 use witness::bundle::{Bundle, Strictness};
 use witness::evidence::Verdict;
@@ -220,7 +219,7 @@ impl Store {
         let leaf = Leaf {
             task_id: header.task_id,
             created_ns: header.created_ns,
-            bundle_sha256: Sha256::digest(judged.bytes()).into(),
+            bundle_sha256: crate::digest(judged.bytes()),
         };
         if !known.insert(leaf.bundle_sha256) {
             return Ok(Imported::Known);
@@ -336,7 +335,7 @@ impl Store {
             let name = format!("bundle {index} of task {}", entry.leaf.task_id);
             let read = files::read_into(&path, self.max_bytes, &mut buffer);
             let problem = match read {
-                Ok(()) if Sha256::digest(&buffer)[..] == entry.leaf.bundle_sha256 => continue,
+                Ok(()) if crate::digest(&buffer) == entry.leaf.bundle_sha256 => continue,
                 Ok(()) => Problem::new(
                     "edited",
                     format_args!("{name} is not the one that was logged"),

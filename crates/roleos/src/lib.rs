@@ -26,10 +26,10 @@ use failure::Failure;
 use ui::Ui;
 
 /// Runs one command line, the program's name first, and says how it ended.
-pub fn run(arguments: Vec<OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(&arguments) {
+pub fn run(arguments: &[OsString]) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error, &arguments),
+        Err(error) => return usage(&error, arguments),
     };
     let ui = Ui::new(cli.json, cli.quiet, cli.color.into());
     match dispatch(&ui, &cli) {
@@ -66,7 +66,10 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     if json && !is_answer {
         let text = error.render().to_string();
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let message = lines.next().unwrap_or_default().trim_start_matches("error: ");
+        let message = lines
+            .next()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
         let failure = Failure::input("usage", message).hint("see `roleos --help`");
         Ui::new(true, false, anstream::ColorChoice::Never).fail(&failure);
         return Exit::Failed;

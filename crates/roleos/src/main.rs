@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    roleos::run(std::env::args_os().collect()).into()
+    let arguments: Vec<_> = std::env::args_os().collect();
+    roleos::run(&arguments).into()
 }

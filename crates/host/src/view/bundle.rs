@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 use witness::bundle::{Bundle, Contents, Malformed, Reason, Strictness, section_name};
 use witness::evidence::{Evidence, Signers, Unproven, Verdict};
 use witness::key::Keyring;
@@ -171,7 +170,7 @@ pub fn show(file: &str, judged: &Judged<'_>, contents: &Contents<'_>) -> Value {
             "hmac": signers.hmac.map(|id| id.to_string()),
             "ed25519": signers.ed25519.map(|id| id.to_string()),
         },
-        "sha256": hex::encode(Sha256::digest(judged.bytes())),
+        "sha256": hex::encode(crate::digest(judged.bytes())),
         "header": header(contents),
         "evidence_complete": contents.evidence_complete(),
         "sections": sections(contents),
@@ -239,7 +238,7 @@ fn sections(contents: &Contents<'_>) -> Vec<Value> {
                 "name": section_name(section.tag),
                 "offset": section.offset,
                 "length": section.value.len(),
-                "sha256": hex::encode(Sha256::digest(section.value)),
+                "sha256": hex::encode(crate::digest(section.value)),
             })
         })
         .collect()

@@ -10,7 +10,9 @@ use crate::ui::Ui;
 
 /// Words of `completions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  roleos completions bash > ~/.local/share/bash-completion/completions/roleos")]
+#[command(
+    after_help = "Example:\n  roleos completions bash > ~/.local/share/bash-completion/completions/roleos"
+)]
 pub struct Args {
     /// For which shell.
     shell: Shell,

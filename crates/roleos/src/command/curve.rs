@@ -97,8 +97,12 @@ fn show(ui: &Ui, points: &[Point], counts: &Counts) -> Result<(), Failure> {
         "period", "tasks", "solved", "cost/solve", "tokens/solve", "retries", "regressions"
     )?;
     for point in points {
-        let cost = point.cost_per_solve().map_or_else(|| "-".to_owned(), dollars);
-        let tokens = point.tokens_per_solve().map_or_else(|| "-".to_owned(), grouped);
+        let cost = point
+            .cost_per_solve()
+            .map_or_else(|| "-".to_owned(), dollars);
+        let tokens = point
+            .tokens_per_solve()
+            .map_or_else(|| "-".to_owned(), grouped);
         write!(
             out,
             "{:<12}{:>8}{:>8}{cost:>14}{tokens:>14}{:>9}",

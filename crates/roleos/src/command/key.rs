@@ -58,12 +58,20 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::List => show(ui, &existing)?,
         Command::New(which) => {
             let signs = |algorithm: &Algorithm| {
-                existing.iter().any(|key| key.signs && key.algorithm == *algorithm)
+                existing
+                    .iter()
+                    .any(|key| key.signs && key.algorithm == *algorithm)
             };
-            let missing: Vec<_> = which.algorithms().into_iter().filter(|one| !signs(one)).collect();
+            let missing: Vec<_> = which
+                .algorithms()
+                .into_iter()
+                .filter(|one| !signs(one))
+                .collect();
             if missing.is_empty() {
-                return Err(Failure::input("key_exists", "there is a key of that kind already")
-                    .hint("use `roleos key rotate` to replace it; the old one keeps verifying"));
+                return Err(
+                    Failure::input("key_exists", "there is a key of that kind already")
+                        .hint("use `roleos key rotate` to replace it; the old one keeps verifying"),
+                );
             }
             make(ui, &directory, &missing)?;
         }
@@ -101,9 +109,15 @@ fn show(ui: &Ui, keys: &[KeyInfo]) -> Result<(), Failure> {
             (false, true) => "trusted ".to_owned(),
         };
         let algorithm = key.algorithm.to_string();
-        ui.line(format_args!("{}  {algorithm:<11}  {state}  {}", key.id, key.created))?;
+        ui.line(format_args!(
+            "{}  {algorithm:<11}  {state}  {}",
+            key.id, key.created
+        ))?;
         if let Some(public) = &key.public {
-            ui.line(format_args!("{DIM}    {}{DIM:#}", public_line(public).trim_end()))?;
+            ui.line(format_args!(
+                "{DIM}    {}{DIM:#}",
+                public_line(public).trim_end()
+            ))?;
         }
     }
     Ok(())

@@ -90,9 +90,15 @@ fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
         ui.line(format_args!("{BAD}{}{BAD:#}  {detail}", problem.kind))?;
     }
     if audit.problems.is_empty() {
-        ui.line(format_args!("{GOOD}OK{GOOD:#}  {} bundles, all in place", audit.size))?;
+        ui.line(format_args!(
+            "{GOOD}OK{GOOD:#}  {} bundles, all in place",
+            audit.size
+        ))?;
     }
-    ui.note(format_args!("{DIM}ledger {origin}, root {}{DIM:#}", hex::encode(audit.root)));
+    ui.note(format_args!(
+        "{DIM}ledger {origin}, root {}{DIM:#}",
+        hex::encode(audit.root)
+    ));
     Ok(())
 }
 
@@ -107,15 +113,17 @@ fn prove(ui: &Ui, context: &Context, args: &ProveArgs) -> Result<Exit, Failure> 
     let (Some((index, _)), None) = (found.next(), found.next()) else {
         return Err(Failure::input(
             "bundle_not_found",
-            format!("`{}` does not name exactly one bundle of the ledger", args.task),
+            format!(
+                "`{}` does not name exactly one bundle of the ledger",
+                args.task
+            ),
         )
         .hint("take a task id from `roleos witness list`"));
     };
     let signed = ledger.checkpoint()?.ok_or_else(no_ledger)?;
-    let proof = ledger
-        .tree()
-        .prove(index as u64, signed)
-        .map_err(|error| Failure::refused("cannot_prove", error.to_string()).hint("run `roleos ledger verify`"))?;
+    let proof = ledger.tree().prove(index as u64, signed).map_err(|error| {
+        Failure::refused("cannot_prove", error.to_string()).hint("run `roleos ledger verify`")
+    })?;
     match &args.out {
         Some(path) => {
             files::write(path, proof.to_text().as_bytes(), Privacy::Shared)?;
@@ -134,6 +142,9 @@ fn checkpoint(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
 }
 
 fn no_ledger() -> Failure {
-    Failure::input("no_ledger", "there is no ledger with a checkpoint in this workspace")
-        .hint("the first `roleos witness seal` makes one")
+    Failure::input(
+        "no_ledger",
+        "there is no ledger with a checkpoint in this workspace",
+    )
+    .hint("the first `roleos witness seal` makes one")
 }

@@ -69,7 +69,12 @@ fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
     let mut out = ui.out();
     show_counts(&mut out, counts)?;
     let mut columns = vec![("all", &report.all)];
-    columns.extend(report.groups.iter().map(|(name, card)| (name.as_str(), card)));
+    columns.extend(
+        report
+            .groups
+            .iter()
+            .map(|(name, card)| (name.as_str(), card)),
+    );
     show_table(&mut out, &columns)?;
     writeln!(out, "\n{BOLD}acceptance{BOLD:#}")?;
     for criterion in report.all.acceptance() {
@@ -97,10 +102,18 @@ pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), F
         grouped(counts.verified)
     )?;
     if counts.unverified > 0 {
-        write!(out, ", {WARN}{} unverified{WARN:#}", grouped(counts.unverified))?;
+        write!(
+            out,
+            ", {WARN}{} unverified{WARN:#}",
+            grouped(counts.unverified)
+        )?;
     }
     if counts.duplicates > 0 {
-        write!(out, ", {} older ones of the same task", grouped(counts.duplicates))?;
+        write!(
+            out,
+            ", {} older ones of the same task",
+            grouped(counts.duplicates)
+        )?;
     }
     for (why, number) in &counts.left_out {
         write!(out, ", {WARN}{} {why}{WARN:#} left out", grouped(*number))?;
@@ -122,7 +135,9 @@ fn show_table(out: &mut impl Write, columns: &[(&str, &Scorecard)]) -> Result<()
         ("evidence_coverage", |card| percent(card.evidence_coverage)),
         ("policy_violations", |card| grouped(card.policy_violations)),
         ("rollback_count", |card| grouped(card.rollback_count)),
-        ("rollback_correctness", |card| percent(card.rollback_correctness)),
+        ("rollback_correctness", |card| {
+            percent(card.rollback_correctness)
+        }),
         ("total_cost", |card| dollars(card.total_cost_microdollars)),
         ("cost_per_solve", |card| dollars(card.cost_per_solve)),
         ("total_tokens", |card| grouped(card.total_tokens)),
@@ -134,7 +149,10 @@ fn show_table(out: &mut impl Write, columns: &[(&str, &Scorecard)]) -> Result<()
         .iter()
         .map(|(name, _)| crate::render::clean::line(name, 24))
         .collect();
-    let widths: Vec<usize> = names.iter().map(|name| name.chars().count().max(14)).collect();
+    let widths: Vec<usize> = names
+        .iter()
+        .map(|name| name.chars().count().max(14))
+        .collect();
     if columns.len() > 1 {
         write!(out, "{:<22}", "")?;
         for (name, width) in names.iter().zip(&widths) {

@@ -17,7 +17,9 @@ use crate::ui::Ui;
 
 /// Words of `witness export`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  roleos witness export 0193a7 --format in-toto --out task.intoto.json")]
+#[command(
+    after_help = "Example:\n  roleos witness export 0193a7 --format in-toto --out task.intoto.json"
+)]
 pub struct Args {
     /// Bundle file, or a task id of this workspace.
     #[arg(value_name = "FILE|TASK")]
@@ -86,8 +88,11 @@ fn in_toto(
     };
     let keys = context.store.keys()?;
     let key = keys.signing().ok_or_else(|| {
-        Failure::input("no_key", "there is no Ed25519 key to sign the statement with")
-            .hint("make one with `roleos key new`")
+        Failure::input(
+            "no_key",
+            "there is no Ed25519 key to sign the statement with",
+        )
+        .hint("make one with `roleos key new`")
     })?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(in_toto::envelope(&name, evidence, key))

@@ -48,18 +48,24 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let (keys, _) = context.store.keys_for_writing()?;
     let progress = ui.progress(paths.len(), "bundles");
     let mut tally = Tally::default();
-    context.store.import(&paths, &keys, &keyring, args.unverified, |path, imported| {
-        tally.done += 1;
-        progress.set(tally.done);
-        match imported {
-            Imported::Stored(_) => tally.stored += 1,
-            Imported::Known => tally.known += 1,
-            Imported::Refused(verdict) => {
-                let refused = (path.display().to_string(), verdict.explain());
-                tally.refused.push(refused);
+    context.store.import(
+        &paths,
+        &keys,
+        &keyring,
+        args.unverified,
+        |path, imported| {
+            tally.done += 1;
+            progress.set(tally.done);
+            match imported {
+                Imported::Stored(_) => tally.stored += 1,
+                Imported::Known => tally.known += 1,
+                Imported::Refused(verdict) => {
+                    let refused = (path.display().to_string(), verdict.explain());
+                    tally.refused.push(refused);
+                }
             }
-        }
-    })?;
+        },
+    )?;
     drop(progress);
     if ui.json {
         let refused = tally.refused.iter();
@@ -70,7 +76,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         }))?;
     } else {
         for (file, why) in &tally.refused {
-            ui.line(format_args!("{WARN}refused{WARN:#}  {}  {why}", clean::line(file, 200)))?;
+            ui.line(format_args!(
+                "{WARN}refused{WARN:#}  {}  {why}",
+                clean::line(file, 200)
+            ))?;
         }
         ui.line(format_args!(
             "{GOOD}stored{GOOD:#} {}, known already {}, refused {}",

@@ -84,7 +84,9 @@ fn row(file: &str, judged: &Judged<'_>) -> Row {
     };
     Row {
         created_ns: contents.map_or(0, |contents| contents.header().created_ns),
-        task: contents.map_or_else(String::new, |contents| contents.header().task_id.to_string()),
+        task: contents.map_or_else(String::new, |contents| {
+            contents.header().task_id.to_string()
+        }),
         verdict: judged.verdict().name(),
         outcome: contents.map_or("", |contents| contents.outcome().name()),
         calls: contents.map_or(0, |contents| contents.totals().calls),

@@ -66,8 +66,9 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         "--test-command",
     )?;
     let root = args.repo.as_deref().unwrap_or(context.workspace.root());
-    let repository = git::top_level(root)
-        .map_err(|error| Failure::input("no_repository", error.to_string()).hint("name one with `--repo`"))?;
+    let repository = git::top_level(root).map_err(|error| {
+        Failure::input("no_repository", error.to_string()).hint("name one with `--repo`")
+    })?;
     let settings = &context.config.rerun;
     ui.note(format_args!(
         "{DIM}at {}, running `{}`{DIM:#}",
@@ -93,7 +94,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn believed<'j, 'a>(judged: &'j Judged<'a>, args: &Args) -> Result<&'j Contents<'a>, Failure> {
     let refuse = || {
         let why = judged.verdict().explain();
-        Failure::refused("not_believed", format!("`{}` is not run: {why}", args.bundle))
+        Failure::refused(
+            "not_believed",
+            format!("`{}` is not run: {why}", args.bundle),
+        )
     };
     match judged {
         Judged::Evidence(evidence) => Ok(evidence.contents()),
@@ -114,8 +118,11 @@ fn fact<'a>(
 ) -> Result<&'a str, Failure> {
     let known = contents.extensions().provenance.get(name);
     said.or(known.map(String::as_str)).ok_or_else(|| {
-        Failure::input("missing_fact", format!("the bundle does not say its `{name}`"))
-            .hint(format!("give it with `{option}`"))
+        Failure::input(
+            "missing_fact",
+            format!("the bundle does not say its `{name}`"),
+        )
+        .hint(format!("give it with `{option}`"))
     })
 }
 
@@ -148,7 +155,11 @@ fn show(ui: &Ui, stated: Outcome, rerun: &Rerun) -> Result<(), Failure> {
         }
         writeln!(out)?;
     }
-    let (style, word) = if same { (GOOD, "same") } else { (BAD, "different") };
+    let (style, word) = if same {
+        (GOOD, "same")
+    } else {
+        (BAD, "different")
+    };
     writeln!(
         out,
         "{style}{word}{style:#}: the bundle says {}, the new run shows {} ({})",

@@ -150,7 +150,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         }))?;
         return Ok(Exit::Done);
     }
-    ui.line(format_args!("{GOOD}sealed{GOOD:#}  {}", sealed.path.display()))?;
+    ui.line(format_args!(
+        "{GOOD}sealed{GOOD:#}  {}",
+        sealed.path.display()
+    ))?;
     if violations > 0 {
         ui.note(format_args!(
             "{WARN}warning{WARN:#}: the calls breach the {} policy; `roleos witness replay {}` shows how",
@@ -201,6 +204,9 @@ fn draft(context: &Context, args: &Args) -> Result<Builder, Failure> {
     for (name, value) in &args.facts {
         builder.provenance(name, value);
     }
-    args.rollbacks.iter().cloned().for_each(|rollback| builder.rollback(rollback));
+    args.rollbacks
+        .iter()
+        .cloned()
+        .for_each(|rollback| builder.rollback(rollback));
     Ok(builder)
 }

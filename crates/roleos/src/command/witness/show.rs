@@ -58,15 +58,28 @@ fn show(ui: &Ui, judged: &Judged<'_>, contents: &Contents<'_>) -> Result<(), Fai
     row("task", &header.task_id.to_string())?;
     row("created", &host::clock::text(header.created_ns))?;
     row("outcome", contents.outcome().name())?;
-    row("mode", contents.mode().map_or("unknown", witness::wire::Mode::name))?;
+    row(
+        "mode",
+        contents.mode().map_or("unknown", witness::wire::Mode::name),
+    )?;
     row("policy hash", &hex::encode(header.policy_hash))?;
     row("tool calls", &grouped(header.tool_call_count))?;
     row("cost", &dollars(header.total_cost_microdollars))?;
-    row("latency", &format!("{} ms", grouped(header.total_latency_ms)))?;
+    row(
+        "latency",
+        &format!("{} ms", grouped(header.total_latency_ms)),
+    )?;
     row("tokens", &grouped(header.total_tokens))?;
     row("retries", &grouped(header.retry_count))?;
     row("size", &bytes(u64::from(header.total_bundle_size)))?;
-    row("evidence", if contents.evidence_complete() { "complete" } else { "incomplete" })?;
+    row(
+        "evidence",
+        if contents.evidence_complete() {
+            "complete"
+        } else {
+            "incomplete"
+        },
+    )?;
     for (name, value) in &contents.extensions().provenance {
         row(&clean::line(name, 15), &clean::line(value, 200))?;
     }

@@ -72,14 +72,20 @@ fn show(ui: &Ui, file: &str, judged: &Judged<'_>) -> Result<(), Failure> {
     let style = match verdict {
         Verdict::Valid => GOOD,
         Verdict::Unsigned { required: false } | Verdict::Unchecked => WARN,
-        Verdict::Unsigned { required: true } | Verdict::BadSignature(_) | Verdict::Malformed(_) => BAD,
+        Verdict::Unsigned { required: true } | Verdict::BadSignature(_) | Verdict::Malformed(_) => {
+            BAD
+        }
     };
     let about = match (verdict, judged.contents()) {
         (Verdict::Valid, Some(contents)) => format!(
             "{}, {} calls, evidence {}",
             contents.outcome().name(),
             contents.totals().calls,
-            if contents.evidence_complete() { "complete" } else { "incomplete" }
+            if contents.evidence_complete() {
+                "complete"
+            } else {
+                "incomplete"
+            }
         ),
         _ => verdict.explain(),
     };
@@ -89,7 +95,10 @@ fn show(ui: &Ui, file: &str, judged: &Judged<'_>) -> Result<(), Failure> {
         clean::line(file, 200)
     ))?;
     for warning in judged.warnings() {
-        ui.line(format_args!("{WARN}  warning{WARN:#}      {}", warning.name()))?;
+        ui.line(format_args!(
+            "{WARN}  warning{WARN:#}      {}",
+            warning.name()
+        ))?;
     }
     Ok(())
 }
@@ -107,8 +116,9 @@ fn check_proof(
     let text = files::read(path, MAX_PROOF)?;
     let text = String::from_utf8_lossy(&text);
     let file = path.display();
-    let proof = InclusionProof::parse(&text)
-        .map_err(|error| Failure::input("bad_proof", format!("`{file}` is not a proof: {error}")))?;
+    let proof = InclusionProof::parse(&text).map_err(|error| {
+        Failure::input("bad_proof", format!("`{file}` is not a proof: {error}"))
+    })?;
     let included = proof.verify(&Leaf::of(evidence), keys).map_err(|error| {
         Failure::input("not_proven", format!("`{file}` does not prove that the bundle is in the ledger: {error}"))
             .hint("the proof belongs to another bundle, or its signer's public key is not among the keys given")
