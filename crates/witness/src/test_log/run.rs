@@ -1,0 +1,178 @@
+//! Numbers and names of one run, and which of several runs counts.
+//!
+//! Owns the bounds on what is kept and the rule that the last run decides. Knows no format.
+
+use super::{Failure, MAX_FAILURES, MAX_NAME_CHARS, Part, Runner};
+
+/// Bytes of a name that are decoded: enough for [`MAX_NAME_CHARS`] of the longest characters.
+const MAX_NAME_BYTES: usize = 4 * MAX_NAME_CHARS;
+
+/// How many tests ended in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) skipped: u64,
+    pub(super) errors: u64,
+}
+
+impl Counts {
+    /// Adds, staying at the largest number instead of starting over.
+    pub(super) fn add(&mut self, other: Self) {
+        self.passed = self.passed.saturating_add(other.passed);
+        self.failed = self.failed.saturating_add(other.failed);
+        self.skipped = self.skipped.saturating_add(other.skipped);
+        self.errors = self.errors.saturating_add(other.errors);
+    }
+
+    /// All tests. A summary has at most a handful of 15-digit numbers, so this cannot overflow.
+    pub(super) fn total(&self) -> u64 {
+        self.passed
+            .saturating_add(self.failed)
+            .saturating_add(self.skipped)
+            .saturating_add(self.errors)
+    }
+
+    /// Whether something went wrong.
+    pub(super) fn is_bad(&self) -> bool {
+        self.failed > 0 || self.errors > 0
+    }
+}
+
+/// The failed tests by name, bounded.
+#[derive(Debug, Default)]
+pub(super) struct Names(Vec<Failure>);
+
+impl Names {
+    /// Adds a name unless it is there already or there is no room; whether it was added.
+    pub(super) fn push(&mut self, name: &[u8], line: usize) -> bool {
+        self.push_after(0, name, line)
+    }
+
+    /// Like [`Self::push`], comparing only with the names that came after the first `known`.
+    pub(super) fn push_after(&mut self, known: usize, name: &[u8], line: usize) -> bool {
+        if self.0.len() >= MAX_FAILURES || name.is_empty() {
+            return false;
+        }
+        let name = bounded(name);
+        if self.0.iter().skip(known).any(|other| other.name == name) {
+            return false;
+        }
+        self.0.push(Failure { name, line });
+        true
+    }
+
+    /// Adds all of `other` that has room.
+    pub(super) fn append(&mut self, other: Self) {
+        let room = MAX_FAILURES.saturating_sub(self.0.len());
+        self.0.extend(other.0.into_iter().take(room));
+    }
+
+    /// How many names are kept.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Forgets all names.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The names in the order in which they were found.
+    pub(super) fn into_failures(self) -> Vec<Failure> {
+        self.0
+    }
+}
+
+fn bounded(name: &[u8]) -> String {
+    let name = name.get(..MAX_NAME_BYTES).unwrap_or(name);
+    String::from_utf8_lossy(name)
+        .chars()
+        .take(MAX_NAME_CHARS)
+        .collect()
+}
+
+/// The last run of a runner that prints one summary at the end of each run.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub(super) names: Names,
+    seen: bool,
+    owns: bool,
+    broken: bool,
+    summary: Option<Counts>,
+    summary_line: usize,
+}
+
+impl Run {
+    /// A run that announces itself: from here to its summary, all lines are its own.
+    pub(super) fn start() -> Self {
+        Self {
+            seen: true,
+            owns: true,
+            ..Self::default()
+        }
+    }
+
+    /// Something of a run was seen, such as a failed test.
+    pub(super) fn touch(&mut self) {
+        self.seen = true;
+    }
+
+    /// The run says that it stopped early or broke.
+    pub(super) fn stop(&mut self) {
+        self.seen = true;
+        self.broken = true;
+    }
+
+    /// The summary. One that follows another without anything between them is a run of its own.
+    pub(super) fn close(&mut self, counts: Counts, line: usize) {
+        if self.summary.is_some() {
+            self.names.clear();
+            self.broken = false;
+        }
+        self.seen = true;
+        self.owns = false;
+        self.summary = Some(counts);
+        self.summary_line = line;
+    }
+
+    /// Adds to the summary what the runner tells after it.
+    pub(super) fn amend(&mut self, amend: impl FnOnce(&mut Counts)) {
+        if let Some(counts) = &mut self.summary {
+            amend(counts);
+        }
+    }
+
+    /// Whether the summary has come.
+    pub(super) fn is_closed(&self) -> bool {
+        self.summary.is_some()
+    }
+
+    /// Whether the summary has come and shows no fault.
+    pub(super) fn looks_good(&self) -> bool {
+        self.summary.is_some_and(|counts| !counts.is_bad())
+    }
+
+    /// Whether every line belongs to this run.
+    pub(super) fn owns(&self) -> bool {
+        self.owns
+    }
+
+    /// What the last run said; without a summary, the failures that it named are counted.
+    pub(super) fn finish(self, runner: Runner) -> Option<Part> {
+        if !self.seen {
+            return None;
+        }
+        let counts = self.summary.unwrap_or_else(|| Counts {
+            failed: self.names.len() as u64,
+            ..Counts::default()
+        });
+        Some(Part {
+            runner,
+            counts,
+            failures: self.names.into_failures(),
+            complete: self.summary.is_some() && !self.broken,
+            summary: self.summary_line,
+        })
+    }
+}
