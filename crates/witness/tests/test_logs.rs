@@ -776,6 +776,24 @@ fn hostile_reports_are_harmless() {
 }
 
 #[test]
+fn numbers_can_be_added() {
+    let huge = "test result: FAILED. 999999999999999 passed; 999999999999999 failed; 999999999999999 ignored; \
+                0 measured; 0 filtered out\n";
+    let reading = read(huge.repeat(20_000).as_bytes()).expect("cargo is known");
+    let Reading {
+        passed,
+        failed,
+        skipped,
+        errors,
+        ..
+    } = reading;
+    let sum = [passed, failed, skipped, errors]
+        .into_iter()
+        .try_fold(0_u64, u64::checked_add);
+    assert!(sum.is_some(), "{passed} {failed} {skipped} {errors}");
+}
+
+#[test]
 fn names_are_bounded() {
     let mut log = String::new();
     for index in 0..2 * MAX_FAILURES {

@@ -6,6 +6,8 @@ use super::{Failure, MAX_FAILURES, MAX_NAME_CHARS, Part, Runner};
 
 /// Bytes of a name that are decoded: enough for [`MAX_NAME_CHARS`] of the longest characters.
 const MAX_NAME_BYTES: usize = 4 * MAX_NAME_CHARS;
+/// No run has more tests. Whoever adds the four numbers of a reading of hostile bytes stays far from an overflow.
+const MAX_COUNT: u64 = u64::MAX / 8;
 
 /// How many tests ended in which way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,12 +19,12 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Adds, staying at the largest number instead of starting over.
+    /// Adds, staying at [`MAX_COUNT`] instead of going past it.
     pub(super) fn add(&mut self, other: Self) {
-        self.passed = self.passed.saturating_add(other.passed);
-        self.failed = self.failed.saturating_add(other.failed);
-        self.skipped = self.skipped.saturating_add(other.skipped);
-        self.errors = self.errors.saturating_add(other.errors);
+        self.passed = self.passed.saturating_add(other.passed).min(MAX_COUNT);
+        self.failed = self.failed.saturating_add(other.failed).min(MAX_COUNT);
+        self.skipped = self.skipped.saturating_add(other.skipped).min(MAX_COUNT);
+        self.errors = self.errors.saturating_add(other.errors).min(MAX_COUNT);
     }
 
     /// All tests. A summary has at most a handful of 15-digit numbers, so this cannot overflow.
