@@ -736,7 +736,6 @@ fn check_damaged_value(readable: &Parts, place: usize, value: Vec<u8>) {
 fn the_policy_section_must_be_the_policy_of_the_header() {
     let mut looser = Policy::of_mode(Mode::Restricted);
     looser.denied_tools.clear();
-    // The same text for the short hash, another mode in the header.
     let autonomous = Policy::of_mode(Mode::Autonomous);
     for policy in [looser, autonomous] {
         let mut parts = Parts::of(&ours(Some(&hmac()), None));
