@@ -56,25 +56,35 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Help and version are answers; everything else is wrong input.
+/// Help and version are answers; everything else is wrong input, said in one line like every other error.
 fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
-    let is_answer = matches!(
+    let is_help = matches!(
         error.kind(),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    let json = arguments.iter().any(|argument| argument == "--json");
-    if json && !is_answer {
-        let text = error.render().to_string();
-        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let message = lines
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
-        let failure = Failure::input("usage", message).hint("see `roleos --help`");
-        Ui::new(true, false, anstream::ColorChoice::Never).fail(&failure);
-        return Exit::Failed;
+    if is_help {
+        // Where help goes is clap's business; when nobody reads it there is nothing to do.
+        error.print().ok();
+        return Exit::of_check(!error.use_stderr());
     }
-    // Where help goes is clap's business; when nobody reads it there is nothing to do.
-    error.print().ok();
-    Exit::of_check(is_answer)
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let text = error.render().to_string();
+    let paragraph = |text: &str| {
+        let lines: Vec<_> = text.lines().map(str::trim).collect();
+        lines.join(" ")
+    };
+    let mut paragraphs = text.split("\n\n");
+    let message = paragraph(paragraphs.next().unwrap_or_default());
+    let tip = paragraphs
+        .map(paragraph)
+        .find(|text| text.starts_with("tip: "));
+    let hint = tip.unwrap_or_else(|| {
+        "`roleos --help` and `roleos <command> --help` show what is possible".to_owned()
+    });
+    let failure = Failure::input("usage", message.trim_start_matches("error: "))
+        .hint(hint.trim_start_matches("tip: "));
+    Ui::new(json, false, anstream::ColorChoice::Auto).fail(&failure);
+    Exit::Failed
 }

@@ -11,6 +11,7 @@ use crate::command::trust::Trust;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::render::clean;
 use crate::render::units::{dollars, grouped, percent};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
@@ -19,7 +20,7 @@ use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 #[command(after_help = "\
 Examples:
   roleos scorecard                       all verified bundles of this workspace
-  roleos scorecard --by model            one column of figures a model
+  roleos scorecard --by model            one line of figures a model
   roleos scorecard runs/ --key-file k    bundles from elsewhere, with their key
   roleos scorecard --accept              exit 1 unless all four criteria hold")]
 pub struct Args {
@@ -68,14 +69,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
     let mut out = ui.out();
     show_counts(&mut out, counts)?;
-    let mut columns = vec![("all", &report.all)];
-    columns.extend(
-        report
-            .groups
-            .iter()
-            .map(|(name, card)| (name.as_str(), card)),
-    );
-    show_table(&mut out, &columns)?;
+    for (name, value) in metrics(&report.all) {
+        writeln!(out, "{DIM}{name:<24}{DIM:#}{value:>16}")?;
+    }
+    show_groups(&mut out, report)?;
     writeln!(out, "\n{BOLD}acceptance{BOLD:#}")?;
     for criterion in report.all.acceptance() {
         let (style, word) = if criterion.holds {
@@ -122,50 +119,50 @@ pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), F
     Ok(())
 }
 
-/// A row a metric, a column a group.
-fn show_table(out: &mut impl Write, columns: &[(&str, &Scorecard)]) -> Result<(), Failure> {
-    type Cell = fn(&Scorecard) -> String;
-    let rows: [(&str, Cell); 16] = [
-        ("total_tasks", |card| grouped(card.total_tasks)),
-        ("solved", |card| grouped(card.solved)),
-        ("failed", |card| grouped(card.failed)),
-        ("skipped", |card| grouped(card.skipped)),
-        ("errors", |card| grouped(card.errors)),
-        ("solve_rate", |card| percent(card.solve_rate)),
-        ("evidence_coverage", |card| percent(card.evidence_coverage)),
-        ("policy_violations", |card| grouped(card.policy_violations)),
-        ("rollback_count", |card| grouped(card.rollback_count)),
-        ("rollback_correctness", |card| {
-            percent(card.rollback_correctness)
-        }),
-        ("total_cost", |card| dollars(card.total_cost_microdollars)),
-        ("cost_per_solve", |card| dollars(card.cost_per_solve)),
-        ("total_tokens", |card| grouped(card.total_tokens)),
-        ("total_retries", |card| grouped(card.total_retries)),
-        ("median_latency_ms", |card| grouped(card.median_latency_ms)),
-        ("p95_latency_ms", |card| grouped(card.p95_latency_ms)),
-    ];
-    let names: Vec<String> = columns
-        .iter()
-        .map(|(name, _)| crate::render::clean::line(name, 24))
-        .collect();
-    let widths: Vec<usize> = names
-        .iter()
-        .map(|name| name.chars().count().max(14))
-        .collect();
-    if columns.len() > 1 {
-        write!(out, "{:<22}", "")?;
-        for (name, width) in names.iter().zip(&widths) {
-            write!(out, "{BOLD}{name:>width$}{BOLD:#}  ")?;
-        }
-        writeln!(out)?;
+fn metrics(card: &Scorecard) -> [(&'static str, String); 16] {
+    [
+        ("total_tasks", grouped(card.total_tasks)),
+        ("solved", grouped(card.solved)),
+        ("failed", grouped(card.failed)),
+        ("skipped", grouped(card.skipped)),
+        ("errors", grouped(card.errors)),
+        ("solve_rate", percent(card.solve_rate)),
+        ("evidence_coverage", percent(card.evidence_coverage)),
+        ("policy_violations", grouped(card.policy_violations)),
+        ("rollback_count", grouped(card.rollback_count)),
+        ("rollback_correctness", percent(card.rollback_correctness)),
+        ("total_cost", dollars(card.total_cost_microdollars)),
+        ("cost_per_solve", dollars(card.cost_per_solve)),
+        ("total_tokens", grouped(card.total_tokens)),
+        ("total_retries", grouped(card.total_retries)),
+        ("median_latency_ms", grouped(card.median_latency_ms)),
+        ("p95_latency_ms", grouped(card.p95_latency_ms)),
+    ]
+}
+
+/// A line a group with the figures that are compared most; `--json` has all of them.
+fn show_groups(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
+    if report.groups.is_empty() {
+        return Ok(());
     }
-    for (label, cell) in rows {
-        write!(out, "{DIM}{label:<22}{DIM:#}")?;
-        for ((_, card), width) in columns.iter().zip(&widths) {
-            write!(out, "{:>width$}  ", cell(card))?;
-        }
-        writeln!(out)?;
+    writeln!(
+        out,
+        "\n{BOLD}{:<28}{:>8}{:>8}{:>12}{:>10}{:>12}{:>12}{:>10}{BOLD:#}",
+        "group", "tasks", "solved", "solve rate", "coverage", "violations", "cost/solve", "p95 ms"
+    )?;
+    for (name, card) in &report.groups {
+        writeln!(
+            out,
+            "{:<28}{:>8}{:>8}{:>12}{:>10}{:>12}{:>12}{:>10}",
+            clean::line(name, 27),
+            grouped(card.total_tasks),
+            grouped(card.solved),
+            percent(card.solve_rate),
+            percent(card.evidence_coverage),
+            grouped(card.policy_violations),
+            dollars(card.cost_per_solve),
+            grouped(card.p95_latency_ms),
+        )?;
     }
     Ok(())
 }
