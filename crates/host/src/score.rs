@@ -40,8 +40,10 @@ pub fn scorecard(
         },
         progress,
     );
-    let mut all = Collector::new(by.cloned());
-    parts.into_iter().for_each(|part| all.merge(part));
+    let mut parts = parts.into_iter();
+    // The first part takes in the others, so that there is never a further copy of all.
+    let mut all = parts.next().unwrap_or_default();
+    parts.for_each(|part| all.merge(part));
     let report = all.finish();
     counts.verified = report.verified;
     counts.unverified = report.unverified;
@@ -64,8 +66,9 @@ pub fn curve(
         },
         progress,
     );
-    let mut all = Attempts::default();
-    parts.into_iter().for_each(|part| all.merge(part));
+    let mut parts = parts.into_iter();
+    let mut all = parts.next().unwrap_or_default();
+    parts.for_each(|part| all.merge(part));
     (all.curve(period), counts)
 }
 
