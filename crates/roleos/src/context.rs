@@ -63,7 +63,7 @@ impl Context {
         Ok(scan::find(&[own])?)
     }
 
-    /// A bundle that is named by its file or by its task id (or the beginning of one).
+    /// A bundle that is named by its file, by its task id (or the beginning of one), or as `latest`.
     ///
     /// # Errors
     /// There is none, or more than one.
@@ -71,6 +71,9 @@ impl Context {
         let path = PathBuf::from(name);
         if path.exists() {
             return Ok(path);
+        }
+        if name == "latest" {
+            return self.latest();
         }
         let wanted = name.replace('-', "").to_lowercase();
         let is_id = wanted.len() >= 4 && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -95,6 +98,17 @@ impl Context {
             .hint("give more of the id, or the file")),
             (None, _) => Err(missing()),
         }
+    }
+
+    /// The bundle that was logged last.
+    fn latest(&self) -> Result<PathBuf, Failure> {
+        let ledger = self.store.ledger()?;
+        let last = ledger.as_ref().and_then(|ledger| ledger.entries().last());
+        last.map(|entry| self.store.witness_dir().join(&entry.file))
+            .ok_or_else(|| {
+                Failure::input("bundle_not_found", "no bundle was sealed here yet")
+                    .hint("`roleos witness seal --help` shows how one is made")
+            })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::ui::Ui;
     after_help = "Example:\n  roleos witness export 0193a7 --format in-toto --out task.intoto.json"
 )]
 pub struct Args {
-    /// Bundle file, or a task id of this workspace.
+    /// Bundle file, a task id of this workspace, or `latest`.
     #[arg(value_name = "FILE|TASK")]
     bundle: String,
     #[command(flatten)]

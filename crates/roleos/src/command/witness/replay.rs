@@ -27,7 +27,7 @@ Examples:
 
 Exit 1 when the bundle is not valid or its outcome contradicts its test log.")]
 pub struct Args {
-    /// Bundle file, or a task id of this workspace.
+    /// Bundle file, a task id of this workspace, or `latest`.
     #[arg(value_name = "FILE|TASK")]
     bundle: String,
     #[command(flatten)]

@@ -29,7 +29,7 @@ Examples:
 The test command runs as you, with limits on time, memory and output (`[rerun]` in the settings) and no more protection
 than that; so a bundle that is not valid is run only with `--unverified`.")]
 pub struct Args {
-    /// Bundle file, or a task id of this workspace.
+    /// Bundle file, a task id of this workspace, or `latest`.
     #[arg(value_name = "FILE|TASK")]
     bundle: String,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use crate::ui::{BOLD, DIM, Ui, WARN};
 /// Words of `witness show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundle file, or a task id of this workspace.
+    /// Bundle file, a task id of this workspace, or `latest`.
     #[arg(value_name = "FILE|TASK")]
     bundle: String,
     #[command(flatten)]
