@@ -11,7 +11,11 @@ pub mod columns;
 
 pub mod replay_view;
 
+pub mod facts;
+
 pub mod replay_text;
+
+pub mod patch;
 
 pub mod replay_html;
 
