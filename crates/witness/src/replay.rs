@@ -99,23 +99,178 @@ pub enum DiffPart {
 
 /// The lines of a diff without their line ends, each with its part.
 pub fn diff_lines(diff: &[u8]) -> impl Iterator<Item = (DiffPart, &[u8])> {
-    let mut in_hunk = false;
+    let mut place = Place::Notes;
     let diff = diff.strip_suffix(b"\n").unwrap_or(diff);
     let lines = (!diff.is_empty()).then(|| diff.split(|byte| *byte == b'\n'));
-    lines.into_iter().flatten().map(move |line| {
+    lines
+        .into_iter()
+        .flatten()
+        .map(move |line| (place.step(line), line))
+}
+
+/// Where in a diff the next line stands.
+///
+/// Only the counts of a hunk tell the removed line `--- x` from the name of the next file.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Before, between and after hunks.
+    Notes,
+    /// In a hunk that still announces this many lines of each side.
+    Counted { old: u64, new: u64 },
+    /// In a hunk without counts that can be read, such as that of a merge; only a clear sign ends it.
+    Uncounted,
+}
+
+impl Place {
+    /// Says what a line is and moves past it.
+    fn step(&mut self, line: &[u8]) -> DiffPart {
+        // No line of a hunk starts with these, so a hunk that breaks its promise ends here.
+        if line.starts_with(b"@@") {
+            *self = Self::of_hunk(line);
+            return DiffPart::Hunk;
+        }
+        if line.starts_with(b"diff ") {
+            *self = Self::Notes;
+        }
+        // `\ No newline at end of file` belongs to the line before it and counts for nothing.
+        let counts = line.first() != Some(&b'\\');
+        match self {
+            Self::Notes => return DiffPart::File,
+            Self::Counted { old: 0, new: 0 } if counts => {
+                *self = Self::Notes;
+                return DiffPart::File;
+            }
+            Self::Counted { .. } | Self::Uncounted => {}
+        }
         let part = match line.first() {
-            _ if line.starts_with(b"@@") => DiffPart::Hunk,
-            // Inside a hunk `--- x` is a removed line that happens to start with dashes.
-            _ if !in_hunk || line.starts_with(b"diff ") => DiffPart::File,
             Some(b'+') => DiffPart::Added,
             Some(b'-') => DiffPart::Removed,
             _ => DiffPart::Context,
         };
-        in_hunk = match part {
-            DiffPart::Hunk => true,
-            DiffPart::File => false,
-            DiffPart::Added | DiffPart::Removed | DiffPart::Context => in_hunk,
+        if let (Self::Counted { old, new }, true) = (self, counts) {
+            *old = old.saturating_sub(u64::from(part != DiffPart::Added));
+            *new = new.saturating_sub(u64::from(part != DiffPart::Removed));
+        }
+        part
+    }
+
+    /// Reads `@@ -a,b +c,d @@`; a count that is left out is 1.
+    fn of_hunk(line: &[u8]) -> Self {
+        let counts = || {
+            let text = line.strip_prefix(b"@@ -")?;
+            let (old, text) = take_range(text)?;
+            let (new, text) = take_range(text.strip_prefix(b" +")?)?;
+            text.starts_with(b" @@")
+                .then_some(Self::Counted { old, new })
         };
-        (part, line)
-    })
+        counts().unwrap_or(Self::Uncounted)
+    }
+}
+
+/// Takes `start` or `start,count` and gives the count.
+fn take_range(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (_, text) = take_number(text)?;
+    match text.strip_prefix(b",") {
+        Some(text) => take_number(text),
+        None => Some((1, text)),
+    }
+}
+
+/// Takes decimal digits. A number that does not fit is as good as endless.
+fn take_number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit());
+    let (digits, rest) = text.split_at(end.unwrap_or(text.len()));
+    let number = digits.iter().fold(0_u64, |number, digit| {
+        number
+            .saturating_mul(10)
+            .saturating_add(u64::from(digit - b'0'))
+    });
+    (!digits.is_empty()).then_some((number, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes each line's part as one letter before the line.
+    fn check(diff: &str, expected: &str) {
+        let lines = diff_lines(diff.as_bytes()).map(|(part, line)| {
+            let letter = match part {
+                DiffPart::File => 'F',
+                DiffPart::Hunk => '@',
+                DiffPart::Added => 'A',
+                DiffPart::Removed => 'R',
+                DiffPart::Context => 'C',
+            };
+            format!("{letter} {}", String::from_utf8_lossy(line))
+        });
+        let lines: Vec<String> = lines.collect();
+        assert_eq!(lines.join("\n"), expected);
+    }
+
+    #[test]
+    fn nothing_has_no_lines() {
+        check("", "");
+        check("\n", "");
+    }
+
+    #[test]
+    fn counts_tell_the_next_file_from_a_removed_line() {
+        check(
+            "--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n--- old\n same\n--- a/y\n+++ b/y\n@@ -1 +1 @@ fn y\n-1\n+2\n",
+            "F --- a/x\nF +++ b/x\n@ @@ -1,2 +1 @@\nR --- old\nC  same\nF --- a/y\nF +++ b/y\n\
+             @ @@ -1 +1 @@ fn y\nR -1\nA +2",
+        );
+    }
+
+    #[test]
+    fn an_added_line_may_look_like_a_file_name() {
+        check(
+            "@@ -0,0 +1,2 @@\n+++ b/x\n+y\n-- \n2.39",
+            "@ @@ -0,0 +1,2 @@\nA +++ b/x\nA +y\nF -- \nF 2.39",
+        );
+    }
+
+    #[test]
+    fn a_missing_newline_belongs_to_the_hunk() {
+        check(
+            "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n--- a/y",
+            "@ @@ -1 +1 @@\nR -a\nC \\ No newline at end of file\nA +b\nC \\ No newline at end of file\nF --- a/y",
+        );
+    }
+
+    #[test]
+    fn context_may_have_lost_its_space() {
+        check(
+            "@@ -1,2 +1,2 @@\n\n\r\n--- a/y",
+            "@ @@ -1,2 +1,2 @@\nC \nC \r\nF --- a/y",
+        );
+    }
+
+    #[test]
+    fn a_hunk_that_is_cut_short_ends_at_the_next_clear_sign() {
+        check(
+            "@@ -1,9 +1,9 @@\n a\ndiff --git a/y b/y\n--- a/y\n@@ -1,9 +1,9 @@\n@@ -1 +0,0 @@\n-x\n",
+            "@ @@ -1,9 +1,9 @@\nC  a\nF diff --git a/y b/y\nF --- a/y\n@ @@ -1,9 +1,9 @@\n@ @@ -1 +0,0 @@\nR -x",
+        );
+    }
+
+    #[test]
+    fn hostile_counts_do_not_overflow() {
+        check(
+            "@@ -1,99999999999999999999999 +18446744073709551615,18446744073709551616 @@\n+a\n-b\n--- c\n",
+            "@ @@ -1,99999999999999999999999 +18446744073709551615,18446744073709551616 @@\nA +a\nR -b\nR --- c",
+        );
+        check("@@ -0,0 +0,0 @@\n+a", "@ @@ -0,0 +0,0 @@\nF +a");
+    }
+
+    #[test]
+    fn a_hunk_without_counts_lasts_until_a_clear_sign() {
+        for head in ["@@@ -1,2 -1,2 +1,3 @@@", "@@ -, +1 @@", "@@ -1 +1", "@@"] {
+            check(
+                &format!("{head}\n+a\n-b\n c\n--- d\ndiff --git a/y b/y\n+++ b/y"),
+                &format!("@ {head}\nA +a\nR -b\nC  c\nR --- d\nF diff --git a/y b/y\nF +++ b/y"),
+            );
+        }
+    }
 }

@@ -1,4 +1,6 @@
-//! Numbers as people read them.
+//! Numbers as people read them: amounts, money, shares, sizes, durations, times. Exact where nothing says otherwise.
+
+use jiff::Timestamp;
 
 /// `12,345`.
 #[must_use]
@@ -14,6 +16,14 @@ pub fn grouped(number: impl Into<u64>) -> String {
     text
 }
 
+/// `1 line`, `2 lines`.
+#[must_use]
+pub fn counted(number: impl Into<u64>, what: &str) -> String {
+    let number = number.into();
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
 /// Millionths of a dollar as `$0.015`: at least two decimals, and no more than the amount has.
 #[must_use]
 pub fn dollars(microdollars: impl Into<u64>) -> String {
@@ -23,10 +33,25 @@ pub fn dollars(microdollars: impl Into<u64>) -> String {
     format!("${}.{decimals:0<2}", grouped(microdollars / 1_000_000))
 }
 
+/// As [`dollars`], with all six decimals, for columns.
+#[must_use]
+pub fn dollars_in_full(microdollars: impl Into<u64>) -> String {
+    let microdollars = microdollars.into();
+    let decimals = microdollars % 1_000_000;
+    format!("${}.{decimals:06}", grouped(microdollars / 1_000_000))
+}
+
 /// `66.7 %`.
 #[must_use]
 pub fn percent(ratio: f32) -> String {
     format!("{:.1} %", ratio * 100.0)
+}
+
+/// A share in percent, rounded to the nearest whole one.
+#[must_use]
+pub fn whole_percent(part: u64, whole: u64) -> u64 {
+    let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
+    u64::try_from((part * 200 + whole) / (whole * 2)).unwrap_or(u64::MAX)
 }
 
 /// `17.3 KB`.
@@ -38,6 +63,28 @@ pub fn bytes(number: u64) -> String {
         0..1_000 => format!("{number} B"),
         1_000..1_000_000 => format!("{:.1} KB", size / 1e3),
         _ => format!("{:.1} MB", size / 1e6),
+    }
+}
+
+/// A duration in at most two units, rounded down: `850 ms`, `12.3 s`, `2 min 05 s`, `3 h 02 min`.
+#[must_use]
+pub fn duration(milliseconds: impl Into<u64>) -> String {
+    let milliseconds = milliseconds.into();
+    let seconds = milliseconds / 1000;
+    match seconds {
+        0 => format!("{milliseconds} ms"),
+        1..100 => format!("{seconds}.{} s", milliseconds % 1000 / 100),
+        100..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", grouped(seconds / 3600), seconds / 60 % 60),
+    }
+}
+
+/// Nanoseconds since 1970 as a time in UTC, to the second.
+#[must_use]
+pub fn time(nanoseconds: u64) -> String {
+    match Timestamp::from_nanosecond(i128::from(nanoseconds)) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => format!("{nanoseconds} ns after 1970"),
     }
 }
 
@@ -61,5 +108,44 @@ mod tests {
         check(15_000, "$0.015");
         check(1, "$0.000001");
         check(1_234_500_000, "$1,234.50");
+    }
+
+    #[test]
+    fn columns_of_money_and_counts() {
+        assert_eq!(dollars_in_full(15_000_u64), "$0.015000");
+        assert_eq!(
+            [1_u64, 2].map(|number| counted(number, "line")),
+            ["1 line", "2 lines"]
+        );
+    }
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        let durations = [
+            0,
+            999,
+            1000,
+            12_345,
+            99_999,
+            125_000,
+            3_599_999,
+            3_600_000,
+            u32::MAX,
+        ];
+        assert_eq!(
+            durations.map(duration).join(" | "),
+            "0 ms | 999 ms | 1.0 s | 12.3 s | 99.9 s | 2 min 05 s | 59 min 59 s | 1 h 00 min | 1,193 h 02 min"
+        );
+    }
+
+    #[test]
+    fn times_and_shares() {
+        assert_eq!(time(1_771_156_800_000_000_000), "2026-02-15 12:00:00 UTC");
+        assert_eq!(time(u64::MAX), "2554-07-21 23:34:33 UTC");
+        let shares = [(0, 0), (1, 3), (2, 3), (3, 3)];
+        assert_eq!(
+            shares.map(|(part, whole)| whole_percent(part, whole)),
+            [0, 33, 67, 100]
+        );
     }
 }
