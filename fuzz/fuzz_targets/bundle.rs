@@ -24,10 +24,10 @@ const SECRET: &[u8] = b"the key that the fuzzer knows";
 const SEED: [u8; 32] = [0xE0; 32];
 
 static SIGNER: LazyLock<SigningKey> = LazyLock::new(|| SigningKey::new(&SEED));
-static READERS: LazyLock<[Keyring; 4]> = LazyLock::new(|| {
+/// Who knows the fuzzer's keys and others, who named its HMAC key, and who named its public key.
+static READERS: LazyLock<[Keyring; 3]> = LazyLock::new(|| {
     let (hmac, public) = (HmacKey::new(SECRET), SIGNER.public());
     [
-        Keyring::default(),
         Keyring::known(vec![HmacKey::new(b""), hmac.clone()], vec![public]),
         Keyring::hmac(hmac),
         Keyring::public(public),
@@ -36,32 +36,36 @@ static READERS: LazyLock<[Keyring; 4]> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     check(bytes);
-    let [nobody, _, by_hmac, by_signer] = &*READERS;
+    let [_, by_hmac, by_signer] = &*READERS;
     if let Some(signed) = signed_again(bytes) {
         check(&signed);
-        check_accepted(&signed, by_hmac);
+        let verdict = judge(&signed, Strictness::Strict, by_hmac);
+        // What is well-formed is valid now, unless it carries a bad seal besides.
+        let bad_seal = verdict == Verdict::BadSignature(Scheme::Ed25519);
+        assert!(
+            bad_seal || matches!(verdict, Verdict::Valid | Verdict::Malformed(_)),
+            "{verdict:?}"
+        );
     }
     if let Some(sealed) = sealed(bytes) {
         check(&sealed);
-        check_accepted(&sealed, by_signer);
-        assert_ne!(judge(&sealed, Strictness::Strict, nobody), Verdict::Valid);
+        assert_eq!(
+            judge(&sealed, Strictness::Strict, by_signer),
+            Verdict::Valid
+        );
+        let nobody = Keyring::default();
+        assert_eq!(
+            judge(&sealed, Strictness::Strict, &nobody),
+            Verdict::Unchecked
+        );
     }
 });
 
-/// A bundle with the right signature is valid once it is well-formed, unless it carries a bad seal besides.
-fn check_accepted(bytes: &[u8], keyring: &Keyring) {
-    match judge(bytes, Strictness::Strict, keyring) {
-        Verdict::Valid | Verdict::Malformed(_) | Verdict::BadSignature(Scheme::Ed25519) => {}
-        verdict => panic!("a good signature was refused: {verdict:?}"),
-    }
-}
-
 fn check(bytes: &[u8]) {
     alike::check(bytes, SECRET);
-    for keyring in READERS.iter() {
-        for strictness in [Strictness::Strict, Strictness::Lenient] {
-            check_verdict(bytes, strictness, keyring);
-        }
+    let [workspace, ..] = &*READERS;
+    for strictness in [Strictness::Strict, Strictness::Lenient] {
+        check_verdict(bytes, strictness, workspace);
     }
 }
 
@@ -124,7 +128,12 @@ fn signed_again(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The sections up to the first bad one, and our seal as one more. The HMAC is left out.
+///
+/// Signing and checking the seal costs more time than all the rest, so every fourth length has to do.
 fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+    if bytes.len() % 4 != 0 {
+        return None;
+    }
     let bytes = with_magic(bytes)?;
     let bundle = Bundle::parse(&bytes, Strictness::Lenient).ok()?;
     let ours = |tag| tag == ExtensionTag::Ed25519 as u16;
@@ -145,7 +154,7 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     let seal = [&MARKER[..], &SIGNER.public().to_bytes(), &[0; 64]].concat();
     put(&mut out, ExtensionTag::Ed25519 as u16, &seal);
     set_size(&mut out);
-    // Signing is what costs time here, and only a strict reader's bundle is worth it.
+    // Nor is it worth the time where the form is bad.
     Bundle::parse(&out, Strictness::Strict).ok()?;
     let end = out.len() - 64;
     let message = [
