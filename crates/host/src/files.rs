@@ -111,20 +111,21 @@ pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     file.sync_data().map_err(fail)
 }
 
-/// Makes a directory and those above it; a secret one is closed to others.
+/// Makes a directory and those above it; a secret one is closed to others, those above it are not.
 ///
 /// # Errors
 /// The directory cannot be made.
 pub fn make_directory(path: &Path, privacy: Privacy) -> Result<(), FileError> {
-    let directory_mode = match privacy {
-        Privacy::Secret => 0o700,
-        Privacy::Shared => 0o755,
-    };
+    let fail = |source| FileError::new("make the directory", path, source);
+    if privacy == Privacy::Shared {
+        return fs::create_dir_all(path).map_err(fail);
+    }
+    fs::create_dir_all(parent(path)).map_err(fail)?;
     fs::DirBuilder::new()
         .recursive(true)
-        .mode(directory_mode)
+        .mode(0o700)
         .create(path)
-        .map_err(|source| FileError::new("make the directory", path, source))
+        .map_err(fail)
 }
 
 /// Keeps other processes out until it is dropped; a process that dies lets go of it.
