@@ -28,7 +28,7 @@ use ct_merkle::{HashableLeaf, digest};
 use sha2::{Digest as _, Sha256};
 
 use crate::evidence::Evidence;
-use crate::wire::{TaskId, take};
+use crate::wire::{TaskId, join, take};
 
 use checkpoint::{Checkpoint, Origin};
 
@@ -71,20 +71,12 @@ impl Leaf {
     /// The bytes that the tree hashes and the host stores.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEAF_LEN] {
-        let mut out = [0; LEAF_LEN];
-        let mut rest = out.as_mut_slice();
-        let fields: [&[u8]; 4] = [
+        join([
             LEAF_CONTEXT,
             &self.task_id.0,
             &self.created_ns.to_le_bytes(),
             &self.bundle_sha256,
-        ];
-        for field in fields {
-            let (head, tail) = rest.split_at_mut(field.len());
-            head.copy_from_slice(field);
-            rest = tail;
-        }
-        out
+        ])
     }
 
     /// Reads what [`Leaf::to_bytes`] wrote; `None` for anything else.

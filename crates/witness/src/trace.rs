@@ -7,7 +7,7 @@
 //! ```
 
 use crate::policy::Check;
-use crate::wire::{take, take_slice, take_u8, take_u16, take_u32};
+use crate::wire::{join, take, take_slice, take_u8, take_u16, take_u32};
 
 /// Bytes of an entry before its name.
 pub const ENTRY_LEN: usize = 32;
@@ -46,8 +46,7 @@ pub struct ActionTooLong(pub usize);
 /// The name is longer than [`MAX_ACTION`].
 pub fn put(out: &mut Vec<u8>, call: &Call<'_>) -> Result<(), ActionTooLong> {
     let length = u16::try_from(call.action.len()).map_err(|_| ActionTooLong(call.action.len()))?;
-    let mut fixed = [0; ENTRY_LEN];
-    let fields: [&[u8]; 7] = [
+    let fixed: [u8; ENTRY_LEN] = join([
         &length.to_le_bytes(),
         &[call.check as u8, 0],
         &call.args_hash,
@@ -55,13 +54,7 @@ pub fn put(out: &mut Vec<u8>, call: &Call<'_>) -> Result<(), ActionTooLong> {
         &call.latency_ms.to_le_bytes(),
         &call.cost_microdollars.to_le_bytes(),
         &call.tokens.to_le_bytes(),
-    ];
-    let mut rest = fixed.as_mut_slice();
-    for field in fields {
-        let (head, tail) = rest.split_at_mut(field.len());
-        head.copy_from_slice(field);
-        rest = tail;
-    }
+    ]);
     out.extend_from_slice(&fixed);
     out.extend_from_slice(call.action);
     Ok(())

@@ -224,17 +224,14 @@ impl Header {
     /// The 64 bytes on the wire.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; HEADER_LEN] {
-        let mut out = [0; HEADER_LEN];
-        let mut rest = out.as_mut_slice();
-        let fields: [&[u8]; 16] = [
+        join([
             &MAGIC,
             &self.version.to_le_bytes(),
             &self.flags.to_le_bytes(),
             &self.task_id.0,
             &self.policy_hash,
             &self.created_ns.to_le_bytes(),
-            &[self.outcome],
-            &[self.mode],
+            &[self.outcome, self.mode],
             &self.tool_call_count.to_le_bytes(),
             &self.total_cost_microdollars.to_le_bytes(),
             &self.total_latency_ms.to_le_bytes(),
@@ -242,14 +239,7 @@ impl Header {
             &self.retry_count.to_le_bytes(),
             &self.section_count.to_le_bytes(),
             &self.total_bundle_size.to_le_bytes(),
-            &[],
-        ];
-        for field in fields {
-            let (head, tail) = rest.split_at_mut(field.len());
-            head.copy_from_slice(field);
-            rest = tail;
-        }
-        out
+        ])
     }
 
     /// Reads the 64 bytes; `None` when they do not start with [`MAGIC`].
@@ -350,6 +340,19 @@ impl<'a> Iterator for Sections<'a> {
         self.offset = offset + value.len();
         Some(Ok(Section { tag, offset, value }))
     }
+}
+
+/// Fields one after the other, as an array of their known size.
+pub(crate) fn join<const SIZE: usize, const FIELDS: usize>(fields: [&[u8]; FIELDS]) -> [u8; SIZE] {
+    let mut out = [0; SIZE];
+    let mut rest = out.as_mut_slice();
+    for field in fields {
+        let (head, tail) = rest.split_at_mut(field.len());
+        head.copy_from_slice(field);
+        rest = tail;
+    }
+    debug_assert!(rest.is_empty(), "the fields fill the array");
+    out
 }
 
 /// Takes `N` bytes off the front.

@@ -6,65 +6,25 @@ use witness::curve::Point;
 use witness::scorecard::{Report, Scorecard};
 
 /// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks.
-#[derive(Debug, Serialize)]
-pub struct Metrics {
-    total_tasks: u32,
-    solved: u32,
-    failed: u32,
-    skipped: u32,
-    errors: u32,
-    policy_violations: u32,
-    rollback_count: u32,
-    total_cost_microdollars: u64,
-    median_latency_ms: u32,
-    p95_latency_ms: u32,
-    total_tokens: u64,
-    total_retries: u32,
-    evidence_coverage: f32,
-    cost_per_solve: u32,
-    solve_rate: f32,
-    rollback_correctness: f32,
-}
-
-impl From<&Scorecard> for Metrics {
-    fn from(card: &Scorecard) -> Self {
-        let Scorecard {
-            total_tasks,
-            solved,
-            failed,
-            skipped,
-            errors,
-            policy_violations,
-            rollback_count,
-            total_cost_microdollars,
-            median_latency_ms,
-            p95_latency_ms,
-            total_tokens,
-            total_retries,
-            evidence_coverage,
-            cost_per_solve,
-            solve_rate,
-            rollback_correctness,
-        } = *card;
-        Self {
-            total_tasks,
-            solved,
-            failed,
-            skipped,
-            errors,
-            policy_violations,
-            rollback_count,
-            total_cost_microdollars,
-            median_latency_ms,
-            p95_latency_ms,
-            total_tokens,
-            total_retries,
-            evidence_coverage,
-            cost_per_solve,
-            solve_rate,
-            rollback_correctness,
-        }
-    }
+fn metrics(card: &Scorecard) -> Value {
+    json!({
+        "total_tasks": card.total_tasks,
+        "solved": card.solved,
+        "failed": card.failed,
+        "skipped": card.skipped,
+        "errors": card.errors,
+        "policy_violations": card.policy_violations,
+        "rollback_count": card.rollback_count,
+        "total_cost_microdollars": card.total_cost_microdollars,
+        "median_latency_ms": card.median_latency_ms,
+        "p95_latency_ms": card.p95_latency_ms,
+        "total_tokens": card.total_tokens,
+        "total_retries": card.total_retries,
+        "evidence_coverage": card.evidence_coverage,
+        "cost_per_solve": card.cost_per_solve,
+        "solve_rate": card.solve_rate,
+        "rollback_correctness": card.rollback_correctness,
+    })
 }
 
 /// What a scan met beside the tasks that count.
@@ -98,11 +58,11 @@ impl Counts {
 /// The whole answer of `scorecard --json`.
 #[must_use]
 pub fn report(report: &Report, counts: &Counts, by: Option<&str>) -> Value {
-    let mut value = json!(Metrics::from(&report.all));
+    let mut value = metrics(&report.all);
     let groups = report.groups.iter().map(|(group, card)| {
-        let mut metrics = json!(Metrics::from(card));
-        put(&mut metrics, "group", json!(group));
-        metrics
+        let mut line = metrics(card);
+        put(&mut line, "group", json!(group));
+        line
     });
     put(&mut value, "acceptance", acceptance(&report.all));
     put(&mut value, "bundles", json!(counts));
