@@ -33,6 +33,9 @@ pub enum Refused {
         crate::key::MIN_HMAC_KEY
     )]
     WeakKey,
+    /// A signature was asked for that the bundle would not carry.
+    #[error("a plain bundle has no place for an Ed25519 signature")]
+    PlainSeal,
 }
 
 /// Collects what happened, then writes it down.
@@ -197,8 +200,10 @@ impl Builder {
         if hmac.is_some_and(|key| !key.is_strong()) {
             return Err(Refused::WeakKey);
         }
+        if signer.is_some() && !self.extended {
+            return Err(Refused::PlainSeal);
+        }
         let ours = self.encode_extensions(hmac)?;
-        let signer = signer.filter(|_| self.extended);
         let size = self.size(&ours, hmac.is_some(), signer.is_some());
         let total = u32::try_from(size).map_err(|_| Refused::TooLarge(size))?;
 

@@ -307,6 +307,16 @@ fn a_weak_key_does_not_sign() {
     }
 }
 
+/// Leaving the signature out in silence would hand back an unsigned bundle to somebody who asked for a signed one.
+#[test]
+fn a_plain_bundle_cannot_be_sealed() {
+    let (hmac, signer) = (HmacKey::new(&[7; 32]), SigningKey::new(&[7; 32]));
+    for hmac in [None, Some(&hmac)] {
+        let built = builder(free()).plain().build(hmac, Some(&signer));
+        assert_eq!(built, Err(Refused::PlainSeal));
+    }
+}
+
 // Budgets.
 
 #[test]
