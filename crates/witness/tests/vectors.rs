@@ -464,6 +464,25 @@ fn check_hardened(damaged: &Damaged) {
 }
 
 #[test]
+fn a_bad_call_is_named_by_its_place() {
+    let cases = [
+        (
+            "c27-trace-bad-policy-check",
+            "tool call 1 at byte 36 of the trace cannot be read",
+        ),
+        (
+            "c28-trace-action-too-long",
+            "tool call 2 at byte 72 of the trace cannot be read",
+        ),
+    ];
+    for (id, expected) in cases {
+        let bytes = read(&format!("{id}.rvww"));
+        let verdict = judge(&bytes, Strictness::Strict, &Keyring::default());
+        assert_eq!(verdict.explain(), expected, "{id}");
+    }
+}
+
+#[test]
 fn damaged_bundles_are_read_leniently_as_the_reference_reads_them() {
     for damaged in manifest::<Manifest>().corrupted {
         check_lenient(&damaged);
