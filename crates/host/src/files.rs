@@ -1,15 +1,51 @@
 //! Reading with a limit, writing so that a crash leaves the old file or the new one, and locks between processes.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+
+/// What was attempted with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Look at it; nothing changes.
+    Read,
+    /// Replace it.
+    Write,
+    /// Add to its end.
+    Append,
+    /// Give it its final name.
+    Name,
+    /// Make a directory.
+    MakeDirectory,
+    /// Keep others out.
+    Lock,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Append => "append to",
+            Self::Name => "name",
+            Self::MakeDirectory => "make the directory",
+            Self::Lock => "lock",
+        })
+    }
+}
 
 /// A file operation that failed, with the file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} `{}`", path.display())]
 pub struct FileError {
-    action: &'static str,
+    /// What was attempted.
+    pub action: Action,
     /// The file.
     pub path: PathBuf,
     /// What the system said.
@@ -18,7 +54,7 @@ pub struct FileError {
 
 impl FileError {
     /// Names the operation and the file.
-    pub(crate) fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn new(action: Action, path: &Path, source: io::Error) -> Self {
         Self {
             action,
             path: path.to_owned(),
@@ -38,24 +74,55 @@ pub enum Privacy {
 
 /// Reads a whole file into `buffer`, which is emptied first and can be used again and again.
 ///
+/// Pipes are read as files are, so that `<(git diff)` and `/dev/stdin` work, but never waited for: one that nobody
+/// writes to is an error, and so is one that brings nothing, for its writer has most likely failed. Devices are refused.
+///
 /// # Errors
 /// The file cannot be read, or it is larger than `limit`.
 pub fn read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> Result<(), FileError> {
-    let fail = |source| FileError::new("read", path, source);
     buffer.clear();
-    let file = File::open(path).map_err(fail)?;
-    let length = file.metadata().map_err(fail)?.len();
+    try_read_into(path, limit, buffer).map_err(|source| FileError::new(Action::Read, path, source))
+}
+
+fn try_read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    // Without this flag, opening a pipe waits for a writer.
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    let metadata = file.metadata()?;
+    let is_pipe = metadata.file_type().is_fifo();
+    if is_pipe {
+        fcntl_setfl(&file, OFlags::empty())?;
+    } else if metadata.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "it is a directory",
+        ));
+    } else if !metadata.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a device, not a file",
+        ));
+    }
+    let length = metadata.len();
     if length > limit {
-        return Err(fail(too_large(length, limit)));
+        let why = format!("it has {length} bytes, the limit is {limit}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
     }
     // One byte of room behind the end lets a single call find out that there is no more.
     buffer.reserve_exact(usize::try_from(length).unwrap_or(0).saturating_add(1));
     // The length is a hint: the file may grow, or be a pipe that has none.
-    file.take(limit.saturating_add(1))
-        .read_to_end(buffer)
-        .map_err(fail)?;
+    file.take(limit.saturating_add(1)).read_to_end(buffer)?;
     if buffer.len() as u64 > limit {
-        return Err(fail(too_large(buffer.len() as u64, limit)));
+        let why = format!("it has more than {limit} bytes, which is the limit");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    if is_pipe && buffer.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "nothing came through the pipe",
+        ));
     }
     Ok(())
 }
@@ -70,11 +137,44 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     Ok(buffer)
 }
 
-fn too_large(length: u64, limit: u64) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::FileTooLarge,
-        format!("it has {length} bytes, the limit is {limit}"),
-    )
+/// New content that is on the disk already and waits to take the place of the old.
+#[derive(Debug)]
+pub struct Prepared {
+    file: tempfile::NamedTempFile,
+    path: PathBuf,
+}
+
+/// Writes everything that can need space, and replaces nothing yet. Dropped instead of committed, it leaves no trace.
+///
+/// # Errors
+/// The new content cannot be written.
+pub fn prepare(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<Prepared, FileError> {
+    let fail = |source| FileError::new(Action::Write, path, source);
+    let mut file = tempfile::Builder::new()
+        .prefix(".roleos-")
+        .permissions(fs::Permissions::from_mode(mode(privacy)))
+        .tempfile_in(parent(path))
+        .map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    Ok(Prepared {
+        file,
+        path: path.to_owned(),
+    })
+}
+
+impl Prepared {
+    /// Takes the old content's place: rename, and sync of the directory.
+    ///
+    /// # Errors
+    /// The file cannot be named; the old one is then untouched.
+    pub fn commit(self) -> Result<(), FileError> {
+        let fail = |source| FileError::new(Action::Write, &self.path, source);
+        self.file
+            .persist(&self.path)
+            .map_err(|error| fail(error.error))?;
+        sync_directory(parent(&self.path)).map_err(fail)
+    }
 }
 
 /// Replaces a file in one step: temporary file, sync, rename, sync of the directory.
@@ -82,50 +182,58 @@ fn too_large(length: u64, limit: u64) -> io::Error {
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
 pub fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<(), FileError> {
-    let fail = |source| FileError::new("write", path, source);
-    let directory = parent(path);
-    let mut file = tempfile::Builder::new()
-        .prefix(".roleos-")
-        .permissions(fs::Permissions::from_mode(mode(privacy)))
-        .tempfile_in(directory)
-        .map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    file.as_file().sync_all().map_err(fail)?;
-    file.persist(path).map_err(|error| fail(error.error))?;
-    sync_directory(directory).map_err(fail)
+    prepare(path, bytes, privacy)?.commit()
 }
 
 /// Appends in one call and syncs, so that what was acknowledged survives. Hold a [`Lock`] around it.
 ///
 /// # Errors
-/// The bytes cannot be appended.
+/// The bytes cannot be appended; the file is then as long as before.
 pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let fail = |source| FileError::new("append to", path, source);
+    let fail = |source| FileError::new(Action::Append, path, source);
     let mut file = OpenOptions::new()
         .append(true)
         .create(true)
         .mode(mode(Privacy::Shared))
         .open(path)
         .map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    file.sync_data().map_err(fail)
+    let length = file.metadata().map_err(fail)?.len();
+    let appended = file.write_all(bytes).and_then(|()| file.sync_data());
+    if let Err(error) = appended {
+        // A disk that is full takes a part of the bytes.
+        file.set_len(length).ok();
+        return Err(fail(error));
+    }
+    if length == 0 {
+        sync_directory(parent(path)).map_err(fail)?;
+    }
+    Ok(())
 }
 
-/// Makes a directory and those above it; a secret one is closed to others, those above it are not.
+/// Makes a directory and those above it, durably; a secret one is closed to others, those above it are not.
 ///
 /// # Errors
 /// The directory cannot be made.
 pub fn make_directory(path: &Path, privacy: Privacy) -> Result<(), FileError> {
-    let fail = |source| FileError::new("make the directory", path, source);
-    if privacy == Privacy::Shared {
-        return fs::create_dir_all(path).map_err(fail);
+    if path.is_dir() {
+        return Ok(());
     }
-    fs::create_dir_all(parent(path)).map_err(fail)?;
+    let above = parent(path);
+    make_directory(above, Privacy::Shared)?;
+    let directory_mode = match privacy {
+        Privacy::Secret => 0o700,
+        Privacy::Shared => 0o755,
+    };
     fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
+        .mode(directory_mode)
         .create(path)
-        .map_err(fail)
+        .or_else(|error| match error.kind() {
+            // Somebody else was faster.
+            io::ErrorKind::AlreadyExists if path.is_dir() => Ok(()),
+            _ => Err(error),
+        })
+        .and_then(|()| sync_directory(above))
+        .map_err(|source| FileError::new(Action::MakeDirectory, path, source))
 }
 
 /// Keeps other processes out until it is dropped; a process that dies lets go of it.
@@ -140,7 +248,7 @@ impl Lock {
     /// # Errors
     /// The lock file cannot be opened or locked.
     pub fn take(path: &Path) -> Result<Self, FileError> {
-        let fail = |source| FileError::new("lock", path, source);
+        let fail = |source| FileError::new(Action::Lock, path, source);
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -148,6 +256,17 @@ impl Lock {
             .open(path)
             .map_err(fail)?;
         file.lock().map_err(fail)?;
+        Ok(Self { _file: file })
+    }
+
+    /// Waits until nobody holds the lock at `path`, and lets others read but not write. Changes nothing on disk.
+    ///
+    /// # Errors
+    /// There is no such lock file, or it cannot be locked.
+    pub fn share(path: &Path) -> Result<Self, FileError> {
+        let fail = |source| FileError::new(Action::Lock, path, source);
+        let file = File::open(path).map_err(fail)?;
+        file.lock_shared().map_err(fail)?;
         Ok(Self { _file: file })
     }
 }

@@ -5,6 +5,22 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+/// Variables by which git tells its hooks where they are (`git rev-parse --local-env-vars`, without settings). A git that
+/// is started below a hook would take its own worktree for the hook's.
+pub(crate) const LOCAL_VARIABLES: [&str; 11] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
 /// A git command that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("`git {command}` failed: {message}")]
@@ -122,7 +138,8 @@ fn run<A: AsRef<OsStr>>(
     let output = feed(directory, &arguments, input).map_err(|error| fail(error.to_string()))?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
-        return Err(fail(message.trim().to_owned()));
+        let lines: Vec<&str> = message.lines().map(str::trim).collect();
+        return Err(fail(lines.join("; ")));
     }
     Ok(output.stdout)
 }
@@ -132,7 +149,11 @@ fn feed<A: AsRef<OsStr>>(
     arguments: &[A],
     input: &[u8],
 ) -> std::io::Result<Output> {
-    let mut child = Command::new("git")
+    let mut command = Command::new("git");
+    for variable in LOCAL_VARIABLES {
+        command.env_remove(variable);
+    }
+    let mut child = command
         // Hooks of the repository are the user's programs; reading it must not start them.
         .args(["-c", "core.hooksPath=/dev/null"])
         .arg("-C")

@@ -6,12 +6,14 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hex::FromHexError;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use witness::key::{HmacKey, KeyId, Keyring, PublicKey, SigningKey};
 use zeroize::Zeroizing;
 
 use crate::clock;
-use crate::files::{self, FileError, Privacy};
+use crate::files::{self, Action, FileError, Lock, Privacy};
 
 /// No key file is larger.
 const MAX_KEY_FILE: u64 = 16 * 1024;
@@ -59,8 +61,8 @@ pub enum KeyError {
         /// What is wrong with it.
         why: String,
     },
-    /// Text that should be hexadecimal.
-    #[error("`{0}` is not a hexadecimal key: use an even number of the digits 0-9 and a-f")]
+    /// Text that should be hexadecimal. It may be a secret, so it is not repeated.
+    #[error("the key is not hexadecimal: {0}")]
     NotHex(String),
     /// The system gave no random bytes.
     #[error("cannot get random bytes from the system: {0}")]
@@ -119,8 +121,8 @@ pub struct KeyInfo {
 /// All keys of a workspace, read once.
 #[derive(Debug, Default)]
 pub struct KeyStore {
-    hmac: Vec<(String, HmacKey)>,
-    signing: Vec<(String, SigningKey)>,
+    hmac: Vec<(Timestamp, HmacKey)>,
+    signing: Vec<(Timestamp, SigningKey)>,
     others: Vec<PublicKey>,
 }
 
@@ -136,10 +138,10 @@ impl KeyStore {
         }
         store
             .hmac
-            .sort_by(|a, b| (&a.0, a.1.id()).cmp(&(&b.0, b.1.id())));
+            .sort_by_key(|(created, key)| (*created, key.id()));
         store
             .signing
-            .sort_by(|a, b| (&a.0, a.1.public().id()).cmp(&(&b.0, b.1.public().id())));
+            .sort_by_key(|(created, key)| (*created, key.public().id()));
         let own: Vec<PublicKey> = store.signing.iter().map(|(_, key)| key.public()).collect();
         store.others.retain(|key| !own.contains(key));
         Ok(store)
@@ -166,6 +168,15 @@ impl KeyStore {
         self.signing.last().map(|(_, key)| key)
     }
 
+    /// The algorithms for which there is no key to sign with.
+    fn missing(&self) -> Vec<Algorithm> {
+        let is_missing = |algorithm: &Algorithm| match algorithm {
+            Algorithm::Hmac => self.hmac.is_empty(),
+            Algorithm::Ed25519 => self.signing.is_empty(),
+        };
+        Algorithm::ALL.into_iter().filter(is_missing).collect()
+    }
+
     /// Everything that is believed here.
     #[must_use]
     pub fn keyring(&self) -> Keyring {
@@ -186,14 +197,14 @@ impl KeyStore {
         let hmac = self.hmac.iter().map(|(created, key)| KeyInfo {
             id: key.id(),
             algorithm: Algorithm::Hmac,
-            created: created.clone(),
+            created: created.to_string(),
             public: None,
             signs: self.hmac().is_some_and(|last| last.id() == key.id()),
         });
         let signing = self.signing.iter().map(|(created, key)| KeyInfo {
             id: key.public().id(),
             algorithm: Algorithm::Ed25519,
-            created: created.clone(),
+            created: created.to_string(),
             public: Some(key.public()),
             signs: self
                 .signing()
@@ -230,7 +241,7 @@ pub fn create(directory: &Path, algorithm: Algorithm) -> Result<KeyInfo, KeyErro
     let mut text = Zeroizing::new(serde_json::to_vec_pretty(&file).unwrap_or_default());
     text.push(b'\n');
 
-    files::make_directory(directory, Privacy::Secret)?;
+    make_home(directory)?;
     if let Some(public) = public {
         let path = directory.join(format!("{id}.pub"));
         files::write(&path, public_line(&public).as_bytes(), Privacy::Shared)?;
@@ -243,6 +254,34 @@ pub fn create(directory: &Path, algorithm: Algorithm) -> Result<KeyInfo, KeyErro
         public,
         signs: true,
     })
+}
+
+/// Makes the keys that are missing, and says which those were. Two processes that start together make them once.
+///
+/// # Errors
+/// A key cannot be read or made.
+pub fn create_missing(directory: &Path) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
+    let store = KeyStore::open(directory)?;
+    if store.missing().is_empty() {
+        return Ok((store, Vec::new()));
+    }
+    make_home(directory)?;
+    let _alone = Lock::take(&directory.join(".lock"))?;
+    let missing = KeyStore::open(directory)?.missing();
+    for algorithm in &missing {
+        create(directory, *algorithm)?;
+    }
+    Ok((KeyStore::open(directory)?, missing))
+}
+
+/// The directory of the keys: closed to others, and ignored by git, so that `git add` takes no secret along.
+fn make_home(directory: &Path) -> Result<(), FileError> {
+    files::make_directory(directory, Privacy::Secret)?;
+    let ignore = directory.join(".gitignore");
+    if ignore.exists() {
+        return Ok(());
+    }
+    files::write(&ignore, b"*\n", Privacy::Shared)
 }
 
 /// The text of a `.pub` file, which may be given to others.
@@ -260,16 +299,32 @@ pub fn public_line(key: &PublicKey) -> String {
 /// # Errors
 /// The text is not hexadecimal.
 pub fn keyring_from_hex(text: &str) -> Result<Keyring, KeyError> {
-    let secret = Zeroizing::new(hex::decode(text).map_err(|_| KeyError::NotHex(text.to_owned()))?);
+    let secret = Zeroizing::new(hex::decode(text).map_err(|error| not_hex(text, error))?);
     Ok(Keyring::hmac(HmacKey::new(&secret)))
+}
+
+fn not_hex(text: &str, error: FromHexError) -> KeyError {
+    KeyError::NotHex(match error {
+        FromHexError::InvalidHexCharacter { index, .. } => {
+            format!("character {} is not one of 0-9 and a-f", index + 1)
+        }
+        _ => format!("it has {} digits, an odd number", text.len()),
+    })
 }
 
 /// The keyring for a key file: one of ours, a `.pub`, hexadecimal text, or the raw bytes of an HMAC key.
 ///
 /// # Errors
-/// The file cannot be read, or is a damaged key file of ours.
+/// The file cannot be read, is empty, or is a damaged key file of ours.
 pub fn keyring_from_file(path: &Path) -> Result<Keyring, KeyError> {
     let bytes = Zeroizing::new(files::read(path, MAX_KEY_FILE)?);
+    if bytes.is_empty() {
+        // A failed download must not become the key that everybody knows.
+        return Err(KeyError::NotAKey {
+            path: path.to_owned(),
+            why: "it is empty".to_owned(),
+        });
+    }
     let text = std::str::from_utf8(&bytes).unwrap_or_default().trim();
     if text.starts_with('{') || text.starts_with(PUBLIC_WORD) {
         return Ok(match parse_key(path, text)? {
@@ -287,8 +342,8 @@ pub fn keyring_from_file(path: &Path) -> Result<Keyring, KeyError> {
 }
 
 enum AnyKey {
-    Hmac(String, HmacKey),
-    Signing(String, SigningKey),
+    Hmac(Timestamp, HmacKey),
+    Signing(Timestamp, SigningKey),
     Public(PublicKey),
 }
 
@@ -296,12 +351,12 @@ fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(FileError::new("read", directory, error).into()),
+        Err(error) => return Err(FileError::new(Action::Read, directory, error).into()),
     };
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry
-            .map_err(|error| FileError::new("read", directory, error))?
+            .map_err(|error| FileError::new(Action::Read, directory, error))?
             .path();
         let known = path
             .extension()
@@ -334,15 +389,20 @@ fn parse_key(path: &Path, text: &str) -> Result<AnyKey, KeyError> {
     if file.format != FORMAT {
         return Err(refuse("its format is not `roleos-key/v1`"));
     }
+    // Compared as times, because as texts `…29.5Z` comes after `…29.51Z`.
+    let created: Timestamp = file
+        .created
+        .parse()
+        .map_err(|_| refuse("its `created` is not a time"))?;
     let (id, key) = match file.algorithm {
         Algorithm::Hmac => {
             let key = HmacKey::new(&file.secret);
-            (key.id(), AnyKey::Hmac(file.created, key))
+            (key.id(), AnyKey::Hmac(created, key))
         }
         Algorithm::Ed25519 => {
             let secret = file.secret.as_slice().try_into();
             let key = SigningKey::new(secret.map_err(|_| refuse("the secret has not 32 bytes"))?);
-            (key.public().id(), AnyKey::Signing(file.created, key))
+            (key.public().id(), AnyKey::Signing(created, key))
         }
     };
     if id.to_string() != file.id {

@@ -14,7 +14,7 @@ use witness::ledger::note::{Attested, SignedCheckpoint};
 use witness::ledger::{Leaf, Ledger};
 use witness::wire::TaskId;
 
-use crate::files::{self, FileError, Lock, Privacy};
+use crate::files::{self, FileError, Lock, Prepared, Privacy};
 
 const LEAVES: &str = "leaves.jsonl";
 const ORIGIN: &str = "origin";
@@ -22,6 +22,7 @@ const CHECKPOINT: &str = "checkpoint";
 /// The leaves of ten million bundles fit.
 const MAX_LEAVES: u64 = 4 << 30;
 const MAX_SMALL: u64 = 64 * 1024;
+const LOCK: &str = ".lock";
 /// Ending of a bundle that is written but not yet logged.
 pub(crate) const SEALING: &str = "sealing";
 
@@ -50,6 +51,9 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: String,
     },
+    /// The leaves are not those that our own checkpoint vouches for. To sign them would hide it.
+    #[error("the ledger does not fit its own checkpoint: {0}")]
+    Tampered(String),
 }
 
 /// One line of the leaves file.
@@ -137,6 +141,20 @@ impl LedgerFile {
         }
         read_checkpoint(&path).map(Some)
     }
+
+    /// A checkpoint of a signer who is not known here says nothing; `ledger verify` reports it.
+    fn compare_with_own_checkpoint(&self, trusted: &[PublicKey]) -> Result<(), LedgerError> {
+        let signed = self.checkpoint()?;
+        let Some(attested) = signed.and_then(|signed| attest(&signed, trusted).ok()) else {
+            return Ok(());
+        };
+        let consistency = self.ledger.compare(attested.checkpoint());
+        if consistency.holds() {
+            Ok(())
+        } else {
+            Err(LedgerError::Tampered(consistency.explain()))
+        }
+    }
 }
 
 /// Reads a signed checkpoint, ours or one that was kept elsewhere.
@@ -161,6 +179,18 @@ pub fn attest(signed: &SignedCheckpoint, keys: &[PublicKey]) -> Result<Attested,
     signed.verify(keys).map_err(|error| error.to_string())
 }
 
+/// Waits for a writer to be done and keeps others from starting, as far as the ledger has a lock that can be read.
+pub(crate) fn pause_writers(directory: &Path) -> Option<Lock> {
+    Lock::share(&directory.join(LOCK)).ok()
+}
+
+/// Whether anything of a ledger lies in the directory.
+pub(crate) fn has_remains(directory: &Path) -> bool {
+    [LEAVES, CHECKPOINT]
+        .iter()
+        .any(|name| directory.join(name).exists())
+}
+
 /// The ledger, locked for writing.
 #[derive(Debug)]
 pub(crate) struct LedgerWriter {
@@ -170,9 +200,11 @@ pub(crate) struct LedgerWriter {
 
 impl LedgerWriter {
     /// Locks the ledger, makes it when there is none, and repairs a cut-off last line.
-    pub(crate) fn open(directory: &Path) -> Result<Self, LedgerError> {
+    ///
+    /// A ledger that does not fit the checkpoint beside it, signed by one of `trusted`, is not opened.
+    pub(crate) fn open(directory: &Path, trusted: &[PublicKey]) -> Result<Self, LedgerError> {
         files::make_directory(directory, Privacy::Shared)?;
-        let lock = Lock::take(&directory.join(".lock"))?;
+        let lock = Lock::take(&directory.join(LOCK))?;
         if !directory.join(ORIGIN).exists() {
             let origin = format!("roleos/{}\n", uuid::Uuid::now_v7());
             files::write(&directory.join(ORIGIN), origin.as_bytes(), Privacy::Shared)?;
@@ -183,6 +215,7 @@ impl LedgerWriter {
                 why: "it was removed while it was being read".to_owned(),
             });
         };
+        file.compare_with_own_checkpoint(trusted)?;
         if file.torn.is_some() {
             let whole = lines(0, &file.entries);
             files::write(&directory.join(LEAVES), whole.as_bytes(), Privacy::Shared)?;
@@ -194,23 +227,35 @@ impl LedgerWriter {
         &self.file
     }
 
-    /// Appends leaves in one durable write.
-    pub(crate) fn append(&mut self, new: &[Entry]) -> Result<(), LedgerError> {
-        let text = lines(self.file.entries.len(), new);
-        files::append(&self.file.directory.join(LEAVES), text.as_bytes())?;
+    /// Appends leaves in one durable write. What comes back is the checkpoint that covers them, to be committed last.
+    ///
+    /// The checkpoint is prepared first, so that a full disk is met while nothing is logged yet.
+    pub(crate) fn append(
+        &mut self,
+        new: &[Entry],
+        key: Option<&SigningKey>,
+    ) -> Result<Option<Prepared>, LedgerError> {
+        let first = self.file.entries.len();
+        if first == 0
+            && let Some(key) = key
+        {
+            // With a checkpoint from the start, one that is missing later was taken away.
+            self.prepare_checkpoint(key)?.commit()?;
+        }
         for entry in new {
             self.file.ledger.push(entry.leaf);
             self.file.entries.push(entry.clone());
         }
-        Ok(())
+        let checkpoint = key.map(|key| self.prepare_checkpoint(key)).transpose()?;
+        let text = lines(first, new);
+        files::append(&self.file.directory.join(LEAVES), text.as_bytes())?;
+        Ok(checkpoint)
     }
 
-    /// Signs the tree as it is now.
-    pub(crate) fn sign(&self, key: &SigningKey) -> Result<(), LedgerError> {
+    fn prepare_checkpoint(&self, key: &SigningKey) -> Result<Prepared, FileError> {
         let signed = SignedCheckpoint::sign(&self.file.ledger.checkpoint(), key);
         let path = self.file.directory.join(CHECKPOINT);
-        files::write(&path, signed.to_text().as_bytes(), Privacy::Shared)?;
-        Ok(())
+        files::prepare(&path, signed.to_text().as_bytes(), Privacy::Shared)
     }
 }
 

@@ -1,17 +1,29 @@
 //! Runs a command of the user under limits of time, memory and output, and ends everything that it started.
 
-use std::io::{self, Read};
+use std::fs;
+use std::io::{self, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::git::LOCAL_VARIABLES;
 
 /// How long to wait between looks at the child.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// How long output may still come after everything was ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// How often to look for processes that appear while others are ended.
+const SWEEPS: usize = 20;
+
+/// Variable by which processes are known that left their group.
+const MARK: &str = "ROLEOS_RERUN";
 
 /// What a command may use.
 #[derive(Clone, Copy, Debug)]
@@ -48,43 +60,77 @@ pub struct Finished {
 
 /// Runs `command` through `sh` in `directory`, without standard input, in a process group of its own.
 ///
+/// What it started ends with it, whether it stayed in the group or, on Linux, left it as a daemon does.
+///
 /// # Errors
 /// The shell cannot be started.
 pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finished> {
     let (reader, writer) = io::pipe()?;
+    let mark = uuid::Uuid::now_v7().to_string();
     // The limit is set by the shell itself: between fork and exec nothing of ours may run.
-    let mut child = Command::new("sh")
+    let mut shell = Command::new("sh");
+    shell
         .args(["-c", r#"ulimit -d "$1" || exit 126; eval "$2" "#, "sh"])
         .arg((limits.memory / 1024).to_string())
         .arg(command)
+        .env(MARK, &mark)
         .current_dir(directory)
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
-        .process_group(0)
-        .spawn()?;
-    let output = collect(reader, limits.output);
-    let ended = wait(&mut child, limits.time)?;
+        .process_group(0);
+    for variable in LOCAL_VARIABLES {
+        shell.env_remove(variable);
+    }
+    let mut child = shell.spawn()?;
+    // Our own ends of the pipe, without which it never closes.
+    drop(shell);
+    let output = Output::collect(reader, limits.output);
+    let ended = wait(&mut child, limits.time);
     // Children that were left behind hold the pipe open; they end with the command.
     end_group(&child);
-    let (output, truncated) = output.recv().unwrap_or_default();
+    end_marked(&mark);
+    let (output, truncated) = output.take();
     Ok(Finished {
-        ended,
+        ended: ended?,
         output,
         truncated,
     })
 }
 
-fn collect(mut reader: io::PipeReader, limit: u64) -> mpsc::Receiver<(Vec<u8>, bool)> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let mut kept = Vec::new();
-        let read = reader.by_ref().take(limit).read_to_end(&mut kept);
-        let dropped = read.and_then(|_| io::copy(&mut reader, &mut io::sink()));
-        // Nobody listens any more only when the caller has gone.
-        sender.send((kept, dropped.unwrap_or(0) > 0)).ok();
-    });
-    receiver
+/// What came through a pipe so far, collected by a thread.
+struct Output {
+    kept: Arc<Mutex<(Vec<u8>, bool)>>,
+    closed: mpsc::Receiver<()>,
+}
+
+impl Output {
+    /// Keeps the first `limit` bytes and drops the rest, so that the writer never waits.
+    fn collect(mut reader: io::PipeReader, limit: u64) -> Self {
+        let kept = Arc::new(Mutex::new((Vec::new(), false)));
+        let (sender, closed) = mpsc::channel();
+        let sink = Arc::clone(&kept);
+        thread::spawn(move || {
+            let mut buffer = vec![0; 1 << 16];
+            while let Ok(length @ 1..) = reader.read(&mut buffer) {
+                let read = buffer.get(..length).unwrap_or_default();
+                let mut kept = sink.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = usize::try_from(limit).unwrap_or(usize::MAX) - kept.0.len();
+                kept.0.extend(read.iter().take(room));
+                kept.1 |= room < length;
+            }
+            // Nobody listens any more when the caller has stopped waiting.
+            sender.send(()).ok();
+        });
+        Self { kept, closed }
+    }
+
+    /// The bytes, and whether there were more. A process that got away and holds the pipe open is not waited for.
+    fn take(self) -> (Vec<u8>, bool) {
+        self.closed.recv_timeout(LAST_WORDS).ok();
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *kept)
+    }
 }
 
 fn wait(child: &mut Child, time: Duration) -> io::Result<Ended> {
@@ -115,4 +161,37 @@ fn end_group(child: &Child) {
     if let Some(group) = group {
         kill_process_group(group, Signal::KILL).ok();
     }
+}
+
+/// Ends every process that carries the mark, as often as new ones appear. Without `/proc` it ends none.
+fn end_marked(mark: &str) {
+    let mark = format!("{MARK}={mark}");
+    for _ in 0..SWEEPS {
+        let mut found = false;
+        for process in marked(mark.as_bytes()) {
+            found |= kill_process(process, Signal::KILL).is_ok();
+        }
+        if !found {
+            return;
+        }
+    }
+}
+
+fn marked(mark: &[u8]) -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let carries_mark = |directory: &Path| {
+        // Gone, or somebody else's: either way not ours to end.
+        let environment = fs::read(directory.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|one| one == mark)
+    };
+    processes
+        .flatten()
+        .filter_map(|entry| {
+            let number = entry.file_name().to_str()?.parse().ok()?;
+            let process = Pid::from_raw(number)?;
+            carries_mark(&entry.path()).then_some(process)
+        })
+        .collect()
 }

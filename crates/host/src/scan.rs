@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::files::{self, FileError};
+use crate::files::{self, Action, FileError};
 
 /// Ending of bundle files.
 pub const EXTENSION: &str = "rvww";
@@ -24,7 +24,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     for path in paths {
         let kind = path
             .metadata()
-            .map_err(|error| FileError::new("read", path, error))?;
+            .map_err(|error| FileError::new(Action::Read, path, error))?;
         if !kind.is_dir() {
             found.push(path.clone());
             continue;
@@ -32,7 +32,7 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
         for entry in walkdir::WalkDir::new(path) {
             let entry = entry.map_err(|error| {
                 let place = error.path().unwrap_or(path).to_owned();
-                FileError::new("read", &place, io::Error::from(error))
+                FileError::new(Action::Read, &place, io::Error::from(error))
             })?;
             let is_bundle = entry.path().extension().is_some_and(|end| end == EXTENSION);
             if is_bundle && entry.file_type().is_file() {

@@ -13,7 +13,7 @@ use witness::ledger::Leaf;
 use witness::ledger::note::SignedCheckpoint;
 use witness::wire::TaskId;
 
-use crate::files::{self, FileError, Privacy};
+use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, Algorithm, KeyError, KeyStore};
 use crate::ledger::{self, Entry, LedgerError, LedgerFile, LedgerWriter, Problem, SEALING};
 use crate::scan;
@@ -41,6 +41,14 @@ pub enum StoreError {
     /// The task id is taken.
     #[error("task `{0}` is already sealed in this workspace")]
     AlreadySealed(TaskId),
+    /// It could be written, but not read again.
+    #[error("the bundle has {size} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Its size.
+        size: usize,
+        /// What is read here.
+        limit: u64,
+    },
     /// Our own bundle did not pass our own check. Nothing was stored.
     #[error("the new bundle does not verify: {0}")]
     SelfCheck(String),
@@ -66,6 +74,8 @@ pub struct Sealed {
     pub sha256: [u8; 32],
     /// Its place in the ledger.
     pub index: u64,
+    /// What a crash had left behind and was put right, in words for people.
+    pub repaired: Vec<String>,
 }
 
 /// What an import did with one file.
@@ -75,8 +85,8 @@ pub enum Imported {
     Stored(PathBuf),
     /// The same bytes were there already.
     Known,
-    /// Not believed, so not stored.
-    Refused(Verdict),
+    /// Not readable or not believed, so not stored; in words for people.
+    Refused(String),
 }
 
 impl Store {
@@ -118,16 +128,7 @@ impl Store {
     /// # Errors
     /// A key cannot be read or made.
     pub fn keys_for_writing(&self) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
-        let store = self.keys()?;
-        let missing = |algorithm: &Algorithm| match algorithm {
-            Algorithm::Hmac => store.hmac().is_none(),
-            Algorithm::Ed25519 => store.signing().is_none(),
-        };
-        let made: Vec<Algorithm> = Algorithm::ALL.into_iter().filter(missing).collect();
-        for algorithm in &made {
-            keys::create(&self.keys, *algorithm)?;
-        }
-        Ok((self.keys()?, made))
+        keys::create_missing(&self.keys)
     }
 
     /// Signs a bundle, stores it, and logs it.
@@ -135,13 +136,19 @@ impl Store {
     /// # Errors
     /// It cannot be written; then nothing is stored.
     pub fn seal(&self, mut builder: Builder, keys: &KeyStore) -> Result<Sealed, StoreError> {
-        let mut ledger = self.open_ledger()?;
+        let (mut ledger, repaired) = self.open_ledger(keys)?;
         let last = ledger.file().entries().last();
         builder.chain(Chain {
             sequence: ledger.file().tree().len(),
             previous: last.map_or([0; 32], |entry| entry.leaf.bundle_sha256),
         });
         let bytes = builder.build(keys.hmac(), keys.signing())?;
+        if bytes.len() as u64 > self.max_bytes {
+            return Err(StoreError::TooLarge {
+                size: bytes.len(),
+                limit: self.max_bytes,
+            });
+        }
         let bundle = Bundle::parse(&bytes, Strictness::Strict)
             .map_err(|malformed| StoreError::SelfCheck(malformed.detail))?;
         let evidence = bundle
@@ -150,34 +157,54 @@ impl Store {
         let leaf = Leaf::of(&evidence);
         let file = relative_path(leaf.task_id, leaf.created_ns, "");
         let path = self.witness.join(&file);
-        if path.exists() {
+        // The ledger knows those of other months as well; the file may be one that was never logged.
+        let mut logged = ledger.file().entries().iter();
+        if logged.any(|entry| entry.leaf.task_id == leaf.task_id) || path.exists() {
             return Err(StoreError::AlreadySealed(leaf.task_id));
         }
         let index = ledger.file().tree().len();
-        self.write_pending(&path, &bytes)?;
-        self.commit(&mut ledger, &[Entry { leaf, file }], keys)?;
+        let new = [Entry { leaf, file }];
+        let written = self.write_pending(&path, &bytes);
+        self.commit_if(written.map_err(StoreError::from), &mut ledger, &new, keys)?;
         Ok(Sealed {
             task_id: leaf.task_id,
             path,
             sha256: leaf.bundle_sha256,
             index,
+            repaired,
         })
     }
 
     /// Stores and logs bundles that somebody else sealed. What is not believed is refused, unless `unverified`; what is
-    /// damaged is refused always. `each` hears about every file.
+    /// damaged is refused always. `each` hears about every file. Gives back what was repaired on the way.
     ///
     /// # Errors
-    /// A file cannot be read or written. What was reported before stays stored.
+    /// A bundle cannot be written. What was reported before stays stored.
     pub fn import(
         &self,
         paths: &[PathBuf],
-        keys: &KeyStore,
         keyring: &Keyring,
         unverified: bool,
         mut each: impl FnMut(&Path, &Imported),
-    ) -> Result<(), StoreError> {
-        let mut ledger = self.open_ledger()?;
+    ) -> Result<Vec<String>, StoreError> {
+        let refusal = |path: &Path, bytes: &mut Vec<u8>| {
+            refusal(path, self.max_bytes, keyring, unverified, bytes)
+        };
+        // As long as there is nothing to take in, nothing is made: no key, no ledger.
+        let mut bytes = Vec::new();
+        let mut paths = paths;
+        while let Some((path, rest)) = paths.split_first() {
+            let Some(why) = refusal(path, &mut bytes) else {
+                break;
+            };
+            each(path, &Imported::Refused(why));
+            paths = rest;
+        }
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (keys, _) = self.keys_for_writing()?;
+        let (mut ledger, repaired) = self.open_ledger(&keys)?;
         let mut known: BTreeSet<[u8; 32]> = ledger
             .file()
             .entries()
@@ -187,39 +214,36 @@ impl Store {
         for batch in paths.chunks(BATCH) {
             let mut new = Vec::new();
             let mut reports = Vec::new();
-            for path in batch {
-                let bytes = files::read(path, self.max_bytes)?;
-                let judged = Judged::of(&bytes, Strictness::Strict, keyring);
-                let imported = if acceptable(judged.verdict(), unverified) {
-                    self.stage(&judged, &mut known, &mut new)?
-                } else {
-                    Imported::Refused(judged.verdict().clone())
+            let staged = batch.iter().try_for_each(|path| {
+                let imported = match refusal(path, &mut bytes) {
+                    Some(why) => Imported::Refused(why),
+                    None => self.stage(&bytes, &mut known, &mut new)?,
                 };
                 reports.push((path, imported));
-            }
-            self.commit(&mut ledger, &new, keys)?;
+                Ok(())
+            });
+            self.commit_if(staged, &mut ledger, &new, &keys)?;
             reports
                 .iter()
                 .for_each(|(path, imported)| each(path, imported));
         }
-        Ok(())
+        Ok(repaired)
     }
 
-    /// Writes one bundle under its pending name, unless it is known.
+    /// Writes one acceptable bundle under its pending name, unless it is known.
     fn stage(
         &self,
-        judged: &Judged<'_>,
+        bytes: &[u8],
         known: &mut BTreeSet<[u8; 32]>,
         new: &mut Vec<Entry>,
     ) -> Result<Imported, StoreError> {
-        let Some(contents) = judged.contents() else {
-            return Ok(Imported::Refused(judged.verdict().clone()));
-        };
-        let header = contents.header();
+        let bundle = Bundle::parse(bytes, Strictness::Strict)
+            .map_err(|malformed| StoreError::SelfCheck(malformed.detail))?;
+        let header = bundle.claims().header();
         let leaf = Leaf {
             task_id: header.task_id,
             created_ns: header.created_ns,
-            bundle_sha256: crate::digest(judged.bytes()),
+            bundle_sha256: crate::digest(bundle.bytes()),
         };
         if !known.insert(leaf.bundle_sha256) {
             return Ok(Imported::Known);
@@ -234,8 +258,8 @@ impl Store {
             file = relative_path(header.task_id, header.created_ns, &format!("-{short}"));
         }
         let path = self.witness.join(&file);
-        self.write_pending(&path, judged.bytes())?;
         new.push(Entry { leaf, file });
+        self.write_pending(&path, bundle.bytes())?;
         Ok(Imported::Stored(path))
     }
 
@@ -244,36 +268,55 @@ impl Store {
         files::write(&pending(path), bytes, Privacy::Shared)
     }
 
-    /// Logs what was written under pending names, gives it its final names, and signs the tree.
-    fn commit(
+    /// Logs what was written under pending names, gives it its final names, and publishes the signed tree.
+    /// When the writing failed, or nothing could be logged, nothing stays behind.
+    fn commit_if(
         &self,
+        written: Result<(), StoreError>,
         ledger: &mut LedgerWriter,
         new: &[Entry],
         keys: &KeyStore,
     ) -> Result<(), StoreError> {
         if new.is_empty() {
-            return Ok(());
+            return written;
         }
-        ledger.append(new)?;
+        let logged = written.and_then(|()| Ok(ledger.append(new, keys.signing())?));
+        let checkpoint = logged.inspect_err(|_| {
+            for entry in new {
+                // One that was never written is no error.
+                fs::remove_file(pending(&self.witness.join(&entry.file))).ok();
+            }
+        })?;
         for entry in new {
             finish(&self.witness.join(&entry.file))?;
         }
-        if let Some(key) = keys.signing() {
-            ledger.sign(key)?;
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.commit()?;
         }
         Ok(())
     }
 
-    /// Locks the ledger and finishes bundles that were logged but have not got their final name.
-    fn open_ledger(&self) -> Result<LedgerWriter, StoreError> {
-        let ledger = LedgerWriter::open(&self.ledger)?;
+    /// Locks the ledger and finishes bundles that were logged but have not got their final name. Says what it repaired.
+    fn open_ledger(&self, keys: &KeyStore) -> Result<(LedgerWriter, Vec<String>), StoreError> {
+        let ledger = LedgerWriter::open(&self.ledger, &keys.public_keys())?;
+        let mut repaired = Vec::new();
+        if let Some(torn) = ledger.file().torn() {
+            repaired.push(format!(
+                "the last line of the ledger was cut off after {} bytes; it was removed, for its bundle was never finished",
+                torn.len()
+            ));
+        }
         for entry in ledger.file().entries().iter().rev().take(BATCH) {
             let path = self.witness.join(&entry.file);
             if !path.exists() && pending(&path).exists() {
                 finish(&path)?;
+                let task = entry.leaf.task_id;
+                repaired.push(format!(
+                    "the bundle of task {task} was logged but not finished; it is now"
+                ));
             }
         }
-        Ok(ledger)
+        Ok((ledger, repaired))
     }
 
     /// Compares the bundles on disk with the ledger, and the ledger with its checkpoint and, if given, another one.
@@ -285,8 +328,22 @@ impl Store {
         keys: &KeyStore,
         against: Option<&SignedCheckpoint>,
     ) -> Result<Audit, LedgerError> {
+        let audit = self.audit_once(keys, against)?;
+        if audit.problems.is_empty() {
+            return Ok(audit);
+        }
+        // A seal that is under way looks like damage, so look again while nobody seals.
+        let _pause = ledger::pause_writers(&self.ledger);
+        self.audit_once(keys, against)
+    }
+
+    fn audit_once(
+        &self,
+        keys: &KeyStore,
+        against: Option<&SignedCheckpoint>,
+    ) -> Result<Audit, LedgerError> {
         let Some(ledger) = self.ledger()? else {
-            return Ok(Audit::default());
+            return self.audit_without_ledger(against.is_some());
         };
         let mut problems = Vec::new();
         if let Some(torn) = ledger.torn() {
@@ -299,7 +356,7 @@ impl Store {
             ));
         }
         self.audit_bundles(&ledger, &mut problems);
-        self.audit_strays(&ledger, &mut problems)?;
+        self.audit_strays(ledger.entries(), &mut problems)?;
         let trusted = keys.public_keys();
         match ledger.checkpoint()? {
             Some(signed) => {
@@ -325,6 +382,22 @@ impl Store {
             size: ledger.tree().len(),
             root: ledger.tree().root(),
             problems,
+        })
+    }
+
+    /// No ledger is fine as long as nothing says that there was one.
+    fn audit_without_ledger(&self, expected: bool) -> Result<Audit, LedgerError> {
+        let mut problems = Vec::new();
+        if expected || ledger::has_remains(&self.ledger) {
+            problems.push(Problem::new(
+                "ledger_missing",
+                "there was a ledger, and it or the file with its name is gone",
+            ));
+        }
+        self.audit_strays(&[], &mut problems)?;
+        Ok(Audit {
+            problems,
+            ..Audit::default()
         })
     }
 
@@ -355,14 +428,13 @@ impl Store {
     /// Bundles that lie in the directory and were never logged.
     fn audit_strays(
         &self,
-        ledger: &LedgerFile,
+        entries: &[Entry],
         problems: &mut Vec<Problem>,
     ) -> Result<(), LedgerError> {
         if !self.witness.exists() {
             return Ok(());
         }
-        let logged: BTreeSet<PathBuf> = ledger
-            .entries()
+        let logged: BTreeSet<PathBuf> = entries
             .iter()
             .map(|entry| self.witness.join(&entry.file))
             .collect();
@@ -415,15 +487,26 @@ fn audit_checkpoint(
     }
 }
 
-/// What may be taken in. Damage never is.
-fn acceptable(verdict: &Verdict, unverified: bool) -> bool {
-    match verdict {
+/// Reads a file that may be taken in, or says why it may not. Damage never may.
+fn refusal(
+    path: &Path,
+    max_bytes: u64,
+    keyring: &Keyring,
+    unverified: bool,
+    bytes: &mut Vec<u8>,
+) -> Option<String> {
+    if let Err(error) = files::read_into(path, max_bytes, bytes) {
+        return Some(format!("it cannot be read: {}", error.source));
+    }
+    let judged = Judged::of(bytes, Strictness::Strict, keyring);
+    let acceptable = match judged.verdict() {
         Verdict::Valid => true,
         Verdict::Unsigned { required: false } | Verdict::Unchecked => unverified,
         Verdict::Unsigned { required: true } | Verdict::BadSignature(_) | Verdict::Malformed(_) => {
             false
         }
-    }
+    };
+    (!acceptable).then(|| judged.verdict().explain())
 }
 
 /// `2026/02/<task id>.rvww`, by the time in the header.
@@ -441,7 +524,7 @@ fn pending(path: &Path) -> PathBuf {
 }
 
 fn finish(path: &Path) -> Result<(), FileError> {
-    let fail = |source| FileError::new("name", path, source);
+    let fail = |source| FileError::new(Action::Name, path, source);
     fs::rename(pending(path), path).map_err(fail)?;
     files::sync_directory(files::parent(path)).map_err(fail)
 }

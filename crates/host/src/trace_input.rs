@@ -12,6 +12,11 @@ use witness::builder::{Builder, Refused};
 use witness::policy::{Check, short_hash};
 use witness::trace::Call;
 
+use crate::config::within::Within;
+
+/// What the format has room for.
+type Number = Within<0, { u32::MAX as u64 }>;
+
 /// One line.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,11 +32,11 @@ struct Line {
     #[serde(default)]
     result_hash: Option<String>,
     #[serde(default)]
-    latency_ms: u32,
+    latency_ms: Number,
     #[serde(default)]
-    cost_microdollars: u32,
+    cost_microdollars: Number,
     #[serde(default)]
-    tokens: u32,
+    tokens: Number,
     /// The call repeats a failed one.
     #[serde(default)]
     retry: bool,
@@ -42,7 +47,7 @@ struct Line {
 
 /// A line that cannot be recorded.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the trace: {why}")]
+#[error("line {line}: {why}")]
 pub struct BadLine {
     line: usize,
     why: String,
@@ -61,10 +66,19 @@ pub fn record(text: &[u8], builder: &mut Builder) -> Result<(), BadLine> {
             line: index + 1,
             why,
         };
-        let line: Line = serde_json::from_slice(line).map_err(|error| bad(error.to_string()))?;
+        let line: Line = serde_json::from_slice(line).map_err(|error| bad(explain(&error)))?;
         record_line(&line, builder).map_err(bad)?;
     }
     Ok(())
+}
+
+/// What is wrong and in which column; the line that the parser counts is always the first.
+fn explain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text
+        .rsplit_once(" at line ")
+        .map_or(&*text, |(what, _)| what);
+    format!("{what} (column {})", error.column())
 }
 
 fn record_line(line: &Line, builder: &mut Builder) -> Result<(), String> {
@@ -73,9 +87,9 @@ fn record_line(line: &Line, builder: &mut Builder) -> Result<(), String> {
         check: Check::Allowed,
         args_hash: hash(line.args.as_ref(), line.args_hash.as_deref())?,
         result_hash: hash(line.result.as_ref(), line.result_hash.as_deref())?,
-        latency_ms: line.latency_ms,
-        cost_microdollars: line.cost_microdollars,
-        tokens: line.tokens,
+        latency_ms: number(line.latency_ms),
+        cost_microdollars: number(line.cost_microdollars),
+        tokens: number(line.tokens),
     };
     let recorded: Result<(), Refused> = if line.refused {
         builder.record_refused(&call)
@@ -87,6 +101,10 @@ fn record_line(line: &Line, builder: &mut Builder) -> Result<(), String> {
         builder.retry();
     }
     Ok(())
+}
+
+fn number(number: Number) -> u32 {
+    u32::try_from(number.get()).unwrap_or(u32::MAX)
 }
 
 /// The hash of a value: of the text itself when it is text, else of its compact JSON. Zeros when nothing is known.

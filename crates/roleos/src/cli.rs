@@ -10,6 +10,9 @@ use crate::command;
 /// Version and the commit it was built from.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("ROLEOS_COMMIT"), ")");
 
+/// Keeps what works with every command apart from a command's own options.
+const EVERYWHERE: &str = "Options of every command";
+
 const EXAMPLES: &str = "\
 Examples:
   roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
@@ -26,16 +29,16 @@ Exit codes: 0 done; 1 wrong input or a failed check; 2 refused or could not run.
 #[command(name = "roleos", version = VERSION, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
     /// Answer with JSON, errors too (one line on standard error).
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// Workspace root [default: nearest folder with `.role-os/`, else the git root, else here].
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub root: Option<PathBuf>,
     /// Print results only.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub quiet: bool,
     /// When to use colours.
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = EVERYWHERE)]
     pub color: Color,
     /// What to do.
     #[command(subcommand)]

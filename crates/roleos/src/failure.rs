@@ -4,12 +4,11 @@ use std::error::Error;
 use std::io;
 
 use host::config::ConfigError;
-use host::files::FileError;
+use host::files::{Action, FileError};
 use host::keys::KeyError;
 use host::ledger::LedgerError;
 use host::rerun::RerunError;
 use host::store::StoreError;
-use host::trace_input::BadLine;
 use host::workspace::FindError;
 use serde::Serialize;
 
@@ -67,14 +66,25 @@ const CLOSED_PIPE: &str = "closed_pipe";
 
 /// An error and its causes in one line.
 fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+    let mut text = said(error);
     let mut cause = error.source();
     while let Some(error) = cause {
         text.push_str(": ");
-        text.push_str(&error.to_string());
+        text.push_str(&said(error));
         cause = error.source();
     }
     text
+}
+
+/// The text of an error. The system's words start with a capital letter and end with a number, as ours do not.
+fn said(error: &dyn Error) -> String {
+    let text = error.to_string();
+    let Some((words, _)) = text.split_once(" (os error ") else {
+        return text;
+    };
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
 }
 
 /// Writing to the terminal or a pipe.
@@ -86,31 +96,61 @@ impl From<io::Error> for Failure {
                 ..Self::input(CLOSED_PIPE, "the reader went away")
             };
         }
-        Self::refused("output", format!("cannot write the output: {error}"))
+        Self::refused(
+            "output",
+            format!("cannot write the output: {}", said(&error)),
+        )
     }
 }
 
+/// What cannot be read is wrong input; what cannot be written is not the user's fault, unless the place is.
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         let message = chain(&error);
-        match error.source.kind() {
+        let kind = error.source.kind();
+        match kind {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-                Self::input("file_not_found", message).hint("check the path")
+                return Self::input("file_not_found", message).hint("check the path");
             }
-            io::ErrorKind::FileTooLarge => Self::input("file_too_large", message)
-                .hint("raise `max_bundle_mib` under `[witness]` in `.role-os/config.toml` if it is a bundle"),
             io::ErrorKind::IsADirectory => {
-                Self::input("not_a_file", message).hint("name the files in it")
+                return Self::input("not_a_file", message).hint("name a file in it");
             }
+            _ => {}
+        }
+        if error.action == Action::Read {
+            return unreadable(kind, message);
+        }
+        let (code, hint, retryable) = match kind {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::refused("file_permission", message).hint("check who may read and write there")
+                ("file_permission", "check who may write there", false)
             }
-            _ => Self {
-                retryable: true,
-                ..Self::refused("file", message)
-            },
+            io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge => ("no_space", "make room and try again", true),
+            _ => ("file", "try again", true),
+        };
+        Self {
+            retryable,
+            ..Self::refused(code, message).hint(hint)
         }
     }
+}
+
+fn unreadable(kind: io::ErrorKind, message: String) -> Failure {
+    let (code, hint) = match kind {
+        io::ErrorKind::FileTooLarge => (
+            "file_too_large",
+            "if it is a bundle, raise `max_bundle_mib` under `[witness]` in `.role-os/config.toml`",
+        ),
+        io::ErrorKind::PermissionDenied => ("file_permission", "check who may read it"),
+        io::ErrorKind::InvalidInput => ("not_a_file", "name a file or a pipe"),
+        io::ErrorKind::UnexpectedEof => (
+            "empty_pipe",
+            "see whether the program at the other end ran and did not fail",
+        ),
+        _ => ("file_unreadable", "check the file"),
+    };
+    Failure::input(code, message).hint(hint)
 }
 
 impl From<KeyError> for Failure {
@@ -118,8 +158,9 @@ impl From<KeyError> for Failure {
         match error {
             KeyError::File(error) => error.into(),
             KeyError::NotAKey { .. } => Self::input("bad_key_file", chain(&error))
-                .hint("move it out of the keys directory if it does not belong there"),
-            KeyError::NotHex(_) => Self::input("bad_key", chain(&error)),
+                .hint("restore it from a backup, or move it elsewhere if it is no key of ours"),
+            KeyError::NotHex(_) => Self::input("bad_key", chain(&error))
+                .hint("give a key in another form as a file, with `--key-file`"),
             _ => Self::refused("key", chain(&error)),
         }
     }
@@ -129,6 +170,9 @@ impl From<LedgerError> for Failure {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::File(error) => error.into(),
+            LedgerError::Tampered(_) => Self::refused("ledger_tampered", chain(&error)).hint(
+                "`roleos ledger verify` shows more; restore `.role-os/ledger` from a backup, nothing is sealed until then",
+            ),
             _ => Self::input("ledger_damaged", chain(&error))
                 .hint("restore the file from a backup; the bundles themselves are untouched"),
         }
@@ -142,6 +186,9 @@ impl From<StoreError> for Failure {
             StoreError::Key(error) => error.into(),
             StoreError::Ledger(error) => error.into(),
             StoreError::Refused(_) => Self::input("does_not_fit", chain(&error)),
+            StoreError::TooLarge { .. } => Self::input("does_not_fit", chain(&error)).hint(
+                "leave something out, or raise `max_bundle_mib` under `[witness]` in `.role-os/config.toml`",
+            ),
             StoreError::AlreadySealed(_) => Self::input("already_sealed", chain(&error))
                 .hint("leave out `--task-id` to get a fresh one"),
             _ => Self::refused("seal", chain(&error)),
@@ -165,13 +212,5 @@ impl From<ConfigError> for Failure {
 impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
         Self::input("bad_root", chain(&error)).hint(error.hint())
-    }
-}
-
-impl From<BadLine> for Failure {
-    fn from(error: BadLine) -> Self {
-        Self::input("bad_trace", chain(&error)).hint(
-            r#"each line is an object like {"action":"Bash","args":"cargo test","latency_ms":1200}"#,
-        )
     }
 }

@@ -71,20 +71,28 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     }
     let json = arguments.iter().any(|argument| argument == "--json");
     let text = error.render().to_string();
-    let paragraph = |text: &str| {
-        let lines: Vec<_> = text.lines().map(str::trim).collect();
-        lines.join(" ")
-    };
-    let mut paragraphs = text.split("\n\n");
-    let message = paragraph(paragraphs.next().unwrap_or_default());
-    let tip = paragraphs
-        .map(paragraph)
-        .find(|text| text.starts_with("tip: "));
-    let hint = tip.unwrap_or_else(|| {
-        "`roleos --help` and `roleos <command> --help` show what is possible".to_owned()
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        let lines: Vec<_> = paragraph.lines().map(str::trim).collect();
+        // Our own errors put what the user wrote between backticks.
+        lines.join(" ").replace('\'', "`")
     });
-    let failure = Failure::input("usage", message.trim_start_matches("error: "))
-        .hint(hint.trim_start_matches("tip: "));
+    let message = paragraphs.next().unwrap_or_default();
+    let mut failure = Failure::input("usage", message.trim_start_matches("error: "));
+    failure.hint = advice(error.kind(), &paragraphs.collect::<Vec<_>>());
     Ui::new(json, false, anstream::ColorChoice::Auto).fail(&failure);
     Exit::Failed
+}
+
+/// What clap says beside its error, as far as it helps.
+fn advice(kind: ErrorKind, paragraphs: &[String]) -> Option<String> {
+    let after = |label| paragraphs.iter().find_map(|text| text.strip_prefix(label));
+    if let Some(tip) = after("tip: ") {
+        return Some(tip.to_owned());
+    }
+    let usage = after("Usage: ")?;
+    if kind == ErrorKind::InvalidSubcommand {
+        let command = usage.split(" [").next().unwrap_or_default();
+        return Some(format!("`{command} --help` lists the commands"));
+    }
+    Some(format!("usage: {usage}"))
 }

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::render::clean;
 
 /// Work that is done sooner shows no bar.
 const BAR_AFTER: Duration = Duration::from_secs(1);
@@ -83,7 +84,9 @@ impl Ui {
             self.stderr(line);
             return;
         }
-        self.stderr(format_args!("{BAD}error{BAD:#}: {}", failure.message));
+        // A file's name can hold anything; one error stays one line and moves no cursor.
+        let message = clean::name(failure.message.as_bytes());
+        self.stderr(format_args!("{BAD}error{BAD:#}: {message}"));
         if let Some(hint) = &failure.hint {
             self.stderr(format_args!("{DIM}hint{DIM:#}: {hint}"));
         }

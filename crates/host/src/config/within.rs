@@ -35,6 +35,13 @@ impl<const MIN: u64, const MAX: u64> Within<MIN, MAX> {
     }
 }
 
+/// Zero, where the range begins there.
+impl<const MAX: u64> Default for Within<0, MAX> {
+    fn default() -> Self {
+        Self(0)
+    }
+}
+
 impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Within<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_u64(InRange)

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
+use crate::render::units::counted;
 use crate::ui::{BAD, DIM, GOOD, Ui};
 
 /// Words of `ledger`.
@@ -81,19 +82,19 @@ fn verify(ui: &Ui, context: &Context, args: &VerifyArgs) -> Result<Exit, Failure
 }
 
 fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
-    let Some(origin) = &audit.origin else {
-        ui.line("no ledger yet; the first `roleos witness seal` makes one")?;
-        return Ok(());
-    };
     for problem in &audit.problems {
         let detail = clean::line(&problem.detail, 400);
         ui.line(format_args!("{BAD}{}{BAD:#}  {detail}", problem.kind))?;
     }
+    let Some(origin) = &audit.origin else {
+        if audit.problems.is_empty() {
+            ui.line("no ledger yet; the first `roleos witness seal` makes one")?;
+        }
+        return Ok(());
+    };
     if audit.problems.is_empty() {
-        ui.line(format_args!(
-            "{GOOD}OK{GOOD:#}  {} bundles, all in place",
-            audit.size
-        ))?;
+        let bundles = counted(audit.size, "bundle");
+        ui.line(format_args!("{GOOD}OK{GOOD:#}  {bundles}, all in place"))?;
     }
     ui.note(format_args!(
         "{DIM}ledger {origin}, root {}{DIM:#}",
@@ -110,7 +111,7 @@ fn prove(ui: &Ui, context: &Context, args: &ProveArgs) -> Result<Exit, Failure> 
         .iter()
         .enumerate()
         .filter(|(_, entry)| entry.leaf.task_id.to_string().starts_with(&wanted));
-    let (Some((index, _)), None) = (found.next(), found.next()) else {
+    let (Some((index, entry)), None) = (found.next(), found.next()) else {
         return Err(Failure::input(
             "bundle_not_found",
             format!(
@@ -124,12 +125,15 @@ fn prove(ui: &Ui, context: &Context, args: &ProveArgs) -> Result<Exit, Failure> 
     let proof = ledger.tree().prove(index as u64, signed).map_err(|error| {
         Failure::refused("cannot_prove", error.to_string()).hint("run `roleos ledger verify`")
     })?;
-    match &args.out {
-        Some(path) => {
-            files::write(path, proof.to_text().as_bytes(), Privacy::Shared)?;
-            ui.note(format_args!("wrote {}", path.display()));
-        }
-        None => ui.line(proof.to_text().trim_end())?,
+    let text = proof.to_text();
+    if let Some(path) = &args.out {
+        files::write(path, text.as_bytes(), Privacy::Shared)?;
+        ui.note(format_args!("wrote {}", path.display()));
+    } else if ui.json {
+        let task = entry.leaf.task_id.to_string();
+        ui.json(&json!({"task_id": task, "index": index, "proof": text}))?;
+    } else {
+        ui.line(text.trim_end())?;
     }
     Ok(Exit::Done)
 }
@@ -137,7 +141,12 @@ fn prove(ui: &Ui, context: &Context, args: &ProveArgs) -> Result<Exit, Failure> 
 fn checkpoint(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let ledger = context.store.ledger()?.ok_or_else(no_ledger)?;
     let signed = ledger.checkpoint()?.ok_or_else(no_ledger)?;
-    ui.line(signed.to_text().trim_end_matches('\n'))?;
+    let text = signed.to_text();
+    if ui.json {
+        ui.json(&json!({ "checkpoint": text }))?;
+    } else {
+        ui.line(text.trim_end_matches('\n'))?;
+    }
     Ok(Exit::Done)
 }
 

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
-use crate::render::units::{dollars, grouped, percent};
+use crate::render::units::{counted, dollars, grouped, percent};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
 /// Words of `scorecard`.
@@ -94,8 +94,8 @@ fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
 pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), Failure> {
     write!(
         out,
-        "{} bundles: {} verified",
-        grouped(counts.files),
+        "{}: {} verified",
+        counted(counts.files, "bundle"),
         grouped(counts.verified)
     )?;
     if counts.unverified > 0 {

@@ -14,7 +14,7 @@ use clap::Subcommand;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::ui::Ui;
+use crate::ui::{Ui, WARN};
 
 /// Words of `witness`.
 #[derive(Debug, Subcommand)]
@@ -69,6 +69,13 @@ impl Reading {
         } else {
             ::witness::bundle::Strictness::Strict
         }
+    }
+}
+
+/// Says what a crash had left behind and was put right.
+fn note_repairs(ui: &Ui, repaired: &[String]) {
+    for repair in repaired {
+        ui.note(format_args!("{WARN}repaired{WARN:#}: {repair}"));
     }
 }
 

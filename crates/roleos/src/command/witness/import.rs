@@ -45,34 +45,31 @@ struct Tally {
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
     let paths = context.bundles(&args.paths)?;
-    let (keys, _) = context.store.keys_for_writing()?;
     let progress = ui.progress(paths.len(), "bundles");
     let mut tally = Tally::default();
-    context.store.import(
-        &paths,
-        &keys,
-        &keyring,
-        args.unverified,
-        |path, imported| {
+    let repaired = context
+        .store
+        .import(&paths, &keyring, args.unverified, |path, imported| {
             tally.done += 1;
             progress.set(tally.done);
             match imported {
                 Imported::Stored(_) => tally.stored += 1,
                 Imported::Known => tally.known += 1,
-                Imported::Refused(verdict) => {
-                    let refused = (path.display().to_string(), verdict.explain());
+                Imported::Refused(why) => {
+                    let refused = (path.display().to_string(), why.clone());
                     tally.refused.push(refused);
                 }
             }
-        },
-    )?;
+        })?;
     drop(progress);
+    super::note_repairs(ui, &repaired);
     if ui.json {
         let refused = tally.refused.iter();
         ui.json(&json!({
             "stored": tally.stored,
             "known": tally.known,
             "refused": refused.map(|(file, why)| json!({"file": file, "why": why})).collect::<Vec<_>>(),
+            "repaired": repaired,
         }))?;
     } else {
         for (file, why) in &tally.refused {

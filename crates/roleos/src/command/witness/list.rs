@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::units::{dollars, grouped};
-use crate::ui::{BOLD, DIM, Ui};
+use crate::ui::{BOLD, DIM, Ui, WARN};
 
 /// Words of `witness list`.
 #[derive(Debug, clap::Args)]
@@ -33,7 +33,8 @@ pub struct Args {
 
 /// What is kept of each bundle while the others are read.
 struct Row {
-    created_ns: u64,
+    /// Unknown when the file cannot be read.
+    created_ns: Option<u64>,
     task: String,
     verdict: &'static str,
     outcome: &'static str,
@@ -83,7 +84,7 @@ fn row(file: &str, judged: &Judged<'_>) -> Row {
         value.cloned().unwrap_or_default()
     };
     Row {
-        created_ns: contents.map_or(0, |contents| contents.header().created_ns),
+        created_ns: contents.map(|contents| contents.header().created_ns),
         task: contents.map_or_else(String::new, |contents| {
             contents.header().task_id.to_string()
         }),
@@ -100,7 +101,7 @@ fn row(file: &str, judged: &Judged<'_>) -> Row {
 fn as_json(row: &Row) -> Value {
     json!({
         "task_id": row.task,
-        "created": host::clock::text(row.created_ns),
+        "created": row.created_ns.map(host::clock::text),
         "verdict": row.verdict,
         "outcome": row.outcome,
         "trace_entries": row.calls,
@@ -123,7 +124,16 @@ fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
         "task", "created", "verdict", "outcome", "calls", "cost"
     )?;
     for row in rows {
-        let created: String = host::clock::text(row.created_ns).chars().take(19).collect();
+        let Some(created_ns) = row.created_ns else {
+            writeln!(
+                out,
+                "{WARN}{}{WARN:#}  {}",
+                row.verdict,
+                clean::line(&row.file, 200)
+            )?;
+            continue;
+        };
+        let created: String = host::clock::text(created_ns).chars().take(19).collect();
         writeln!(
             out,
             "{:<32}  {DIM}{created:<20}{DIM:#}  {:<13}  {:<8}{:>7}{:>12}  {} {}",

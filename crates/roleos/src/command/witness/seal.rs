@@ -141,12 +141,14 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         ui.note(format_args!("{DIM}made a new {algorithm} key{DIM:#}"));
     }
     let sealed = context.store.seal(builder, &keys)?;
+    super::note_repairs(ui, &sealed.repaired);
     if ui.json {
         ui.json(&json!({
             "task_id": sealed.task_id.to_string(),
             "file": sealed.path,
             "sha256": hex::encode(sealed.sha256),
             "index": sealed.index,
+            "repaired": sealed.repaired,
         }))?;
         return Ok(Exit::Done);
     }
@@ -188,8 +190,9 @@ fn draft(context: &Context, args: &Args) -> Result<Builder, Failure> {
     if let Some(postmortem) = read(&args.postmortem)? {
         builder.postmortem(postmortem);
     }
-    if let Some(trace) = read(&args.trace)? {
-        trace_input::record(&trace, &mut builder)?;
+    if let Some(path) = &args.trace {
+        let trace = files::read(path, limit)?;
+        trace_input::record(&trace, &mut builder).map_err(|error| bad_trace(path, &error))?;
     }
     builder.outcome(args.outcome.into());
     let known = [
@@ -209,4 +212,12 @@ fn draft(context: &Context, args: &Args) -> Result<Builder, Failure> {
         .cloned()
         .for_each(|rollback| builder.rollback(rollback));
     Ok(builder)
+}
+
+fn bad_trace(path: &Path, error: &trace_input::BadLine) -> Failure {
+    Failure::input(
+        "bad_trace",
+        format!("cannot use trace `{}` {error}", path.display()),
+    )
+    .hint(r#"each line is an object like {"action":"Bash","args":"cargo test","latency_ms":1200}"#)
 }

@@ -1,10 +1,11 @@
 //! `roleos witness verify`: one verdict a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use host::files;
 use host::view::bundle::{Judged, VerifyLine};
-use witness::evidence::Verdict;
+use witness::evidence::{Evidence, Verdict};
+use witness::key::PublicKey;
 use witness::ledger::Leaf;
 use witness::ledger::proof::InclusionProof;
 
@@ -47,11 +48,17 @@ pub struct Args {
 /// A file, key or proof cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let keyring = args.trust.keyring(context)?;
-    let limit = context.config.witness.max_bundle_bytes();
+    let proof = args.proof.as_deref().map(read_proof).transpose()?;
     let mut all_valid = true;
     let mut buffer = Vec::new();
     for path in &args.files {
-        files::read_into(path, limit, &mut buffer)?;
+        let limit = context.config.witness.max_bundle_bytes();
+        if let Err(error) = files::read_into(path, limit, &mut buffer) {
+            // The others get their verdict all the same.
+            ui.fail(&error.into());
+            all_valid = false;
+            continue;
+        }
         let judged = Judged::of(&buffer, args.reading.strictness(), &keyring);
         all_valid &= *judged.verdict() == Verdict::Valid;
         let file = path.display().to_string();
@@ -60,8 +67,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         } else {
             show(ui, &file, &judged)?;
         }
-        if let Some(proof) = &args.proof {
-            check_proof(ui, proof, &judged, keyring.public_keys())?;
+        if let (Some(proof), Judged::Evidence(evidence)) = (&proof, &judged) {
+            check_proof(ui, &file, proof, evidence, keyring.public_keys())?;
         }
     }
     Ok(Exit::of_check(all_valid))
@@ -103,25 +110,26 @@ fn show(ui: &Ui, file: &str, judged: &Judged<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+fn read_proof(path: &Path) -> Result<InclusionProof, Failure> {
+    let text = files::read(path, MAX_PROOF)?;
+    InclusionProof::parse(&String::from_utf8_lossy(&text)).map_err(|error| {
+        let file = path.display();
+        Failure::input("bad_proof", format!("`{file}` is not a proof: {error}"))
+            .hint("`roleos ledger prove` writes one")
+    })
+}
+
 /// The proof must lead from this bundle to a checkpoint that a believed key signed.
 fn check_proof(
     ui: &Ui,
-    path: &std::path::Path,
-    judged: &Judged<'_>,
-    keys: &[witness::key::PublicKey],
+    file: &str,
+    proof: &InclusionProof,
+    evidence: &Evidence<'_>,
+    keys: &[PublicKey],
 ) -> Result<(), Failure> {
-    let Judged::Evidence(evidence) = judged else {
-        return Ok(());
-    };
-    let text = files::read(path, MAX_PROOF)?;
-    let text = String::from_utf8_lossy(&text);
-    let file = path.display();
-    let proof = InclusionProof::parse(&text).map_err(|error| {
-        Failure::input("bad_proof", format!("`{file}` is not a proof: {error}"))
-    })?;
     let included = proof.verify(&Leaf::of(evidence), keys).map_err(|error| {
-        Failure::input("not_proven", format!("`{file}` does not prove that the bundle is in the ledger: {error}"))
-            .hint("the proof belongs to another bundle, or its signer's public key is not among the keys given")
+        Failure::input("not_proven", format!("the proof does not show that `{file}` is in the ledger: {error}"))
+            .hint("it belongs to another bundle, or the public key of its signer is not among the keys given")
     })?;
     let checkpoint = included.attested().checkpoint();
     ui.note(format_args!(
