@@ -4,6 +4,8 @@ pub mod completions;
 pub mod curve;
 pub mod key;
 pub mod ledger;
+pub mod many_bundles;
+pub mod one_bundle;
 pub mod scorecard;
 pub mod trust;
 pub mod witness;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use host::files::{self, Privacy};
-use host::score::{self, Source};
+use host::score;
 use host::view::score::{Counts, curve as as_json};
 use witness::curve::{Period, Point};
 
+use crate::command::many_bundles::ManyBundles;
 use crate::command::scorecard::show_counts;
-use crate::command::trust::Trust;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -26,14 +26,8 @@ Examples:
   roleos curve --by day --json
   roleos curve --svg curve.svg      a picture")]
 pub struct Args {
-    /// Bundle files or directories [default: all of the workspace].
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
     #[command(flatten)]
-    trust: Trust,
-    /// Count unsigned and unchecked bundles as well; their number is shown apart.
-    #[arg(long)]
-    unverified: bool,
+    bundles: ManyBundles,
     /// Length of a step, in UTC.
     #[arg(long, value_name = "PERIOD", default_value = "week")]
     by: Step,
@@ -64,16 +58,10 @@ impl Step {
 /// # Errors
 /// A path or key cannot be read, or the picture cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let keyring = args.trust.keyring(context)?;
-    let paths = context.bundles(&args.paths)?;
+    let bundles = args.bundles.find(context)?;
     let (period, name) = args.by.period();
-    let progress = ui.progress(paths.len(), "bundles");
-    let source = Source {
-        paths: &paths,
-        keyring: &keyring,
-        unverified: args.unverified,
-        options: context.scan_options(),
-    };
+    let progress = ui.progress(bundles.count(), "bundles");
+    let source = bundles.source(context);
     let (points, counts) = score::curve(source, period, |done| progress.set(done));
     drop(progress);
     if let Some(path) = &args.svg {

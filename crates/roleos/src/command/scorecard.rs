@@ -1,13 +1,12 @@
 //! `roleos scorecard`: fifteen metrics and four acceptance criteria over many bundles.
 
 use std::io::Write;
-use std::path::PathBuf;
 
-use host::score::{self, Source};
+use host::score;
 use host::view::score::{Counts, report as as_json};
 use witness::scorecard::{GroupBy, Report, Scorecard};
 
-use crate::command::trust::Trust;
+use crate::command::many_bundles::ManyBundles;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,14 +23,8 @@ Examples:
   roleos scorecard runs/ --key-file k    bundles from elsewhere, with their key
   roleos scorecard --accept              exit 1 unless all four criteria hold")]
 pub struct Args {
-    /// Bundle files or directories [default: all of the workspace].
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
     #[command(flatten)]
-    trust: Trust,
-    /// Count unsigned and unchecked bundles as well; their number is shown apart.
-    #[arg(long)]
-    unverified: bool,
+    bundles: ManyBundles,
     /// Divide by `week`, `day`, `mode`, or a provenance fact such as `role`, `model`, `agent`.
     #[arg(long, value_name = "WHAT")]
     by: Option<String>,
@@ -45,15 +38,9 @@ pub struct Args {
 /// # Errors
 /// A path or key cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let keyring = args.trust.keyring(context)?;
-    let paths = context.bundles(&args.paths)?;
-    let progress = ui.progress(paths.len(), "bundles");
-    let source = Source {
-        paths: &paths,
-        keyring: &keyring,
-        unverified: args.unverified,
-        options: context.scan_options(),
-    };
+    let bundles = args.bundles.find(context)?;
+    let progress = ui.progress(bundles.count(), "bundles");
+    let source = bundles.source(context);
     let by = args.by.as_deref().map(GroupBy::parse);
     let (report, counts) = score::scorecard(source, by.as_ref(), |done| progress.set(done));
     drop(progress);

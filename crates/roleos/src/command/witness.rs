@@ -78,12 +78,3 @@ fn note_repairs(ui: &Ui, repaired: &[String]) {
         ui.note(format_args!("{WARN}repaired{WARN:#}: {repair}"));
     }
 }
-
-/// The failure for a bundle that cannot even be read.
-fn unreadable(file: &str, malformed: &::witness::bundle::Malformed) -> Failure {
-    Failure::input(
-        "malformed",
-        format!("`{file}` is not a readable bundle: {malformed}"),
-    )
-    .hint("`--lenient` reads what the reference reads")
-}

@@ -9,7 +9,7 @@ use host::view::in_toto;
 use serde_json::Value;
 use witness::bundle::Strictness;
 
-use crate::command::trust::Trust;
+use crate::command::one_bundle::OneBundle;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -21,11 +21,8 @@ use crate::ui::Ui;
     after_help = "Example:\n  roleos witness export 0193a7 --format in-toto --out task.intoto.json"
 )]
 pub struct Args {
-    /// Bundle file, a task id of this workspace, or `latest`.
-    #[arg(value_name = "FILE|TASK")]
-    bundle: String,
     #[command(flatten)]
-    trust: Trust,
+    bundle: OneBundle,
     /// What to write.
     #[arg(long, value_name = "FORMAT", default_value = "json")]
     format: Format,
@@ -47,18 +44,11 @@ enum Format {
 /// # Errors
 /// The bundle cannot be read; for in-toto, when it is not believed or there is no key to sign with.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let keyring = args.trust.keyring(context)?;
-    let path = context.bundle(&args.bundle)?;
-    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
-    let judged = Judged::of(&data, Strictness::Strict, &keyring);
-    let file = path.display().to_string();
+    let loaded = args.bundle.load(context)?;
+    let judged = loaded.judge(Strictness::Strict);
     let value = match args.format {
-        Format::Json => match (judged.contents(), judged.malformed()) {
-            (Some(contents), _) => as_json(&file, &judged, contents),
-            (None, Some(malformed)) => return Err(super::unreadable(&file, malformed)),
-            (None, None) => return Ok(Exit::Failed),
-        },
-        Format::InToto => in_toto(context, &path, &judged)?,
+        Format::Json => as_json(&loaded.file(), &judged, loaded.contents(&judged)?),
+        Format::InToto => in_toto(context, &loaded.path, &judged)?,
     };
     match &args.out {
         Some(out) => {

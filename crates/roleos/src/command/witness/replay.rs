@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use host::files::{self, Privacy};
-use host::view::bundle::{Judged, export as as_json};
+use host::view::bundle::export as as_json;
 use witness::evidence::Verdict;
 use witness::replay::{Agreement, OutcomeCheck};
 
 use super::Reading;
-use crate::command::trust::Trust;
+use crate::command::one_bundle::OneBundle;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -27,11 +27,8 @@ Examples:
 
 Exit 1 when the bundle is not valid or its outcome contradicts its test log.")]
 pub struct Args {
-    /// Bundle file, a task id of this workspace, or `latest`.
-    #[arg(value_name = "FILE|TASK")]
-    bundle: String,
     #[command(flatten)]
-    trust: Trust,
+    bundle: OneBundle,
     #[command(flatten)]
     reading: Reading,
     /// Write one self-contained page instead.
@@ -44,16 +41,10 @@ pub struct Args {
 /// # Errors
 /// The file cannot be read or is malformed, or the page cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let keyring = args.trust.keyring(context)?;
-    let path = context.bundle(&args.bundle)?;
-    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
-    let judged = Judged::of(&data, args.reading.strictness(), &keyring);
-    let file = path.display().to_string();
-    let contents = match (judged.contents(), judged.malformed()) {
-        (Some(contents), _) => contents,
-        (None, Some(malformed)) => return Err(super::unreadable(&file, malformed)),
-        (None, None) => return Ok(Exit::Failed),
-    };
+    let loaded = args.bundle.load(context)?;
+    let judged = loaded.judge(args.reading.strictness());
+    let contents = loaded.contents(&judged)?;
+    let file = loaded.file();
     let check = OutcomeCheck::of(contents);
     let view = ReplayView {
         file: &file,

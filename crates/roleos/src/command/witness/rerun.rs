@@ -3,16 +3,16 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use host::git;
 use host::process::Limits;
 use host::rerun::{Rerun, Task, rerun};
 use host::view::bundle::Judged;
-use host::{files, git};
 use serde_json::json;
 use witness::bundle::{Contents, Strictness};
 use witness::extension::field;
 use witness::wire::{Outcome, Tag};
 
-use crate::command::trust::Trust;
+use crate::command::one_bundle::OneBundle;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -29,11 +29,8 @@ Examples:
 The test command runs as you, with limits on time, memory and output (`[rerun]` in the settings) and no more protection
 than that; so a bundle that is not valid is run only with `--unverified`.")]
 pub struct Args {
-    /// Bundle file, a task id of this workspace, or `latest`.
-    #[arg(value_name = "FILE|TASK")]
-    bundle: String,
     #[command(flatten)]
-    trust: Trust,
+    bundle: OneBundle,
     /// Run what a bundle says although nobody vouches for it.
     #[arg(long)]
     unverified: bool,
@@ -53,11 +50,9 @@ pub struct Args {
 /// # Errors
 /// The bundle is not believed or says too little, or nothing can be run.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let keyring = args.trust.keyring(context)?;
-    let path = context.bundle(&args.bundle)?;
-    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
-    let judged = Judged::of(&data, Strictness::Strict, &keyring);
-    let contents = believed(&judged, args)?;
+    let loaded = args.bundle.load(context)?;
+    let judged = loaded.judge(Strictness::Strict);
+    let contents = believed(&loaded.file(), &judged, args.unverified)?;
     let base = fact(args.base.as_deref(), contents, field::BASE_COMMIT, "--base")?;
     let test_command = fact(
         args.test_command.as_deref(),
@@ -91,17 +86,18 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(rerun.outcome == contents.outcome()))
 }
 
-fn believed<'j, 'a>(judged: &'j Judged<'a>, args: &Args) -> Result<&'j Contents<'a>, Failure> {
+fn believed<'j, 'a>(
+    file: &str,
+    judged: &'j Judged<'a>,
+    unverified: bool,
+) -> Result<&'j Contents<'a>, Failure> {
     let refuse = || {
         let why = judged.verdict().explain();
-        Failure::refused(
-            "not_believed",
-            format!("`{}` is not run: {why}", args.bundle),
-        )
+        Failure::refused("not_believed", format!("`{file}` is not run: {why}"))
     };
     match judged {
         Judged::Evidence(evidence) => Ok(evidence.contents()),
-        Judged::Unproven(unproven) if args.unverified => Ok(unproven.bundle.claims()),
+        Judged::Unproven(unproven) if unverified => Ok(unproven.bundle.claims()),
         Judged::Unproven(_) => {
             Err(refuse().hint("read its test command first; `--unverified` runs it all the same"))
         }

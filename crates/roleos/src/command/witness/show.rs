@@ -2,12 +2,11 @@
 
 use std::io::Write as _;
 
-use host::files;
 use host::view::bundle::{Judged, show as as_json};
 use witness::bundle::{Contents, section_name};
 
 use super::Reading;
-use crate::command::trust::Trust;
+use crate::command::one_bundle::OneBundle;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,11 +17,8 @@ use crate::ui::{BOLD, DIM, Ui, WARN};
 /// Words of `witness show`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Bundle file, a task id of this workspace, or `latest`.
-    #[arg(value_name = "FILE|TASK")]
-    bundle: String,
     #[command(flatten)]
-    trust: Trust,
+    bundle: OneBundle,
     #[command(flatten)]
     reading: Reading,
 }
@@ -32,18 +28,11 @@ pub struct Args {
 /// # Errors
 /// The file cannot be read or is malformed.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let keyring = args.trust.keyring(context)?;
-    let path = context.bundle(&args.bundle)?;
-    let data = files::read(&path, context.config.witness.max_bundle_bytes())?;
-    let judged = Judged::of(&data, args.reading.strictness(), &keyring);
-    let file = path.display().to_string();
-    let contents = match (judged.contents(), judged.malformed()) {
-        (Some(contents), _) => contents,
-        (None, Some(malformed)) => return Err(super::unreadable(&file, malformed)),
-        (None, None) => return Ok(Exit::Failed),
-    };
+    let loaded = args.bundle.load(context)?;
+    let judged = loaded.judge(args.reading.strictness());
+    let contents = loaded.contents(&judged)?;
     if ui.json {
-        ui.json(&as_json(&file, &judged, contents))?;
+        ui.json(&as_json(&loaded.file(), &judged, contents))?;
     } else {
         show(ui, &judged, contents)?;
     }

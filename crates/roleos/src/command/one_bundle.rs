@@ -1,0 +1,77 @@
+//! The options by which a command is told which bundle to read, and the reading.
+
+use std::path::PathBuf;
+
+use host::files;
+use host::view::bundle::Judged;
+use witness::bundle::{Contents, Strictness};
+use witness::key::Keyring;
+
+use crate::command::trust::Trust;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// Which bundle, and whom to believe about it.
+#[derive(Debug, clap::Args)]
+pub struct OneBundle {
+    /// Bundle file, a task id of this workspace, or `latest`.
+    #[arg(value_name = "FILE|TASK")]
+    bundle: String,
+    #[command(flatten)]
+    trust: Trust,
+}
+
+impl OneBundle {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// There is no such bundle, or file or key cannot be read.
+    pub fn load(&self, context: &Context) -> Result<Loaded, Failure> {
+        let keyring = self.trust.keyring(context)?;
+        let path = context.bundle(&self.bundle)?;
+        let bytes = files::read(&path, context.config.witness.max_bundle_bytes())?;
+        Ok(Loaded {
+            path,
+            bytes,
+            keyring,
+        })
+    }
+}
+
+/// A file that was read and not yet judged.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Where it lies.
+    pub path: PathBuf,
+    bytes: Vec<u8>,
+    keyring: Keyring,
+}
+
+impl Loaded {
+    /// The path as text.
+    #[must_use]
+    pub fn file(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Judges it.
+    #[must_use]
+    pub fn judge(&self, strictness: Strictness) -> Judged<'_> {
+        Judged::of(&self.bytes, strictness, &self.keyring)
+    }
+
+    /// What a judged bundle says, true or not.
+    ///
+    /// # Errors
+    /// It cannot even be read.
+    pub fn contents<'j, 'a>(&self, judged: &'j Judged<'a>) -> Result<&'j Contents<'a>, Failure> {
+        judged.contents().ok_or_else(|| {
+            let (file, why) = (self.file(), judged.verdict().explain());
+            Failure::input(
+                "malformed",
+                format!("`{file}` is not a readable bundle: {why}"),
+            )
+            .hint("`--lenient` reads what the reference reads")
+        })
+    }
+}
