@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use witness::bundle::{Bundle, Contents, Malformed, Reason, Strictness, section_name};
+use witness::bundle::{Bundle, Contents, Reason, Strictness, section_name};
 use witness::evidence::{Evidence, Signers, Unproven, Verdict};
 use witness::key::Keyring;
 use witness::replay::OutcomeCheck;
@@ -95,15 +95,6 @@ impl<'a> Judged<'a> {
             Self::Evidence(evidence) => evidence.bytes(),
             Self::Unproven(unproven) => unproven.bundle.bytes(),
             Self::Malformed(_) => &[],
-        }
-    }
-
-    /// Why it cannot be read, if so.
-    #[must_use]
-    pub fn malformed(&self) -> Option<&Malformed> {
-        match self.verdict() {
-            Verdict::Malformed(malformed) => Some(malformed),
-            _ => None,
         }
     }
 }
