@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use host::files;
 use host::view::bundle::Judged;
-use witness::bundle::{Contents, Strictness};
+use witness::bundle::{Bundle, Contents, Strictness};
 use witness::key::Keyring;
 
 use crate::command::trust::Trust;
@@ -67,11 +67,16 @@ impl Loaded {
     pub fn contents<'j, 'a>(&self, judged: &'j Judged<'a>) -> Result<&'j Contents<'a>, Failure> {
         judged.contents().ok_or_else(|| {
             let (file, why) = (self.file(), judged.verdict().explain());
-            Failure::input(
+            let failure = Failure::input(
                 "malformed",
                 format!("`{file}` is not a readable bundle: {why}"),
-            )
-            .hint("`--lenient` reads what the reference reads")
+            );
+            match Bundle::parse(&self.bytes, Strictness::Lenient) {
+                Ok(_) => {
+                    failure.hint("`roleos witness show --lenient` reads it as the reference does")
+                }
+                Err(_) => failure,
+            }
         })
     }
 }

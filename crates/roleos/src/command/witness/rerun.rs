@@ -26,8 +26,8 @@ Examples:
   roleos witness rerun 0193a7
   roleos witness rerun task.rvww --repo ../project --test-command 'cargo test'
 
-The test command runs as you, with limits on time, memory and output (`[rerun]` in the settings) and no more protection
-than that; so a bundle that is not valid is run only with `--unverified`.")]
+The test command runs as you, with limits on time, memory and output (`[rerun]` in the settings)
+and no more protection than that; so a bundle that is not valid is run only with `--unverified`.")]
 pub struct Args {
     #[command(flatten)]
     bundle: OneBundle,

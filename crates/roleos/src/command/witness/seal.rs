@@ -24,7 +24,8 @@ Example:
       --outcome solved --mode autonomous --base-commit $(git rev-parse main) \\
       --test-command 'cargo test' --fact model=claude-opus --fact role=line-editor
 
-A line of the trace: {\"action\":\"Bash\",\"args\":\"cargo test\",\"result\":\"ok\",\"latency_ms\":1200,\"tokens\":120}")]
+A FILE may be a pipe, as in `--diff <(git diff main)`. A line of the trace:
+  {\"action\":\"Bash\",\"args\":\"cargo test\",\"result\":\"ok\",\"latency_ms\":1200,\"tokens\":120}")]
 pub struct Args {
     /// Task id [default: a fresh one].
     #[arg(long, value_name = "ID", value_parser = parse_task_id)]

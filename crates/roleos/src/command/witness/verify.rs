@@ -28,7 +28,8 @@ Examples:
   roleos witness verify *.rvww --key-file team.pub --json
   roleos witness verify task.rvww --key-file team.pub --proof task.tlog-proof
 
-Verdicts: valid, unsigned, unchecked (no key at hand), bad_signature, malformed. Exit 0 only if all are valid.")]
+Verdicts: valid, unsigned, unchecked (no key at hand), bad_signature, malformed.
+Exit 0 only if all are valid.")]
 pub struct Args {
     /// Bundle files.
     #[arg(value_name = "FILE", required = true)]
