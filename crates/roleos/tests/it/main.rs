@@ -1,0 +1,38 @@
+//! The real binary, as people, scripts and attackers meet it. One test binary, so that it links once.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on says so by panicking, and writes files without ceremony"
+)]
+
+mod workspace;
+
+mod sample;
+
+mod vectors;
+
+mod scorecard;
+
+mod curve;
+
+mod seal;
+
+mod keys;
+
+mod roots;
+
+mod ledger;
+
+mod crash;
+
+mod dsse;
+
+mod rerun;
+
+mod bad_input;
+
+mod wording;

@@ -1,0 +1,356 @@
+//! Tests run again: a real repository, a real diff, and commands that misbehave.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::workspace::{Ran, Workspace, ran};
+
+const FIX: &str = "diff --git a/sum b/sum\n--- a/sum\n+++ b/sum\n@@ -1 +1 @@\n-1-1\n+1+1\n";
+const WRONG: &str = "diff --git a/sum b/sum\n--- a/sum\n+++ b/sum\n@@ -1 +1 @@\n-1-1\n+1+2\n";
+const STALE: &str = "diff --git a/sum b/sum\n--- a/sum\n+++ b/sum\n@@ -1 +1 @@\n-2-2\n+1+1\n";
+
+/// A repository whose test fails until the sum is right.
+struct Repository {
+    workspace: Workspace,
+    base: String,
+}
+
+impl Repository {
+    fn new(config: &str) -> Self {
+        let workspace = Workspace::with_config(config);
+        workspace.write("sum", "1-1\n");
+        let test = workspace.write("test.sh", "echo running\ntest $(($(cat sum))) = 2\n");
+        fs::set_permissions(test, fs::Permissions::from_mode(0o755)).unwrap();
+        let repository = Self {
+            base: String::new(),
+            workspace,
+        };
+        repository.git(&["init", "--quiet"]);
+        repository.git(&["add", "sum", "test.sh"]);
+        repository.git(&["commit", "--quiet", "-m", "base"]);
+        let base = repository.git(&["rev-parse", "HEAD"]).trim().to_owned();
+        Self { base, ..repository }
+    }
+
+    fn git(&self, words: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=Test", "-c", "user.email=test@example.org"])
+            .args(words)
+            .current_dir(self.workspace.root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn seal(&self, diff: &str, test_command: &str) {
+        self.workspace.write("change.patch", diff);
+        self.workspace.seal(&[
+            "--outcome",
+            "solved",
+            "--diff",
+            "change.patch",
+            "--base-commit",
+            &self.base,
+            "--test-command",
+            test_command,
+        ]);
+    }
+
+    /// Runs the latest bundle again, and expects nothing of it to stay behind.
+    fn rerun(&self, words: &[&str]) -> Ran {
+        let words = [&["--json", "witness", "rerun", "latest"], words].concat();
+        let ran = self.workspace.roleos(&words);
+        self.is_clean();
+        ran
+    }
+
+    fn is_clean(&self) {
+        let worktrees = self.git(&["worktree", "list"]);
+        assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
+        assert_eq!(
+            self.workspace.read("sum"),
+            "1-1\n",
+            "the user's own files are untouched"
+        );
+    }
+
+    /// Seals and runs again.
+    #[track_caller]
+    fn check(
+        &self,
+        diff: &str,
+        test_command: &str,
+        code: i32,
+        observed: &str,
+        because: &str,
+    ) -> Value {
+        self.seal(diff, test_command);
+        let ran = self.rerun(&[]);
+        let answer = ran.json();
+        assert_eq!(answer["observed"], observed, "{ran:#?}");
+        assert_eq!(answer["same"], code == 0, "{ran:#?}");
+        assert!(
+            answer["because"].as_str().unwrap().contains(because),
+            "{ran:#?}"
+        );
+        ran.exits(code);
+        answer
+    }
+}
+
+#[test]
+fn a_fix_is_confirmed_and_a_wrong_one_is_not() {
+    let repository = Repository::new("");
+    repository.check(FIX, "./test.sh", 0, "solved", "exit code 0");
+    repository.check(WRONG, "./test.sh", 1, "failed", "exit code 1");
+    repository.check("", "./test.sh", 1, "failed", "exit code 1");
+    repository.check(STALE, "./test.sh", 1, "failed", "the diff does not apply");
+    repository.check(
+        "nonsense\n",
+        "./test.sh",
+        1,
+        "failed",
+        "the diff does not apply",
+    );
+    repository.check(FIX, "kill -9 $$", 1, "error", "signal 9");
+    repository.check(FIX, "no-such-program", 1, "failed", "exit code 127");
+}
+
+#[test]
+fn people_see_the_output_and_the_answer() {
+    let repository = Repository::new("");
+    repository.seal(FIX, "./test.sh; printf '\\033[2J'");
+    let ran = repository
+        .workspace
+        .roleos(&["witness", "rerun", "latest"])
+        .exits(0);
+    assert!(ran.stdout.contains("running"), "{ran:#?}");
+    assert!(ran.stdout.ends_with("same: the bundle says solved, the new run shows solved (the test command ended with exit code 0)\n"));
+    assert!(
+        !ran.stdout.contains('\x1b'),
+        "what the command prints moves no cursor"
+    );
+}
+
+#[test]
+fn the_diff_stays_in_its_worktree() {
+    let repository = Repository::new("");
+    for path in ["../escape", "/tmp/roleos-escape", ".git/config"] {
+        let diff = format!("diff --git a/x b/x\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n");
+        repository.check(&diff, "true", 1, "failed", "the diff does not apply");
+    }
+    assert!(!Path::new("/tmp/roleos-escape").exists());
+}
+
+#[test]
+fn a_command_that_takes_too_long_is_ended() {
+    let repository = Repository::new("[rerun]\ntimeout_seconds = 1\n");
+    let started = Instant::now();
+    repository.check(FIX, "sleep 300", 1, "error", "took longer than 1 s");
+    assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+/// Runs a command that leaves a process behind, and expects that process to be gone.
+fn check_left_behind(test_command: &str) {
+    let repository = Repository::new("[rerun]\ntimeout_seconds = 5\n");
+    let number = repository.workspace.path("number");
+    let test_command = test_command.replace("NUMBER", number.to_str().unwrap());
+    let started = Instant::now();
+    repository.check(FIX, &test_command, 0, "solved", "exit code 0");
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "it was waited for"
+    );
+    let process = repository.workspace.read("number");
+    let process = Path::new("/proc").join(process.trim());
+    let is_running = || {
+        let status = fs::read_to_string(process.join("stat")).unwrap_or_default();
+        !status.is_empty() && !status.contains(") Z ")
+    };
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while is_running() {
+        assert!(Instant::now() < deadline, "{process:?} still runs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn children_that_are_left_behind_are_ended() {
+    check_left_behind("sleep 300 & echo $! > NUMBER");
+}
+
+#[test]
+fn daemons_that_left_the_group_are_ended_and_not_waited_for() {
+    check_left_behind(
+        "setsid sh -c 'echo $$ > NUMBER; exec sleep 300' & while ! test -s NUMBER; do sleep 0.01; done",
+    );
+}
+
+#[test]
+fn a_swarm_of_children_is_ended() {
+    let repository = Repository::new("[rerun]\ntimeout_seconds = 1\n");
+    let swarm = "for i in 1 2 3 4 5 6 7 8 9 10; do (setsid sh -c 'while :; do sleep 1.2345; done' &) ; done; sleep 300";
+    repository.check(FIX, swarm, 1, "error", "took longer than 1 s");
+    let listed = Command::new("sh")
+        .args([
+            "-c",
+            "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 'sleep 1[.]2345'",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().trim(), "0");
+}
+
+#[test]
+fn output_beyond_the_limit_is_dropped() {
+    let repository = Repository::new("[rerun]\nmax_output_mib = 1\n");
+    let answer = repository.check(
+        FIX,
+        "head -c 5000000 /dev/zero | tr '\\0' x",
+        0,
+        "solved",
+        "exit code 0",
+    );
+    assert_eq!(answer["output_truncated"], true);
+    let ran = repository
+        .workspace
+        .roleos(&["witness", "rerun", "latest"])
+        .exits(0);
+    assert!(
+        (1 << 20..1_200_000).contains(&ran.stdout.len()),
+        "{}",
+        ran.stdout.len()
+    );
+    assert!(ran.stdout.contains("more was printed than is kept"));
+    let answer = repository.check(FIX, "echo little", 0, "solved", "exit code 0");
+    assert_eq!(answer["output_truncated"], false);
+}
+
+#[test]
+fn memory_beyond_the_limit_is_not_given() {
+    let repository = Repository::new("[rerun]\nmax_memory_mib = 64\n");
+    // `tail` keeps what it may have to print, here a line without an end.
+    let greedy = "head -c 200000000 /dev/zero | tail -n 1 | wc -c | grep -q 200000000";
+    repository.check(FIX, greedy, 1, "failed", "exit code 1");
+    repository.check(FIX, "./test.sh", 0, "solved", "exit code 0");
+}
+
+#[test]
+fn hooks_of_the_repository_do_not_run() {
+    let repository = Repository::new("");
+    let mark = repository.workspace.path("hook-ran");
+    for hook in [
+        "post-checkout",
+        "pre-applypatch",
+        "reference-transaction",
+        "post-index-change",
+    ] {
+        let script = format!("#!/bin/sh\ntouch {}\n", mark.display());
+        let path = repository
+            .workspace
+            .write(&format!(".git/hooks/{hook}"), script);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    repository.check(FIX, "./test.sh", 0, "solved", "exit code 0");
+    assert!(!mark.exists());
+}
+
+#[test]
+fn a_git_that_calls_us_does_not_redirect_ours() {
+    let repository = Repository::new("");
+    repository.seal(FIX, "git rev-parse --show-toplevel && ./test.sh");
+    let mut command = repository
+        .workspace
+        .command(&["--json", "witness", "rerun", "latest"]);
+    // What a hook finds in its environment.
+    command
+        .env("GIT_DIR", "/nonexistent")
+        .env("GIT_INDEX_FILE", "/nonexistent/index")
+        .env("GIT_WORK_TREE", "/");
+    ran(command).exits(0);
+    repository.is_clean();
+}
+
+#[test]
+fn what_nobody_vouches_for_is_not_run() {
+    let repository = Repository::new("");
+    repository.seal(FIX, "./test.sh");
+    let stranger = Workspace::new();
+    let repo = repository.workspace.root().to_str().unwrap();
+    let sealed = repository
+        .workspace
+        .roleos(&["--json", "witness", "show", "latest"])
+        .exits(0)
+        .json();
+    let file = sealed["file"].as_str().unwrap();
+    let words = ["--json", "witness", "rerun", file, "--repo", repo];
+    let error = stranger.roleos(&words).exits(2).json_error();
+    assert_eq!(error["code"], "not_believed");
+    let words = [&words[..], &["--unverified"]].concat();
+    stranger.roleos(&words).exits(0);
+    repository.is_clean();
+    // Damage is not run for anybody.
+    let mut bytes = fs::read(file).unwrap();
+    bytes.truncate(100);
+    stranger.write("cut.rvww", bytes);
+    let words = [
+        "--json",
+        "witness",
+        "rerun",
+        "cut.rvww",
+        "--repo",
+        repo,
+        "--unverified",
+    ];
+    stranger.roleos(&words).exits(2).json_error();
+}
+
+#[test]
+fn what_is_missing_is_asked_for() {
+    let repository = Repository::new("");
+    repository.workspace.seal(&["--outcome", "solved"]);
+    let words = ["witness", "rerun", "latest"];
+    let ran = repository.workspace.roleos(&words).exits(1);
+    assert_eq!(
+        ran.error(),
+        "error: the bundle does not say its `base_commit`\nhint: give it with `--base`"
+    );
+    let ran = repository
+        .workspace
+        .roleos(&[&words[..], &["--base", "HEAD"]].concat())
+        .exits(1);
+    assert_eq!(
+        ran.error(),
+        "error: the bundle does not say its `test_command`\nhint: give it with `--test-command`"
+    );
+    let given = ["--base", "HEAD", "--test-command", "./test.sh"];
+    repository.rerun(&given).exits(1);
+    for base in ["no-such-commit", "--help", "-n1"] {
+        let given = [format!("--base={base}"), "--test-command=true".to_owned()];
+        let ran = repository
+            .rerun(&given.each_ref().map(String::as_str))
+            .exits(2);
+        assert_eq!(ran.json_error()["code"], "rerun");
+    }
+    let nowhere = Workspace::new();
+    let words = [
+        "--json",
+        "witness",
+        "rerun",
+        "latest",
+        "--base",
+        "HEAD",
+        "--test-command",
+        "true",
+        "--repo",
+    ];
+    let words = [&words[..], &[nowhere.root().to_str().unwrap()]].concat();
+    let error = repository.workspace.roleos(&words).exits(1).json_error();
+    assert_eq!(error["code"], "no_repository");
+}

@@ -1,0 +1,208 @@
+//! A fresh folder in which the binary runs, and what came out of a run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// No command of ours takes this long; one that does hangs.
+const TOO_LONG: Duration = Duration::from_secs(60);
+
+/// The program under test.
+pub(crate) const ROLEOS: &str = env!("CARGO_BIN_EXE_roleos");
+
+/// What one run left.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: i32,
+}
+
+impl Ran {
+    /// Expects this exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Expects success, and hands out what was printed.
+    #[track_caller]
+    pub(crate) fn succeeds(self) -> String {
+        self.exits(0).stdout
+    }
+
+    /// What was printed, as one JSON value.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|_| panic!("{self:#?}"))
+    }
+
+    /// What was printed, as one JSON value a line.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        let line = |line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{self:#?}"));
+        self.stdout.lines().map(line).collect()
+    }
+
+    /// The error as people see it: nothing printed, one line, at most one hint, no trace of a panic.
+    #[track_caller]
+    pub(crate) fn error(&self) -> &str {
+        let lines: Vec<&str> = self.stderr.lines().collect();
+        assert!(self.stdout.is_empty(), "{self:#?}");
+        assert!(matches!(lines.len(), 1 | 2), "{self:#?}");
+        assert!(lines[0].starts_with("error: "), "{self:#?}");
+        let hints = lines.iter().skip(1).all(|line| line.starts_with("hint: "));
+        assert!(hints, "{self:#?}");
+        self.stderr.trim_end()
+    }
+
+    /// The error as programs see it: one JSON line with exactly the documented keys.
+    #[track_caller]
+    pub(crate) fn json_error(&self) -> Value {
+        assert!(self.stdout.is_empty(), "{self:#?}");
+        assert_eq!(self.stderr.lines().count(), 1, "{self:#?}");
+        let error: Value = serde_json::from_str(&self.stderr).unwrap();
+        assert_eq!(keys(&error), ["code", "message", "hint", "retryable"]);
+        error
+    }
+}
+
+/// The keys of an object, in their order.
+pub(crate) fn keys(value: &Value) -> Vec<&str> {
+    let fields = value.as_object().expect("an object");
+    fields.keys().map(String::as_str).collect()
+}
+
+/// A folder that is gone afterwards, taken as the root of a workspace.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    folder: tempfile::TempDir,
+}
+
+impl Workspace {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// A workspace with settings.
+    pub(crate) fn with_config(config: &str) -> Self {
+        let workspace = Self::new();
+        workspace.write(".role-os/config.toml", config);
+        workspace
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    /// Writes a file and the folders above it.
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The binary with these arguments, ready to run in the folder.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(ROLEOS);
+        command
+            .args(arguments)
+            .current_dir(self.root())
+            .env("ROLEOS_ROOT", self.root())
+            .env_remove("ROLEOS_CONFIG")
+            .env("NO_COLOR", "1");
+        command
+    }
+
+    /// Runs the binary with these arguments.
+    #[track_caller]
+    pub(crate) fn roleos(&self, arguments: &[&str]) -> Ran {
+        ran(self.command(arguments))
+    }
+
+    /// Seals with these arguments and hands out the JSON answer.
+    #[track_caller]
+    pub(crate) fn seal(&self, arguments: &[&str]) -> Value {
+        let words = [&["--json", "witness", "seal"], arguments].concat();
+        self.roleos(&words).exits(0).json()
+    }
+
+    /// Seals `count` bundles that say nothing, and hands out their files.
+    pub(crate) fn seal_some(&self, count: usize) -> Vec<PathBuf> {
+        let file = |sealed: Value| PathBuf::from(sealed["file"].as_str().unwrap());
+        (0..count)
+            .map(|_| file(self.seal(&["--outcome", "solved"])))
+            .collect()
+    }
+
+    /// The answer of `ledger verify`, and the kinds of the problems.
+    #[track_caller]
+    pub(crate) fn audit(&self, arguments: &[&str]) -> (Value, Vec<String>) {
+        let words = [&["--json", "ledger", "verify"], arguments].concat();
+        let ran = self.roleos(&words);
+        let answer = ran.json();
+        let problems = answer["problems"].as_array().unwrap();
+        let kinds: Vec<String> = problems
+            .iter()
+            .map(|problem| problem["kind"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(answer["ok"], kinds.is_empty(), "{ran:#?}");
+        assert_eq!(ran.code, i32::from(!kinds.is_empty()), "{ran:#?}");
+        (answer, kinds)
+    }
+
+    /// Every file below the folder with its bytes, to see that nothing changed.
+    pub(crate) fn snapshot(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        collect(self.root(), &mut files);
+        files.sort();
+        files
+    }
+}
+
+fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            files.push((path, bytes));
+        }
+    }
+}
+
+/// Runs a command to its end, or fails the test when it hangs.
+#[track_caller]
+pub(crate) fn ran(command: Command) -> Ran {
+    let output = assert_cmd::Command::from_std(command)
+        .timeout(TOO_LONG)
+        .output()
+        .unwrap();
+    Ran {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code().unwrap_or(-1),
+    }
+}
+
+/// Whether the tests run as root, whom no permission stops.
+pub(crate) fn is_root() -> bool {
+    let id = Command::new("id").arg("-u").output().unwrap();
+    id.stdout == b"0\n"
+}
