@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use host::files::{self, Privacy};
 use host::ledger::read_checkpoint;
-use host::store::Audit;
+use host::store::audit::Audit;
 use serde_json::json;
 
 use crate::context::Context;
