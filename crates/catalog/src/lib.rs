@@ -1,0 +1,32 @@
+//! Roles people write: a catalog of versioned, translated prompts, checked against itself and against its content lock.
+//!
+//! Reading order: [`yaml`] (text into values with places), [`source`] (the files as values), [`contents`] (what they mean),
+//! [`problem`] (what can be wrong), [`canonical`] and [`lock`] (what is
+//! hashed, and what was recorded), [`tombstones`] and [`strict`] (what the published check lets through), [`served`] (what a
+//! server would refuse), and [`catalog`], the front door.
+//!
+//! The promise: outside text never panics, never recurses without a bound and is refused quickly when it is hostile; only
+//! [`catalog::Catalog::parse`] makes a checked catalog; the same files give the same hashes and the same lock bytes.
+//! No file, no network, no clock, no terminal, no other room.
+
+pub mod yaml;
+
+pub mod problem;
+
+pub mod source;
+
+pub mod contents;
+
+mod check;
+
+pub mod canonical;
+
+pub mod lock;
+
+pub mod tombstones;
+
+pub mod strict;
+
+pub mod served;
+
+pub mod catalog;

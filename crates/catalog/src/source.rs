@@ -1,0 +1,114 @@
+//! The files of a catalog as values. Whoever has them, on disk or from elsewhere, fills this in; nothing is read here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::problem::Place;
+use crate::yaml::{Broken, Document, Excerpt, Position, Remark, Source};
+
+/// The manifest.
+pub const INDEX: &str = "index.yaml";
+/// The content lock.
+pub const LOCK: &str = "scripts/content-hashes.json";
+/// Versions that were locked once and are gone from the lock.
+pub const TOMBSTONES: &str = "scripts/content-tombstones.json";
+
+/// One YAML file.
+#[derive(Debug)]
+pub enum File {
+    /// Not there.
+    Missing,
+    /// There, but no document.
+    Broken(Box<Broken>),
+    /// A document.
+    Read(Document),
+}
+
+impl File {
+    /// Reads the bytes as YAML. Files do not depend on each other, so that this can run on several threads.
+    #[must_use]
+    pub fn of(bytes: Vec<u8>) -> Self {
+        match Document::parse(bytes) {
+            Ok(document) => Self::Read(document),
+            Err(broken) => Self::Broken(broken),
+        }
+    }
+
+    /// A file that is there and could not be read, and why.
+    #[must_use]
+    pub fn unreadable(why: &str) -> Self {
+        Self::Broken(Box::new(Broken {
+            source: Source::default(),
+            error: Remark {
+                what: why.to_owned(),
+                offset: 0,
+            },
+        }))
+    }
+
+    /// The document, if there is one.
+    #[must_use]
+    pub fn document(&self) -> Option<&Document> {
+        match self {
+            Self::Read(document) => Some(document),
+            Self::Missing | Self::Broken(_) => None,
+        }
+    }
+
+    fn source(&self) -> Option<&Source> {
+        match self {
+            Self::Read(document) => Some(document.source()),
+            Self::Broken(broken) => Some(&broken.source),
+            Self::Missing => None,
+        }
+    }
+}
+
+/// All YAML files of a catalog. Build it from the index, ask what else is [`wanted`](Self::wanted), and add that.
+#[derive(Debug)]
+pub struct Sources {
+    pub(crate) index: File,
+    pub(crate) files: BTreeMap<String, File>,
+}
+
+impl Sources {
+    /// Begins with the index.
+    #[must_use]
+    pub fn new(index: File) -> Self {
+        Self {
+            index,
+            files: BTreeMap::new(),
+        }
+    }
+
+    /// Paths of the language files that the index names, in its order and each once. The parts come from the index and
+    /// may hold anything, `..` too.
+    #[must_use]
+    pub fn wanted(&self) -> Vec<String> {
+        let outline = crate::contents::Outline::of(&self.index);
+        let paths = outline.visits.iter().map(|visit| visit.path.clone());
+        let mut seen = BTreeSet::new();
+        paths.filter(|path| seen.insert(path.clone())).collect()
+    }
+
+    /// Adds a language file. One that is wanted and never added counts as missing.
+    pub fn add(&mut self, path: String, file: File) {
+        self.files.insert(path, file);
+    }
+
+    /// A file by its path.
+    #[must_use]
+    pub fn file(&self, path: &str) -> &File {
+        if path == INDEX {
+            return &self.index;
+        }
+        self.files.get(path).unwrap_or(&File::Missing)
+    }
+
+    /// Line, column and text of a place; `None` when its file has no text.
+    #[must_use]
+    pub fn locate(&self, place: &Place) -> Option<(Position, Excerpt)> {
+        let source = self.file(&place.file).source()?;
+        (!source.text().is_empty())
+            .then(|| (source.position(place.offset), source.excerpt(place.offset)))
+    }
+}
