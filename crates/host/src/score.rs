@@ -61,8 +61,8 @@ pub fn curve(
         source,
         Attempts::default,
         |attempts, found| match found {
-            Found::Evidence(evidence, _) => attempts.add(evidence.contents()),
-            Found::Claims(claims, _) => attempts.add(claims),
+            Found::Evidence(evidence, _) => attempts.add(evidence),
+            Found::Claims(claims, _) => attempts.add_unverified(claims),
         },
         progress,
     );

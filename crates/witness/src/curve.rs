@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 use crate::bundle::Contents;
+use crate::evidence::Evidence;
 use crate::extension::field;
 use crate::scorecard::Row;
 use crate::wire::{Outcome, Tag, TaskId};
@@ -95,22 +96,53 @@ impl Identity {
 /// Collects attempts. The same attempt twice is one; a task that is tried again in another week counts again.
 #[derive(Clone, Debug, Default)]
 pub struct Attempts {
-    attempts: HashMap<(TaskId, u64), (Identity, Row)>,
+    attempts: HashMap<(TaskId, u64), Attempt>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    identity: Identity,
+    row: Row,
+    verified: bool,
 }
 
 impl Attempts {
-    /// Adds one bundle, by its contents.
-    pub fn add(&mut self, contents: &Contents<'_>) {
+    /// Adds checked evidence.
+    pub fn add(&mut self, evidence: &Evidence<'_>) {
+        self.collect(evidence.contents(), true);
+    }
+
+    /// Adds what nobody vouches for; it never takes the place of checked evidence.
+    pub fn add_unverified(&mut self, claims: &Contents<'_>) {
+        self.collect(claims, false);
+    }
+
+    fn collect(&mut self, contents: &Contents<'_>, verified: bool) {
         let header = contents.header();
-        self.attempts.insert(
-            (header.task_id, header.created_ns),
-            (Identity::of(contents), Row::of(contents)),
-        );
+        let attempt = Attempt {
+            identity: Identity::of(contents),
+            row: Row::of(contents),
+            verified,
+        };
+        self.keep((header.task_id, header.created_ns), attempt);
+    }
+
+    fn keep(&mut self, which: (TaskId, u64), attempt: Attempt) {
+        let kept = self.attempts.entry(which).or_insert(attempt);
+        if attempt.verified {
+            *kept = attempt;
+        }
     }
 
     /// Takes in what another thread collected.
     pub fn merge(&mut self, other: Self) {
-        self.attempts.extend(other.attempts);
+        #[expect(
+            clippy::iter_over_hash_type,
+            reason = "`keep` gives the same in any order"
+        )]
+        for (which, attempt) in other.attempts {
+            self.keep(which, attempt);
+        }
     }
 
     /// The curve, oldest point first.
@@ -119,7 +151,7 @@ impl Attempts {
         let mut attempts: Vec<_> = self
             .attempts
             .iter()
-            .map(|((task, created_ns), (identity, row))| (*created_ns, *task, *identity, *row))
+            .map(|((task, created_ns), one)| (*created_ns, *task, one.identity, one.row))
             .collect();
         attempts.sort_unstable_by_key(|(created_ns, task, ..)| (*created_ns, *task));
 

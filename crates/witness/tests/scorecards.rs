@@ -499,6 +499,39 @@ fn the_same_attempt_twice_is_one() {
 }
 
 #[test]
+fn an_unsigned_copy_never_takes_the_place_of_a_signed_attempt() {
+    let (signed, forged) = (
+        TASK.bytes(),
+        Task {
+            outcome: Outcome::Failed,
+            ..TASK
+        }
+        .bytes(),
+    );
+    let keyring = Keyring::hmac(support::key(KEY));
+    let evidence = Bundle::parse(&signed, Strictness::Strict)
+        .unwrap()
+        .verify(&keyring)
+        .unwrap();
+    let forged = Bundle::parse(&forged, Strictness::Strict).unwrap();
+    let mut first = Attempts::default();
+    first.add(&evidence);
+    first.add_unverified(forged.claims());
+    let mut second = Attempts::default();
+    second.add_unverified(forged.claims());
+    second.merge(first.clone());
+    for attempts in [first, second] {
+        assert_eq!(
+            attempts
+                .curve(Period::Day)
+                .first()
+                .map(|point| point.solved),
+            Some(1)
+        );
+    }
+}
+
+#[test]
 fn weeks_are_those_of_iso_8601() {
     let check = |created_ns: u64, label: &str| assert_eq!(Period::Week.label(created_ns), label);
     check(0, "1970-W01");
