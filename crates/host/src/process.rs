@@ -5,11 +5,15 @@ use std::io::{self, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::unregister;
+use signal_hook::{SigId, flag};
 
 use crate::git::LOCAL_VARIABLES;
 
@@ -45,6 +49,8 @@ pub enum Ended {
     Signal(i32),
     /// By us, after its time was over.
     TimedOut,
+    /// By us, because somebody ends us.
+    Interrupted,
 }
 
 /// What a command did.
@@ -86,7 +92,8 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
     // Our own ends of the pipe, without which it never closes.
     drop(shell);
     let output = Output::collect(reader, limits.output);
-    let ended = wait(&mut child, limits.time);
+    let interrupted = listen()?;
+    let ended = wait(&mut child, limits.time, &interrupted.flag);
     // Children that were left behind hold the pipe open; they end with the command.
     end_group(&child);
     end_marked(&mark);
@@ -133,16 +140,48 @@ impl Output {
     }
 }
 
-fn wait(child: &mut Child, time: Duration) -> io::Result<Ended> {
+/// Knows whether Ctrl-C or a request to end came, instead of being ended by it. Dropped, it lets go again.
+struct Interrupted {
+    flag: Arc<AtomicBool>,
+    handlers: Vec<SigId>,
+}
+
+/// The command lives in a group of its own, so the terminal's Ctrl-C reaches us alone and we must pass it on.
+fn listen() -> io::Result<Interrupted> {
+    let mut interrupted = Interrupted {
+        flag: Arc::default(),
+        handlers: Vec::new(),
+    };
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let handler = flag::register(signal, Arc::clone(&interrupted.flag))?;
+        interrupted.handlers.push(handler);
+    }
+    Ok(interrupted)
+}
+
+impl Drop for Interrupted {
+    fn drop(&mut self) {
+        self.handlers.drain(..).for_each(|handler| {
+            unregister(handler);
+        });
+    }
+}
+
+fn wait(child: &mut Child, time: Duration, interrupted: &AtomicBool) -> io::Result<Ended> {
     let deadline = Instant::now() + time;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(ended(status));
         }
-        if Instant::now() >= deadline {
+        let is_interrupted = interrupted.load(Ordering::Relaxed);
+        if is_interrupted || Instant::now() >= deadline {
             end_group(child);
             child.wait()?;
-            return Ok(Ended::TimedOut);
+            return Ok(if is_interrupted {
+                Ended::Interrupted
+            } else {
+                Ended::TimedOut
+            });
         }
         thread::sleep(LOOK_EVERY);
     }

@@ -75,6 +75,10 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
             Outcome::Error,
             format!("the test command was ended by signal {signal}"),
         ),
+        Ended::Interrupted => (
+            Outcome::Error,
+            "the test command was interrupted".to_owned(),
+        ),
         Ended::TimedOut => (
             Outcome::Error,
             format!(

@@ -393,7 +393,7 @@ fn curve(tasks: &[Task], period: Period) -> Vec<String> {
     let mut attempts = Attempts::default();
     for task in tasks {
         let bytes = task.bytes();
-        attempts.add(Bundle::parse(&bytes, Strictness::Strict).unwrap().claims());
+        attempts.add_unverified(Bundle::parse(&bytes, Strictness::Strict).unwrap().claims());
     }
     let line = |point: witness::curve::Point| {
         let cost = point

@@ -156,6 +156,36 @@ fn a_command_that_takes_too_long_is_ended() {
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 
+/// Ctrl-C: the tests end, the worktree goes, and the answer says so.
+#[test]
+fn an_interrupted_run_cleans_up() {
+    let repository = Repository::new("");
+    let started = repository.workspace.path("started");
+    let command = format!("touch {}; sleep 300", started.display());
+    repository.seal(FIX, &command);
+    let child = repository
+        .workspace
+        .command(&["--json", "witness", "rerun", "latest"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !started.exists() {
+        assert!(Instant::now() < deadline, "the tests never started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["observed"], "error");
+    assert_eq!(answer["because"], "the test command was interrupted");
+    assert_eq!(output.status.code(), Some(1));
+    repository.is_clean();
+}
+
 /// Runs a command that leaves a process behind, and expects that process to be gone.
 fn check_left_behind(test_command: &str) {
     let repository = Repository::new("[rerun]\ntimeout_seconds = 5\n");
