@@ -3,7 +3,8 @@
 //! Everything else that can be set is in the settings file, see [`crate::config`]. Nothing here is ever written.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -12,6 +13,9 @@ const ROOT: &str = "ROLEOS_ROOT";
 
 /// Names the settings file.
 const CONFIG: &str = "ROLEOS_CONFIG";
+
+/// Names the remote catalog.
+const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 
 /// One variable that Role OS understands, as its documentation shows it.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +40,11 @@ pub const VARIABLES: &[Variable] = &[
         what: "The settings file, which must then exist; without it `.role-os/config.toml` under the workspace root.",
         example: "/path/to/config.toml",
     },
+    Variable {
+        name: CATALOG_URL,
+        what: "The address of a remote catalog, http or https, below which `index.yaml` and `bundles/` lie; without it there is no remote catalog.",
+        example: "https://catalog.example/roles",
+    },
 ];
 
 /// The variables as they were when the program started.
@@ -45,6 +54,26 @@ pub struct Environment {
     pub root: Option<PathBuf>,
     /// `ROLEOS_CONFIG`.
     pub config: Option<PathBuf>,
+    /// `AI_AGENT_ROLES_CATALOG_URL`.
+    pub catalog_url: Option<Confidential>,
+}
+
+/// A value that may hold a password, so it is not shown when the environment is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Confidential(OsString);
+
+impl Confidential {
+    /// The value itself.
+    #[must_use]
+    pub fn reveal(&self) -> &OsStr {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Confidential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
 }
 
 impl Environment {
@@ -60,14 +89,11 @@ impl Environment {
 
     /// Reads the variables through `lookup`. An empty value counts as unset, as shells and CI systems leave them.
     pub fn from_lookup(mut lookup: impl FnMut(&str) -> Option<OsString>) -> Self {
-        let mut path = |name| {
-            lookup(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+        let mut value = |name| lookup(name).filter(|value| !value.is_empty());
         Self {
-            root: path(ROOT),
-            config: path(CONFIG),
+            root: value(ROOT).map(PathBuf::from),
+            config: value(CONFIG).map(PathBuf::from),
+            catalog_url: value(CATALOG_URL).map(Confidential),
         }
     }
 }
@@ -120,6 +146,15 @@ mod tests {
         let environment = Environment::from_lookup(|name| Some(format!("/{name}").into()));
         assert_eq!(environment.root, Some(PathBuf::from("/ROLEOS_ROOT")));
         assert_eq!(environment.config, Some(PathBuf::from("/ROLEOS_CONFIG")));
+        let catalog_url = environment.catalog_url.as_ref().map(Confidential::reveal);
+        assert_eq!(catalog_url, Some(OsStr::new("/AI_AGENT_ROLES_CATALOG_URL")));
+    }
+
+    #[test]
+    fn an_address_that_may_hold_a_password_is_not_shown() {
+        let environment = Environment::from_lookup(|_| Some("https://me:secret@host".into()));
+        let shown = format!("{:?}", environment.catalog_url);
+        assert_eq!(shown, "Some(***)");
     }
 
     #[test]

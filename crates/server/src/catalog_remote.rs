@@ -1,0 +1,230 @@
+//! A catalog that lies on another machine, one file at a time.
+//!
+//! Reading order: [`Source`] and [`Segment`] (what may be asked), `exchange` (one question under all limits), `cache`
+//! (copies on disk), [`RemoteError`] (what went wrong and what is left).
+//!
+//! Every fetch asks the network: a copy is handed out as current only after the server has confirmed it, and as an old
+//! copy only by [`Remote::cached`]. The bytes are as hostile as the network; to parse and check them is the catalog
+//! room's business, every time, also for bytes that come from the cache.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use host::clock;
+use host::files::FileError;
+use reqwest::Client;
+
+use self::cache::{Cache, Entry};
+use self::exchange::Answer;
+use self::source::Address;
+
+pub use self::error::{Older, RemoteError, Situation};
+pub use self::source::{Segment, Source, Wanted};
+
+mod source;
+
+mod exchange;
+
+mod cache;
+
+mod error;
+
+/// What one file may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For the whole exchange, from the lookup of the name to the last byte of the body.
+    pub time: Duration,
+    /// Largest file, in decoded bytes; one of exactly this size is accepted.
+    pub bytes: usize,
+    /// Most bytes that all copies on disk together may have.
+    pub cache_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(10),
+            bytes: 1_000_000,
+            cache_bytes: 64_000_000,
+        }
+    }
+}
+
+/// A file as the server has it now.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The content, unchecked.
+    pub bytes: Vec<u8>,
+    /// How it came.
+    pub age: Age,
+    /// Why no copy was kept, when one should have been; the bytes are good all the same.
+    pub not_kept: Option<FileError>,
+}
+
+/// How current bytes came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// They travelled just now.
+    Fresh,
+    /// They are our copy, and the server has just said that nothing changed.
+    Revalidated {
+        /// When the copy came in, in nanoseconds since 1970.
+        cached_at_ns: u64,
+    },
+}
+
+/// A copy that nobody has confirmed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The content, unchecked.
+    pub bytes: Vec<u8>,
+    /// How old it is.
+    pub older: Older,
+}
+
+/// A source with its connections and its copies.
+#[derive(Debug)]
+pub struct Remote {
+    source: Source,
+    client: Client,
+    cache: Option<Cache>,
+    limits: Limits,
+}
+
+impl Remote {
+    /// Prepares a source; nothing is asked yet. Without `cache_dir` no copies are kept. The folder should be one that no
+    /// clone or download can bring along, because a copy in it counts as ours once the server confirms its ETag.
+    ///
+    /// # Errors
+    /// The source is https and this machine has no certificate store.
+    pub fn new(
+        source: Source,
+        cache_dir: Option<PathBuf>,
+        limits: Limits,
+    ) -> Result<Self, RemoteError> {
+        let client = exchange::client(&source)?;
+        let cache = cache_dir.map(|directory| Cache::new(directory, limits.cache_bytes));
+        Ok(Self {
+            source,
+            client,
+            cache,
+            limits,
+        })
+    }
+
+    /// The source, which prints without user info.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Fetches `index.yaml`.
+    ///
+    /// # Errors
+    /// As [`Remote::fetch`].
+    pub async fn index(&self) -> Result<Fetched, RemoteError> {
+        self.fetch(Wanted::Index).await
+    }
+
+    /// Fetches one bundle in one language.
+    ///
+    /// # Errors
+    /// As [`Remote::fetch`].
+    pub async fn bundle(&self, id: &Segment, language: &Segment) -> Result<Fetched, RemoteError> {
+        self.fetch(Wanted::Bundle { id, language }).await
+    }
+
+    /// Fetches one file, or learns from the server that our copy is still right.
+    ///
+    /// # Errors
+    /// There was no good answer. The error says whether an older copy is left; [`Remote::cached`] hands it out.
+    pub async fn fetch(&self, wanted: Wanted<'_>) -> Result<Fetched, RemoteError> {
+        let address = self.source.address(wanted);
+        let known = self.entry(&address);
+        let validators = known.as_ref().map(|entry| &entry.validators);
+        let Limits { time, bytes, .. } = self.limits;
+        match exchange::ask(&self.client, &address, validators, time, bytes).await {
+            Ok(answer) => self.settle(&address, answer, known),
+            Err(situation) => {
+                let older = known.as_ref().map(older);
+                Err(RemoteError::with_older(situation, older))
+            }
+        }
+    }
+
+    /// The copy of a file that an earlier fetch left, with its age, without asking anybody whether it is still right.
+    #[must_use]
+    pub fn cached(&self, wanted: Wanted<'_>) -> Option<Kept> {
+        let entry = self.entry(&self.source.address(wanted))?;
+        Some(Kept {
+            older: older(&entry),
+            bytes: entry.bytes,
+        })
+    }
+
+    fn entry(&self, address: &Address) -> Option<Entry> {
+        let cache = self.cache.as_ref()?;
+        cache.find(address, self.limits.bytes, clock::now_ns())
+    }
+
+    /// Turns an answer into bytes and brings the copy up to date. The file work is short and happens in place.
+    fn settle(
+        &self,
+        address: &Address,
+        answer: Answer,
+        known: Option<Entry>,
+    ) -> Result<Fetched, RemoteError> {
+        match (answer, known) {
+            (Answer::NotModified, Some(entry)) => Ok(Fetched {
+                bytes: entry.bytes,
+                age: Age::Revalidated {
+                    cached_at_ns: entry.cached_at_ns,
+                },
+                not_kept: None,
+            }),
+            // Cannot happen, because only a known copy is asked about; if it did, there would be no bytes to give.
+            (Answer::NotModified, None) => Err(RemoteError::from(Situation::Status {
+                host: address.host.clone(),
+                status: 304,
+            })),
+            (
+                Answer::File {
+                    bytes,
+                    validators,
+                    may_keep,
+                },
+                _,
+            ) => {
+                let entry = Entry {
+                    bytes,
+                    validators,
+                    cached_at_ns: clock::now_ns(),
+                };
+                let not_kept = self.keep(address, &entry, may_keep);
+                Ok(Fetched {
+                    bytes: entry.bytes,
+                    age: Age::Fresh,
+                    not_kept,
+                })
+            }
+        }
+    }
+
+    /// A file that may not be kept still replaces the copy of what it replaced on the server.
+    fn keep(&self, address: &Address, entry: &Entry, may_keep: bool) -> Option<FileError> {
+        let cache = self.cache.as_ref()?;
+        if may_keep {
+            return cache.keep(address, entry).err();
+        }
+        cache.forget(address);
+        None
+    }
+}
+
+fn older(entry: &Entry) -> Older {
+    let age = clock::now_ns().saturating_sub(entry.cached_at_ns);
+    Older {
+        cached_at_ns: entry.cached_at_ns,
+        age: Duration::from_nanos(age),
+    }
+}

@@ -1,0 +1,250 @@
+//! What can go wrong with a remote catalog, and how it is told.
+//!
+//! A message names the host and no more of the address, repeats at most one line of a foreign reason, and never holds a
+//! body, a password or a character that a terminal obeys. There is no `source`: the library's own errors print addresses.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// Longest foreign text in a message, in characters.
+const MAX_SHOWN: usize = 200;
+
+/// A file that could not be had, and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteError {
+    situation: Situation,
+    older: Option<Older>,
+}
+
+/// A copy that an earlier fetch left behind; it is handed out only when asked for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Older {
+    /// When its bytes came in, in nanoseconds since 1970.
+    pub cached_at_ns: u64,
+    /// How long ago that was.
+    pub age: Duration,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Situation {
+    /// There is no address.
+    #[error("the remote catalog is unavailable: its source is not configured")]
+    NotConfigured,
+    /// The address cannot be one of a catalog.
+    #[error("`{url}` is not the address of a catalog: {why}")]
+    BadUrl {
+        /// Without user info.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// A bundle id or a language that may not stand in an address.
+    #[error("`{segment}` cannot be the id of a bundle or a language in a remote catalog")]
+    BadSegment {
+        /// Made harmless.
+        segment: String,
+    },
+    /// There is no client for encrypted connections on this machine.
+    #[error("cannot prepare encrypted connections: {reason}")]
+    NoTls {
+        /// One line.
+        reason: String,
+    },
+    /// No connection, or none that is good.
+    #[error("the remote catalog at `{host}` is unavailable: {reason}")]
+    Unreachable {
+        /// Host and port.
+        host: String,
+        /// One line.
+        reason: String,
+    },
+    /// The connection ended before the answer did.
+    #[error("the remote catalog at `{host}` broke off its answer: {reason}")]
+    Interrupted {
+        /// Host and port.
+        host: String,
+        /// One line.
+        reason: String,
+    },
+    /// The time for the whole exchange is over.
+    #[error("the remote catalog at `{host}` did not finish its answer within {} ms", limit.as_millis())]
+    Timeout {
+        /// Host and port.
+        host: String,
+        /// The time.
+        limit: Duration,
+    },
+    /// It points elsewhere, and an answer must not choose whom we ask.
+    #[error("the remote catalog at `{host}` answered with a redirect, which is not followed")]
+    Redirect {
+        /// Host and port.
+        host: String,
+    },
+    /// It answered, but not with a file.
+    #[error("the remote catalog at `{host}` returned status {status}")]
+    Status {
+        /// Host and port.
+        host: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// The file is too large, by what it declares or by what came.
+    #[error(
+        "the remote catalog at `{host}` sent a file that is too large: the limit is {limit} bytes"
+    )]
+    TooLarge {
+        /// Host and port.
+        host: String,
+        /// In decoded bytes.
+        limit: usize,
+    },
+    /// The body is encoded in a way that we did not ask for, or not in the way it says.
+    #[error("the remote catalog at `{host}` sent a body that cannot be decoded: {reason}")]
+    BadEncoding {
+        /// Host and port.
+        host: String,
+        /// One line.
+        reason: String,
+    },
+}
+
+impl RemoteError {
+    /// The same failure, with what is left of the file.
+    pub(super) fn with_older(situation: Situation, older: Option<Older>) -> Self {
+        Self { situation, older }
+    }
+
+    /// What happened.
+    #[must_use]
+    pub fn situation(&self) -> &Situation {
+        &self.situation
+    }
+
+    /// The copy that is left, if any.
+    #[must_use]
+    pub fn older(&self) -> Option<Older> {
+        self.older
+    }
+
+    /// Whether the same request can succeed later without anybody changing anything here.
+    #[must_use]
+    pub fn retryable(&self) -> bool {
+        match self.situation {
+            Situation::Unreachable { .. }
+            | Situation::Interrupted { .. }
+            | Situation::Timeout { .. } => true,
+            Situation::Status { status, .. } => {
+                matches!(status, 408 | 425 | 429) || (500..600).contains(&status)
+            }
+            _ => false,
+        }
+    }
+
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self.situation {
+            Situation::NotConfigured => {
+                "set `AI_AGENT_ROLES_CATALOG_URL` to the address of the folder that holds `index.yaml`"
+            }
+            Situation::BadUrl { .. } => {
+                "give `AI_AGENT_ROLES_CATALOG_URL` an address like `https://catalog.example/roles`"
+            }
+            Situation::BadSegment { .. } => {
+                "use lower-case letters `a` to `z`, digits and `-`, as in `pt-br`"
+            }
+            Situation::NoTls { .. } => {
+                "install the certificates of the system's certificate authorities"
+            }
+            Situation::Unreachable { .. } => {
+                "check the address and the network; proxies of the environment are not used"
+            }
+            Situation::Interrupted { .. } | Situation::Timeout { .. } => {
+                "try again; if it stays so, ask those who run the catalog"
+            }
+            Situation::Redirect { .. } => {
+                "set `AI_AGENT_ROLES_CATALOG_URL` to the address that the files really have"
+            }
+            Situation::Status {
+                status: 401 | 403, ..
+            } => "check the user name and password in `AI_AGENT_ROLES_CATALOG_URL`",
+            Situation::Status {
+                status: 404 | 410, ..
+            } => "check the address: `index.yaml` and `bundles/` must lie directly below it",
+            Situation::Status { .. } => {
+                "try again later; if it stays so, ask those who run the catalog"
+            }
+            Situation::TooLarge { .. } => "ask those who run the catalog to split the bundle",
+            Situation::BadEncoding { .. } => {
+                "ask those who run the catalog to send gzip, br or deflate, or to send it plain"
+            }
+        }
+    }
+}
+
+impl From<Situation> for RemoteError {
+    fn from(situation: Situation) -> Self {
+        Self::with_older(situation, None)
+    }
+}
+
+impl fmt::Display for RemoteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.situation)?;
+        match self.older {
+            Some(older) => write!(f, "; a copy that is {older} is at hand"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for RemoteError {}
+
+/// `3 hours old`, in the largest unit that fits.
+impl fmt::Display for Older {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.age.as_secs();
+        let (count, unit) = match seconds {
+            0..60 => (seconds, "second"),
+            60..3_600 => (seconds / 60, "minute"),
+            3_600..86_400 => (seconds / 3_600, "hour"),
+            _ => (seconds / 86_400, "day"),
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        write!(f, "{count} {unit}{plural} old")
+    }
+}
+
+/// The innermost cause in one harmless line; the outer ones say where in the library it happened, and print addresses.
+pub(super) fn reason(error: &dyn Error) -> String {
+    let mut cause = error.source();
+    let mut text = None;
+    while let Some(inner) = cause {
+        text = Some(inner.to_string());
+        cause = inner.source();
+    }
+    shown(text.as_deref().unwrap_or("the connection failed"))
+}
+
+/// The first line of a foreign text, cut to length, without what a terminal would obey or render backwards.
+pub(super) fn shown(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let mut harmless: String = line
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|c| {
+            if c == ' ' || c.is_ascii_graphic() {
+                c
+            } else {
+                '?'
+            }
+        })
+        .collect();
+    if line.chars().nth(MAX_SHOWN).is_some() {
+        harmless.push('…');
+    }
+    harmless
+}

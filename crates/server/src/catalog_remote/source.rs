@@ -1,0 +1,214 @@
+//! Where the remote catalog lies: the base address, and the names that may stand in an address below it.
+//!
+//! Text becomes a [`Source`] or a [`Segment`] once, here, before any address is built. Nothing is fetched here, and user
+//! info is never shown.
+
+use std::ffi::OsStr;
+use std::fmt;
+
+use reqwest::Url;
+
+use super::error::{RemoteError, Situation, shown};
+
+/// Longest base address, in bytes; far more than a real one has.
+const MAX_URL: usize = 2048;
+
+/// Longest segment, in bytes; an address of one base and two of these still fits every server.
+const MAX_SEGMENT: usize = 128;
+
+/// The base address of a catalog: http or https, with neither query nor fragment.
+///
+/// The host is trusted configuration, so private addresses are fine; what comes from it is not trusted.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source {
+    base: Url,
+}
+
+impl Source {
+    /// Reads the value of `AI_AGENT_ROLES_CATALOG_URL`, as the environment has it.
+    ///
+    /// # Errors
+    /// As [`Source::parse`]; an unset variable counts as empty.
+    pub fn configured(value: Option<&OsStr>) -> Result<Self, RemoteError> {
+        let value = value.unwrap_or_default();
+        match value.to_str() {
+            Some(text) => Self::parse(text),
+            None => Err(bad(&value.to_string_lossy(), "it is not UTF-8")),
+        }
+    }
+
+    /// Reads a base address; white space around it and slashes at its end do not count.
+    ///
+    /// # Errors
+    /// It is empty, or no address that a catalog can have.
+    pub fn parse(url: &str) -> Result<Self, RemoteError> {
+        let text = url.trim();
+        if text.is_empty() {
+            return Err(Situation::NotConfigured.into());
+        }
+        if text.len() > MAX_URL {
+            return Err(bad(text, "it is too long"));
+        }
+        if !begins_with_http(text) {
+            return Err(bad(text, "it must begin with http:// or https://"));
+        }
+        // The URL parser would drop or rewrite these without a word, and ask another address than the one written.
+        if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
+            return Err(bad(text, "it holds white space or a backslash"));
+        }
+        let base = Url::parse(text).map_err(|_| bad(text, "it is not a valid URL"))?;
+        if base.query().is_some() || base.fragment().is_some() {
+            return Err(bad(text, "it must have neither `?` nor `#`"));
+        }
+        Ok(Self { base })
+    }
+
+    /// Whether the way to the host is encrypted.
+    pub(super) fn is_https(&self) -> bool {
+        self.base.scheme() == "https"
+    }
+
+    /// Host and port: all that an error message says of the address.
+    pub(super) fn host(&self) -> String {
+        let host = self.base.host_str().unwrap_or_default();
+        match self.base.port() {
+            Some(port) => format!("{host}:{port}"),
+            None => host.to_owned(),
+        }
+    }
+
+    /// The full address of a file.
+    pub(super) fn address(&self, wanted: Wanted<'_>) -> Address {
+        let mut url = self.base.clone();
+        let base = self.base.path().trim_end_matches('/');
+        url.set_path(&match wanted {
+            Wanted::Index => format!("{base}/index.yaml"),
+            Wanted::Bundle { id, language } => format!("{base}/bundles/{id}/{language}.yaml"),
+        });
+        Address {
+            host: self.host(),
+            url,
+        }
+    }
+}
+
+fn begins_with_http(text: &str) -> bool {
+    let begins_with = |scheme: &str| {
+        text.get(..scheme.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    begins_with("http://") || begins_with("https://")
+}
+
+fn bad(text: &str, why: &'static str) -> RemoteError {
+    RemoteError::from(Situation::BadUrl {
+        url: shown(&without_secrets(text)),
+        why,
+    })
+}
+
+/// What may be shown of a text that is no good address: it cannot be taken apart, so all behind an `@` goes as well.
+fn without_secrets(text: &str) -> String {
+    if text.contains('@') {
+        let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+        return match scheme {
+            Some(scheme) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => {
+                format!("{scheme}://***")
+            }
+            _ => "***".to_owned(),
+        };
+    }
+    text.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+/// Without user info and trailing slashes.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(masked(&self.base).trim_end_matches('/'))
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({self})")
+    }
+}
+
+/// The address with `***` in place of user info.
+fn masked(url: &Url) -> String {
+    if url.username().is_empty() && url.password().is_none() {
+        return url.to_string();
+    }
+    let mut masked = url.clone();
+    // Neither can fail: an http address has a host. If one did, the password would still go with the name.
+    let done = masked.set_password(None).and(masked.set_username("***"));
+    match done {
+        Ok(()) => masked.to_string(),
+        Err(()) => "***".to_owned(),
+    }
+}
+
+/// A bundle id or a language that may stand in an address: `a` to `z`, digits and `-`, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment(String);
+
+impl Segment {
+    /// Checks the text; it is the only way to get a segment, so that no address can leave its base.
+    ///
+    /// # Errors
+    /// It is empty, too long, or has another character.
+    pub fn parse(text: &str) -> Result<Self, RemoteError> {
+        let good = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if (1..=MAX_SEGMENT).contains(&text.len()) && text.bytes().all(good) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(RemoteError::from(Situation::BadSegment {
+                segment: shown(&text.escape_default().to_string()),
+            }))
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One file of a catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    /// `index.yaml`.
+    Index,
+    /// `bundles/<id>/<language>.yaml`.
+    Bundle {
+        /// The bundle.
+        id: &'a Segment,
+        /// The language.
+        language: &'a Segment,
+    },
+}
+
+/// The address of one file; it may carry a password, so it has no `Debug`.
+pub(super) struct Address {
+    /// To be asked, never to be shown.
+    pub(super) url: Url,
+    /// To be shown.
+    pub(super) host: String,
+}
+
+impl Address {
+    /// The address without user info, for a cache entry to say what it is a copy of.
+    pub(super) fn masked(&self) -> String {
+        masked(&self.url)
+    }
+}
+
+#[cfg(test)]
+mod tests;
