@@ -1,7 +1,8 @@
-//! Bundles, scorecards and curves as other programs read them: one JSON shape each, for the command line and the server.
+//! Bundles, scorecards, curves and catalog checks as other programs read them: one JSON shape each, for the command line and the server.
 //!
 //! The rooms' own types are not serialisable, so that a change in them cannot change these promises by accident.
 
 pub mod bundle;
+pub mod catalog;
 pub mod in_toto;
 pub mod score;

@@ -15,6 +15,7 @@ const EVERYWHERE: &str = "Options of every command";
 
 const EXAMPLES: &str = "\
 Examples:
+  roleos catalog check --strict
   roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
   roleos witness verify .role-os/witness/2026/02/*.rvww
   roleos witness replay <task id>
@@ -69,6 +70,9 @@ impl From<Color> for ColorChoice {
 /// Every command, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Roles people write: a catalog of versioned, translated prompts.
+    #[command(subcommand)]
+    Catalog(command::catalog::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

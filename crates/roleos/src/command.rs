@@ -1,5 +1,6 @@
 //! One file a command: its arguments, the library calls, and what is shown.
 
+pub mod catalog;
 pub mod completions;
 pub mod curve;
 pub mod key;
