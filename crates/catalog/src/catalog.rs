@@ -111,6 +111,20 @@ impl Draft {
         }
     }
 
+    /// The check of a catalog that came without its lock, as one from another machine does: structure, what a server
+    /// would not hand out, and what only the strict one minds.
+    #[must_use]
+    pub fn check_unlocked(&self, rigour: Rigour) -> Report {
+        let mut problems = self.problems.clone();
+        if self.contents.has_index() {
+            problems.extend(self.strict(&Records::default(), rigour));
+        }
+        Report {
+            passed: self.contents.has_index() && problems.is_empty() && self.served().is_empty(),
+            problems,
+        }
+    }
+
     /// The lock as it should be now. All or nothing: any problem of the structure, and any role that changed under an
     /// old version, leaves it as it was.
     ///

@@ -58,6 +58,13 @@ pub struct Environment {
     pub catalog_url: Option<Confidential>,
 }
 
+/// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
+#[must_use]
+pub fn cache_dir() -> Option<PathBuf> {
+    let home = env::home_dir().filter(|home| home.is_absolute())?;
+    Some(home.join(".cache").join("roleos"))
+}
+
 /// A value that may hold a password, so it is not shown when the environment is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Confidential(OsString);

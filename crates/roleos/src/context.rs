@@ -18,6 +18,8 @@ pub struct Context {
     pub workspace: Workspace,
     /// What was set.
     pub config: Config,
+    /// The variables.
+    pub environment: Environment,
     /// Bundles, keys and ledger.
     pub store: Store,
 }
@@ -35,6 +37,7 @@ impl Context {
         Ok(Self {
             workspace,
             config,
+            environment,
             store,
         })
     }

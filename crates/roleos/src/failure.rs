@@ -11,6 +11,7 @@ use host::rerun::RerunError;
 use host::store::StoreError;
 use host::workspace::FindError;
 use serde::Serialize;
+use server::catalog_remote::{RemoteError, Situation};
 
 use crate::exit::Exit;
 
@@ -200,6 +201,22 @@ impl From<RerunError> for Failure {
     fn from(error: RerunError) -> Self {
         Self::refused("rerun", chain(&error))
             .hint("name a repository that has the base commit with `--repo`")
+    }
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        let (code, exit) = match error.situation() {
+            Situation::NotConfigured => ("remote_not_configured", Exit::Failed),
+            Situation::BadUrl { .. } => ("bad_remote", Exit::Failed),
+            _ => ("remote", Exit::Refused),
+        };
+        Self {
+            retryable: error.retryable(),
+            exit,
+            ..Self::input(code, chain(&error))
+        }
+        .hint(error.hint())
     }
 }
 

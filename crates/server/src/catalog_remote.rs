@@ -1,7 +1,7 @@
 //! A catalog that lies on another machine, one file at a time.
 //!
 //! Reading order: [`Source`] and [`Segment`] (what may be asked), `exchange` (one question under all limits), `cache`
-//! (copies on disk), [`RemoteError`] (what went wrong and what is left).
+//! (copies on disk), [`RemoteError`] (what went wrong and what is left), [`Whole`] (all files of a catalog).
 //!
 //! Every fetch asks the network: a copy is handed out as current only after the server has confirmed it, and as an old
 //! copy only by [`Remote::cached`]. The bytes are as hostile as the network; to parse and check them is the catalog
@@ -20,6 +20,7 @@ use self::source::Address;
 
 pub use self::error::{Older, RemoteError, Situation};
 pub use self::source::{Segment, Source, Wanted};
+pub use self::whole::Whole;
 
 mod source;
 
@@ -28,6 +29,8 @@ mod exchange;
 mod cache;
 
 mod error;
+
+mod whole;
 
 /// What one file may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! `roleos catalog`: roles people write.
 
 pub mod check;
+pub mod remote;
 
 use std::path::{Path, PathBuf};
 

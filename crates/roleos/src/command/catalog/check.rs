@@ -34,6 +34,9 @@ pub struct Args {
     /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// Check the catalog at AI_AGENT_ROLES_CATALOG_URL instead, as whoever installs from it would; it has no lock.
+    #[arg(long, conflicts_with_all = ["directory", "update_hashes", "repair_lock"])]
+    remote: bool,
     /// Record the catalog as it is in the lock.
     #[arg(long, visible_alias = "fix")]
     update_hashes: bool,
@@ -67,14 +70,13 @@ impl Args {
 /// # Errors
 /// There is no catalog, or the lock cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.remote {
+        return run_remote(ui, context, args);
+    }
     let directory = super::directory(context, args.directory.as_deref())?;
     let outcome = catalog::check(&directory, args.request())?;
-    if ui.json {
-        ui.json(&view::catalog::Check::of(&outcome))?;
-    } else {
-        let mut out = ui.out();
-        show(&mut out, &outcome)?;
-        out.flush()?;
+    answer(ui, &outcome)?;
+    if !ui.json {
         if let Some(path) = &outcome.set_aside {
             ui.note(format_args!("the damaged lock is now {}", path.display()));
         }
@@ -83,6 +85,38 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::of_check(outcome.passed))
+}
+
+fn run_remote(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let draft = super::remote::fetch(ui, context)?;
+    let report = draft.check_unlocked(args.request().rigour);
+    let outcome = Outcome {
+        draft,
+        passed: report.passed,
+        problems: report.problems,
+        written: None,
+        set_aside: None,
+    };
+    answer(ui, &outcome)?;
+    for (file, refusal) in outcome.draft.served() {
+        let file = clean::line(&file, 200);
+        ui.note(format_args!(
+            "{WARN}not usable{WARN:#}: {file} is {}",
+            refusal.name()
+        ));
+    }
+    Ok(Exit::of_check(outcome.passed))
+}
+
+fn answer(ui: &Ui, outcome: &Outcome) -> Result<(), Failure> {
+    if ui.json {
+        ui.json(&view::catalog::Check::of(outcome))?;
+        return Ok(());
+    }
+    let mut out = ui.out();
+    show(&mut out, outcome)?;
+    out.flush()?;
+    Ok(())
 }
 
 fn show(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {

@@ -1,0 +1,199 @@
+//! A catalog on another machine: a real server on loopback, and the binary that asks it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::workspace::{Ran, Workspace, ran};
+
+const URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
+
+/// What a path is answered with.
+#[derive(Clone)]
+enum Answer {
+    File(String),
+    Redirect,
+    Status(u16),
+}
+
+/// A server that lives as long as the test program, and remembers what it was asked.
+struct Server {
+    address: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn new(answers: BTreeMap<String, Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/roles/", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                answer(stream.unwrap(), &answers, &log);
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// Runs the check against this server, with a cache of the workspace's own.
+    fn check(&self, workspace: &Workspace, words: &[&str]) -> Ran {
+        let words = [&["--json", "catalog", "check", "--remote"], words].concat();
+        let mut command = workspace.command(&words);
+        command
+            .env(URL, &self.address)
+            .env("HOME", workspace.root());
+        ran(command)
+    }
+}
+
+/// One question a connection; the validator is the length of the file.
+fn answer(mut stream: TcpStream, answers: &BTreeMap<String, Answer>, log: &Mutex<Vec<String>>) {
+    let lines: Vec<String> = BufReader::new(stream.try_clone().unwrap())
+        .lines()
+        .map_while(Result::ok)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let Some(path) = lines.first().and_then(|line| line.split(' ').nth(1)) else {
+        return;
+    };
+    log.lock().unwrap().push(path.to_owned());
+    let file = path.trim_start_matches("/roles/");
+    let reply = match answers.get(file).cloned().unwrap_or(Answer::Status(404)) {
+        Answer::Status(status) => format!("{status} Sorry\r\ncontent-length: 0\r\n\r\n"),
+        Answer::Redirect => {
+            "302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n".to_owned()
+        }
+        Answer::File(text) => {
+            let etag = format!("\"{}\"", text.len());
+            let known = format!("if-none-match: {etag}");
+            if lines.iter().any(|line| line.eq_ignore_ascii_case(&known)) {
+                format!("304 Not Modified\r\netag: {etag}\r\n\r\n")
+            } else {
+                format!(
+                    "200 OK\r\netag: {etag}\r\ncontent-length: {}\r\n\r\n{text}",
+                    text.len()
+                )
+            }
+        }
+    };
+    // A client that has seen enough may be gone.
+    write!(
+        stream,
+        "HTTP/1.1 {}",
+        reply.replacen("\r\n", "\r\nconnection: close\r\n", 1)
+    )
+    .ok();
+}
+
+/// The published catalog, as a server has it.
+fn published() -> BTreeMap<String, Answer> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../catalog/tests/vectors/catalog");
+    let files = ["index.yaml"].map(str::to_owned).into_iter();
+    let bundles = ["garden-desk", "night-harbour"]
+        .into_iter()
+        .flat_map(|bundle| {
+            ["en", "ja"].map(|language| format!("bundles/{bundle}/{language}.yaml"))
+        });
+    files
+        .chain(bundles)
+        .map(|file| {
+            let text = std::fs::read_to_string(root.join(&file)).unwrap();
+            (file, Answer::File(text))
+        })
+        .collect()
+}
+
+#[test]
+fn a_good_catalog_passes_and_is_confirmed_the_second_time() {
+    let (workspace, server) = (Workspace::new(), Server::new(published()));
+    for _ in 0..2 {
+        let answer = server.check(&workspace, &[]).exits(0).json();
+        assert_eq!(answer["ok"], true);
+        assert_eq!(answer["failures"], serde_json::json!([]));
+    }
+    let mut words = workspace.command(&["catalog", "check", "--remote"]);
+    words
+        .env(URL, &server.address)
+        .env("HOME", workspace.root());
+    let said = ran(words);
+    assert!(
+        said.stderr.contains("0 files fetched, 5 unchanged"),
+        "{said:#?}"
+    );
+    assert_eq!(
+        server.asked.lock().unwrap().len(),
+        15,
+        "a copy is never used unasked"
+    );
+}
+
+#[test]
+fn what_is_missing_or_broken_is_named() {
+    let workspace = Workspace::new();
+    let mut answers = published();
+    answers.remove("bundles/garden-desk/ja.yaml");
+    answers.insert(
+        "bundles/night-harbour/ja.yaml".to_owned(),
+        Answer::Status(503),
+    );
+    answers.insert(
+        "bundles/night-harbour/en.yaml".to_owned(),
+        Answer::File("roles: [".to_owned()),
+    );
+    let answer = Server::new(answers).check(&workspace, &[]).exits(1).json();
+    assert_eq!(answer["served"]["bundles/garden-desk/ja.yaml"], "missing");
+    assert_eq!(
+        answer["served"]["bundles/night-harbour/en.yaml"],
+        "invalid_yaml"
+    );
+    let classes: Vec<_> = answer["failures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["class"])
+        .collect();
+    assert_eq!(
+        classes,
+        ["language_file_missing", "yaml_error", "yaml_error"]
+    );
+}
+
+#[test]
+fn hostile_names_in_the_index_reach_no_server() {
+    let workspace = Workspace::new();
+    let index = "schemaVersion: 1\nbundles:\n  - {id: ../../etc, name: {}, languages: [en], roles: []}\n  \
+                 - {id: good, name: {}, languages: ['en?x=1', EN], roles: []}\n";
+    let answers = BTreeMap::from([("index.yaml".to_owned(), Answer::File(index.to_owned()))]);
+    let server = Server::new(answers);
+    server.check(&workspace, &[]).exits(1);
+    assert_eq!(*server.asked.lock().unwrap(), ["/roles/index.yaml"]);
+}
+
+#[test]
+fn an_index_that_cannot_be_had_is_said_in_one_line() {
+    let check = |answer: Answer, said: &str| {
+        let answers = BTreeMap::from([("index.yaml".to_owned(), answer)]);
+        let error = Server::new(answers)
+            .check(&Workspace::new(), &[])
+            .exits(2)
+            .json_error();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(said), "{message}");
+    };
+    check(Answer::Redirect, "redirect");
+    check(Answer::Status(503), "status 503");
+    check(Answer::File("x".repeat(1_000_001)), "too large");
+}
+
+#[test]
+fn without_an_address_there_is_no_remote_catalog() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(&["--json", "catalog", "check", "--remote"]);
+    command.env_remove(URL);
+    let error = ran(command).exits(1).json_error();
+    assert_eq!(error["code"], "remote_not_configured");
+}
