@@ -36,3 +36,5 @@ mod rerun;
 mod bad_input;
 
 mod wording;
+
+mod catalog_roles;
