@@ -42,3 +42,7 @@ pub mod yaml_text;
 pub mod edit;
 
 pub mod skeleton;
+
+pub mod installed;
+
+pub mod install;

@@ -3,9 +3,13 @@
 pub mod bump;
 pub mod check;
 pub mod diff;
+pub mod import;
+pub mod installed;
 pub mod list;
 pub mod new;
 pub mod show;
+pub mod update;
+
 use std::path::{Path, PathBuf};
 
 use ::catalog::catalog::Draft;
@@ -36,6 +40,12 @@ pub enum Command {
     Bump(bump::Args),
     /// What changed in a role since it was locked?
     Diff(diff::Args),
+    /// Install roles of a bundle into this workspace.
+    Import(import::Args),
+    /// Bring installed roles to the catalog's version.
+    Update(update::Args),
+    /// The roles of this workspace.
+    Installed,
 }
 
 /// Does it.
@@ -50,6 +60,9 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::New(args) => new::run(ui, context, args),
         Command::Bump(args) => bump::run(ui, context, args),
         Command::Diff(args) => diff::run(ui, context, args),
+        Command::Import(args) => import::run(ui, context, args),
+        Command::Update(args) => update::run(ui, context, args),
+        Command::Installed => installed::run(ui, context),
     }
 }
 

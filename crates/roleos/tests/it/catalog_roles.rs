@@ -189,6 +189,90 @@ fn a_new_catalog_passes_the_check_once_it_is_locked() {
 }
 
 #[test]
+fn roles_are_imported_listed_and_updated() {
+    let workspace = with_catalog();
+    let all = ["import", "research", "--lang", "en", "--conflict", "skip"];
+    let done = answer(&workspace, &all);
+    assert_eq!(
+        (&done["created"], &done["renamed"], &done["skipped"]),
+        (&json!(1), &json!(0), &json!(0))
+    );
+    let again = answer(&workspace, &all);
+    assert_eq!(again["skippedRoles"][0]["reason"], "already-installed");
+    let list = answer(&workspace, &["installed"]);
+    assert_eq!(
+        list[0]["source"],
+        json!({ "slug": "researcher", "language": "en", "version": 1 })
+    );
+    assert_eq!(list[0]["edited"], false);
+
+    assert_eq!(
+        answer(&workspace, &["update", "--all"])[0]["reason"],
+        "up-to-date"
+    );
+    catalog(&workspace, &["bump", "researcher"]).exits(0);
+    let file = ".role-os/roles/researcher.en.yaml";
+    replace(&workspace, file, "## Method", "## My method");
+    assert_eq!(
+        answer(&workspace, &["update", "researcher"])[0]["reason"],
+        "local-edits"
+    );
+    let done = answer(&workspace, &["update", "researcher", "--overwrite"]);
+    assert_eq!(
+        (&done[0]["fromVersion"], &done[0]["toVersion"]),
+        (&json!(1), &json!(2))
+    );
+    assert!(!workspace.read(file).contains("My method"));
+    let error = catalog(&workspace, &["update", "nobody"])
+        .exits(1)
+        .json_error();
+    assert_eq!(error["code"], "not_installed");
+}
+
+#[test]
+fn an_import_says_which_slugs_failed_and_which_model_is_asked_for() {
+    let workspace = Workspace::new();
+    workspace.write("catalog/index.yaml", "schemaVersion: 1\nbundles: [{ id: a, name: {}, languages: [en], roles: [{ slug: x, version: 1 }] }]");
+    workspace.write("catalog/bundles/a/en.yaml", "schemaVersion: 1\nlanguage: en\nroles: [{ slug: x, name: X, instructions: i, modelConfig: { driver: ollama } }]");
+    let ran = workspace
+        .roleos(&[
+            "catalog",
+            "import",
+            "a",
+            "--lang",
+            "en",
+            "--slug",
+            "x",
+            "--slug",
+            "ghost",
+            "--conflict",
+            "skip",
+        ])
+        .exits(1);
+    assert!(
+        ran.stdout.contains("ghost  not found in the bundle"),
+        "{ran:#?}"
+    );
+    assert!(
+        ran.stderr
+            .starts_with("x asks for the model {\"driver\":\"ollama\"}\n"),
+        "{ran:#?}"
+    );
+    assert!(
+        !workspace
+            .read(".role-os/roles/x.en.yaml")
+            .contains("ollama")
+    );
+    let error = catalog(
+        &workspace,
+        &["import", "b", "--lang", "en", "--conflict", "skip"],
+    )
+    .exits(1)
+    .json_error();
+    assert_eq!(error["code"], "bundle_unknown");
+}
+
+#[test]
 fn the_shipped_catalog_is_locked_and_passes_the_strict_check() {
     let workspace = Workspace::new();
     let path = shipped();
