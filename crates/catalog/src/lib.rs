@@ -46,3 +46,5 @@ pub mod skeleton;
 pub mod installed;
 
 pub mod install;
+
+pub mod export;

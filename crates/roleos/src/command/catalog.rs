@@ -3,6 +3,7 @@
 pub mod bump;
 pub mod check;
 pub mod diff;
+pub mod export;
 pub mod import;
 pub mod installed;
 pub mod list;
@@ -46,6 +47,8 @@ pub enum Command {
     Update(update::Args),
     /// The roles of this workspace.
     Installed,
+    /// Write roles as the files that coding agents read.
+    Export(export::Args),
 }
 
 /// Does it.
@@ -63,6 +66,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::Import(args) => import::run(ui, context, args),
         Command::Update(args) => update::run(ui, context, args),
         Command::Installed => installed::run(ui, context),
+        Command::Export(args) => export::run(ui, context, args),
     }
 }
 

@@ -282,3 +282,64 @@ fn the_shipped_catalog_is_locked_and_passes_the_strict_check() {
         (&json!(true), &json!({}))
     );
 }
+
+#[test]
+fn an_export_never_replaces_what_is_not_ours() {
+    let workspace = with_catalog();
+    let agents = ["export", "--to", "claude-agents"];
+    let done = answer(&workspace, &agents);
+    assert_eq!(done.as_array().unwrap().len(), 6);
+    let file = ".claude/agents/researcher.md";
+    let text = workspace.read(file);
+    assert!(text.contains("\nname: researcher\n"), "{text}");
+    assert!(answer(&workspace, &agents)[5]["state"] == "unchanged");
+
+    let ru = [
+        "export",
+        "--to",
+        "claude-agents",
+        "--lang",
+        "ru",
+        "researcher",
+    ];
+    assert_eq!(answer(&workspace, &ru)[0]["state"], "written");
+    replace(
+        &workspace,
+        file,
+        "name: researcher",
+        "tools: Read\nname: researcher",
+    );
+    let kept = catalog(&workspace, &ru).exits(1).json();
+    assert_eq!(
+        kept,
+        json!([{
+            "slug": "researcher", "language": "ru", "file": file, "state": "kept", "error": null,
+            "unused": kept[0]["unused"],
+        }])
+    );
+    assert!(workspace.read(file).contains("tools: Read"));
+    let forced = [&ru[..], &["--overwrite"]].concat();
+    assert_eq!(answer(&workspace, &forced)[0]["state"], "written");
+}
+
+#[test]
+fn a_skill_goes_into_a_folder_of_its_name_and_losses_are_said() {
+    let workspace = with_catalog();
+    let words = [
+        "catalog",
+        "export",
+        "--to",
+        "agent-skills",
+        "--out",
+        "elsewhere",
+        "proofreader",
+    ];
+    let ran = workspace.roleos(&words).exits(0);
+    assert_eq!(ran.stdout, "wrote      skills/proofreader/SKILL.md\n");
+    assert!(ran.stderr.contains("launch message"), "{ran:#?}");
+    assert!(
+        workspace
+            .read("elsewhere/skills/proofreader/SKILL.md")
+            .starts_with("---\nname: proofreader\n")
+    );
+}
