@@ -168,6 +168,13 @@ fn fields(out: &mut Vec<u8>, role: Role<'_>) {
     out.push(b'}');
 }
 
+/// One value as JSON, as it would be hashed.
+pub(crate) fn json(node: Node<'_>) -> String {
+    let mut out = Vec::new();
+    value(&mut out, node);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Text and truth values in a catalog that is as it should be; other types are hashed as the published tool does.
 /// The depth is that of the document, which has a limit.
 fn value(out: &mut Vec<u8>, node: Node<'_>) {

@@ -3,7 +3,9 @@
 //! Reading order: [`yaml`] (text into values with places), [`source`] (the files as values), [`contents`] (what they mean),
 //! [`problem`] (what can be wrong), [`canonical`] and [`lock`] (what is
 //! hashed, and what was recorded), [`tombstones`] and [`strict`] (what the published check lets through), [`served`] (what a
-//! server would refuse), and [`catalog`], the front door.
+//! server would refuse), [`catalog`], the front door, and [`browse`] (what it offers). Then what is done with one:
+//! [`yaml_text`], [`edit`] and [`skeleton`] (writing), [`model_config`], [`installed`] and [`install`] (roles in a workspace),
+//! [`export`] (roles for other agents).
 //!
 //! The promise: outside text never panics, never recurses without a bound and is refused quickly when it is hostile; only
 //! [`catalog::Catalog::parse`] makes a checked catalog; the same files give the same hashes and the same lock bytes.
@@ -30,3 +32,19 @@ pub mod strict;
 pub mod served;
 
 pub mod catalog;
+
+pub mod browse;
+
+pub mod model_config;
+
+pub mod yaml_text;
+
+pub mod edit;
+
+pub mod skeleton;
+
+pub mod installed;
+
+pub mod install;
+
+pub mod export;

@@ -120,6 +120,12 @@ pub(crate) fn compare(roles: &[Hashed], lock: &Lock) -> Vec<Problem> {
     changed.chain(unknown).collect()
 }
 
+/// How a role stands to the lock: nothing when it is as recorded, else the class of the problem.
+#[must_use]
+pub fn state(role: &Hashed, lock: &Lock) -> Option<Class> {
+    difference(role, lock).map(|problem| problem.class)
+}
+
 fn difference(role: &Hashed, lock: &Lock) -> Option<Problem> {
     let about = |class| {
         Problem::new(class)

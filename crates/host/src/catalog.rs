@@ -42,6 +42,15 @@ impl Directory {
         Ok(Self { root })
     }
 
+    /// Makes the directory first, for a catalog that is to begin.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(path: &Path) -> Result<Self, FileError> {
+        files::make_directory(path, Privacy::Shared)?;
+        Self::open(path)
+    }
+
     /// Where it is.
     #[must_use]
     pub fn root(&self) -> &Path {

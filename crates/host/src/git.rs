@@ -121,6 +121,28 @@ pub fn top_level(directory: &Path) -> Result<PathBuf, GitError> {
     Ok(PathBuf::from(text.trim_end_matches('\n')))
 }
 
+/// Commits that touched one of `paths`, newest first and at most `limit`. Paths are relative to `directory`.
+///
+/// # Errors
+/// The directory is in no repository.
+pub fn history(directory: &Path, paths: &[String], limit: usize) -> Result<Vec<String>, GitError> {
+    let count = format!("--max-count={limit}");
+    let mut arguments = vec!["log", "--format=%H", &count, "--"];
+    arguments.extend(paths.iter().map(String::as_str));
+    let output = run(directory, arguments, &[])?;
+    let text = String::from_utf8_lossy(&output);
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// A file as a commit has it; the path is relative to `directory`.
+///
+/// # Errors
+/// The commit has no such file.
+pub fn file_at(directory: &Path, commit: &str, path: &str) -> Result<Vec<u8>, GitError> {
+    let name = format!("{commit}:./{path}");
+    run(directory, ["cat-file", "blob", &name], &[])
+}
+
 fn run<A: AsRef<OsStr>>(
     directory: &Path,
     arguments: impl IntoIterator<Item = A>,

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
 //! then [`keys`], [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
-//! [`process`] and [`rerun`] (running tests again), [`catalog`] (roles in a directory), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
@@ -34,6 +34,12 @@ pub mod process;
 pub mod rerun;
 
 pub mod catalog;
+
+pub mod authoring;
+
+pub mod roles;
+
+pub mod exports;
 
 pub mod trace_input;
 

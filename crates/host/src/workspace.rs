@@ -82,6 +82,12 @@ impl Workspace {
         self.role_os_dir().join("ledger")
     }
 
+    /// `.role-os/roles/`: roles that were installed.
+    #[must_use]
+    pub fn roles_dir(&self) -> PathBuf {
+        self.role_os_dir().join("roles")
+    }
+
     /// `.role-os/keys/`: the secrets.
     #[must_use]
     pub fn keys_dir(&self) -> PathBuf {

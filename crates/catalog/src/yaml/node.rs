@@ -156,6 +156,15 @@ impl<'d> Node<'d> {
         }
     }
 
+    /// The truth value, when it is one.
+    #[must_use]
+    pub fn truth(self) -> Option<bool> {
+        match self.kind() {
+            Kind::Bool(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// The text or number or truth value as text; nothing for null and collections.
     #[must_use]
     pub fn label(self) -> Option<String> {

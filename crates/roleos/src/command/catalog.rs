@@ -1,10 +1,24 @@
 //! `roleos catalog`: roles people write.
 
+pub mod bump;
 pub mod check;
+pub mod diff;
+pub mod export;
+pub mod import;
+pub mod installed;
+pub mod list;
+pub mod new;
 pub mod remote;
+pub mod show;
+pub mod update;
 
 use std::path::{Path, PathBuf};
 
+use ::catalog::catalog::Draft;
+use ::catalog::edit::Refused;
+use ::catalog::served::Refusal;
+use ::catalog::source::INDEX;
+use ::catalog::yaml::number_text;
 use clap::Subcommand;
 use host::catalog::Directory;
 
@@ -18,6 +32,24 @@ use crate::ui::Ui;
 pub enum Command {
     /// Is every declared role there, in every language, and as the lock has it?
     Check(check::Args),
+    /// Bundles, languages and roles, and how each role stands to the lock.
+    List(list::Args),
+    /// One role as its user will read it.
+    Show(show::Args),
+    /// Print or write the skeleton of a bundle, a role or a language.
+    New(new::Args),
+    /// Raise the version of a role by one.
+    Bump(bump::Args),
+    /// What changed in a role since it was locked?
+    Diff(diff::Args),
+    /// Install roles of a bundle into this workspace.
+    Import(import::Args),
+    /// Bring installed roles to the catalog's version.
+    Update(update::Args),
+    /// The roles of this workspace.
+    Installed,
+    /// Write roles as the files that coding agents read.
+    Export(export::Args),
 }
 
 /// Does it.
@@ -27,6 +59,15 @@ pub enum Command {
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::run(ui, context, args),
+        Command::List(args) => list::run(ui, context, args),
+        Command::Show(args) => show::run(ui, context, args),
+        Command::New(args) => new::run(ui, context, args),
+        Command::Bump(args) => bump::run(ui, context, args),
+        Command::Diff(args) => diff::run(ui, context, args),
+        Command::Import(args) => import::run(ui, context, args),
+        Command::Update(args) => update::run(ui, context, args),
+        Command::Installed => installed::run(ui, context),
+        Command::Export(args) => export::run(ui, context, args),
     }
 }
 
@@ -49,4 +90,37 @@ fn directory(context: &Context, named: Option<&Path>) -> Result<Directory, Failu
             .hint("name the directory that has index.yaml"));
     };
     Ok(Directory::open(path)?)
+}
+
+/// A catalog whose index can be spoken of. What else is wrong with it is for `catalog check`.
+fn readable(directory: &Directory) -> Result<Draft, Failure> {
+    let draft = directory.draft();
+    let refusal = draft.served().remove(INDEX);
+    match refusal {
+        None => Ok(draft),
+        Some(refusal) => Err(Failure::input(
+            "bad_catalog",
+            format!("the index of the catalog is {}", said(refusal)),
+        )
+        .hint("`roleos catalog check --strict` says where")),
+    }
+}
+
+/// A refusal in words.
+fn said(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Missing => "missing",
+        Refusal::InvalidYaml => "not valid YAML",
+        Refusal::Malformed => "malformed",
+    }
+}
+
+/// Whole numbers without a point, as the lock has them; none for what JSON cannot say.
+fn number(number: f64) -> Option<serde_json::Number> {
+    serde_json::from_str(&number_text(number)).ok()
+}
+
+/// What was not edited, and what a person can do.
+fn refused(refused: Refused) -> Failure {
+    Failure::input("not_edited", refused.what).hint(refused.hint)
 }

@@ -38,3 +38,5 @@ mod bad_input;
 mod wording;
 
 mod catalog_remote;
+
+mod catalog_roles;

@@ -1,0 +1,198 @@
+//! `roleos catalog import`: roles of a bundle into the workspace.
+
+use std::path::PathBuf;
+
+use ::catalog::contents::Contents;
+use ::catalog::install::{Conflict, Import, Models, Request, Unavailable};
+use ::catalog::{browse, model_config};
+use clap::ValueEnum;
+use host::roles::{Roles, RolesError};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+
+/// Words of `catalog import`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos catalog import editorial --lang en --conflict skip
+  roleos catalog import editorial --lang ru --slug proofreader --conflict rename
+
+Roles go to .role-os/roles/, one file each. A model that a role asks for is shown, and taken only with
+--with-model-config.")]
+pub struct Args {
+    /// The bundle.
+    bundle: String,
+    /// The language.
+    #[arg(long, value_name = "LANGUAGE")]
+    lang: String,
+    /// A role of it; may be repeated [default: all].
+    #[arg(long, value_name = "SLUG")]
+    slug: Vec<String>,
+    /// What to do with a role whose name is taken.
+    #[arg(long, value_name = "HOW")]
+    conflict: How,
+    /// Also take the model that a role asks for.
+    #[arg(long)]
+    with_model_config: bool,
+    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum How {
+    /// Leave it out.
+    Skip,
+    /// Number it.
+    Rename,
+}
+
+impl Args {
+    fn request(&self) -> Request<'_> {
+        Request {
+            bundle: &self.bundle,
+            language: &self.lang,
+            slugs: &self.slug,
+            conflict: match self.conflict {
+                How::Skip => Conflict::Skip,
+                How::Rename => Conflict::Rename,
+            },
+            models: models(self.with_model_config),
+        }
+    }
+}
+
+/// Whether models are taken, as the option says.
+pub(super) fn models(taken: bool) -> Models {
+    if taken { Models::Take } else { Models::Ignore }
+}
+
+/// Does it.
+///
+/// # Errors
+/// The bundle cannot be had, or the roles cannot be stored.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let directory = super::directory(context, args.from.as_deref())?;
+    let draft = directory.draft();
+    announce(ui, draft.claims(), args);
+    let roles = Roles::new(context.workspace.roles_dir());
+    let done = roles
+        .import(draft.claims(), args.request())
+        .map_err(|error| match error {
+            RolesError::File(error) => error.into(),
+            RolesError::Unavailable(reason) => unavailable(args, &reason),
+            _ => Failure::refused("import", error.to_string()),
+        })?;
+    if ui.json {
+        ui.json(&as_json(&done))?;
+    } else {
+        show(ui, &done)?;
+    }
+    Ok(Exit::of_check(done.errors.is_empty()))
+}
+
+/// Models are shown before anything is stored.
+fn announce(ui: &Ui, contents: &Contents, args: &Args) {
+    let bundle = contents.bundles().find(|bundle| bundle.id == args.bundle);
+    let files = bundle
+        .into_iter()
+        .flat_map(|bundle| browse::translations(contents, bundle));
+    for role in files
+        .filter(|file| file.language.code == args.lang)
+        .flat_map(|file| file.roles())
+    {
+        let slug = role.slug().unwrap_or_default();
+        let is_wanted = args.slug.is_empty() || args.slug.contains(&slug);
+        let model = role.model_config().and_then(model_config::described);
+        if let Some(model) = model.filter(|_| is_wanted) {
+            let what = if args.with_model_config {
+                "is given"
+            } else {
+                "asks for"
+            };
+            ui.note(format_args!(
+                "{WARN}{} {what} the model{WARN:#} {}",
+                clean::line(&slug, 60),
+                clean::line(&model, 200)
+            ));
+        }
+    }
+}
+
+fn unavailable(args: &Args, reason: &Unavailable) -> Failure {
+    let bundle = clean::line(&args.bundle, 60);
+    let check = "`roleos catalog check --strict` says where";
+    match reason {
+        Unavailable::UnknownBundle => Failure::input(
+            "bundle_unknown",
+            format!("the catalog has no bundle `{bundle}`"),
+        )
+        .hint("`roleos catalog list` shows the bundles"),
+        Unavailable::File(path, refusal) => {
+            let what = format!("`{path}` of the catalog is {}", super::said(*refusal));
+            Failure::input("bad_catalog", what).hint(check)
+        }
+        Unavailable::Unsafe(part) => Failure::input(
+            "unsafe_name",
+            format!("`{part}` cannot be a bundle or a language"),
+        )
+        .hint("use a-z, 0-9 and -"),
+        Unavailable::NoFreeName(name) => Failure::input(
+            "no_free_name",
+            format!("no number is free behind the name `{name}`"),
+        )
+        .hint("rename or remove roles; what was stored before stays"),
+        _ => Failure::input("bad_catalog", "the catalog cannot be installed from").hint(check),
+    }
+}
+
+fn as_json(done: &Import) -> Value {
+    let created = done
+        .created
+        .iter()
+        .map(|one| json!({ "slug": one.slug, "name": one.name, "renamedTo": one.renamed_to }));
+    let skipped = done
+        .skipped
+        .iter()
+        .map(|one| json!({ "slug": one.slug, "name": one.name, "reason": one.reason.name() }));
+    let errors = done.errors.iter();
+    let errors = errors.map(|(slug, message)| json!({ "slug": slug, "message": message }));
+    let offers = done.offers.iter();
+    let offers = offers.map(|one| json!({ "slug": one.slug, "modelConfig": one.model_config }));
+    json!({
+        "created": done.created.len(),
+        "skipped": done.skipped.len(),
+        "renamed": done.renamed(),
+        "errors": errors.collect::<Vec<_>>(),
+        "createdRoles": created.collect::<Vec<_>>(),
+        "skippedRoles": skipped.collect::<Vec<_>>(),
+        "offeredModels": offers.collect::<Vec<_>>(),
+    })
+}
+
+fn show(ui: &Ui, done: &Import) -> Result<(), Failure> {
+    for one in &done.created {
+        let name = one.renamed_to.as_ref().unwrap_or(&one.name);
+        let (slug, name) = (clean::line(&one.slug, 60), clean::line(name, 200));
+        ui.line(format_args!("{GOOD}imported{GOOD:#}  {slug}  {name}"))?;
+    }
+    for one in &done.skipped {
+        let (slug, reason) = (clean::line(&one.slug, 60), one.reason.name());
+        ui.line(format_args!("{DIM}skipped{DIM:#}   {slug}  {reason}"))?;
+    }
+    for (slug, message) in &done.errors {
+        let (slug, message) = (clean::line(slug, 60), clean::line(message, 400));
+        ui.line(format_args!("{BAD}error{BAD:#}     {slug}  {message}"))?;
+    }
+    let (created, skipped) = (done.created.len(), done.skipped.len());
+    ui.note(format_args!(
+        "{created} imported, {} renamed, {skipped} skipped",
+        done.renamed()
+    ));
+    Ok(())
+}

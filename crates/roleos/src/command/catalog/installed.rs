@@ -1,0 +1,80 @@
+//! `roleos catalog installed`: the roles of this workspace.
+
+use ::catalog::yaml::number_text;
+use host::roles::{Roles, Stored};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
+
+/// Does it.
+///
+/// # Errors
+/// The folder of roles cannot be read.
+pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
+    let roles = Roles::new(context.workspace.roles_dir()).list()?;
+    if ui.json {
+        ui.json(&roles.iter().map(as_json).collect::<Vec<_>>())?;
+    } else {
+        for stored in &roles {
+            show(ui, stored)?;
+        }
+        if roles.is_empty() {
+            ui.note("no role is installed; `roleos catalog import --help` shows how");
+        }
+    }
+    Ok(Exit::of_check(
+        roles.iter().all(|stored| stored.role.is_ok()),
+    ))
+}
+
+fn as_json(stored: &Stored) -> Value {
+    match &stored.role {
+        Err(what) => json!({ "file": stored.file, "error": what }),
+        Ok(role) => json!({
+            "file": stored.file,
+            "source": role.source.as_ref().map(|source| json!({
+                "slug": source.slug,
+                "language": source.language,
+                "version": super::number(source.version),
+            })),
+            "name": role.content.name,
+            "emoji": role.content.emoji,
+            "description": role.content.description,
+            "enabled": role.enabled,
+            "edited": role.source.is_some() && role.is_edited(),
+        }),
+    }
+}
+
+fn show(ui: &Ui, stored: &Stored) -> Result<(), Failure> {
+    let file = clean::line(stored.file.trim_end_matches(".yaml"), 80);
+    let role = match &stored.role {
+        Ok(role) => role,
+        Err(what) => {
+            let what = clean::line(what, 400);
+            ui.line(format_args!(
+                "{file:<28} {BAD}cannot be read{BAD:#}  {what}"
+            ))?;
+            return Ok(());
+        }
+    };
+    let version = role
+        .source
+        .as_ref()
+        .map(|source| number_text(source.version));
+    let version = version.unwrap_or_else(|| "-".to_owned());
+    let emoji = role.content.emoji.as_deref().unwrap_or_default();
+    let name = format!("{emoji} {}", role.content.name);
+    let name = clean::line(name.trim(), 60);
+    let state = match (role.enabled, role.source.is_some() && role.is_edited()) {
+        (false, _) => format!("{DIM}disabled{DIM:#}"),
+        (true, true) => format!("{WARN}edited{WARN:#}"),
+        (true, false) => format!("{GOOD}enabled{GOOD:#}"),
+    };
+    ui.line(format_args!("{file:<28} {version:>5}  {state}  {name}"))?;
+    Ok(())
+}

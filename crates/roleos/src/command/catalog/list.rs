@@ -1,0 +1,134 @@
+//! `roleos catalog list`: what a catalog offers, and whether the lock knows it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use ::catalog::browse;
+use ::catalog::catalog::Draft;
+use ::catalog::contents::{Bundle, Contents, Entry};
+use ::catalog::lock::{self, Lock};
+use ::catalog::yaml::number_text;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+
+/// Words of `catalog list`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  roleos catalog list\n  roleos catalog list agents/catalog --lang ru"
+)]
+pub struct Args {
+    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Language of the bundles' names [default: en, else the first].
+    #[arg(long, value_name = "LANGUAGE")]
+    lang: Option<String>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// There is no catalog, or its index cannot be read.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let directory = super::directory(context, args.directory.as_deref())?;
+    let draft = super::readable(&directory)?;
+    let listing = Listing {
+        contents: draft.claims(),
+        states: states(&draft, &directory.records().lock),
+        lang: args.lang.as_deref(),
+    };
+    if ui.json {
+        ui.json(&listing.json())?;
+    } else {
+        let mut out = ui.out();
+        listing.show(&mut out)?;
+        out.flush()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// By slug: `locked`, or the class of what is wrong.
+fn states(draft: &Draft, lock: &Lock) -> BTreeMap<String, &'static str> {
+    let roles = draft.roles().iter();
+    let state = |role| lock::state(role, lock).map_or("locked", |class| class.name());
+    roles.map(|role| (role.slug.clone(), state(role))).collect()
+}
+
+struct Listing<'c> {
+    contents: &'c Contents,
+    states: BTreeMap<String, &'static str>,
+    lang: Option<&'c str>,
+}
+
+impl Listing<'_> {
+    fn state(&self, entry: &Entry) -> &'static str {
+        let slug = entry.slug.as_deref().unwrap_or_default();
+        self.states.get(slug).copied().unwrap_or("not_in_lock")
+    }
+
+    fn json(&self) -> Value {
+        let bundles: Vec<_> = self
+            .contents
+            .bundles()
+            .map(|one| self.bundle(one))
+            .collect();
+        json!({ "languages": browse::languages(self.contents), "bundles": bundles })
+    }
+
+    fn bundle(&self, bundle: &Bundle) -> Value {
+        let roles = bundle.entries.iter().map(|entry| {
+            json!({
+                "slug": entry.slug,
+                "version": entry.version.and_then(super::number),
+                "state": self.state(entry),
+            })
+        });
+        let codes = bundle.languages.iter().map(|language| &language.code);
+        json!({
+            "id": bundle.id,
+            "name": browse::bundle_name(self.contents, bundle, self.lang),
+            "description": browse::bundle_description(self.contents, bundle, self.lang),
+            "languages": codes.collect::<Vec<_>>(),
+            "roles": roles.collect::<Vec<_>>(),
+        })
+    }
+
+    fn show(&self, out: &mut impl Write) -> io::Result<()> {
+        for bundle in self.contents.bundles() {
+            let name = browse::bundle_name(self.contents, bundle, self.lang);
+            let codes: Vec<_> = bundle
+                .languages
+                .iter()
+                .map(|one| one.code.as_str())
+                .collect();
+            writeln!(
+                out,
+                "{BOLD}{}{BOLD:#}  {}  {DIM}{}{DIM:#}",
+                clean::line(&bundle.id, 60),
+                clean::line(name, 60),
+                clean::line(&codes.join(", "), 60)
+            )?;
+            if let Some(text) = browse::bundle_description(self.contents, bundle, self.lang) {
+                writeln!(out, "  {DIM}{}{DIM:#}", clean::line(text, 400))?;
+            }
+            for entry in &bundle.entries {
+                self.show_entry(out, entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn show_entry(&self, out: &mut impl Write, entry: &Entry) -> io::Result<()> {
+        let slug = clean::line(entry.slug.as_deref().unwrap_or("(no slug)"), 60);
+        let version = entry.version.map_or_else(|| "?".to_owned(), number_text);
+        let state = self.state(entry);
+        let style = if state == "locked" { GOOD } else { WARN };
+        writeln!(out, "  {slug:<28} {version:>5}  {style}{state}{style:#}")
+    }
+}

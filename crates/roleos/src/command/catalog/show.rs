@@ -1,0 +1,146 @@
+//! `roleos catalog show`: one role as its user will read it.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use ::catalog::browse::{self, Card, NoCard, Wanted};
+use ::catalog::yaml::number_text;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BOLD, DIM, Ui};
+
+/// Words of `catalog show`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  roleos catalog show proofreader --lang en")]
+pub struct Args {
+    /// The role.
+    slug: String,
+    /// Language of the text [default: en, else the first].
+    #[arg(long, value_name = "LANGUAGE")]
+    lang: Option<String>,
+    /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// There is no such role.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let directory = super::directory(context, args.from.as_deref())?;
+    let draft = super::readable(&directory)?;
+    let wanted = Wanted::Rather(args.lang.as_deref());
+    let card = browse::card(draft.claims(), &args.slug, wanted)
+        .map_err(|reason| no_card(&args.slug, &reason))?;
+    if ui.json {
+        ui.json(&as_json(&card))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = ui.out();
+    show(&mut out, &card)?;
+    out.flush()?;
+    if let Some(lang) = args.lang.as_deref().filter(|lang| *lang != card.language) {
+        ui.note(format_args!(
+            "there is no text in `{lang}`; this is `{}`",
+            card.language
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// The same words wherever a role cannot be had.
+pub(super) fn no_card(slug: &str, reason: &NoCard) -> Failure {
+    let slug = clean::line(slug, 60);
+    match reason {
+        NoCard::UnknownSlug => Failure::input(
+            "role_not_found",
+            format!("the catalog has no role `{slug}`"),
+        )
+        .hint("`roleos catalog list` shows what it has"),
+        NoCard::NoText => Failure::input(
+            "role_without_text",
+            format!("no file has a text of `{slug}`"),
+        )
+        .hint("`roleos catalog check` says what is missing"),
+        NoCard::NoLanguage(codes) => Failure::input(
+            "language_unavailable",
+            format!("`{slug}` has no text in that language"),
+        )
+        .hint(format!("it is there in {}", codes.join(", "))),
+        NoCard::WrongType => Failure::input(
+            "role_malformed",
+            format!("a value of `{slug}` is not of its type"),
+        )
+        .hint("`roleos catalog check --strict` says which"),
+    }
+}
+
+fn as_json(card: &Card<'_>) -> Value {
+    let fields = &card.fields;
+    json!({
+        "slug": card.slug,
+        "bundle": card.bundle.id,
+        "language": card.language,
+        "languages": card.languages,
+        "version": super::number(card.version),
+        "emoji": fields.emoji,
+        "name": fields.name,
+        "description": fields.description,
+        "autoStart": fields.auto_start.unwrap_or(true),
+        "launchMessage": fields.launch_message,
+        "instructions": fields.instructions,
+        "modelConfig": card.role.model_config().and_then(::catalog::model_config::described),
+    })
+}
+
+fn show(out: &mut impl Write, card: &Card<'_>) -> io::Result<()> {
+    let fields = &card.fields;
+    let emoji = fields.emoji.as_deref().unwrap_or_default();
+    let heading = format!("{emoji} {}", fields.name);
+    writeln!(out, "{BOLD}{}{BOLD:#}", clean::line(heading.trim(), 200))?;
+    writeln!(
+        out,
+        "{DIM}{} · {} · version {} · {} of {}{DIM:#}",
+        clean::line(&card.bundle.id, 60),
+        clean::line(&card.slug, 60),
+        number_text(card.version),
+        clean::line(card.language, 20),
+        clean::line(&card.languages.join(", "), 60),
+    )?;
+    if let Some(text) = &fields.description {
+        writeln!(out, "\n{}", clean::text(text.as_bytes()))?;
+    }
+    if let Some(model) = card
+        .role
+        .model_config()
+        .and_then(::catalog::model_config::described)
+    {
+        writeln!(
+            out,
+            "\n{BOLD}Asks for a model{BOLD:#}  {}",
+            clean::line(&model, 200)
+        )?;
+    }
+    let when = match fields.auto_start {
+        Some(false) => "Launch message (the user sends it)",
+        _ => "Launch message (sent at once)",
+    };
+    match &fields.launch_message {
+        Some(text) => writeln!(
+            out,
+            "\n{BOLD}{when}{BOLD:#}\n{}",
+            clean::text(text.as_bytes())
+        )?,
+        None => writeln!(out, "\n{DIM}No launch message{DIM:#}")?,
+    }
+    writeln!(
+        out,
+        "\n{BOLD}Instructions{BOLD:#}\n{}",
+        clean::text(fields.instructions.as_bytes())
+    )
+}
