@@ -93,8 +93,7 @@ fn directory(context: &Context, named: Option<&Path>) -> Result<Directory, Failu
 }
 
 /// A catalog whose index can be spoken of. What else is wrong with it is for `catalog check`.
-fn readable(directory: &Directory) -> Result<Draft, Failure> {
-    let draft = directory.draft();
+fn readable(draft: Draft) -> Result<Draft, Failure> {
     let refusal = draft.served().remove(INDEX);
     match refusal {
         None => Ok(draft),

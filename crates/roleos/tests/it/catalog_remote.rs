@@ -132,6 +132,22 @@ fn a_good_catalog_passes_and_is_confirmed_the_second_time() {
 }
 
 #[test]
+fn what_it_offers_is_listed() {
+    let (workspace, server) = (Workspace::new(), Server::new(published()));
+    let mut command = workspace.command(&["--json", "catalog", "list", "--remote"]);
+    command
+        .env(URL, &server.address)
+        .env("HOME", workspace.root());
+    let answer = ran(command).exits(0).json();
+    assert_eq!(answer["languages"], serde_json::json!(["en", "ja"]));
+    let role = &answer["bundles"][0]["roles"][0];
+    assert_eq!(
+        *role,
+        serde_json::json!({"slug": "seed-librarian", "version": 1, "state": "offered"})
+    );
+}
+
+#[test]
 fn what_is_missing_or_broken_is_named() {
     let workspace = Workspace::new();
     let mut answers = published();

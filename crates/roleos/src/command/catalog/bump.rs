@@ -29,7 +29,7 @@ pub struct Args {
 /// The role is not there, or its version is no whole number.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(&directory)?;
+    let draft = super::readable(directory.draft())?;
     let bumped = edit::bump(draft.claims(), &args.slug).map_err(super::refused)?;
     authoring::write(&directory, INDEX, &bumped.text)?;
     let (from, to) = (bumped.from, bumped.to);

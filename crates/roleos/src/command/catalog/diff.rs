@@ -39,7 +39,7 @@ pub struct Args {
 /// There is no such role, it was never locked, or git does not have its locked text.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(&directory)?;
+    let draft = super::readable(directory.draft())?;
     let contents = draft.claims();
     let wanted = Wanted::Rather(args.lang.as_deref());
     let card = browse::card(contents, &args.slug, wanted)

@@ -69,7 +69,7 @@ impl To {
 /// The catalog cannot be read, or a role is unknown.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(&directory)?;
+    let draft = super::readable(directory.draft())?;
     let folder = args
         .out
         .as_deref()

@@ -26,6 +26,9 @@ pub struct Args {
     /// The catalog's directory [default: `catalog` in the workspace, else the current directory].
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
+    /// List the catalog at AI_AGENT_ROLES_CATALOG_URL instead.
+    #[arg(long, conflicts_with = "directory")]
+    remote: bool,
     /// Language of the bundles' names [default: en, else the first].
     #[arg(long, value_name = "LANGUAGE")]
     lang: Option<String>,
@@ -36,11 +39,24 @@ pub struct Args {
 /// # Errors
 /// There is no catalog, or its index cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let directory = super::directory(context, args.directory.as_deref())?;
-    let draft = super::readable(&directory)?;
+    let (draft, states) = if args.remote {
+        let draft = super::readable(super::remote::fetch(ui, context)?)?;
+        // A lock is never served, so there is nothing to compare with.
+        let states = draft
+            .roles()
+            .iter()
+            .map(|role| (role.slug.clone(), "offered"));
+        let states = states.collect();
+        (draft, states)
+    } else {
+        let directory = super::directory(context, args.directory.as_deref())?;
+        let draft = super::readable(directory.draft())?;
+        let states = states(&draft, &directory.records().lock);
+        (draft, states)
+    };
     let listing = Listing {
         contents: draft.claims(),
-        states: states(&draft, &directory.records().lock),
+        states,
         lang: args.lang.as_deref(),
     };
     if ui.json {
@@ -128,7 +144,11 @@ impl Listing<'_> {
         let slug = clean::line(entry.slug.as_deref().unwrap_or("(no slug)"), 60);
         let version = entry.version.map_or_else(|| "?".to_owned(), number_text);
         let state = self.state(entry);
-        let style = if state == "locked" { GOOD } else { WARN };
+        let style = if matches!(state, "locked" | "offered") {
+            GOOD
+        } else {
+            WARN
+        };
         writeln!(out, "  {slug:<28} {version:>5}  {style}{state}{style:#}")
     }
 }

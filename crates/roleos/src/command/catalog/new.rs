@@ -115,7 +115,7 @@ fn changes(directory: &Directory, what: &What) -> Result<Vec<Change>, Failure> {
     let is_new = !authoring::exists(directory, INDEX);
     let draft = match (is_new, what) {
         (true, What::Bundle { .. }) => None,
-        _ => Some(super::readable(directory)?),
+        _ => Some(super::readable(directory.draft())?),
     };
     let contents = draft.as_ref().map(Draft::claims);
     let made = match (what, contents) {

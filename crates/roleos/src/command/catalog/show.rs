@@ -33,7 +33,7 @@ pub struct Args {
 /// There is no such role.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(&directory)?;
+    let draft = super::readable(directory.draft())?;
     let wanted = Wanted::Rather(args.lang.as_deref());
     let card = browse::card(draft.claims(), &args.slug, wanted)
         .map_err(|reason| no_card(&args.slug, &reason))?;

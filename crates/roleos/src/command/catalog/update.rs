@@ -62,7 +62,7 @@ impl Args {
 /// The role is not installed, or the catalog cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.from.as_deref())?;
-    let draft = super::readable(&directory)?;
+    let draft = super::readable(directory.draft())?;
     let roles = Roles::new(context.workspace.roles_dir());
     let policy = Policy {
         overwrite: args.overwrite,
