@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ::catalog::catalog::{Damaged, Draft, Rigour};
+use ::catalog::catalog::{Damaged, Rigour};
 use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
-use host::catalog::{self, Outcome, Request};
+use host::catalog::{self, Outcome, Places, Request};
 use host::view;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -69,11 +69,12 @@ impl Args {
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let directory = super::directory(context, args.directory.as_deref())?;
     let outcome = catalog::check(&directory, args.request())?;
+    let mut places = directory.places();
     if ui.json {
-        ui.json(&view::catalog::Check::of(&outcome))?;
+        ui.json(&view::catalog::Check::of(&outcome, &mut places))?;
     } else {
         let mut out = ui.out();
-        show(&mut out, &outcome)?;
+        show(&mut out, &outcome, &mut places)?;
         out.flush()?;
         if let Some(path) = &outcome.set_aside {
             ui.note(format_args!("the damaged lock is now {}", path.display()));
@@ -85,14 +86,14 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(outcome.passed))
 }
 
-fn show(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+fn show(out: &mut impl Write, outcome: &Outcome, places: &mut Places<'_>) -> io::Result<()> {
     for warning in outcome.draft.warnings().iter().take(SHOWN) {
         let what = clean::line(&warning.what, 400);
         writeln!(out, "{WARN}warning{WARN:#}: {what}")?;
-        place(out, &outcome.draft, &warning.place)?;
+        place(out, places, &warning.place)?;
     }
     for problem in outcome.problems.iter().take(SHOWN) {
-        show_problem(out, &outcome.draft, problem)?;
+        show_problem(out, places, problem)?;
     }
     if let Some(more) = outcome
         .problems
@@ -128,12 +129,16 @@ fn show(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-fn show_problem(out: &mut impl Write, draft: &Draft, problem: &Problem) -> io::Result<()> {
+fn show_problem(
+    out: &mut impl Write,
+    places: &mut Places<'_>,
+    problem: &Problem,
+) -> io::Result<()> {
     let what = clean::line(&problem.explain(), 400);
     let class = problem.class.name();
     writeln!(out, "{BAD}{class}{BAD:#}: {what}")?;
     if let Some(at) = &problem.place {
-        place(out, draft, at)?;
+        place(out, places, at)?;
     }
     if let Some(hint) = problem.hint() {
         writeln!(out, "{DIM}  hint: {hint}{DIM:#}")?;
@@ -142,9 +147,9 @@ fn show_problem(out: &mut impl Write, draft: &Draft, problem: &Problem) -> io::R
 }
 
 /// `file:line:column`, and below it the line with a caret.
-fn place(out: &mut impl Write, draft: &Draft, place: &Place) -> io::Result<()> {
+fn place(out: &mut impl Write, places: &mut Places<'_>, place: &Place) -> io::Result<()> {
     let file = clean::line(&place.file, 200);
-    let Some((position, excerpt)) = draft.claims().sources().locate(place) else {
+    let Some((position, excerpt)) = places.locate(place) else {
         return writeln!(out, "  {DIM}-->{DIM:#} {file}");
     };
     let number = position.line.to_string();
