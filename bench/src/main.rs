@@ -2,6 +2,7 @@
 //!
 //! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
 
+mod catalog_rows;
 mod measure;
 mod row;
 mod witness_rows;
@@ -24,6 +25,9 @@ struct Args {
     /// Print how much memory a scorecard over this directory needs, and end. Used by the memory row.
     #[arg(long, hide = true, value_name = "DIR")]
     memory_of: Option<std::path::PathBuf>,
+    /// Check the catalog in this directory, print how much memory that needed, and end. Used by the catalog rows.
+    #[arg(long, hide = true, value_name = "DIR")]
+    check_catalog: Option<std::path::PathBuf>,
 }
 
 #[expect(
@@ -36,10 +40,15 @@ fn main() -> ExitCode {
         println!("{}", witness_rows::memory_of_scorecard(&directory));
         return ExitCode::SUCCESS;
     }
+    if let Some(directory) = args.check_catalog {
+        println!("{}", catalog_rows::memory_of_check(&directory));
+        return ExitCode::SUCCESS;
+    }
     let wanted = |name: &str| {
         args.only.is_empty() || args.only.iter().any(|word| name.contains(word.as_str()))
     };
-    let rows: Vec<Row> = witness_rows::rows(&wanted);
+    let mut rows: Vec<Row> = witness_rows::rows(&wanted);
+    rows.extend(catalog_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

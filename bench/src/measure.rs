@@ -37,3 +37,12 @@ fn rate(count: usize, mut times: Vec<Duration>) -> f64 {
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     count as f64 / median.as_secs_f64()
 }
+
+/// Largest resident size of this process so far, in megabytes.
+#[expect(clippy::expect_used, reason = "the rows that ask need Linux")]
+pub(crate) fn peak_megabytes() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kilobytes.expect("a peak") / 1e3
+}

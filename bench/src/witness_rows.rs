@@ -27,7 +27,7 @@ use witness::scorecard::Collector;
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 
-use crate::measure::per_second;
+use crate::measure::{peak_megabytes, per_second};
 use crate::row::{Goal, Row};
 
 const PEER: &str = "rvf-runtime 0.5.0";
@@ -370,8 +370,5 @@ fn memory_in_child(directory: &Path) -> f64 {
 pub(crate) fn memory_of_scorecard(directory: &Path) -> f64 {
     let paths = scan::find(&[directory.to_owned()]).expect("the directory");
     score_files(&paths);
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok());
-    kilobytes.expect("a peak") / 1e3
+    peak_megabytes()
 }

@@ -5,11 +5,16 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::thread;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::contents::{Contents, Field, Role};
 use crate::yaml::{Kind, Node, number_text};
+
+/// Fewer roles are hashed sooner than a thread starts.
+const WORTH_A_THREAD: usize = 64;
 
 /// SHA-256 of a role's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,31 +41,42 @@ pub struct Hashed {
     pub version_offset: usize,
 }
 
-/// Every role of the index, in the order of its first appearance.
-pub(crate) fn hash_all(contents: &Contents) -> Vec<Hashed> {
-    let mut buffer = Vec::new();
+/// Every role of the index, in the order of its first appearance, hashed on so many threads.
+pub(crate) fn hash_all(contents: &Contents, threads: NonZeroUsize) -> Vec<Hashed> {
     let texts = collect(contents);
-    let roles = texts
+    let part = texts
         .roles
-        .into_iter()
-        .map(|(slug, version, version_offset)| {
-            buffer.clear();
-            let languages = texts.by_slug.get(slug);
-            write(
-                &mut buffer,
-                languages
-                    .into_iter()
-                    .flatten()
-                    .map(|(language, role)| (language.0, *role)),
-            );
-            Hashed {
-                slug: slug.to_owned(),
-                version,
-                digest: Digest(Sha256::digest(&buffer).into()),
-                version_offset,
-            }
-        });
-    roles.collect()
+        .len()
+        .div_ceil(threads.get())
+        .max(WORTH_A_THREAD);
+    let mut parts = texts.roles.chunks(part);
+    let own = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .map(|part| (part, scope.spawn(|| hash(part, &texts.by_slug))))
+            .collect();
+        let mut hashed = hash(own, &texts.by_slug);
+        for (part, other) in others {
+            // A thread that died has told why; its part is done again here.
+            hashed.extend(other.join().unwrap_or_else(|_| hash(part, &texts.by_slug)));
+        }
+        hashed
+    })
+}
+
+fn hash(roles: &[Listed<'_>], by_slug: &BySlug<'_>) -> Vec<Hashed> {
+    let mut buffer = Vec::new();
+    let hashed = roles.iter().map(|(slug, version, version_offset)| {
+        buffer.clear();
+        write(&mut buffer, by_slug.get(slug));
+        Hashed {
+            slug: (*slug).to_owned(),
+            version: *version,
+            digest: Digest(Sha256::digest(&buffer).into()),
+            version_offset: *version_offset,
+        }
+    });
+    hashed.collect()
 }
 
 /// The exact text that is hashed for a role.
@@ -68,27 +84,26 @@ pub(crate) fn hash_all(contents: &Contents) -> Vec<Hashed> {
 pub fn text(contents: &Contents, slug: &str) -> String {
     let mut buffer = Vec::new();
     let texts = collect(contents);
-    let languages = texts.by_slug.get(slug);
-    write(
-        &mut buffer,
-        languages
-            .into_iter()
-            .flatten()
-            .map(|(language, role)| (language.0, *role)),
-    );
+    write(&mut buffer, texts.by_slug.get(slug));
     String::from_utf8_lossy(&buffer).into_owned()
 }
 
+/// Slug, version, and where the index has that.
+type Listed<'c> = (&'c str, Option<f64>, usize);
+/// A role's text by language.
+type Languages<'c> = BTreeMap<Utf16<'c>, Role<'c>>;
+type BySlug<'c> = BTreeMap<&'c str, Languages<'c>>;
+
 struct Texts<'c> {
-    roles: Vec<(&'c str, Option<f64>, usize)>,
-    by_slug: BTreeMap<&'c str, BTreeMap<Utf16<'c>, Role<'c>>>,
+    roles: Vec<Listed<'c>>,
+    by_slug: BySlug<'c>,
 }
 
 /// For each declared slug its text by language. A slug counts as declared from its bundle on; a later text of the same
 /// language replaces an earlier one, and so does a later version.
 fn collect(contents: &Contents) -> Texts<'_> {
-    let mut roles: Vec<(&str, Option<f64>, usize)> = Vec::new();
-    let mut by_slug: BTreeMap<&str, BTreeMap<Utf16<'_>, Role<'_>>> = BTreeMap::new();
+    let mut roles: Vec<Listed<'_>> = Vec::new();
+    let mut by_slug = BySlug::new();
     let mut places = BTreeMap::new();
     let mut translations = contents.translations().peekable();
     for bundle in contents.bundles() {
@@ -137,16 +152,16 @@ impl PartialOrd for Utf16<'_> {
     }
 }
 
-fn write<'c>(out: &mut Vec<u8>, languages: impl Iterator<Item = (&'c str, Role<'c>)>) {
+fn write(out: &mut Vec<u8>, languages: Option<&Languages<'_>>) {
     out.push(b'[');
-    for (number, (language, role)) in languages.enumerate() {
+    for (number, (language, role)) in languages.into_iter().flatten().enumerate() {
         if number > 0 {
             out.push(b',');
         }
         out.push(b'[');
-        string(out, language);
+        string(out, language.0);
         out.push(b',');
-        fields(out, role);
+        fields(out, *role);
         out.push(b']');
     }
     out.push(b']');

@@ -1,6 +1,7 @@
 //! A catalog that was read, and one that was checked. Only the second can be trusted to be whole.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use crate::canonical::{self, Hashed};
 use crate::contents::Contents;
@@ -70,10 +71,16 @@ impl Draft {
     /// Looks everything through.
     #[must_use]
     pub fn read(sources: Sources) -> Self {
+        Self::read_on(sources, NonZeroUsize::MIN)
+    }
+
+    /// Looks everything through, on so many threads where that is worth it.
+    #[must_use]
+    pub fn read_on(sources: Sources, threads: NonZeroUsize) -> Self {
         let contents = Contents::new(sources);
         Self {
             problems: check::structure(&contents),
-            roles: canonical::hash_all(&contents),
+            roles: canonical::hash_all(&contents, threads),
             contents,
         }
     }

@@ -224,7 +224,7 @@ impl<'c> Checker<'c> {
             bundle,
             language,
             path,
-            ..
+            file,
         } = translation;
         let about = |class| {
             Problem::new(class)
@@ -238,9 +238,15 @@ impl<'c> Checker<'c> {
             .map(|entry| &entry.slug)
             .filter(|slug| !in_file.contains(slug));
         let missing = without_repetition(missing);
+        let document = file.document().map(crate::yaml::Document::root);
+        let roles = document.and_then(|root| root.get("roles"));
+        let roles = roles.map_or(0, |roles| roles.span().start);
         if !missing.is_empty() {
-            self.problems
-                .push(about(Class::RoleMissingInFile).slugs(missing).at(path, 0));
+            self.problems.push(
+                about(Class::RoleMissingInFile)
+                    .slugs(missing)
+                    .at(path, roles),
+            );
         }
         let extra = || slugs.iter().filter(|(slug, _)| !in_index.contains(slug));
         if let Some((_, offset)) = extra().next() {

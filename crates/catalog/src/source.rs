@@ -33,6 +33,15 @@ impl File {
         }
     }
 
+    /// Reads the bytes as YAML and does not keep their text; see [`Document::parse_without_source`].
+    #[must_use]
+    pub fn of_values(bytes: &[u8]) -> Self {
+        match Document::parse_without_source(bytes) {
+            Ok(document) => Self::Read(document),
+            Err(broken) => Self::Broken(broken),
+        }
+    }
+
     /// A file that is there and could not be read, and why.
     #[must_use]
     pub fn unreadable(why: &str) -> Self {
@@ -104,7 +113,7 @@ impl Sources {
         self.files.get(path).unwrap_or(&File::Missing)
     }
 
-    /// Line, column and text of a place; `None` when its file has no text.
+    /// Line, column and text of a place; `None` when its file has no text, or it was not kept.
     #[must_use]
     pub fn locate(&self, place: &Place) -> Option<(Position, Excerpt)> {
         let source = self.file(&place.file).source()?;

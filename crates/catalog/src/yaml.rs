@@ -50,6 +50,15 @@ impl Document {
         load::load(bytes)
     }
 
+    /// Like [`parse`](Self::parse), but does not keep the text, so that one buffer serves many files. Places are then
+    /// only bytes; for lines and columns, make a [`Source`] of the same text.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    pub fn parse_without_source(bytes: &[u8]) -> Result<Self, Box<Broken>> {
+        load::load_values(bytes)
+    }
+
     /// The outermost value; null for an empty file.
     #[must_use]
     pub fn root(&self) -> Node<'_> {
@@ -62,7 +71,7 @@ impl Document {
         Node::new(self, id)
     }
 
-    /// The text, to point into and to edit.
+    /// The text, to point into and to edit; empty when it was not kept.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
@@ -120,7 +129,9 @@ pub struct Excerpt {
 }
 
 impl Source {
-    pub(crate) fn new(text: String) -> Self {
+    /// A text to point into.
+    #[must_use]
+    pub fn new(text: String) -> Self {
         Self {
             text,
             lines: OnceLock::new(),

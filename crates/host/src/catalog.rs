@@ -2,25 +2,27 @@
 //!
 //! What is wrong with a catalog is the `catalog` crate's business; here is only what touches the disk.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use ::catalog::catalog::{Damaged, Draft, Records, Rigour};
 use ::catalog::lock::{Lock, Refreshed};
-use ::catalog::problem::Problem;
+use ::catalog::problem::{Place, Problem};
 use ::catalog::source::{File, INDEX, LOCK, Sources, TOMBSTONES};
 use ::catalog::tombstones::Tombstones;
-use ::catalog::yaml::MAX_BYTES;
+use ::catalog::yaml::{Excerpt, MAX_BYTES, Position, Source};
 
 use crate::files::{self, Action, FileError, Privacy};
 
 /// No lock is larger: a hundred thousand roles fit.
 const MAX_LOCK: u64 = 16_000_000;
 /// More threads than this are not worth their start.
-const MAX_THREADS: usize = 8;
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// A directory that holds a catalog, by its real path.
 #[derive(Clone, Debug)]
@@ -60,18 +62,20 @@ impl Directory {
     /// Reads all YAML files, on as many threads as there are processors.
     #[must_use]
     pub fn draft(&self) -> Draft {
-        let mut sources = Sources::new(self.file(INDEX));
+        let mut sources = Sources::new(self.file(INDEX, &mut Vec::new()));
         let wanted = sources.wanted();
         let next = AtomicUsize::new(0);
         let read = || {
             let mut files = Vec::new();
+            let mut buffer = Vec::new();
             while let Some(path) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                files.push((path.clone(), self.file(path)));
+                files.push((path.clone(), self.file(path, &mut buffer)));
             }
             files
         };
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let helpers = threads.min(MAX_THREADS).min(wanted.len()).saturating_sub(1);
+        let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let threads = threads.min(MAX_THREADS);
+        let helpers = threads.get().min(wanted.len()).saturating_sub(1);
         let files = thread::scope(|scope| {
             let helpers: Vec<_> = (0..helpers).map(|_| scope.spawn(read)).collect();
             let mut files = read();
@@ -84,7 +88,7 @@ impl Directory {
         for (path, file) in files {
             sources.add(path, file);
         }
-        Draft::read(sources)
+        Draft::read_on(sources, threads)
     }
 
     /// Reads lock and tombstones. What cannot be read counts as damaged, never as absent.
@@ -103,23 +107,25 @@ impl Directory {
     }
 
     fn record(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
-        match self.bytes(path, MAX_LOCK) {
-            Ok(bytes) => Ok(Some(bytes)),
+        let mut bytes = Vec::new();
+        match self.bytes(path, MAX_LOCK, &mut bytes) {
+            Ok(()) => Ok(Some(bytes)),
             Err(Unread::Missing) => Ok(None),
             Err(Unread::Because(why)) => Err(why),
         }
     }
 
-    fn file(&self, path: &str) -> File {
-        match self.bytes(path, MAX_BYTES as u64) {
-            Ok(bytes) => File::of(bytes),
+    /// The text is not kept: most catalogs have no problem, and then nobody asks for a line.
+    fn file(&self, path: &str, buffer: &mut Vec<u8>) -> File {
+        match self.bytes(path, MAX_BYTES as u64, buffer) {
+            Ok(()) => File::of_values(buffer),
             Err(Unread::Missing) => File::Missing,
             Err(Unread::Because(why)) => File::unreadable(&why),
         }
     }
 
     /// The parts of a path come from the catalog itself, so that they are not followed out of the directory.
-    fn bytes(&self, path: &str, limit: u64) -> Result<Vec<u8>, Unread> {
+    fn bytes(&self, path: &str, limit: u64, buffer: &mut Vec<u8>) -> Result<(), Unread> {
         let parts = Path::new(path).components();
         let is_inside = parts
             .clone()
@@ -136,7 +142,16 @@ impl Directory {
         if !real.is_file() {
             return Err(Unread::Because("it is not a file".to_owned()));
         }
-        files::read(&real, limit).map_err(|error| unread(&error.source))
+        files::read_into(&real, limit, buffer).map_err(|error| unread(&error.source))
+    }
+
+    /// Finds lines and columns of places in the files as they are now.
+    #[must_use]
+    pub fn places(&self) -> Places<'_> {
+        Places {
+            directory: self,
+            read: BTreeMap::new(),
+        }
     }
 
     /// Replaces the lock, and before it the tombstones: a crash between the two forgets nothing.
@@ -191,6 +206,36 @@ impl Directory {
     }
 }
 
+/// Finds line, column and text of a place, wherever the files are.
+pub type Locate<'a> = dyn FnMut(&Place) -> Option<(Position, Excerpt)> + 'a;
+
+/// Reads the files again in which something is to be pointed at, each once.
+#[derive(Debug)]
+pub struct Places<'d> {
+    directory: &'d Directory,
+    read: BTreeMap<String, Option<Source>>,
+}
+
+impl Places<'_> {
+    /// Line, column and text of a place; `None` when its file has no text.
+    pub fn locate(&mut self, place: &Place) -> Option<(Position, Excerpt)> {
+        // Nobody edits the records, so that their name is enough.
+        if !place.file.ends_with(".yaml") {
+            return None;
+        }
+        let source = self.read.entry(place.file.clone()).or_insert_with(|| {
+            let mut bytes = Vec::new();
+            let read = self.directory.bytes(&place.file, MAX_LOCK, &mut bytes);
+            let text = read
+                .ok()
+                .map(|()| String::from_utf8_lossy(&bytes).into_owned());
+            text.filter(|text| !text.is_empty()).map(Source::new)
+        });
+        let source = source.as_ref()?;
+        Some((source.position(place.offset), source.excerpt(place.offset)))
+    }
+}
+
 /// Why there are no bytes.
 enum Unread {
     Missing,
@@ -233,8 +278,12 @@ pub struct Outcome {
 /// # Errors
 /// The lock cannot be written.
 pub fn check(directory: &Directory, request: Request) -> Result<Outcome, FileError> {
-    let draft = directory.draft();
-    let records = directory.records();
+    let (draft, records) = thread::scope(|scope| {
+        let records = scope.spawn(|| directory.records());
+        let draft = directory.draft();
+        let records = records.join().unwrap_or_else(|_| directory.records());
+        (draft, records)
+    });
     let mut outcome = Outcome {
         draft,
         passed: false,

@@ -13,30 +13,43 @@ use super::{
     Remark, Source, scalar,
 };
 
+/// Reads and keeps the text.
 pub(super) fn load(bytes: Vec<u8>) -> Result<Document, Box<Broken>> {
-    let broken = |text, offset, what: String| {
-        Box::new(Broken {
-            source: Source::new(text),
-            error: Remark { what, offset },
-        })
+    let text = match String::from_utf8(bytes) {
+        Ok(text) if text.len() <= MAX_BYTES => text,
+        Ok(text) => return load_values(text.as_bytes()),
+        Err(error) => return load_values(error.as_bytes()),
     };
-    if bytes.len() > MAX_BYTES {
-        let what = format!("the file has {} bytes, more than {MAX_BYTES}", bytes.len());
-        return Err(broken(String::new(), 0, what));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let offset = error.utf8_error().valid_up_to();
-        // The place stays right when the rest is shown as far as it is text.
-        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
-        broken(text, offset, "the text is not UTF-8".to_owned())
-    })?;
     match Loader::read(&text).map(Loader::into_document) {
         Ok(mut document) => {
             document.source = Source::new(text);
             Ok(document)
         }
-        Err(Remark { what, offset }) => Err(broken(text, offset, what)),
+        Err(error) => Err(broken(text, error)),
     }
+}
+
+/// Reads and keeps the text only when it is broken.
+pub(super) fn load_values(bytes: &[u8]) -> Result<Document, Box<Broken>> {
+    if bytes.len() > MAX_BYTES {
+        let what = format!("the file has {} bytes, more than {MAX_BYTES}", bytes.len());
+        return Err(broken(String::new(), Remark { what, offset: 0 }));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let error = Remark {
+            what: "the text is not UTF-8".to_owned(),
+            offset: error.valid_up_to(),
+        };
+        // The place stays right when the rest is shown as far as it is text.
+        broken(String::from_utf8_lossy(bytes).into_owned(), error)
+    })?;
+    let loader = Loader::read(text).map_err(|error| broken(text.to_owned(), error))?;
+    Ok(loader.into_document())
+}
+
+fn broken(text: String, error: Remark) -> Box<Broken> {
+    let source = Source::new(text);
+    Box::new(Broken { source, error })
 }
 
 /// An open list or map.

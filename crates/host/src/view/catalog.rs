@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ::catalog::catalog::{Draft, Warning};
+use ::catalog::catalog::Warning;
 use ::catalog::problem::Problem;
 use ::catalog::yaml::number_text;
 use serde::Serialize;
 use serde_json::Number;
 
-use crate::catalog::Outcome;
+use crate::catalog::{Locate, Outcome};
 
 /// One JSON value a check.
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ pub struct Check {
 impl Check {
     /// Of a check or a refresh.
     #[must_use]
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn of(outcome: &Outcome, locate: &mut Locate<'_>) -> Self {
         let served = outcome.draft.served().into_iter();
         let written = outcome.written.as_ref();
         let warnings = outcome.draft.warnings();
@@ -43,7 +43,7 @@ impl Check {
             failures: outcome.problems.iter().map(Failure::of).collect(),
             warnings: warnings
                 .iter()
-                .map(|warning| Remark::of(&outcome.draft, warning))
+                .map(|warning| Remark::of(locate, warning))
                 .collect(),
             served: served
                 .map(|(path, refusal)| (path, refusal.name()))
@@ -122,8 +122,8 @@ pub struct Remark {
 }
 
 impl Remark {
-    fn of(draft: &Draft, warning: &Warning) -> Self {
-        let place = draft.claims().sources().locate(&warning.place);
+    fn of(locate: &mut Locate<'_>, warning: &Warning) -> Self {
+        let place = locate(&warning.place);
         Self {
             class: warning.class,
             message: warning.what.clone(),

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use ::catalog::catalog::{Damaged, Draft, Rigour};
+use ::catalog::catalog::{Damaged, Rigour};
 use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
-use host::catalog::{self, Outcome, Request};
+use host::catalog::{self, Locate, Outcome, Request};
 use host::view;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -75,7 +75,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     }
     let directory = super::directory(context, args.directory.as_deref())?;
     let outcome = catalog::check(&directory, args.request())?;
-    answer(ui, &outcome)?;
+    let mut places = directory.places();
+    answer(ui, &outcome, &mut |place| places.locate(place))?;
     if !ui.json {
         if let Some(path) = &outcome.set_aside {
             ui.note(format_args!("the damaged lock is now {}", path.display()));
@@ -97,7 +98,9 @@ fn run_remote(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> 
         written: None,
         set_aside: None,
     };
-    answer(ui, &outcome)?;
+    answer(ui, &outcome, &mut |place| {
+        outcome.draft.claims().sources().locate(place)
+    })?;
     for (file, refusal) in outcome.draft.served() {
         let file = clean::line(&file, 200);
         ui.note(format_args!(
@@ -108,25 +111,25 @@ fn run_remote(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> 
     Ok(Exit::of_check(outcome.passed))
 }
 
-fn answer(ui: &Ui, outcome: &Outcome) -> Result<(), Failure> {
+fn answer(ui: &Ui, outcome: &Outcome, locate: &mut Locate<'_>) -> Result<(), Failure> {
     if ui.json {
-        ui.json(&view::catalog::Check::of(outcome))?;
+        ui.json(&view::catalog::Check::of(outcome, locate))?;
         return Ok(());
     }
     let mut out = ui.out();
-    show(&mut out, outcome)?;
+    show(&mut out, outcome, locate)?;
     out.flush()?;
     Ok(())
 }
 
-fn show(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
+fn show(out: &mut impl Write, outcome: &Outcome, locate: &mut Locate<'_>) -> io::Result<()> {
     for warning in outcome.draft.warnings().iter().take(SHOWN) {
         let what = clean::line(&warning.what, 400);
         writeln!(out, "{WARN}warning{WARN:#}: {what}")?;
-        place(out, &outcome.draft, &warning.place)?;
+        place(out, locate, &warning.place)?;
     }
     for problem in outcome.problems.iter().take(SHOWN) {
-        show_problem(out, &outcome.draft, problem)?;
+        show_problem(out, locate, problem)?;
     }
     if let Some(more) = outcome
         .problems
@@ -162,12 +165,16 @@ fn show(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {
     }
 }
 
-fn show_problem(out: &mut impl Write, draft: &Draft, problem: &Problem) -> io::Result<()> {
+fn show_problem(
+    out: &mut impl Write,
+    locate: &mut Locate<'_>,
+    problem: &Problem,
+) -> io::Result<()> {
     let what = clean::line(&problem.explain(), 400);
     let class = problem.class.name();
     writeln!(out, "{BAD}{class}{BAD:#}: {what}")?;
     if let Some(at) = &problem.place {
-        place(out, draft, at)?;
+        place(out, locate, at)?;
     }
     if let Some(hint) = problem.hint() {
         writeln!(out, "{DIM}  hint: {hint}{DIM:#}")?;
@@ -176,9 +183,9 @@ fn show_problem(out: &mut impl Write, draft: &Draft, problem: &Problem) -> io::R
 }
 
 /// `file:line:column`, and below it the line with a caret.
-fn place(out: &mut impl Write, draft: &Draft, place: &Place) -> io::Result<()> {
+fn place(out: &mut impl Write, locate: &mut Locate<'_>, place: &Place) -> io::Result<()> {
     let file = clean::line(&place.file, 200);
-    let Some((position, excerpt)) = draft.claims().sources().locate(place) else {
+    let Some((position, excerpt)) = locate(place) else {
         return writeln!(out, "  {DIM}-->{DIM:#} {file}");
     };
     let number = position.line.to_string();
