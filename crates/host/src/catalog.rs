@@ -59,17 +59,28 @@ impl Directory {
         &self.root
     }
 
-    /// Reads all YAML files, on as many threads as there are processors.
+    /// Reads all YAML files with their text, for those who show or edit it.
     #[must_use]
     pub fn draft(&self) -> Draft {
-        let mut sources = Sources::new(self.file(INDEX, &mut Vec::new()));
+        self.read(|bytes| File::of(bytes.to_vec()))
+    }
+
+    /// Reads all YAML files without their text, for the check: most catalogs have no problem, and then nobody asks for
+    /// a line; see [`Directory::places`].
+    fn values(&self) -> Draft {
+        self.read(File::of_values)
+    }
+
+    /// Reads on as many threads as there are processors.
+    fn read(&self, parse: fn(&[u8]) -> File) -> Draft {
+        let mut sources = Sources::new(self.file(INDEX, parse, &mut Vec::new()));
         let wanted = sources.wanted();
         let next = AtomicUsize::new(0);
         let read = || {
             let mut files = Vec::new();
             let mut buffer = Vec::new();
             while let Some(path) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-                files.push((path.clone(), self.file(path, &mut buffer)));
+                files.push((path.clone(), self.file(path, parse, &mut buffer)));
             }
             files
         };
@@ -115,10 +126,9 @@ impl Directory {
         }
     }
 
-    /// The text is not kept: most catalogs have no problem, and then nobody asks for a line.
-    fn file(&self, path: &str, buffer: &mut Vec<u8>) -> File {
+    fn file(&self, path: &str, parse: fn(&[u8]) -> File, buffer: &mut Vec<u8>) -> File {
         match self.bytes(path, MAX_BYTES as u64, buffer) {
-            Ok(()) => File::of_values(buffer),
+            Ok(()) => parse(buffer),
             Err(Unread::Missing) => File::Missing,
             Err(Unread::Because(why)) => File::unreadable(&why),
         }
@@ -280,7 +290,7 @@ pub struct Outcome {
 pub fn check(directory: &Directory, request: Request) -> Result<Outcome, FileError> {
     let (draft, records) = thread::scope(|scope| {
         let records = scope.spawn(|| directory.records());
-        let draft = directory.draft();
+        let draft = directory.values();
         let records = records.join().unwrap_or_else(|_| directory.records());
         (draft, records)
     });
