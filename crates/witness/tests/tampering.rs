@@ -14,6 +14,7 @@ mod support;
 
 use rvf_runtime::seed_crypto::sign_seed;
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use support::{key, manifest, read};
 use witness::builder::Builder;
 use witness::bundle::{Bundle, Strictness};
@@ -580,6 +581,22 @@ fn check_broken_seal(case: &str, place: usize, parts: &Parts) {
     }
 }
 
+/// Even the signer's own word does not make evidence of a section that lies behind the seal, where it is not covered.
+#[test]
+fn a_seal_that_does_not_cover_every_section_is_malformed() {
+    let mut parts = Parts::of(&ours(None, Some(&signer())));
+    parts.sections.push((0x7777, b"anybody's".to_vec()));
+    let mut bytes = parts.unsigned();
+    let end = bytes.len() - (6 + b"anybody's".len());
+    let covered = Sha256::digest(&bytes[..end - 64]);
+    let message = [b"roleos witness bundle ed25519 v1\n", &covered[..]].concat();
+    bytes[end - 64..end].copy_from_slice(&signer().sign(&message));
+    let expected = "malformed: extension_malformed";
+    check("a section behind the seal", &bytes, &both(), expected);
+    let lenient = said(&bytes, Strictness::Lenient, &both());
+    assert_eq!(lenient, "unsigned", "a lenient reader sees no seal in it");
+}
+
 #[test]
 fn a_seal_of_the_wrong_length_is_malformed() {
     for cut in 1..=96 {
@@ -730,6 +747,143 @@ fn check_damaged_value(readable: &Parts, place: usize, value: Vec<u8>) {
     let case = format!("section {place} with {length} bytes");
     let bytes = parts.signed_with(SECRET);
     check(&case, &bytes, &both(), "malformed: extension_malformed");
+}
+
+#[test]
+fn a_section_of_ours_stands_only_once() {
+    for tag in ExtensionTag::ALL {
+        let mut parts = Parts::of(&ours(Some(&hmac()), Some(&signer())));
+        let doubled = parts.value(tag).clone();
+        parts.sections.push((tag as u16, doubled));
+        let bytes = parts.signed_with(SECRET);
+        check(tag.name(), &bytes, &both(), "malformed: duplicate_section");
+    }
+}
+
+/// One meaning has one encoding: what our encoders never write, our decoders refuse.
+#[test]
+fn a_section_that_no_builder_writes_is_refused() {
+    let cases = [
+        (ExtensionTag::Provenance, "no fact", "0000"),
+        (
+            ExtensionTag::Provenance,
+            "a name twice",
+            "0200 010061 0000 010061 0000",
+        ),
+        (
+            ExtensionTag::Provenance,
+            "not sorted",
+            "0200 010062 0000 010061 0000",
+        ),
+        (ExtensionTag::Provenance, "not text", "0100 0100ff 0000"),
+        (ExtensionTag::Provenance, "too many", "ffff 010061 0000"),
+        (
+            ExtensionTag::Policy,
+            "no such mode",
+            "03 10270000 3200 0000 0000",
+        ),
+        (
+            ExtensionTag::Policy,
+            "not text",
+            "00 10270000 3200 0100 0100ff 0000",
+        ),
+        (
+            ExtensionTag::Policy,
+            "too many",
+            "00 10270000 3200 ffff 0000",
+        ),
+        (
+            ExtensionTag::Violations,
+            "more listed than counted",
+            "00000000 0100 00000000 0000",
+        ),
+        (
+            ExtensionTag::Violations,
+            "not text",
+            "01000000 0100 00000000 0100ff",
+        ),
+        (ExtensionTag::Rollbacks, "no rollback", "0000"),
+        (
+            ExtensionTag::Rollbacks,
+            "neither yes nor no",
+            "0100 02 0000 0000 0000",
+        ),
+        (
+            ExtensionTag::Rollbacks,
+            "not text",
+            "0100 01 0100ff 0000 0000",
+        ),
+        (ExtensionTag::HmacKey, "a short name", "00000000000000"),
+        (ExtensionTag::Ed25519, "nothing", ""),
+    ];
+    for (tag, case, value) in cases {
+        let mut parts = Parts::of(&plain());
+        let value = hex::decode(value.replace(' ', "")).expect("hex");
+        parts
+            .sections
+            .push((tag as u16, [&MARKER[..], &value].concat()));
+        let case = format!("{}: {case}", tag.name());
+        let bytes = parts.signed_with(SECRET);
+        check(&case, &bytes, &both(), "malformed: extension_malformed");
+    }
+}
+
+// What the header says about the rest.
+
+type Edit = fn(&mut Header);
+
+#[test]
+fn the_header_must_agree_with_the_sections() {
+    let good = ours(Some(&hmac()), None);
+    let flags = Parts::of(&good).header.flags;
+    for bit in 1..16 {
+        let case = format!("flag {bit}");
+        let bytes = with_header(&good, |header| header.flags = flags ^ (1 << bit));
+        check(&case, &bytes, &both(), "malformed: flag_mismatch");
+    }
+    let cases: [(&str, Edit); 9] = [
+        ("valid [totals_mismatch]", |h| {
+            h.total_cost_microdollars += 1;
+        }),
+        ("valid [totals_mismatch]", |h| {
+            h.total_latency_ms += 1;
+        }),
+        ("valid [totals_mismatch]", |h| {
+            h.total_tokens += 1;
+        }),
+        ("malformed: tool_call_count_mismatch", |h| {
+            h.tool_call_count += 1;
+        }),
+        ("malformed: section_count_mismatch", |h| {
+            h.section_count += 1;
+        }),
+        ("malformed: bad_enum", |h| {
+            h.outcome = 4;
+        }),
+        ("malformed: bad_enum", |h| {
+            h.mode = 3;
+        }),
+        ("malformed: policy_mismatch", |h| {
+            h.mode = Mode::Autonomous as u8;
+        }),
+        ("malformed: unsupported_version", |h| {
+            h.version = 0;
+        }),
+    ];
+    for (expected, edit) in cases {
+        check(expected, &with_header(&good, edit), &both(), expected);
+    }
+}
+
+/// Another header over the same sections, signed by somebody who has the HMAC key.
+fn with_header(bytes: &[u8], edit: impl FnOnce(&mut Header)) -> Vec<u8> {
+    let mut header = Parts::of(bytes).header;
+    edit(&mut header);
+    let (_, sections) = bytes.split_at(64);
+    let (sections, _) = sections.split_at(sections.len() - HMAC_LEN);
+    let unsigned = [&header.to_bytes()[..], sections].concat();
+    let tag = sign_seed(SECRET, &unsigned);
+    [unsigned, tag.to_vec()].concat()
 }
 
 #[test]
