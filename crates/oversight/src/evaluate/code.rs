@@ -3,17 +3,20 @@
 //! The code is not understood, only its texts: where it can start programs at all, every literal that reads like a
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
+use crate::lookup::absolute;
 use crate::value::{HOLE, Value};
 
 use super::files::File;
 use super::language::{LANGUAGES, Language};
 use super::literal::{bare_commands, computed, literals};
+use super::run::is_system;
 use super::wrapper::skip_options;
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
     /// Follows the code that an interpreter is given.
     pub(crate) fn interpreted(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        self.shell_escape(name, arguments);
         if name == "sed" {
             return self.stream_editor(arguments);
         }
@@ -21,9 +24,7 @@ impl Evaluator<'_> {
             self.command_escape(name, arguments);
             return None;
         }
-        let language = LANGUAGES
-            .iter()
-            .find(|language| language.names.contains(&name))?;
+        let language = super::language::of(name)?;
         if name == "bun"
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
@@ -186,7 +187,8 @@ impl Evaluator<'_> {
         let program = super::run::program_name(script);
         if script.contains('/')
             && self.catalog.is_program(&program)
-            && matches!(self.file(script), File::Missing)
+            && (is_system(&absolute(&self.state.directory, script))
+                || matches!(self.file(script), File::Missing))
         {
             let words = rest.to_vec();
             return Some(self.linked("python", |this| this.run(&words)));

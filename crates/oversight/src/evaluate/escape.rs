@@ -77,4 +77,31 @@ impl Evaluator<'_> {
             }
         }
     }
+
+    /// Pagers and editors that run `!command`, from a word or from their input, and pagers that are named.
+    pub(crate) fn shell_escape(&mut self, name: &str, arguments: &[String]) {
+        if !matches!(
+            name,
+            "ed" | "less" | "more" | "man" | "mail" | "mutt" | "ftp" | "telnet" | "psql" | "mysql"
+        ) {
+            return;
+        }
+        if let Some(pager) = super::wrapper::option_value(arguments, &["-P", "--pager"])
+            && name == "man"
+        {
+            self.in_shell("man -P", &pager);
+        }
+        let input = self.state.input.clone().unwrap_or_else(Value::empty);
+        let words = arguments.iter().map(String::as_str);
+        let lines: Vec<String> = words
+            .chain(input.first().lines())
+            .map(str::to_owned)
+            .collect();
+        for line in lines {
+            let command = line.trim_start_matches('+').strip_prefix('!');
+            if let Some(command) = command.or_else(|| line.strip_prefix("\\! ")) {
+                self.in_shell(name, command);
+            }
+        }
+    }
 }

@@ -138,3 +138,10 @@ pub(crate) const LANGUAGES: &[Language] = &[
         starts: &["execute", "exec", "System.cmd", "Process"],
     },
 ];
+
+/// The language that an interpreter of this name reads.
+pub(crate) fn of(name: &str) -> Option<&'static Language> {
+    LANGUAGES
+        .iter()
+        .find(|language| language.names.contains(&name))
+}

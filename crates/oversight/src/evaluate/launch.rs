@@ -46,7 +46,28 @@ impl Evaluator<'_> {
                 Some(input) => self.in_shell(name, input.first()),
                 None => Outcome::unknown(),
             },
-            "crontab" if first == "-" => Outcome::unknown(),
+            "crontab" => {
+                let table = match first {
+                    "-" | "" => self.state.input.clone().unwrap_or_else(Value::empty),
+                    path => self.content_value(path),
+                };
+                for line in table.first().to_owned().lines() {
+                    let command: Vec<&str> = line.split_whitespace().skip(5).collect();
+                    self.in_shell("crontab", &command.join(" "));
+                }
+                Outcome::quiet(None)
+            }
+            "gdb" | "lldb"
+                if arguments
+                    .iter()
+                    .any(|word| word == "--args" || word == "--") =>
+            {
+                let words = arguments
+                    .iter()
+                    .skip_while(|word| *word != "--args" && *word != "--");
+                let words: Vec<String> = words.skip(1).cloned().collect();
+                self.linked(name, |this| this.run(&words))
+            }
             "time" => self.run(&rest(arguments, 0)),
             _ => return None,
         })

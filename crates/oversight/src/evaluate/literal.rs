@@ -37,9 +37,11 @@ pub(super) fn literals(code: &str) -> Vec<Literal> {
         if joined && let Some(last) = found.last_mut() {
             last.text.push_str(&text);
         } else {
-            let follows = !gap.is_empty()
-                && gap.chars().all(|one| ",[]() \n\t{".contains(one))
-                && gap.contains(',');
+            // `"git", ["push"]` and `"git", { args: ["push"] }`, but not the next statement.
+            let follows = gap.starts_with([',', ']', ')'])
+                && gap.contains(',')
+                && gap.len() <= 16
+                && !gap.contains([';', '=', '\n']);
             found.push(Literal { text, follows });
         }
         between.clear();

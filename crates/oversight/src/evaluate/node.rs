@@ -137,6 +137,22 @@ impl Evaluator<'_> {
             }
             return;
         }
+        if verb == "workspaces" || verb == "workspace" {
+            // `yarn workspaces foreach exec …` and `run …` start what follows.
+            let mut rest = arguments
+                .iter()
+                .skip_while(|word| !matches!(word.as_str(), "exec" | "run" | "dlx"));
+            let kind = rest.next().map_or("", String::as_str);
+            let rest: Vec<String> = rest.cloned().collect();
+            if kind == "run" {
+                for script in rest.iter().take(1) {
+                    self.script_of(script, &[], Some("*"));
+                }
+            } else if !rest.is_empty() {
+                self.linked(name, |this| this.run(&rest));
+            }
+            return;
+        }
         let silent = arguments
             .iter()
             .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));

@@ -294,14 +294,45 @@ impl Evaluator<'_> {
         if let Some(target) = self.links.get(&path).cloned() {
             return Some(self.renamed(program, &target, arguments));
         }
+        let name = program_name(program);
+        let known = self.is_known(&name);
+        if known && is_system(&path) {
+            // Installed programs go by their names, even where they are scripts.
+            return None;
+        }
         match self.file(program) {
-            File::Text(_) => Some(self.script_file(program, arguments, "run")),
+            File::Text(_) => {
+                self.classify(&name, arguments);
+                Some(self.script_file(program, arguments, "run"))
+            }
             File::Unreadable(why) if !has_hole(program) => {
                 self.opaque(format!("the script cannot be read: {why}"), program);
                 None
             }
             _ => None,
         }
+    }
+
+    /// Whether a name says what the program does.
+    fn is_known(&self, name: &str) -> bool {
+        self.catalog.is_program(name)
+            || super::shells::is_shell(name)
+            || super::wrapper::is_wrapper(name)
+            || super::language::of(name).is_some()
+            || HARMLESS.split_ascii_whitespace().any(|known| known == name)
+            || matches!(
+                name,
+                "npx"
+                    | "bunx"
+                    | "uvx"
+                    | "pipx"
+                    | "xargs"
+                    | "find"
+                    | "parallel"
+                    | "ssh"
+                    | "make"
+                    | "just"
+            )
     }
 
     fn renamed(&mut self, program: &str, target: &str, arguments: &[String]) -> Outcome {
@@ -361,8 +392,7 @@ impl Evaluator<'_> {
             };
             if text.contains(char::is_whitespace) {
                 if self.catalog.mentions(text) {
-                    let text = text.to_owned();
-                    self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
+                    self.unknown_text(name, text);
                 }
                 continue;
             }
@@ -374,10 +404,35 @@ impl Evaluator<'_> {
         }
     }
 
+    /// A text that an unknown program may run, as it stands or behind a mark as in `EXEC:git push`.
+    pub(crate) fn unknown_text(&mut self, name: &str, text: &str) {
+        self.perhaps(|this| this.linked(name, |this| this.shell_text(text)));
+        let programs: Vec<String> = self.catalog.programs().map(str::to_owned).collect();
+        for program in programs {
+            let Some(at) = text.find(&program) else {
+                continue;
+            };
+            let Some((before, rest)) = text.split_at_checked(at) else {
+                continue;
+            };
+            if before.ends_with([':', '!', '=', ',']) {
+                self.perhaps(|this| this.linked(name, |this| this.shell_text(rest)));
+            }
+        }
+    }
+
     /// What runs when the shell ends: nothing more than was met; here the text of `trap` has been walked already.
     pub(crate) fn at_exit(&mut self) {
         self.certainty = Certainty::Certain;
     }
+}
+
+/// Where programs are installed, as opposed to a project's own scripts.
+pub(crate) fn is_system(path: &str) -> bool {
+    let places = [
+        "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
+    ];
+    places.iter().any(|place| path.starts_with(place))
 }
 
 /// One word as shell text.

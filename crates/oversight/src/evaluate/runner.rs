@@ -58,7 +58,7 @@ impl Evaluator<'_> {
                         matches!(verb.as_str(), "exec" | "x")
                     }
                     "nix" => matches!(verb.as_str(), "shell" | "develop" | "run"),
-                    "nix-shell" => false,
+                    "nix-shell" => true,
                     "sops" => matches!(verb.as_str(), "exec-env" | "exec-file"),
                     _ => matches!(verb.as_str(), "run" | "exec" | "x"),
                 };
@@ -73,6 +73,14 @@ impl Evaluator<'_> {
                 skip_runner_options(name, after, valued)
             }
         };
+        let named = option_value(arguments, &["-c", "--command", "--run"]);
+        if let Some(text) = named.filter(|_| name.starts_with("nix")) {
+            // `nix develop -c program words` hands the rest on; `nix-shell --run text` is one word.
+            let mut words = arguments.iter().skip_while(|word| **word != text).cloned();
+            let first = words.next().unwrap_or_default();
+            let whole = std::iter::once(first).chain(words.map(|word| super::run::quote(&word)));
+            return Some(self.in_shell(name, &whole.collect::<Vec<_>>().join(" ")));
+        }
         if inner.is_empty() {
             return None;
         }

@@ -45,6 +45,9 @@ impl Evaluator<'_> {
         }
         let (targets, variables) = make_words(arguments);
         self.apart(state, |this| {
+            for (_, shell) in variables.iter().filter(|(name, _)| name.ends_with("SHELL")) {
+                this.in_shell("make SHELL", shell);
+            }
             let named = option_value(arguments, &["-f", "--file", "--makefile"])
                 .or_else(|| super::launch::letter_value(arguments, 'f'));
             let candidates = match named {

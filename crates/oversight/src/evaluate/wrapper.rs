@@ -244,6 +244,11 @@ const WRAPPERS: &[Wrapper] = &[
     words("-", "", 0),
 ];
 
+/// Whether a program is one of the table.
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+}
+
 impl Evaluator<'_> {
     /// Follows the command inside a wrapper.
     pub(crate) fn wrapped(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
