@@ -180,13 +180,16 @@ impl Evaluator<'_> {
 
     fn unset(&mut self, arguments: &[String]) -> Outcome {
         for name in arguments.iter().filter(|word| !word.starts_with('-')) {
-            if self.state.variables.remove(name).is_none() {
-                self.state.functions.remove(name);
+            if std::rc::Rc::make_mut(&mut self.state.variables)
+                .remove(name)
+                .is_none()
+            {
+                std::rc::Rc::make_mut(&mut self.state.functions).remove(name);
             }
         }
         if arguments.first().is_some_and(|flag| flag == "-f") {
             for name in arguments {
-                self.state.functions.remove(name);
+                std::rc::Rc::make_mut(&mut self.state.functions).remove(name);
             }
         }
         Outcome::quiet(Some(true))

@@ -91,7 +91,7 @@ impl Evaluator<'_> {
                 this.simple(assignments, words, &command.redirects)
             }
             Kind::Function { name, body } => {
-                this.state.functions.insert(name.clone(), body.clone());
+                std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), body.clone());
                 if name == "command_not_found_handle" {
                     this.perhaps(|this| this.command(body));
                 }

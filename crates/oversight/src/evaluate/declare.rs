@@ -37,7 +37,8 @@ impl Evaluator<'_> {
                             );
                             self.attributes(name, &flags);
                         } else if exported
-                            && let Some(variable) = self.state.variables.get_mut(&field)
+                            && let Some(variable) =
+                                std::rc::Rc::make_mut(&mut self.state.variables).get_mut(&field)
                         {
                             variable.exported = true;
                         }
@@ -56,7 +57,7 @@ impl Evaluator<'_> {
             return;
         };
         if flags.contains('n')
-            && let Some(variable) = self.state.variables.get_mut(name)
+            && let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name)
         {
             variable.reference = true;
         }

@@ -365,7 +365,7 @@ impl Evaluator<'_> {
             return Some(Outcome::unknown());
         }
         let mut state = self.state.child();
-        state.functions.clear();
+        std::rc::Rc::make_mut(&mut state.functions).clear();
         Some(self.apart(state, |this| {
             this.linked(format!("{name} {verb}"), |this| this.run(&command))
         }))

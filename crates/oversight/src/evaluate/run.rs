@@ -106,8 +106,10 @@ impl Evaluator<'_> {
         let outcome = self.redirected(redirects, |this| this.all_ways(&ways));
         for (name, old) in before {
             match old {
-                Some(variable) => self.state.variables.insert(name, variable),
-                None => self.state.variables.remove(&name),
+                Some(variable) => {
+                    std::rc::Rc::make_mut(&mut self.state.variables).insert(name, variable)
+                }
+                None => std::rc::Rc::make_mut(&mut self.state.variables).remove(&name),
             };
         }
         outcome

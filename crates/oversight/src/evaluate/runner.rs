@@ -99,7 +99,7 @@ impl Evaluator<'_> {
             return Some(self.in_shell(name, &words.concat()));
         }
         let mut state = self.state.child();
-        state.functions.clear();
+        std::rc::Rc::make_mut(&mut state.functions).clear();
         Some(self.apart(state, |this| this.linked(name, |this| this.run(&words))))
     }
 }

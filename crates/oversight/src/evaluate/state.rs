@@ -38,10 +38,11 @@ impl Stored {
 /// One shell.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    pub(crate) variables: BTreeMap<String, Variable>,
+    /// Shared between shells until one of them changes it: a script of many lines makes many shells.
+    pub(crate) variables: Rc<BTreeMap<String, Variable>>,
     pub(crate) positional: Vec<String>,
     pub(crate) shell_name: String,
-    pub(crate) functions: BTreeMap<String, Rc<Command>>,
+    pub(crate) functions: Rc<BTreeMap<String, Rc<Command>>>,
     pub(crate) aliases: BTreeMap<String, String>,
     /// Has a hole when nobody knows where we are.
     pub(crate) directory: String,
@@ -57,10 +58,10 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(directory: &str, home: &str) -> Self {
         let mut state = Self {
-            variables: BTreeMap::new(),
+            variables: Rc::default(),
             positional: Vec::new(),
             shell_name: "bash".to_owned(),
-            functions: BTreeMap::new(),
+            functions: Rc::default(),
             aliases: BTreeMap::new(),
             directory: directory.to_owned(),
             descriptors: BTreeMap::new(),
@@ -104,7 +105,7 @@ impl State {
             return;
         }
         let exported = exported || self.exports_all || before.is_some_and(|old| old.exported);
-        self.variables.insert(
+        Rc::make_mut(&mut self.variables).insert(
             name.to_owned(),
             Variable {
                 stored: Stored::Scalar(value),
@@ -116,7 +117,7 @@ impl State {
 
     pub(crate) fn set_array(&mut self, name: &str, elements: Vec<(String, Value)>) {
         let exported = self.variables.get(name).is_some_and(|old| old.exported);
-        self.variables.insert(
+        Rc::make_mut(&mut self.variables).insert(
             name.to_owned(),
             Variable {
                 stored: Stored::Array(elements),
@@ -137,7 +138,7 @@ impl State {
     /// What a program that is started sees of it.
     pub(crate) fn child(&self) -> Self {
         let mut child = self.clone();
-        child.variables.retain(|_, variable| variable.exported);
+        Rc::make_mut(&mut child.variables).retain(|_, variable| variable.exported);
         child.aliases.clear();
         child.positional.clear();
         child.set("IFS", Value::text(" \t\n"), false);
@@ -146,10 +147,34 @@ impl State {
 
     /// After two ways that may both have been taken.
     pub(crate) fn join(&mut self, other: Self) {
-        for (name, theirs) in other.variables {
-            match self.variables.get_mut(&name) {
+        self.join_variables(&other.variables);
+        if !Rc::ptr_eq(&self.functions, &other.functions) {
+            let functions = Rc::make_mut(&mut self.functions);
+            for (name, body) in other.functions.iter() {
+                functions
+                    .entry(name.clone())
+                    .or_insert_with(|| body.clone());
+            }
+        }
+        self.aliases.extend(other.aliases);
+        self.descriptors.extend(other.descriptors);
+        if self.positional != other.positional {
+            self.positional = vec![HOLE.to_string()];
+        }
+        if self.directory != other.directory {
+            self.directory = HOLE.to_string();
+        }
+    }
+
+    fn join_variables(&mut self, other: &Rc<BTreeMap<String, Variable>>) {
+        if Rc::ptr_eq(&self.variables, other) {
+            return;
+        }
+        let variables = Rc::make_mut(&mut self.variables);
+        for (name, theirs) in other.iter() {
+            match variables.get_mut(name) {
                 None => {
-                    self.variables.insert(name, theirs);
+                    variables.insert(name.clone(), theirs.clone());
                 }
                 Some(ours) if ours.stored == theirs.stored => {}
                 Some(ours) => {
@@ -160,17 +185,6 @@ impl State {
                     ours.stored = Stored::Scalar(joined);
                 }
             }
-        }
-        for (name, body) in other.functions {
-            self.functions.entry(name).or_insert(body);
-        }
-        self.aliases.extend(other.aliases);
-        self.descriptors.extend(other.descriptors);
-        if self.positional != other.positional {
-            self.positional = vec![HOLE.to_string()];
-        }
-        if self.directory != other.directory {
-            self.directory = HOLE.to_string();
         }
     }
 }

@@ -322,10 +322,10 @@ impl Evaluator<'_> {
             }
             // What a wrapper starts is a program: functions and aliases of the shell are not seen there.
             if !matches!(name, "command" | "builtin" | "exec" | "time") {
-                this.state.functions.clear();
+                std::rc::Rc::make_mut(&mut this.state.functions).clear();
                 this.state.aliases.clear();
             } else if name == "command" || name == "exec" {
-                this.state.functions.clear();
+                std::rc::Rc::make_mut(&mut this.state.functions).clear();
             }
             this.linked(name, |this| this.run(rest))
         }))
