@@ -3,6 +3,7 @@
 //! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
 
 mod measure;
+mod oversight_rows;
 mod row;
 mod witness_rows;
 
@@ -39,7 +40,8 @@ fn main() -> ExitCode {
     let wanted = |name: &str| {
         args.only.is_empty() || args.only.iter().any(|word| name.contains(word.as_str()))
     };
-    let rows: Vec<Row> = witness_rows::rows(&wanted);
+    let mut rows: Vec<Row> = witness_rows::rows(&wanted);
+    rows.extend(oversight_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {
