@@ -4,6 +4,7 @@
 
 mod catalog_rows;
 mod measure;
+mod oversight_rows;
 mod row;
 mod witness_rows;
 
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
     };
     let mut rows: Vec<Row> = witness_rows::rows(&wanted);
     rows.extend(catalog_rows::rows(&wanted));
+    rows.extend(oversight_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

@@ -105,6 +105,12 @@ impl Environment {
     }
 }
 
+/// The user's home directory, as the system tells it. It places other programs' files and sets nothing of ours.
+#[must_use]
+pub fn home() -> Option<PathBuf> {
+    env::home_dir().filter(|home| home.is_absolute())
+}
+
 /// The text of `.env.example`: every variable, explained and commented out.
 #[must_use]
 pub fn env_example() -> String {

@@ -16,6 +16,7 @@ const EVERYWHERE: &str = "Options of every command";
 const EXAMPLES: &str = "\
 Examples:
   roleos catalog check --strict
+  roleos explain 'env GIT_TRACE=1 git push'
   roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
   roleos witness verify .role-os/witness/2026/02/*.rvww
   roleos witness replay <task id>
@@ -73,6 +74,8 @@ pub enum Command {
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),
+    /// What would the gate say to this command, and why?
+    Explain(command::explain::Args),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

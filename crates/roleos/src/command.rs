@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod completions;
 pub mod curve;
+pub mod explain;
 pub mod key;
 pub mod ledger;
 pub mod many_bundles;

@@ -20,3 +20,5 @@ pub mod patch;
 pub mod replay_html;
 
 pub mod curve_svg;
+
+pub mod decision_text;

@@ -33,6 +33,8 @@ mod dsse;
 
 mod rerun;
 
+mod explain;
+
 mod bad_input;
 
 mod wording;

@@ -1,0 +1,79 @@
+//! The oversight room against its own limits: a typical command, and a script of 100 KB.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use host::command_lookup::Disk;
+use oversight::grants::Grants;
+use oversight::verdict::{Place, Policy, decide_command};
+
+use crate::row::{Goal, Row};
+
+/// What agents run all day, gated and not.
+const TYPICAL: [&str; 6] = [
+    "git status --short && git diff --stat",
+    "cd crates/host && cargo test --locked 2>&1 | tail -20",
+    "grep -rn \"TODO\" src/ | head -50",
+    "git commit -q -m \"$(cat <<'E'\nfix: keep the order of rows\nE\n)\"",
+    "for f in src/*.rs; do wc -l \"$f\"; done",
+    "bash -lc 'npm run build && git push origin HEAD'",
+];
+
+/// Rows whose names are wanted.
+pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let typical = "shell analysis of a typical command";
+    if wanted(typical) {
+        let took = median(|| TYPICAL.iter().for_each(|command| decide(command)));
+        rows.push(row(typical, took.as_secs_f64() * 1e6 / 6.0, 50.0, "µs"));
+    }
+    let script = "shell analysis of a 100 KB script";
+    if wanted(script) {
+        let line = "v=$(git rev-parse HEAD); if [ \"$v\" = a ]; then echo \"build $v\"; fi\n";
+        let text = line.repeat(100 * 1024 / line.len());
+        let took = median(|| decide(&text));
+        rows.push(row(script, took.as_secs_f64() * 1e3, 50.0, "ms"));
+    }
+    rows
+}
+
+fn row(name: &'static str, ours: f64, limit: f64, unit: &'static str) -> Row {
+    Row {
+        name,
+        ours,
+        peer: limit,
+        peer_name: "the limit",
+        unit,
+        goal: Goal::AtMost(1.0),
+    }
+}
+
+fn decide(command: &str) {
+    let place = Place {
+        directory: "/nowhere",
+        home: "/nowhere",
+    };
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    let policy = Policy::default();
+    black_box(decide_command(
+        &policy,
+        black_box(command),
+        place,
+        &Disk,
+        &Grants::none(),
+        now,
+    ));
+}
+
+fn median(mut work: impl FnMut()) -> Duration {
+    work();
+    let mut times: Vec<Duration> = (0..51)
+        .map(|_| {
+            let start = Instant::now();
+            work();
+            start.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,359 @@
+//! One abstract evaluation of a command: every program that could run is seen, with its words as far as they are known.
+//!
+//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
+//! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
+//! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
+//! [`code`] with [`language`] and [`literal`], [`escape`], [`scripts`], [`git`], [`node`], [`text`] and [`filter`]
+//! (outputs that can be computed) and [`files`] (what the command itself wrote).
+//!
+//! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
+//! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
+
+pub(crate) mod arithmetic;
+pub(crate) mod builtin;
+pub(crate) mod code;
+pub(crate) mod command;
+pub(crate) mod declare;
+pub(crate) mod escape;
+pub(crate) mod expand;
+pub(crate) mod files;
+pub(crate) mod filter;
+pub(crate) mod git;
+pub(crate) mod language;
+pub(crate) mod launch;
+pub(crate) mod literal;
+pub(crate) mod node;
+pub(crate) mod parameter;
+pub(crate) mod pattern;
+pub(crate) mod redirect;
+pub(crate) mod run;
+pub(crate) mod runner;
+pub(crate) mod scripts;
+pub(crate) mod shells;
+pub(crate) mod state;
+pub(crate) mod text;
+pub(crate) mod wrapper;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::actions::Catalog;
+use crate::lookup::Lookup;
+use crate::shell::ir::{Script, Span};
+use crate::shell::{lower, second};
+use crate::value::{Value, for_people};
+
+use state::State;
+
+/// More simple commands than this are not followed.
+const MAX_STEPS: usize = 20_000;
+
+/// Deeper chains of launchers, functions and scripts are not followed.
+const MAX_DEPTH: usize = 40;
+
+/// More parsed text than this is not followed.
+const MAX_PARSED: usize = 2 * 1024 * 1024;
+
+/// How sure we are that an action happens when the command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// The words stand where an unknown program may start them.
+    Possible,
+    /// The program is started with these words.
+    Certain,
+}
+
+/// A gated action that the command performs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its id.
+    pub action: String,
+    /// The part of the command that shows it.
+    pub span: Option<Span>,
+    /// From the outermost program to the act: `bash -c`, `env`, `git push`.
+    pub chain: Vec<String>,
+    /// How sure we are.
+    pub certainty: Certainty,
+    /// Program and arguments, for scopes.
+    pub words: Vec<String>,
+    /// Where it would run.
+    pub directory: String,
+}
+
+/// A part of the command that could not be followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// Why.
+    pub reason: String,
+    /// What.
+    pub text: String,
+    /// Where.
+    pub span: Option<Span>,
+}
+
+/// Everything that was seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Actions, in the order in which they were met.
+    pub actions: Vec<Finding>,
+    /// What stayed unknown.
+    pub opaque: Vec<Opaque>,
+}
+
+/// What a command leaves behind.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// Success, failure, or nobody knows.
+    pub(crate) status: Option<bool>,
+    /// What it prints.
+    pub(crate) output: Value,
+}
+
+impl Outcome {
+    pub(crate) fn quiet(status: Option<bool>) -> Self {
+        Self {
+            status,
+            output: Value::empty(),
+        }
+    }
+
+    pub(crate) fn unknown() -> Self {
+        Self {
+            status: None,
+            output: Value::unknown(),
+        }
+    }
+
+    pub(crate) fn prints(output: Value) -> Self {
+        Self {
+            status: Some(true),
+            output,
+        }
+    }
+}
+
+/// One analysis.
+pub(crate) struct Evaluator<'a> {
+    pub(crate) lookup: &'a dyn Lookup,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) home: String,
+    pub(crate) state: State,
+    pub(crate) findings: Findings,
+    /// Files that the command itself writes.
+    pub(crate) written: BTreeMap<String, Value>,
+    /// Programs under another name.
+    pub(crate) links: BTreeMap<String, String>,
+    /// Git settings that the command itself makes.
+    pub(crate) git_settings: BTreeMap<String, String>,
+    pub(crate) chain: Vec<String>,
+    pub(crate) span: Option<Span>,
+    /// Texts inside texts; only the outermost has positions that mean something.
+    pub(crate) texts: usize,
+    pub(crate) certainty: Certainty,
+    /// Scripts and recipes that are being walked, to see a circle.
+    pub(crate) walking: BTreeSet<String>,
+    steps: usize,
+    depth: usize,
+    parsed: usize,
+    exhausted: bool,
+    descriptors: usize,
+}
+
+impl std::fmt::Debug for Evaluator<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Evaluator")
+            .field("findings", &self.findings)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Evaluator<'a> {
+    pub(crate) fn new(
+        lookup: &'a dyn Lookup,
+        catalog: &'a Catalog,
+        directory: &str,
+        home: &str,
+    ) -> Self {
+        Self {
+            lookup,
+            catalog,
+            home: home.to_owned(),
+            state: State::new(directory, home),
+            findings: Findings::default(),
+            written: BTreeMap::new(),
+            links: BTreeMap::new(),
+            git_settings: BTreeMap::new(),
+            chain: Vec::new(),
+            span: None,
+            texts: 0,
+            certainty: Certainty::Certain,
+            walking: BTreeSet::new(),
+            steps: 0,
+            depth: 0,
+            parsed: 0,
+            exhausted: false,
+            descriptors: 62,
+        }
+    }
+
+    /// Walks the command that a person or an agent gave.
+    pub(crate) fn whole(&mut self, text: &str) {
+        match lower::program(text) {
+            Ok(script) => {
+                self.compare(text, &script);
+                self.parsed = text.len();
+                self.script(&script);
+                self.at_exit();
+            }
+            Err(refused) => {
+                self.opaque(refused.to_string(), text);
+                self.glance(text);
+            }
+        }
+    }
+
+    /// Walks text that a launcher hands to a shell.
+    pub(crate) fn shell_text(&mut self, text: &str) -> Outcome {
+        self.parsed = self.parsed.saturating_add(text.len());
+        if self.parsed > MAX_PARSED {
+            self.exhaust("more text than can be analysed", text);
+            return Outcome::unknown();
+        }
+        match lower::program(text) {
+            Ok(script) => {
+                self.compare(text, &script);
+                self.texts = self.texts.saturating_add(1);
+                let outcome = self.script(&script);
+                self.texts = self.texts.saturating_sub(1);
+                outcome
+            }
+            Err(refused) => {
+                self.opaque(refused.to_string(), text);
+                self.glance(text);
+                Outcome::unknown()
+            }
+        }
+    }
+
+    /// A text that the first parser refuses may still show a gated command on a line of its own.
+    fn glance(&mut self, text: &str) {
+        if text.len() > crate::shell::limit::MAX_BYTES {
+            return;
+        }
+        self.texts = self.texts.saturating_add(1);
+        for line in text
+            .split(['\n', ';', '&', '|', '(', ')', '{', '}'])
+            .take(400)
+        {
+            let line = line
+                .trim()
+                .trim_start_matches("then ")
+                .trim_start_matches("do ");
+            if self.catalog.mentions(line)
+                && let Ok(script) = lower::program(line)
+            {
+                self.script(&script);
+            }
+        }
+        self.texts = self.texts.saturating_sub(1);
+    }
+
+    /// A program that only the second parser sees makes the command opaque.
+    fn compare(&mut self, text: &str, script: &Script) {
+        let Some(names) = second::program_names(text) else {
+            return;
+        };
+        if names.is_empty() {
+            return;
+        }
+        let seen = crate::shell::names::program_words(script);
+        for name in names {
+            // Words of the grammar that the second parser takes for programs.
+            let keyword = matches!(name.as_str(), "time" | "coproc" | "function" | "select");
+            if !keyword && !seen.contains(name.as_str()) {
+                self.opaque("two parsers disagree about a program", &name);
+            }
+        }
+    }
+
+    /// Notes that something could not be followed.
+    pub(crate) fn opaque(&mut self, reason: impl Into<String>, text: &str) {
+        if self.certainty == Certainty::Possible {
+            return;
+        }
+        let short: String = for_people(text).chars().take(120).collect();
+        let note = Opaque {
+            reason: reason.into(),
+            text: short,
+            span: self.span,
+        };
+        if self.findings.opaque.len() < 64 && !self.findings.opaque.contains(&note) {
+            self.findings.opaque.push(note);
+        }
+    }
+
+    /// Counts one step; false when the budget is used up.
+    pub(crate) fn step(&mut self) -> bool {
+        self.steps = self.steps.saturating_add(1);
+        if self.steps > MAX_STEPS {
+            self.exhaust("more commands than can be analysed", "");
+        }
+        !self.exhausted
+    }
+
+    fn exhaust(&mut self, reason: &str, text: &str) {
+        if !self.exhausted {
+            self.exhausted = true;
+            self.certainty = Certainty::Certain;
+            self.opaque(reason, text);
+        }
+    }
+
+    /// Runs something one level deeper, unless it is too deep.
+    pub(crate) fn deeper<T>(&mut self, or: T, what: impl FnOnce(&mut Self) -> T) -> T {
+        if self.depth >= MAX_DEPTH {
+            self.opaque("launchers, functions or scripts are nested too deeply", "");
+            return or;
+        }
+        self.depth = self.depth.saturating_add(1);
+        let result = what(self);
+        self.depth = self.depth.saturating_sub(1);
+        result
+    }
+
+    /// Names a link of the chain of reasoning while something runs below it.
+    pub(crate) fn linked<T>(
+        &mut self,
+        link: impl Into<String>,
+        what: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        self.chain.push(link.into());
+        let result = what(self);
+        self.chain.pop();
+        result
+    }
+
+    /// Runs something in a shell of its own; what it changes is forgotten.
+    pub(crate) fn apart<T>(&mut self, state: State, what: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.state, state);
+        let result = what(self);
+        self.state = before;
+        result
+    }
+
+    /// Walks something that is only perhaps started.
+    pub(crate) fn perhaps<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.certainty, Certainty::Possible);
+        let state = self.state.clone();
+        let result = self.apart(state, what);
+        self.certainty = before;
+        result
+    }
+
+    /// A path for the output of a process substitution.
+    pub(crate) fn virtual_file(&mut self, content: Value) -> String {
+        self.descriptors = self.descriptors.saturating_add(1);
+        let path = format!("/dev/fd/{}", self.descriptors);
+        self.written.insert(path.clone(), content);
+        path
+    }
+}

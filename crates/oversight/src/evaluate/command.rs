@@ -1,0 +1,424 @@
+//! Compound commands and pipelines. Every branch is walked; a condition that is known only decides whose effects stay.
+
+use crate::shell::ir::{
+    Arm, Assigned, Assignment, Command, Connector, Kind, Pipeline, Script, Test, Word,
+};
+use crate::value::Value;
+
+use super::{Evaluator, Outcome, pattern};
+
+/// Rounds of a loop whose end is known to come.
+const MAX_ROUNDS: usize = 64;
+
+/// Rounds of a loop that nobody can count.
+const BLIND_ROUNDS: usize = 2;
+
+impl Evaluator<'_> {
+    pub(crate) fn script(&mut self, script: &Script) -> Outcome {
+        let mut all = Outcome::quiet(Some(true));
+        for item in &script.items {
+            let mut status = Some(true);
+            for (connector, pipeline) in &item.pipelines {
+                let runs = match (connector, status) {
+                    (Connector::First, _) => Some(true),
+                    (_, None) => None,
+                    (Connector::And, Some(before)) => Some(before),
+                    (Connector::Or, Some(before)) => Some(!before),
+                };
+                let outcome = self.branch(runs, |this| this.pipeline(pipeline));
+                if runs == Some(true) {
+                    status = outcome.status;
+                } else if runs.is_none() {
+                    status = None;
+                }
+                all.output = all.output.then(&outcome.output);
+            }
+            all.status = status;
+        }
+        all
+    }
+
+    /// Walks a branch: certainly taken, certainly not (its effects are dropped), or perhaps (they are joined).
+    fn branch(&mut self, taken: Option<bool>, walk: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        match taken {
+            Some(true) => walk(self),
+            Some(false) => {
+                let state = self.state.clone();
+                self.apart(state, walk);
+                Outcome::quiet(None)
+            }
+            None => {
+                let before = self.state.clone();
+                let outcome = walk(self);
+                self.state.join(before);
+                outcome
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Outcome {
+        let mut outcome = match pipeline.commands.as_slice() {
+            [only] => self.command(only),
+            commands => self.piped(commands),
+        };
+        if pipeline.negated {
+            outcome.status = outcome.status.map(|success| !success);
+        }
+        outcome
+    }
+
+    fn piped(&mut self, commands: &[Command]) -> Outcome {
+        let mut outcome = Outcome::quiet(None);
+        for (index, command) in commands.iter().enumerate() {
+            let mut state = self.state.clone();
+            if index > 0 {
+                state.input = Some(outcome.output);
+            }
+            outcome = self.apart(state, |this| this.command(command));
+        }
+        outcome
+    }
+
+    pub(crate) fn command(&mut self, command: &Command) -> Outcome {
+        if !self.step() {
+            return Outcome::unknown();
+        }
+        if self.texts == 0 && command.span.is_some() {
+            self.span = command.span;
+        }
+        self.deeper(Outcome::unknown(), |this| match &command.kind {
+            Kind::Simple { assignments, words } => {
+                this.simple(assignments, words, &command.redirects)
+            }
+            Kind::Function { name, body } => {
+                std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), body.clone());
+                if name == "command_not_found_handle" {
+                    this.perhaps(|this| this.command(body));
+                }
+                Outcome::quiet(Some(true))
+            }
+            kind => this.redirected(&command.redirects, |this| this.compound(kind)),
+        })
+    }
+
+    fn compound(&mut self, kind: &Kind) -> Outcome {
+        match kind {
+            Kind::Simple { .. } | Kind::Function { .. } => Outcome::quiet(None),
+            Kind::Group(script) => self.script(script),
+            Kind::Subshell(script) => {
+                let state = self.state.clone();
+                self.apart(state, |this| this.script(script))
+            }
+            Kind::If { arms, otherwise } => self.choose(arms, otherwise.as_ref()),
+            Kind::Loop {
+                condition,
+                until,
+                body,
+            } => self.repeat(condition, *until, body),
+            Kind::For {
+                variable,
+                words,
+                body,
+            } => self.each(variable, words.as_deref(), body),
+            Kind::ArithmeticFor { expressions, body } => {
+                for expression in expressions {
+                    self.arithmetic(expression);
+                }
+                let mut outcome = self.script(body);
+                outcome.output = outcome.output.then(&Value::unknown());
+                outcome
+            }
+            Kind::Case { subject, arms } => self.case(subject, arms),
+            Kind::Test(test) => Outcome::quiet(self.test(test)),
+            Kind::Arithmetic(word) => {
+                Outcome::quiet(self.arithmetic(word).map(|number| number != 0))
+            }
+            Kind::Coprocess { name, body } => {
+                let state = self.state.clone();
+                let output = self.apart(state, |this| this.command(body)).output;
+                self.state.descriptors.insert(63, output);
+                let ends = [("0", "63"), ("1", "60")];
+                let ends = ends.map(|(key, number)| (key.to_owned(), Value::text(number)));
+                self.state.set_array(name, ends.to_vec());
+                Outcome::quiet(Some(true))
+            }
+        }
+    }
+
+    fn choose(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Outcome {
+        let mut ways = Vec::new();
+        let mut open = true;
+        let mut output = Value::empty();
+        for (condition, body) in arms {
+            let status = self.script(condition).status;
+            let state = self.state.clone();
+            let (printed, after) = self.apart(state, |this| {
+                let outcome = this.script(body);
+                (outcome.output, this.state.clone())
+            });
+            if open && status != Some(false) {
+                ways.push(after);
+                output = output.or(&printed);
+            }
+            open &= status != Some(true);
+        }
+        if let Some(body) = otherwise {
+            let state = self.state.clone();
+            let (printed, after) = self.apart(state, |this| {
+                let outcome = this.script(body);
+                (outcome.output, this.state.clone())
+            });
+            if open {
+                ways.push(after);
+                output = output.or(&printed);
+            }
+        } else if open {
+            ways.push(self.state.clone());
+        }
+        let mut ways = ways.into_iter();
+        if let Some(first) = ways.next() {
+            self.state = first;
+        }
+        for way in ways {
+            self.state.join(way);
+        }
+        Outcome {
+            status: None,
+            output,
+        }
+    }
+
+    fn repeat(&mut self, condition: &Script, until: bool, body: &Script) -> Outcome {
+        let mut output = Value::empty();
+        let mut blind = 0;
+        for round in 0..MAX_ROUNDS {
+            let status = self.script(condition).status.map(|holds| holds != until);
+            if status == Some(false) {
+                if round == 0 {
+                    let state = self.state.clone();
+                    self.apart(state, |this| this.script(body));
+                }
+                break;
+            }
+            let before = self.state.clone();
+            output = output.then(&self.script(body).output);
+            if status.is_none() {
+                self.state.join(before);
+                blind += 1;
+            }
+            if blind >= BLIND_ROUNDS || !self.step() {
+                output = output.then(&Value::unknown());
+                break;
+            }
+        }
+        Outcome {
+            status: None,
+            output,
+        }
+    }
+
+    fn each(&mut self, variable: &str, words: Option<&[Word]>, body: &Script) -> Outcome {
+        let values: Vec<String> = match words {
+            None => self.state.positional.clone(),
+            Some(words) => {
+                let mut all = Vec::new();
+                for word in words {
+                    let ways = self.fields(word);
+                    all.extend(ways.into_iter().flatten());
+                }
+                all
+            }
+        };
+        let mut output = Value::empty();
+        if values.is_empty() {
+            let state = self.state.clone();
+            self.apart(state, |this| this.script(body));
+        }
+        let many = values.len() > MAX_ROUNDS;
+        for value in values.into_iter().take(MAX_ROUNDS) {
+            self.state.set(variable, Value::text(value), false);
+            output = output.then(&self.script(body).output);
+            if !self.step() {
+                break;
+            }
+        }
+        if many {
+            self.state.set(variable, Value::unknown(), false);
+            output = output.then(&self.script(body).output);
+        }
+        Outcome {
+            status: None,
+            output,
+        }
+    }
+
+    fn case(&mut self, subject: &Word, arms: &[Arm]) -> Outcome {
+        let subject = self.value(subject);
+        let mut decided = false;
+        let mut output = Value::empty();
+        let mut ways = Vec::new();
+        for arm in arms {
+            let patterns: Vec<Value> = arm.patterns.iter().map(|word| self.pattern(word)).collect();
+            let fits = match subject.known() {
+                Some(text) => patterns.iter().any(|one| {
+                    one.possibilities()
+                        .iter()
+                        .any(|way| pattern::matches(way, text))
+                }),
+                None => true,
+            };
+            let state = self.state.clone();
+            let (printed, after) = self.apart(state, |this| {
+                let outcome = this.script(&arm.body);
+                (outcome.output, this.state.clone())
+            });
+            if fits && !decided {
+                ways.push(after);
+                output = output.or(&printed);
+                decided = subject.known().is_some();
+            }
+        }
+        if !decided {
+            ways.push(self.state.clone());
+        }
+        let mut ways = ways.into_iter();
+        if let Some(first) = ways.next() {
+            self.state = first;
+        }
+        for way in ways {
+            self.state.join(way);
+        }
+        Outcome {
+            status: None,
+            output,
+        }
+    }
+
+    fn test(&mut self, test: &Test) -> Option<bool> {
+        match test {
+            Test::And(left, right) => match (self.test(left), self.test(right)) {
+                (Some(left), Some(right)) => Some(left && right),
+                _ => None,
+            },
+            Test::Or(left, right) => match (self.test(left), self.test(right)) {
+                (Some(left), Some(right)) => Some(left || right),
+                _ => None,
+            },
+            Test::Not(inner) => self.test(inner).map(|holds| !holds),
+            Test::Unary(operator, word) => {
+                if operator == "-v" {
+                    // The subscript of `-v a[…]` is evaluated as arithmetic.
+                    self.arithmetic(word);
+                }
+                let value = self.value(word);
+                let text = value.known()?;
+                match operator.as_str() {
+                    "-z" => Some(text.is_empty()),
+                    "-n" => Some(!text.is_empty()),
+                    _ => None,
+                }
+            }
+            Test::Binary(operator, left, right) => {
+                if operator.starts_with('-') && operator.len() == 3 {
+                    let one = self.arithmetic(left);
+                    let two = self.arithmetic(right);
+                    return super::arithmetic::compare(operator, one?, two?);
+                }
+                let left = self.value(left);
+                let right = self.pattern(right);
+                let (text, wanted) = (left.known()?, right.known()?);
+                match operator.as_str() {
+                    "==" | "=" => Some(pattern::matches(wanted, text)),
+                    "!=" => Some(!pattern::matches(wanted, text)),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    pub(crate) fn assign(&mut self, assignment: &Assignment, exported: bool) {
+        let name = assignment.name.as_str();
+        match &assignment.value {
+            Assigned::Scalar(word) => {
+                let mut value = self.value(word);
+                if let Some(index) = &assignment.index {
+                    let key = self.key(name, index);
+                    let mut elements = self.state.elements(name).unwrap_or_default();
+                    match elements.iter_mut().find(|(old, _)| *old == key) {
+                        Some((_, old)) => *old = value,
+                        None => elements.push((key, value)),
+                    }
+                    self.state.set_array(name, elements);
+                    return;
+                }
+                if assignment.append {
+                    value = self
+                        .state
+                        .get(name)
+                        .unwrap_or_else(Value::empty)
+                        .then(&value);
+                }
+                self.state.set(name, value, exported);
+            }
+            Assigned::Array(parts) => {
+                let mut elements = if assignment.append {
+                    self.state.elements(name).unwrap_or_default()
+                } else {
+                    Vec::new()
+                };
+                for (key, words) in parts {
+                    match key {
+                        Some(key) => {
+                            let key = self.key(name, key);
+                            let value = words
+                                .first()
+                                .map_or_else(Value::empty, |word| self.value(word));
+                            elements.push((key, value));
+                        }
+                        None => {
+                            let fields: Vec<String> = words
+                                .iter()
+                                .flat_map(|word| {
+                                    self.fields(word).into_iter().next().unwrap_or_default()
+                                })
+                                .collect();
+                            for field in fields {
+                                let key = elements.len().to_string();
+                                elements.push((key, Value::text(field)));
+                            }
+                        }
+                    }
+                }
+                self.state.set_array(name, elements);
+            }
+        }
+    }
+
+    /// The key of an array element: arithmetic when it can be computed, else its text.
+    pub(crate) fn key(&mut self, name: &str, index: &Word) -> String {
+        let text = self.value(index).first().to_owned();
+        let associative = self
+            .state
+            .elements(name)
+            .is_some_and(|elements| elements.iter().any(|(key, _)| key.parse::<i64>().is_err()));
+        if associative {
+            return text;
+        }
+        let number = self.arithmetic(index);
+        match number {
+            Some(number) if !text.chars().any(char::is_alphabetic) || self.is_arithmetic(&text) => {
+                number.to_string()
+            }
+            _ => text,
+        }
+    }
+
+    /// Whether every name in the text is a variable that we know.
+    fn is_arithmetic(&self, text: &str) -> bool {
+        let names =
+            text.split(|character: char| !(character.is_alphanumeric() || character == '_'));
+        names
+            .filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
+            .all(|name| self.state.variables.contains_key(name))
+    }
+}

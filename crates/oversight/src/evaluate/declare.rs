@@ -1,0 +1,96 @@
+//! `declare`, `export`, `local`, `readonly`: assignments that are words of a command, and attributes of variables.
+
+use crate::shell::ir::{Argument, Assigned};
+use crate::value::Value;
+
+use super::{Evaluator, Outcome};
+
+impl Evaluator<'_> {
+    /// `declare`, `export`, `local`, `readonly`: assignments as words.
+    pub(crate) fn declare(&mut self, exported: bool, words: &[Argument]) -> Outcome {
+        let mut flags = String::new();
+        for argument in words.iter().skip(1) {
+            match argument {
+                Argument::Assignment(assignment) => {
+                    if let Assigned::Scalar(word) = &assignment.value
+                        && flags.contains(['a', 'A'])
+                    {
+                        let text = self.value(word).first().to_owned();
+                        if text.starts_with('(') {
+                            self.shell_text(&format!("{}={text}", assignment.name));
+                            continue;
+                        }
+                    }
+                    self.assign(assignment, exported || flags.contains('x'));
+                    self.attributes(&assignment.name, &flags);
+                    self.assigned_danger(&assignment.name);
+                }
+                Argument::Word(word) => {
+                    for field in self.fields(word).into_iter().flatten() {
+                        if field.starts_with(['-', '+']) {
+                            flags.push_str(&field);
+                        } else if let Some((name, value)) = field.split_once('=') {
+                            self.state.set(
+                                name,
+                                Value::text(value),
+                                exported || flags.contains('x'),
+                            );
+                            self.attributes(name, &flags);
+                        } else if exported
+                            && let Some(variable) =
+                                std::rc::Rc::make_mut(&mut self.state.variables).get_mut(&field)
+                        {
+                            variable.exported = true;
+                        }
+                    }
+                }
+                Argument::Process { script, .. } => {
+                    self.script(script);
+                }
+            }
+        }
+        Outcome::quiet(Some(true))
+    }
+
+    fn attributes(&mut self, name: &str, flags: &str) {
+        let Some(value) = self.state.get(name) else {
+            return;
+        };
+        if flags.contains('n')
+            && let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name)
+        {
+            variable.reference = true;
+        }
+        if flags.contains('l') {
+            self.state
+                .set(name, value.map(|text| text.to_lowercase()), false);
+        } else if flags.contains('u') {
+            self.state
+                .set(name, value.map(|text| text.to_uppercase()), false);
+        } else if flags.contains('i')
+            && let Some(text) = value.known().map(str::to_owned)
+        {
+            let number = self.number(&text, 8);
+            self.state.set(
+                name,
+                number.map_or_else(Value::unknown, |number| Value::text(number.to_string())),
+                false,
+            );
+        }
+    }
+}
+
+/// Whether the command declares variables, and whether it exports them.
+pub(crate) fn declaration(words: &[Argument]) -> Option<bool> {
+    let Argument::Word(word) = words.first()? else {
+        return None;
+    };
+    let [crate::shell::ir::Piece::Text(name)] = word.pieces.as_slice() else {
+        return None;
+    };
+    match name.as_str() {
+        "export" => Some(true),
+        "declare" | "typeset" | "local" | "readonly" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,461 @@
+//! Words become fields: expansion, splitting and file names, in every combination that is possible.
+
+use crate::lookup::{absolute, base_name, directory_of};
+use crate::shell::ir::{Argument, Piece, Word};
+use crate::value::{Value, has_hole};
+
+use super::{Evaluator, pattern};
+
+/// More combinations of fields than this are not told apart.
+const MAX_WAYS: usize = 16;
+
+/// One field while it is built: its text, and the same text as a pattern.
+#[derive(Clone, Debug, Default)]
+struct Field {
+    text: String,
+    pattern: String,
+}
+
+/// One way to read a word.
+#[derive(Clone, Debug, Default)]
+struct Way {
+    done: Vec<Field>,
+    open: Option<Field>,
+}
+
+/// What a piece adds to a word.
+enum Part {
+    /// Text that stays together; active when its stars are.
+    Text { text: String, active: bool },
+    /// Text that is split.
+    Split(String),
+    /// Several fields, as of `"$@"`.
+    Many(Vec<String>),
+}
+
+impl Way {
+    fn add(&mut self, part: &Part, separators: &str) {
+        match part {
+            Part::Text { text, active } => {
+                let field = self.open.get_or_insert_default();
+                field.text.push_str(text);
+                escape_into(&mut field.pattern, text, *active);
+            }
+            Part::Split(text) => self.split(text, separators),
+            Part::Many(texts) => {
+                for (index, text) in texts.iter().enumerate() {
+                    if index > 0 {
+                        self.done.extend(self.open.take());
+                    }
+                    let field = self.open.get_or_insert_default();
+                    field.text.push_str(text);
+                    escape_into(&mut field.pattern, text, false);
+                }
+            }
+        }
+    }
+
+    fn split(&mut self, text: &str, separators: &str) {
+        if separators.is_empty() {
+            if !text.is_empty() {
+                let field = self.open.get_or_insert_default();
+                field.text.push_str(text);
+                escape_into(&mut field.pattern, text, true);
+            }
+            return;
+        }
+        let mut pieces = text
+            .split(|character| separators.contains(character))
+            .peekable();
+        while let Some(piece) = pieces.next() {
+            if !piece.is_empty() {
+                let field = self.open.get_or_insert_default();
+                field.text.push_str(piece);
+                escape_into(&mut field.pattern, piece, true);
+            }
+            if pieces.peek().is_some() {
+                self.done.extend(self.open.take());
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Field> {
+        self.done.extend(self.open.take());
+        self.done
+    }
+}
+
+fn escape_into(pattern: &mut String, text: &str, active: bool) {
+    for character in text.chars() {
+        if !active && matches!(character, '*' | '?' | '[' | '\\' | ']') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+}
+
+impl Evaluator<'_> {
+    /// Every way to read the words of a command.
+    pub(crate) fn arguments(&mut self, arguments: &[Argument]) -> Vec<Vec<String>> {
+        let mut ways: Vec<Vec<String>> = vec![Vec::new()];
+        for argument in arguments {
+            let next = match argument {
+                Argument::Word(word) => self.fields(word),
+                Argument::Assignment(assignment) => {
+                    vec![vec![self.assignment_text(assignment)]]
+                }
+                Argument::Process { writes, script } => {
+                    let mut state = self.state.clone();
+                    if *writes {
+                        state.input = Some(Value::unknown());
+                    }
+                    let output = self.apart(state, |this| this.script(script)).output;
+                    vec![vec![self.virtual_file(output)]]
+                }
+            };
+            ways = combine(ways, &next);
+        }
+        ways
+    }
+
+    /// Every way to read one word, as fields.
+    pub(crate) fn fields(&mut self, word: &Word) -> Vec<Vec<String>> {
+        if let [Piece::Text(text)] = word.pieces.as_slice()
+            && !text.contains(['*', '?', '['])
+        {
+            return vec![vec![text.clone()]];
+        }
+        let separators = self
+            .state
+            .get("IFS")
+            .map_or_else(String::new, |ifs| ifs.first().to_owned());
+        let mut ways = vec![Way::default()];
+        for piece in &word.pieces {
+            let parts = self.parts(piece, false);
+            let mut next = Vec::new();
+            for way in &ways {
+                for part in &parts {
+                    let mut way = way.clone();
+                    for one in part {
+                        way.add(one, &separators);
+                    }
+                    next.push(way);
+                }
+            }
+            next.truncate(MAX_WAYS);
+            ways = next;
+        }
+        let quoted = word.pieces.iter().any(is_quoted);
+        let mut all: Vec<Vec<String>> = Vec::new();
+        for way in ways {
+            let mut fields = way.finish();
+            if fields.is_empty() && quoted && !has_many(&word.pieces) {
+                fields.push(Field::default());
+            }
+            all.extend(self.file_names(fields));
+        }
+        all.truncate(MAX_WAYS);
+        all
+    }
+
+    /// Resolves stars against files that are known, and against programs that matter.
+    fn file_names(&self, fields: Vec<Field>) -> Vec<Vec<String>> {
+        let mut ways = vec![Vec::new()];
+        for field in fields {
+            let choices = if pattern::is_active(&field.pattern) && !has_hole(&field.text) {
+                self.globbed(&field)
+            } else {
+                vec![vec![field.text]]
+            };
+            ways = combine(ways, &choices);
+        }
+        ways
+    }
+
+    fn globbed(&self, field: &Field) -> Vec<Vec<String>> {
+        let found = self.matching_files(&field.pattern);
+        if !found.is_empty() {
+            return vec![found];
+        }
+        let mut ways = vec![vec![field.text.clone()]];
+        if field.text.contains('/') {
+            let name = base_name(&field.pattern);
+            let directory = directory_of(&field.text);
+            let programs = self.catalog.programs();
+            ways.extend(
+                programs
+                    .filter(|program| pattern::is_active(name) && pattern::matches(name, program))
+                    .map(|program| vec![format!("{directory}/{program}")]),
+            );
+            ways.truncate(MAX_WAYS);
+        }
+        ways
+    }
+
+    /// Names of files that match, sorted, as they would be written.
+    pub(crate) fn matching_files(&self, wanted: &str) -> Vec<String> {
+        let rooted = wanted.starts_with('/');
+        let mut found = vec![String::new()];
+        for part in wanted.split('/').filter(|part| !part.is_empty()) {
+            let mut next = Vec::new();
+            for before in &found {
+                let join = |name: &str| match (before.is_empty(), rooted) {
+                    (true, true) => format!("/{name}"),
+                    (true, false) => name.to_owned(),
+                    (false, _) => format!("{before}/{name}"),
+                };
+                if !pattern::is_active(part) {
+                    next.push(join(&part.replace('\\', "")));
+                    continue;
+                }
+                let directory = absolute(
+                    &self.state.directory,
+                    if before.is_empty() {
+                        if rooted { "/" } else { "." }
+                    } else {
+                        before
+                    },
+                );
+                let names = self.names_in(&directory);
+                next.extend(
+                    names
+                        .iter()
+                        .filter(|name| !name.starts_with('.') && pattern::matches(part, name))
+                        .map(|name| join(name)),
+                );
+                next.truncate(256);
+            }
+            found = next;
+        }
+        found.retain(|path| self.exists(&absolute(&self.state.directory, path)));
+        found.sort();
+        found
+    }
+
+    /// The text of a word where it is not split.
+    pub(crate) fn value(&mut self, word: &Word) -> Value {
+        self.joined(word, false)
+    }
+
+    /// The text of a word as a pattern: what was quoted means itself.
+    pub(crate) fn pattern(&mut self, word: &Word) -> Value {
+        self.joined(word, true)
+    }
+
+    fn joined(&mut self, word: &Word, as_pattern: bool) -> Value {
+        if let [Piece::Text(text)] = word.pieces.as_slice() {
+            return Value::text(text.clone());
+        }
+        let mut whole = Value::empty();
+        for piece in &word.pieces {
+            let quoted = is_quoted(piece);
+            let ways = self.parts(piece, true).into_iter().map(|parts| {
+                let mut text = String::new();
+                for part in parts {
+                    match part {
+                        Part::Text { text: more, .. } | Part::Split(more) => {
+                            escape_into(&mut text, &more, !(as_pattern && quoted));
+                        }
+                        Part::Many(texts) => text.push_str(&texts.join(" ")),
+                    }
+                }
+                text
+            });
+            whole = whole.then(&Value::one_of(ways));
+        }
+        whole
+    }
+
+    /// What a piece can add, one list of parts for each possibility.
+    fn parts(&mut self, piece: &Piece, together: bool) -> Vec<Vec<Part>> {
+        let whole = |text: &str, active| {
+            vec![vec![Part::Text {
+                text: text.to_owned(),
+                active,
+            }]]
+        };
+        match piece {
+            Piece::Text(text) => whole(text, true),
+            Piece::Quoted(text) => whole(text, false),
+            Piece::Tilde(name) => whole(&self.tilde(name), false),
+            Piece::Double(pieces) => self.double(pieces),
+            Piece::Parameter(parameter) => {
+                if let Some(texts) = self.separate(parameter, false) {
+                    return texts.into_iter().map(|fields| separated(&fields)).collect();
+                }
+                split_all(&self.parameter(parameter), together)
+            }
+            Piece::Command(script) => {
+                let output = self.substitution(script);
+                split_all(&output, together)
+            }
+            Piece::Arithmetic(word) => {
+                let value = match self.arithmetic(word) {
+                    Some(number) => Value::text(number.to_string()),
+                    None => Value::environment(),
+                };
+                split_all(&value, together)
+            }
+            Piece::Opaque => {
+                self.opaque("a part of a word is not understood", "");
+                split_all(&Value::unknown(), together)
+            }
+        }
+    }
+
+    fn double(&mut self, pieces: &[Piece]) -> Vec<Vec<Part>> {
+        let mut ways: Vec<Vec<Part>> = vec![Vec::new()];
+        for piece in pieces {
+            let choices: Vec<Vec<String>> = match piece {
+                Piece::Parameter(parameter) => match self.separate(parameter, true) {
+                    Some(texts) => {
+                        let mut next = Vec::new();
+                        for way in &ways {
+                            for fields in &texts {
+                                let mut way = copy(way);
+                                way.push(Part::Many(fields.clone()));
+                                next.push(way);
+                            }
+                        }
+                        next.truncate(MAX_WAYS);
+                        ways = next;
+                        continue;
+                    }
+                    None => single(&self.parameter(parameter)),
+                },
+                Piece::Text(text) | Piece::Quoted(text) => vec![vec![text.clone()]],
+                Piece::Command(script) => single(&self.substitution(script)),
+                Piece::Arithmetic(word) => vec![vec![self.arithmetic(word).map_or_else(
+                    || crate::value::ENVIRONMENT.to_string(),
+                    |number| number.to_string(),
+                )]],
+                other => {
+                    let word = Word {
+                        pieces: vec![other.clone()],
+                        span: None,
+                    };
+                    single(&self.value(&word))
+                }
+            };
+            let mut next = Vec::new();
+            for way in &ways {
+                for choice in choices.iter().flatten() {
+                    let mut way = copy(way);
+                    way.push(Part::Text {
+                        text: choice.clone(),
+                        active: false,
+                    });
+                    next.push(way);
+                }
+            }
+            next.truncate(MAX_WAYS);
+            ways = next;
+        }
+        ways
+    }
+
+    fn substitution(&mut self, script: &crate::shell::ir::Script) -> Value {
+        let state = self.state.clone();
+        let output = self.apart(state, |this| {
+            this.deeper(Value::unknown(), |this| match this.file_of(script) {
+                Some(content) => content,
+                None => this.script(script).output,
+            })
+        });
+        output.map(|text| text.trim_end_matches('\n').to_owned())
+    }
+
+    fn tilde(&self, name: &str) -> String {
+        match name {
+            "" => self.home.clone(),
+            "+" => self.state.directory.clone(),
+            "-" => crate::value::ENVIRONMENT.to_string(),
+            user => format!("/home/{user}"),
+        }
+    }
+}
+
+fn separated(fields: &[String]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        if index > 0 {
+            parts.push(Part::Split(" ".to_owned()));
+        }
+        parts.push(Part::Split(field.clone()));
+    }
+    parts
+}
+
+fn copy(parts: &[Part]) -> Vec<Part> {
+    parts
+        .iter()
+        .map(|part| match part {
+            Part::Text { text, active } => Part::Text {
+                text: text.clone(),
+                active: *active,
+            },
+            Part::Split(text) => Part::Split(text.clone()),
+            Part::Many(texts) => Part::Many(texts.clone()),
+        })
+        .collect()
+}
+
+fn single(value: &Value) -> Vec<Vec<String>> {
+    vec![value.possibilities().to_vec()]
+}
+
+fn split_all(value: &Value, together: bool) -> Vec<Vec<Part>> {
+    let texts = value.possibilities().iter();
+    texts
+        .map(|text| {
+            vec![if together {
+                Part::Text {
+                    text: text.clone(),
+                    active: true,
+                }
+            } else {
+                Part::Split(text.clone())
+            }]
+        })
+        .collect()
+}
+
+fn is_quoted(piece: &Piece) -> bool {
+    matches!(piece, Piece::Quoted(_) | Piece::Double(_))
+}
+
+/// `"$@"` of nothing is no field at all.
+fn has_many(pieces: &[Piece]) -> bool {
+    use crate::shell::ir::Subject;
+    pieces.iter().any(|piece| match piece {
+        Piece::Double(inner) => has_many(inner),
+        Piece::Parameter(parameter) => matches!(
+            parameter.subject,
+            Subject::All { joined: false } | Subject::Elements { joined: false, .. }
+        ),
+        _ => false,
+    })
+}
+
+/// Every way before with every way after.
+fn combine(before: Vec<Vec<String>>, after: &[Vec<String>]) -> Vec<Vec<String>> {
+    if let [only] = after {
+        let mut before = before;
+        for way in &mut before {
+            way.extend(only.iter().cloned());
+        }
+        return before;
+    }
+    let mut all = Vec::new();
+    for way in &before {
+        for more in after {
+            if all.len() >= MAX_WAYS {
+                return all;
+            }
+            let mut way = way.clone();
+            way.extend(more.iter().cloned());
+            all.push(way);
+        }
+    }
+    all
+}

@@ -1,0 +1,147 @@
+//! The languages whose code is looked through: which option carries it, which words start programs.
+
+/// A language: which letters carry code, and which words start programs.
+pub(crate) struct Language {
+    pub(crate) names: &'static [&'static str],
+    pub(crate) code: &'static [&'static str],
+    pub(crate) valued: &'static str,
+    pub(crate) starts: &'static [&'static str],
+}
+
+pub(crate) const LANGUAGES: &[Language] = &[
+    Language {
+        names: &["python"],
+        code: &["-c"],
+        valued: "WXmQ",
+        starts: &[
+            "system(",
+            "subprocess",
+            "popen",
+            "os.exec",
+            "spawn",
+            "execv",
+            "execl",
+            "check_call",
+            "check_output",
+            "pty",
+            "sh.",
+            "runpy",
+            "ctypes",
+            "__import__",
+            "eval(",
+            "exec(",
+        ],
+    },
+    Language {
+        names: &["node", "nodejs", "deno", "tsx", "ts-node", "bun"],
+        code: &["-e", "--eval", "-p", "--print", "-pe", "eval"],
+        valued: "rC",
+        starts: &[
+            "child_process",
+            "exec",
+            "spawn",
+            "fork(",
+            "Deno.run",
+            "Deno.Command",
+            "Bun.$",
+            "Bun.spawn",
+            "eval(",
+            "$`",
+        ],
+    },
+    Language {
+        names: &["perl"],
+        code: &["-e", "-E"],
+        valued: "IMm",
+        starts: &["system", "exec", "qx", "`", "open", "fork", "eval"],
+    },
+    Language {
+        names: &["ruby"],
+        code: &["-e"],
+        valued: "rIC",
+        starts: &[
+            "system", "exec", "`", "%x", "spawn", "popen", "Open3", "eval", "fork",
+        ],
+    },
+    Language {
+        names: &["php"],
+        code: &["-r"],
+        valued: "dcz",
+        starts: &[
+            "system",
+            "exec",
+            "passthru",
+            "popen",
+            "proc_open",
+            "`",
+            "eval",
+        ],
+    },
+    Language {
+        names: &["lua", "luajit"],
+        code: &["-e"],
+        valued: "l",
+        starts: &["os.execute", "io.popen", "load"],
+    },
+    Language {
+        names: &["tclsh", "expect", "wish"],
+        code: &["-c"],
+        valued: "",
+        starts: &["exec", "spawn", "open", "eval"],
+    },
+    Language {
+        names: &["awk", "gawk", "mawk", "nawk"],
+        code: &[],
+        valued: "vFf",
+        starts: &["system", "getline", "|"],
+    },
+    Language {
+        names: &["vim", "vi", "nvim", "ex", "emacs"],
+        code: &["-c", "--cmd", "--eval"],
+        valued: "Ssuiwqt",
+        starts: &["!", "system", "shell-command", "call-process"],
+    },
+    Language {
+        names: &["gdb", "lldb"],
+        code: &["-ex", "--eval-command", "-o"],
+        valued: "px",
+        starts: &["shell", "!", "system", "python"],
+    },
+    Language {
+        names: &["osascript"],
+        code: &["-e"],
+        valued: "l",
+        starts: &["do shell script"],
+    },
+    Language {
+        names: &["rscript", "r"],
+        code: &["-e"],
+        valued: "",
+        starts: &["system"],
+    },
+    Language {
+        names: &["julia"],
+        code: &["-e", "-E"],
+        valued: "",
+        starts: &["run(", "`"],
+    },
+    Language {
+        names: &["sqlite3"],
+        code: &["-cmd"],
+        valued: "",
+        starts: &[".shell", ".system", "|"],
+    },
+    Language {
+        names: &["groovy", "jshell", "scala", "elixir"],
+        code: &["-e"],
+        valued: "",
+        starts: &["execute", "exec", "System.cmd", "Process"],
+    },
+];
+
+/// The language that an interpreter of this name reads.
+pub(crate) fn of(name: &str) -> Option<&'static Language> {
+    LANGUAGES
+        .iter()
+        .find(|language| language.names.contains(&name))
+}

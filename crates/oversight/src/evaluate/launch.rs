@@ -1,0 +1,467 @@
+//! Launchers with a grammar of their own: `xargs`, `find`, `parallel`, `ssh`, `docker`, `npx` and their kin.
+
+use crate::value::{ENVIRONMENT, HOLE, Value};
+
+use super::wrapper::{option_value, skip_options};
+use super::{Evaluator, Outcome};
+
+impl Evaluator<'_> {
+    /// Follows what a launcher starts.
+    pub(crate) fn launched(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        let rest =
+            |arguments: &[String], at: usize| arguments.get(at..).unwrap_or_default().to_vec();
+        let first = arguments.first().map_or("", String::as_str);
+        Some(match name {
+            "xargs" => self.xargs(arguments),
+            "find" | "fd" | "fdfind" => return self.find(name, arguments),
+            "parallel" => self.parallel(arguments),
+            "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
+            "su" => self.switch_user(arguments),
+            "script" => match letter_value(arguments, 'c')
+                .or_else(|| option_value(arguments, &["--command"]))
+            {
+                Some(text) => self.in_shell(name, &text),
+                None => return None,
+            },
+            "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose" => {
+                return self.container(name, arguments);
+            }
+            "npx" | "bunx" | "uvx" | "pipx" | "pnpx" | "bun" | "pnpm" | "yarn" | "npm" | "uv"
+            | "mise" | "rtx" | "asdf" | "conda" | "mamba" | "poetry" | "pipenv" | "pdm"
+            | "hatch" | "rye" | "bundle" | "nix" | "devbox" | "op" | "doppler" | "aws-vault"
+            | "vault" | "infisical" | "teller" | "chamber" | "sops" | "nix-shell" | "rbenv"
+            | "pyenv" | "volta" | "fnm" | "nvm" | "pixi" | "turbo" | "lerna" | "nx" => {
+                return self.runner(name, arguments);
+            }
+            "git-push" | "git-send-pack" | "git-http-push" => {
+                let mut words = vec![
+                    "git".to_owned(),
+                    name.strip_prefix("git-").unwrap_or_default().to_owned(),
+                ];
+                words.extend(arguments.iter().cloned());
+                self.run(&words)
+            }
+            "tmux" | "screen" => self.session(name, arguments),
+            "at" | "batch" => match self.state.input.clone() {
+                Some(input) => self.in_shell(name, input.first()),
+                None => Outcome::unknown(),
+            },
+            "crontab" => {
+                let table = match first {
+                    "-" | "" => self.state.input.clone().unwrap_or_else(Value::empty),
+                    path => self.content_value(path),
+                };
+                for line in table.first().to_owned().lines() {
+                    let command: Vec<&str> = line.split_whitespace().skip(5).collect();
+                    self.in_shell("crontab", &command.join(" "));
+                }
+                Outcome::quiet(None)
+            }
+            "gdb" | "lldb"
+                if arguments
+                    .iter()
+                    .any(|word| word == "--args" || word == "--") =>
+            {
+                let words = arguments
+                    .iter()
+                    .skip_while(|word| *word != "--args" && *word != "--");
+                let words: Vec<String> = words.skip(1).cloned().collect();
+                self.linked(name, |this| this.run(&words))
+            }
+            "time" => self.run(&rest(arguments, 0)),
+            _ => return None,
+        })
+    }
+
+    fn xargs(&mut self, arguments: &[String]) -> Outcome {
+        let command = skip_options(
+            arguments,
+            "aEILnPsdR",
+            &[
+                "arg-file",
+                "max-args",
+                "max-procs",
+                "max-chars",
+                "delimiter",
+                "replace",
+                "max-lines",
+                "process-slot-var",
+            ],
+        );
+        let input = match option_value(arguments, &["-a", "--arg-file"]) {
+            Some(path) => self.content_value(&path),
+            None => self.state.input.clone().unwrap_or_else(Value::empty),
+        };
+        let place = letter_value(arguments, 'I')
+            .or_else(|| option_value(arguments, &["--replace"]))
+            .or_else(|| {
+                arguments
+                    .iter()
+                    .any(|word| word == "-i")
+                    .then(|| "{}".to_owned())
+            });
+        let mut words = command.to_vec();
+        if words.is_empty() {
+            words.push("echo".to_owned());
+        }
+        let own = arguments.len().saturating_sub(command.len());
+        let skips_empty = arguments
+            .iter()
+            .take(own)
+            .filter(|word| word.starts_with('-'))
+            .any(|word| {
+                word == "--no-run-if-empty" || (!word.starts_with("--") && word.contains('r'))
+            });
+        if skips_empty && input.known().is_some_and(|text| text.trim().is_empty()) {
+            return Outcome::quiet(Some(true));
+        }
+        self.apart_words("xargs", |this| {
+            let mut outcome = Outcome::unknown();
+            for text in input.possibilities() {
+                let items = items(arguments, text);
+                outcome = match &place {
+                    Some(place) => this.replaced(&words, place, &lines(text)),
+                    None => {
+                        let mut all = words.clone();
+                        all.extend(items);
+                        this.run(&all)
+                    }
+                };
+            }
+            outcome
+        })
+    }
+
+    /// Runs the words once for each item, with the item in the place of a mark.
+    fn replaced(&mut self, words: &[String], place: &str, items: &[String]) -> Outcome {
+        let mut outcome = Outcome::unknown();
+        let unknown = [HOLE.to_string()];
+        let items = if items.is_empty() { &unknown } else { items };
+        for item in items.iter().take(16) {
+            let all: Vec<String> = words.iter().map(|word| word.replace(place, item)).collect();
+            outcome = self.run(&all);
+        }
+        outcome
+    }
+
+    fn apart_words(&mut self, link: &str, run: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+        let mut state = self.state.child();
+        state.input = Some(Value::empty());
+        self.apart(state, |this| this.linked(link, run))
+    }
+
+    fn find(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        let executes = |word: &String| match name {
+            "find" => matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"),
+            _ => matches!(word.as_str(), "-x" | "--exec" | "-X" | "--exec-batch"),
+        };
+        let mut found = None;
+        let mut words = arguments;
+        while let Some(at) = words.iter().position(executes) {
+            words = words.get(at.saturating_add(1)..).unwrap_or_default();
+            let end = words
+                .iter()
+                .position(|word| word == ";" || word == "+")
+                .unwrap_or(words.len());
+            let mut inner: Vec<String> = words.iter().take(end).cloned().collect();
+            if name != "find" && !inner.iter().any(|word| word.contains("{}")) {
+                inner.push("{}".to_owned());
+            }
+            let names = self.find_names(arguments);
+            let outcome = self.apart_words(&format!("{name} -exec"), |this| {
+                this.replaced(&inner, "{}", &names)
+            });
+            found = Some(outcome);
+        }
+        found
+    }
+
+    /// Names that `find` hands on: files are harmless, programs that match `-name` are not.
+    fn find_names(&self, arguments: &[String]) -> Vec<String> {
+        let mut names = vec![ENVIRONMENT.to_string()];
+        let wanted = option_value(arguments, &["-name", "-iname"]);
+        if let Some(wanted) = wanted
+            .filter(|wanted| super::pattern::is_active(wanted) || self.catalog.is_program(wanted))
+        {
+            let programs = self.catalog.programs();
+            names.extend(
+                programs
+                    .filter(|program| super::pattern::matches(&wanted, program))
+                    .map(|program| format!("/usr/bin/{program}")),
+            );
+            names.truncate(6);
+        }
+        names
+    }
+
+    fn parallel(&mut self, arguments: &[String]) -> Outcome {
+        let rest = skip_options(
+            arguments,
+            "jaNnLISPC",
+            &[
+                "jobs", "arg-file", "max-args", "colsep", "results", "joblog", "delay", "timeout",
+                "retries",
+            ],
+        );
+        let split = rest
+            .iter()
+            .position(|word| matches!(word.as_str(), ":::" | "::::" | ":::+"));
+        let (command, items) = match split {
+            Some(at) => {
+                let from_files = rest.get(at).is_some_and(|word| word == "::::");
+                let words: Vec<String> = rest.iter().skip(at.saturating_add(1)).cloned().collect();
+                let items = if from_files {
+                    words
+                        .iter()
+                        .flat_map(|path| lines(self.content_value(path).first()))
+                        .collect()
+                } else {
+                    words
+                };
+                (rest.get(..at).unwrap_or_default().to_vec(), items)
+            }
+            None => {
+                let input = match option_value(arguments, &["-a", "--arg-file"]) {
+                    Some(path) => self.content_value(&path),
+                    None => self.state.input.clone().unwrap_or_else(Value::empty),
+                };
+                (rest.to_vec(), lines(input.first()))
+            }
+        };
+        let text = command.join(" ");
+        let mut outcome = Outcome::unknown();
+        for item in items.iter().take(16) {
+            let whole = if text.is_empty() {
+                item.clone()
+            } else if text.contains("{}") {
+                text.replace("{}", item)
+            } else {
+                format!("{text} {item}")
+            };
+            outcome = self.in_shell("parallel", &whole);
+        }
+        outcome
+    }
+
+    fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let danger = option_value(arguments, &["-o"]);
+        if let Some(text) = danger.as_deref().and_then(|option| {
+            let (key, value) = option.split_once(['=', ' '])?;
+            matches!(
+                key.to_ascii_lowercase().as_str(),
+                "proxycommand" | "localcommand" | "knownhostscommand"
+            )
+            .then_some(value)
+        }) {
+            self.in_shell("ssh -o", text);
+        }
+        let rest = skip_options(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
+        let words = rest.get(1..).unwrap_or_default();
+        // `ssh host -p 22 cmd`: options may follow the host.
+        let words = skip_options(words, "BbcDEeFIiJLlmOopQRSWw", &[]);
+        if words.is_empty() {
+            return match self.state.input.clone() {
+                Some(input) => self.in_shell(name, input.first()),
+                None => Outcome::unknown(),
+            };
+        }
+        let text = words.join(" ");
+        let mut state = self.state.child();
+        state.directory = ENVIRONMENT.to_string();
+        self.apart(state, |this| {
+            this.linked(name, |this| this.evaluated(&text))
+        })
+    }
+
+    fn switch_user(&mut self, arguments: &[String]) -> Outcome {
+        match letter_value(arguments, 'c')
+            .or_else(|| option_value(arguments, &["--command", "--session-command"]))
+        {
+            Some(text) => self.in_shell("su -c", &text),
+            None => match self.state.input.clone() {
+                Some(input) => self.in_shell("su", input.first()),
+                None => Outcome::unknown(),
+            },
+        }
+    }
+
+    fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let letters = if name == "tmux" {
+            "LSfcnsxytFeE"
+        } else {
+            "cehpsStTX"
+        };
+        let rest = skip_options(arguments, "LSf", &[]);
+        let rest = match rest.split_first() {
+            Some((verb, after)) if name == "tmux" && !verb.contains(' ') => {
+                skip_options(after, letters, &[])
+            }
+            _ => skip_options(arguments, letters, &[]),
+        };
+        if rest.is_empty() {
+            return Outcome::unknown();
+        }
+        let text = rest.join(" ");
+        self.in_shell(name, &text)
+    }
+
+    fn container(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        let valued: &[&str] = &[
+            "env",
+            "volume",
+            "workdir",
+            "user",
+            "name",
+            "network",
+            "entrypoint",
+            "env-file",
+            "publish",
+            "label",
+            "mount",
+            "platform",
+            "memory",
+            "cpus",
+            "hostname",
+            "add-host",
+            "file",
+            "project-name",
+            "profile",
+            "context",
+            "namespace",
+            "container",
+            "pull",
+            "restart",
+            "link",
+            "device",
+            "cap-add",
+            "security-opt",
+            "index",
+        ];
+        let letters = "evwupfnclhm";
+        let mut rest = skip_options(arguments, "fpcHn", valued);
+        let mut verb = rest.first().map_or("", String::as_str);
+        if verb == "compose" || verb == "container" {
+            rest = skip_options(rest.get(1..).unwrap_or_default(), "fp", valued);
+            verb = rest.first().map_or("", String::as_str);
+        }
+        if !matches!(verb, "run" | "exec" | "debug") {
+            return if verb == "build" {
+                self.image_build(arguments)
+            } else {
+                None
+            };
+        }
+        let inner = skip_options(rest.get(1..).unwrap_or_default(), letters, valued);
+        let entry = option_value(rest, &["--entrypoint"]);
+        // The first word is the image or the container; kubectl marks the command with `--`.
+        let mut command: Vec<String> = match inner.iter().position(|word| word == "--") {
+            Some(at) => inner.iter().skip(at.saturating_add(1)).cloned().collect(),
+            None => inner.iter().skip(1).cloned().collect(),
+        };
+        if let Some(entry) = entry {
+            command.insert(0, entry);
+        }
+        if command.is_empty() {
+            return Some(Outcome::unknown());
+        }
+        let mut state = self.state.child();
+        std::rc::Rc::make_mut(&mut state.functions).clear();
+        Some(self.apart(state, |this| {
+            this.linked(format!("{name} {verb}"), |this| this.run(&command))
+        }))
+    }
+
+    /// `docker build` runs the steps of a Dockerfile.
+    fn image_build(&mut self, arguments: &[String]) -> Option<Outcome> {
+        let file =
+            option_value(arguments, &["-f", "--file"]).unwrap_or_else(|| "Dockerfile".to_owned());
+        let text = self.known_file(&file)?.replace("\\\n", " ");
+        for line in text.lines() {
+            if let Some(step) = line.trim_start().strip_prefix("RUN ") {
+                self.in_shell("docker build", step);
+            }
+        }
+        Some(Outcome::unknown())
+    }
+}
+
+/// `-c text` and `-qctext`: the value of a letter in a cluster.
+pub(crate) fn letter_value(arguments: &[String], letter: char) -> Option<String> {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            return None;
+        }
+        let Some(flags) = word
+            .strip_prefix('-')
+            .filter(|flags| !flags.starts_with('-'))
+        else {
+            continue;
+        };
+        if let Some((before, rest)) = flags.split_once(letter)
+            && before.chars().all(char::is_alphanumeric)
+        {
+            return if rest.is_empty() {
+                words.next().cloned()
+            } else {
+                Some(rest.to_owned())
+            };
+        }
+    }
+    None
+}
+
+/// What `xargs` makes of its input.
+fn items(arguments: &[String], text: &str) -> Vec<String> {
+    let own: Vec<String> = arguments
+        .iter()
+        .take_while(|word| word.starts_with('-') || word.len() == 1)
+        .cloned()
+        .collect();
+    let nul = own.iter().any(|word| {
+        word == "--null" || (word.starts_with('-') && !word.starts_with("--") && word.contains('0'))
+    });
+    let mark = if nul { Some('\0') } else { delimiter(&own) };
+    if let Some(mark) = mark {
+        return text
+            .trim_end_matches('\n')
+            .split(mark)
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect();
+    }
+    let mut all = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match (quote, character) {
+            (Some(open), close) if open == close => quote = None,
+            (Some(_), inside) => word.get_or_insert_default().push(inside),
+            (None, '\'' | '"') => {
+                quote = Some(character);
+                word.get_or_insert_default();
+            }
+            (None, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (None, blank) if blank.is_whitespace() => all.extend(word.take()),
+            (None, other) => word.get_or_insert_default().push(other),
+        }
+    }
+    all.extend(word);
+    all
+}
+
+/// `-d,` and `--delimiter=,`.
+fn delimiter(arguments: &[String]) -> Option<char> {
+    let text =
+        letter_value(arguments, 'd').or_else(|| option_value(arguments, &["--delimiter"]))?;
+    crate::shell::escape::backslashes(&text).chars().next()
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

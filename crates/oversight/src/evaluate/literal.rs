@@ -1,0 +1,119 @@
+//! Texts in the code of other languages, as far as they can be read without understanding it.
+
+use crate::value::has_hole;
+
+/// One text in quotes.
+pub(super) struct Literal {
+    pub(super) text: String,
+    /// Only commas, brackets and blanks stand between it and the one before.
+    pub(super) follows: bool,
+}
+
+/// The texts in quotes; texts joined by `+` or side by side are one.
+pub(super) fn literals(code: &str) -> Vec<Literal> {
+    let mut found: Vec<Literal> = Vec::new();
+    let mut between = String::new();
+    let mut characters = code.chars();
+    while let Some(character) = characters.next() {
+        if !matches!(character, '\'' | '"') {
+            between.push(character);
+            continue;
+        }
+        let mut text = String::new();
+        while let Some(inside) = characters.next() {
+            match inside {
+                '\\' => match characters.next() {
+                    Some('n') => text.push('\n'),
+                    Some('t') => text.push('\t'),
+                    Some(other) => text.push(other),
+                    None => {}
+                },
+                close if close == character => break,
+                other => text.push(other),
+            }
+        }
+        let gap = between.trim();
+        let joined = matches!(gap, "+" | ".") && !found.is_empty();
+        if joined && let Some(last) = found.last_mut() {
+            last.text.push_str(&text);
+        } else {
+            // `"git", ["push"]` and `"git", { args: ["push"] }`, but not the next statement.
+            let follows = gap.starts_with([',', ']', ')'])
+                && gap.contains(',')
+                && gap.len() <= 16
+                && !gap.contains([';', '=', '\n']);
+            found.push(Literal { text, follows });
+        }
+        between.clear();
+        if found.len() > 2000 {
+            break;
+        }
+    }
+    found
+}
+
+/// Commands that are written without quotes: backquotes, `qw(…)`, `exec git push` and `!git push`.
+pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    if matches!(name, "perl" | "ruby" | "php" | "julia") {
+        found.extend(code.split('`').skip(1).step_by(2).map(str::to_owned));
+        for (open, close) in [
+            ("qw(", ')'),
+            ("qx(", ')'),
+            ("qx{", '}'),
+            ("%x(", ')'),
+            ("qw/", '/'),
+        ] {
+            for part in code.split(open).skip(1) {
+                found.extend(part.split(close).next().map(str::to_owned));
+            }
+        }
+    }
+    if matches!(
+        name,
+        "tclsh" | "expect" | "wish" | "vim" | "vi" | "nvim" | "ex" | "gdb" | "lldb" | "sqlite3"
+    ) {
+        for line in code.lines() {
+            let line = line
+                .trim()
+                .trim_start_matches(':')
+                .trim_start_matches("silent ");
+            let command = ["exec ", "spawn ", "!", "shell ", ".shell ", ".system "]
+                .iter()
+                .find_map(|word| line.strip_prefix(word));
+            found.extend(command.map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// Whether the words of a start may be put together by the program.
+pub(super) fn computed(code: &str) -> bool {
+    let joins = [
+        "+",
+        "%",
+        "join",
+        "reverse",
+        "replace",
+        "format",
+        "concat",
+        "$",
+        "chr(",
+        "decode",
+        "b64",
+        "[::",
+        "argv",
+        "input(",
+        "${",
+        "atob",
+        "fromCharCode",
+        "open(",
+        "read(",
+    ];
+    let starts = [
+        "system", "exec", "spawn", "run(", "call", "popen", "Popen", "qx", "`",
+    ];
+    has_hole(code)
+        || (joins.iter().any(|word| code.contains(word))
+            && starts.iter().any(|word| code.contains(word)))
+}

@@ -1,0 +1,333 @@
+//! Package managers of JavaScript: scripts of `package.json` and their life cycle.
+
+use crate::lookup::absolute;
+use crate::value::{Value, has_hole};
+
+use super::run::quote;
+use super::wrapper::option_value;
+use super::{Evaluator, Outcome};
+
+/// Commands of npm that run scripts by themselves.
+const LIFE_CYCLE: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "install",
+            "i",
+            "in",
+            "ins",
+            "add",
+            "ci",
+            "clean-install",
+            "isntall",
+        ],
+        &[
+            "preinstall",
+            "install",
+            "postinstall",
+            "prepublish",
+            "preprepare",
+            "prepare",
+            "postprepare",
+        ],
+    ),
+    (&["pack"], &["prepack", "prepare", "postpack"]),
+    (
+        &["publish"],
+        &[
+            "prepublishOnly",
+            "prepack",
+            "prepare",
+            "postpack",
+            "publish",
+            "postpublish",
+        ],
+    ),
+    (&["version"], &["preversion", "version", "postversion"]),
+    (
+        &["rebuild", "rb"],
+        &["preinstall", "install", "postinstall", "prepare"],
+    ),
+    (
+        &["uninstall", "un", "rm", "remove"],
+        &["preuninstall", "uninstall", "postuninstall"],
+    ),
+    (
+        &["link", "ln"],
+        &["preinstall", "install", "postinstall", "prepare"],
+    ),
+];
+
+/// Options that take a value in the next word.
+const VALUED: &[&str] = &[
+    "-w",
+    "--workspace",
+    "--prefix",
+    "-C",
+    "--dir",
+    "--cwd",
+    "--filter",
+    "-F",
+    "--loglevel",
+    "--userconfig",
+    "--registry",
+    "--tag",
+    "--otp",
+    "--cache",
+];
+
+impl Evaluator<'_> {
+    /// Follows the scripts that a package manager runs.
+    pub(crate) fn package_manager(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        if matches!(name, "npm-run-all" | "run-s" | "run-p" | "npm-run-all2") {
+            return Some(self.run_all(arguments));
+        }
+        if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
+            self.script_of(arguments.get(1)?, &[], None);
+            return Some(Outcome::unknown());
+        }
+        if !matches!(name, "npm" | "pnpm" | "yarn" | "bun") {
+            return None;
+        }
+        let words = positional(arguments);
+        let verb = words.first().map_or("", String::as_str).to_owned();
+        if has_hole(&verb) {
+            return Some(Outcome::unknown());
+        }
+        let directory = option_value(arguments, &["--prefix", "-C", "--dir", "--cwd"]);
+        let mut state = self.state.clone();
+        if let Some(directory) = directory {
+            state.directory = absolute(&state.directory, &directory);
+        }
+        self.apart(state, |this| {
+            this.package_command(name, &verb, &words, arguments);
+        });
+        Some(Outcome::unknown())
+    }
+
+    fn package_command(&mut self, name: &str, verb: &str, words: &[String], arguments: &[String]) {
+        let member = option_value(arguments, &["-w", "--workspace", "--filter", "-F"]);
+        let all = arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "--workspaces" | "-ws" | "-r" | "--recursive"));
+        let place = if all { Some("*".to_owned()) } else { member };
+        let extra = after_dashes(arguments);
+        let scripts: Vec<String> = match verb {
+            "run" | "run-script" | "rum" | "urn" => {
+                let Some(script) = words.get(1) else { return };
+                if has_hole(script) {
+                    self.opaque("the name of the script is not known", script);
+                    return;
+                }
+                vec![script.clone()]
+            }
+            "test" | "t" | "tst" => vec!["test".to_owned()],
+            "start" => vec!["start".to_owned()],
+            "stop" => vec!["stop".to_owned()],
+            "restart" => vec!["restart".to_owned(), "stop".to_owned(), "start".to_owned()],
+            _ => Vec::new(),
+        };
+        if !scripts.is_empty() {
+            let extra = if extra.is_empty() && name != "npm" {
+                words.iter().skip(2).cloned().collect()
+            } else {
+                extra
+            };
+            for script in scripts {
+                self.script_of(&script, &extra, place.as_deref());
+            }
+            return;
+        }
+        if verb == "workspaces" || verb == "workspace" {
+            // `yarn workspaces foreach exec …` and `run …` start what follows.
+            let mut rest = arguments
+                .iter()
+                .skip_while(|word| !matches!(word.as_str(), "exec" | "run" | "dlx"));
+            let kind = rest.next().map_or("", String::as_str);
+            let rest: Vec<String> = rest.cloned().collect();
+            if kind == "run" {
+                for script in rest.iter().take(1) {
+                    self.script_of(script, &[], Some("*"));
+                }
+            } else if !rest.is_empty() {
+                self.linked(name, |this| this.run(&rest));
+            }
+            return;
+        }
+        let silent = arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
+        if let Some((_, cycle)) = LIFE_CYCLE.iter().find(|(names, _)| names.contains(&verb)) {
+            if !silent {
+                for script in cycle.iter() {
+                    self.single_script(script, &[], place.as_deref());
+                }
+            }
+            return;
+        }
+        if name != "npm"
+            && !verb.is_empty()
+            && !self.script_of(verb, words.get(1..).unwrap_or_default(), place.as_deref())
+        {
+            // `yarn gh-pages`, `pnpm tsc`: a program of the project.
+            let known = self.catalog.is_program(verb) || super::shells::is_shell(verb);
+            if known && verb != "npm" {
+                let all: Vec<String> = arguments
+                    .iter()
+                    .skip_while(|word| *word != verb)
+                    .cloned()
+                    .collect();
+                self.linked(name, |this| this.run(&all));
+            }
+        }
+    }
+
+    fn run_all(&mut self, arguments: &[String]) -> Outcome {
+        let names = self.script_names();
+        for wanted in arguments.iter().filter(|word| !word.starts_with('-')) {
+            for name in names
+                .iter()
+                .filter(|name| super::pattern::matches(wanted, name))
+            {
+                self.script_of(name, &[], None);
+            }
+        }
+        Outcome::unknown()
+    }
+
+    fn script_names(&mut self) -> Vec<String> {
+        let text = self.known_file("package.json").unwrap_or_default();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let scripts = document
+            .get("scripts")
+            .and_then(serde_json::Value::as_object);
+        scripts
+            .map(|scripts| scripts.keys().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// A script with what runs before and after it; false when there is none.
+    fn script_of(&mut self, name: &str, extra: &[String], place: Option<&str>) -> bool {
+        let mut found = false;
+        for (script, extra) in [
+            (format!("pre{name}"), &[][..]),
+            (name.to_owned(), extra),
+            (format!("post{name}"), &[][..]),
+        ] {
+            found |= self.single_script(&script, extra, place);
+        }
+        found
+    }
+
+    fn single_script(&mut self, name: &str, extra: &[String], place: Option<&str>) -> bool {
+        let mut found = false;
+        for directory in self.packages(place) {
+            let mut state = self.state.child();
+            state.directory = directory.clone();
+            found |= self.apart(state, |this| {
+                let Some(text) = this.known_file("package.json") else {
+                    return false;
+                };
+                let Ok(document) = serde_json::from_str::<serde_json::Value>(&text) else {
+                    return false;
+                };
+                let Some(script) = document
+                    .get("scripts")
+                    .and_then(|scripts| scripts.get(name))
+                    .and_then(serde_json::Value::as_str)
+                else {
+                    return false;
+                };
+                for (key, value) in document
+                    .get("config")
+                    .and_then(serde_json::Value::as_object)
+                    .into_iter()
+                    .flatten()
+                {
+                    if let Some(value) = value.as_str() {
+                        this.state.set(
+                            &format!("npm_package_config_{key}"),
+                            Value::text(value),
+                            true,
+                        );
+                    }
+                }
+                let mut whole = script.to_owned();
+                for word in extra {
+                    whole.push(' ');
+                    whole.push_str(&quote(word));
+                }
+                let key = format!("{directory} {name}");
+                if this.walking.insert(key.clone()) {
+                    this.linked(format!("package script {name}"), |this| {
+                        this.shell_text(&whole)
+                    });
+                    this.walking.remove(&key);
+                }
+                true
+            });
+        }
+        found
+    }
+
+    /// Where the scripts are looked for: here, or in the packages of the workspace.
+    fn packages(&mut self, place: Option<&str>) -> Vec<String> {
+        let here = self.state.directory.clone();
+        let Some(place) = place else {
+            return vec![here];
+        };
+        let text = self.known_file("package.json").unwrap_or_default();
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let list = document
+            .get("workspaces")
+            .and_then(|list| list.as_array().or_else(|| list.get("packages")?.as_array()));
+        let mut all = Vec::new();
+        for wanted in list
+            .into_iter()
+            .flatten()
+            .filter_map(serde_json::Value::as_str)
+        {
+            let found = if super::pattern::is_active(wanted) {
+                self.matching_files(wanted)
+            } else {
+                vec![wanted.to_owned()]
+            };
+            all.extend(found.into_iter().map(|path| absolute(&here, &path)));
+        }
+        let bare = crate::lookup::base_name(place.trim_end_matches("...")).to_owned();
+        let chosen: Vec<String> = all
+            .iter()
+            .filter(|path| crate::lookup::base_name(path) == bare)
+            .cloned()
+            .collect();
+        if place == "*" || chosen.is_empty() {
+            if all.is_empty() { vec![here] } else { all }
+        } else {
+            chosen
+        }
+    }
+}
+
+fn positional(arguments: &[String]) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        if word == "--" {
+            break;
+        }
+        if VALUED.contains(&word.as_str()) {
+            rest.next();
+        } else if !word.starts_with('-') {
+            words.push(word.clone());
+        }
+    }
+    words
+}
+
+fn after_dashes(arguments: &[String]) -> Vec<String> {
+    arguments
+        .iter()
+        .skip_while(|word| *word != "--")
+        .skip(1)
+        .cloned()
+        .collect()
+}

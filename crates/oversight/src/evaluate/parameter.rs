@@ -1,0 +1,381 @@
+//! `$X` and all forms of `${…}`.
+
+use crate::shell::ir::{Operation, Parameter, Place, Subject, Word};
+use crate::shell::{escape, lower};
+use crate::value::{Value, has_hole};
+
+use super::{Evaluator, pattern};
+
+impl Evaluator<'_> {
+    /// Parameters that expand to several fields: `$@`, `${a[@]}` and their slices, one list for each possibility.
+    pub(crate) fn separate(
+        &mut self,
+        parameter: &Parameter,
+        quoted: bool,
+    ) -> Option<Vec<Vec<String>>> {
+        if parameter.indirect {
+            return None;
+        }
+        let values: Vec<Value> = match &parameter.subject {
+            Subject::All { joined } if !(*joined && quoted) => self
+                .state
+                .positional
+                .iter()
+                .map(|text| Value::text(text.clone()))
+                .collect(),
+            Subject::Elements { name, joined } if !(*joined && quoted) => {
+                let elements = self.state.elements(name);
+                match elements {
+                    Some(elements) => elements.into_iter().map(|(_, value)| value).collect(),
+                    None => return None,
+                }
+            }
+            _ => return None,
+        };
+        let values = match &parameter.operation {
+            Operation::Substring { offset, length } => {
+                let from = self.arithmetic(offset)?;
+                let positional = matches!(parameter.subject, Subject::All { .. });
+                let count = match length {
+                    Some(length) => Some(self.arithmetic(length)?),
+                    None => None,
+                };
+                slice(
+                    &values,
+                    if positional && from > 0 {
+                        from - 1
+                    } else {
+                        from
+                    },
+                    count,
+                )
+            }
+            Operation::Length => return None,
+            Operation::Default { word, .. } if values.is_empty() => vec![self.value(word)],
+            Operation::Alternative { word, .. } => {
+                if values.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![self.value(word)]
+                }
+            }
+            operation => {
+                let each: Vec<Value> = values;
+                let mut changed = Vec::with_capacity(each.len());
+                for value in each {
+                    changed.push(self.change(&value, operation));
+                }
+                changed
+            }
+        };
+        let mut ways: Vec<Vec<String>> = vec![Vec::new()];
+        for value in values {
+            let choices = value.possibilities();
+            ways = ways
+                .iter()
+                .flat_map(|way| {
+                    choices.iter().map(|choice| {
+                        let mut way = way.clone();
+                        way.push(choice.clone());
+                        way
+                    })
+                })
+                .take(8)
+                .collect();
+        }
+        Some(ways)
+    }
+
+    /// The value of any other parameter.
+    pub(crate) fn parameter(&mut self, parameter: &Parameter) -> Value {
+        let mut found = self.subject(&parameter.subject);
+        let mut name = match &parameter.subject {
+            Subject::Named(name) => Some(name.clone()),
+            _ => None,
+        };
+        if matches!(parameter.operation, Operation::Names) {
+            return self.names(name.as_deref().unwrap_or_default(), parameter.indirect);
+        }
+        if parameter.indirect {
+            let target = found.as_ref().and_then(Value::known).map(str::to_owned);
+            found = target.as_deref().and_then(|target| self.by_text(target));
+            name = target;
+        }
+        match &parameter.operation {
+            Operation::Default {
+                empty_counts,
+                assigns,
+                word,
+            } => {
+                let default = |this: &mut Self| {
+                    let value = this.value(word);
+                    if *assigns && let Some(name) = &name {
+                        this.state.set(name, value.clone(), false);
+                    }
+                    value
+                };
+                match found {
+                    // Nobody assigned it: the environment may still have it.
+                    None => default(self).or(&Value::environment()),
+                    Some(value)
+                        if *empty_counts && value.possibilities().iter().any(String::is_empty) =>
+                    {
+                        let other = default(self);
+                        if value.known() == Some("") {
+                            other
+                        } else {
+                            value.or(&other)
+                        }
+                    }
+                    Some(value) => value,
+                }
+            }
+            Operation::Alternative { empty_counts, word } => match found {
+                None => Value::empty().or(&self.value(word)),
+                Some(value) if *empty_counts && value.known() == Some("") => Value::empty(),
+                Some(value) if value.known().is_some() => self.value(word),
+                Some(_) => self.value(word).or(&Value::empty()),
+            },
+            Operation::Length => self.length(parameter, found.as_ref()),
+            operation => {
+                let value = found.unwrap_or_else(Value::environment);
+                self.change(&value, operation)
+            }
+        }
+    }
+
+    fn length(&self, parameter: &Parameter, found: Option<&Value>) -> Value {
+        let number = match &parameter.subject {
+            Subject::All { .. } => Some(self.state.positional.len()),
+            Subject::Elements { name, .. } => {
+                self.state.elements(name).map(|elements| elements.len())
+            }
+            _ => found
+                .and_then(Value::known)
+                .map(|text| text.chars().count()),
+        };
+        number.map_or_else(Value::environment, |number| Value::text(number.to_string()))
+    }
+
+    fn subject(&mut self, subject: &Subject) -> Option<Value> {
+        match subject {
+            Subject::Positional(number) => {
+                let index = number.checked_sub(1)?;
+                match self.state.positional.get(index) {
+                    Some(text) => Some(Value::text(text.clone())),
+                    None if self.state.positional.iter().any(|text| has_hole(text)) => {
+                        Some(Value::unknown())
+                    }
+                    None if self.texts > 0 => Some(Value::empty()),
+                    None => None,
+                }
+            }
+            Subject::All { .. } => {
+                let texts = self.state.positional.join(" ");
+                Some(Value::text(texts))
+            }
+            Subject::Count => Some(Value::text(self.state.positional.len().to_string())),
+            Subject::Number => Some(Value::environment()),
+            Subject::ShellName => Some(Value::text(self.state.shell_name.clone())),
+            Subject::Named(name) => self.state.get(name),
+            Subject::Element(name, index) => {
+                let key = self.key(name, index);
+                let elements = self.state.elements(name)?;
+                let found = match key.parse::<i64>() {
+                    Ok(number) if number < 0 => {
+                        let back = usize::try_from(number.unsigned_abs()).ok()?;
+                        elements
+                            .len()
+                            .checked_sub(back)
+                            .and_then(|at| elements.get(at))
+                    }
+                    _ => elements.iter().rev().find(|(old, _)| *old == key),
+                };
+                Some(found.map_or_else(Value::empty, |(_, value)| value.clone()))
+            }
+            Subject::Elements { name, .. } => {
+                let elements = self.state.elements(name)?;
+                let mut whole = Value::empty();
+                for (index, (_, value)) in elements.iter().enumerate() {
+                    if index > 0 {
+                        whole = whole.then(&Value::text(" "));
+                    }
+                    whole = whole.then(value);
+                }
+                Some(whole)
+            }
+        }
+    }
+
+    /// `${!X}`: the parameter that the text names.
+    fn by_text(&mut self, text: &str) -> Option<Value> {
+        if let Some((name, rest)) = text.split_once('[') {
+            let index = lower::single_word(rest.trim_end_matches(']'));
+            return self.subject(&Subject::Element(name.to_owned(), index));
+        }
+        if let Ok(number) = text.parse::<usize>() {
+            return self.subject(&Subject::Positional(number));
+        }
+        self.state.get(text)
+    }
+
+    fn names(&self, name: &str, keys: bool) -> Value {
+        if keys {
+            let elements = self.state.elements(name).unwrap_or_default();
+            let keys: Vec<String> = elements.into_iter().map(|(key, _)| key).collect();
+            return Value::text(keys.join(" "));
+        }
+        let all = self.state.variables.keys();
+        let names: Vec<&str> = all
+            .map(String::as_str)
+            .filter(|one| one.starts_with(name))
+            .collect();
+        Value::text(names.join(" "))
+    }
+
+    /// Applies a change to a value that is set.
+    fn change(&mut self, value: &Value, operation: &Operation) -> Value {
+        match operation {
+            Operation::RemovePrefix {
+                longest,
+                pattern: wanted,
+            } => {
+                let wanted = self.pattern(wanted);
+                edit(value, &wanted, |text, wanted| {
+                    pattern::remove_prefix(text, wanted, *longest)
+                })
+            }
+            Operation::RemoveSuffix {
+                longest,
+                pattern: wanted,
+            } => {
+                let wanted = self.pattern(wanted);
+                edit(value, &wanted, |text, wanted| {
+                    pattern::remove_suffix(text, wanted, *longest)
+                })
+            }
+            Operation::Substring { offset, length } => {
+                self.substring(value, offset, length.as_ref())
+            }
+            Operation::Replace {
+                pattern: wanted,
+                replacement,
+                place,
+            } => {
+                let wanted = self.pattern(wanted);
+                let with = self.value(replacement);
+                let with = with.first().to_owned();
+                edit(value, &wanted, |text, wanted| {
+                    replaced(text, wanted, &with, *place)
+                })
+            }
+            Operation::Case { upper, all } => value.map(|text| changed_case(text, *upper, *all)),
+            Operation::Escapes => value.map(|text| escape::ansi_c(text)),
+            Operation::Prompt => {
+                // A prompt is expanded like a word in double quotes: its substitutions run.
+                let mut whole: Option<Value> = None;
+                for text in value.possibilities() {
+                    let again = self.value(&lower::single_word(&format!(
+                        "\"{}\"",
+                        text.replace('"', "\\\"")
+                    )));
+                    whole = Some(whole.map_or_else(|| again.clone(), |before| before.or(&again)));
+                }
+                whole.unwrap_or_else(Value::unknown)
+            }
+            Operation::Transform => Value::unknown(),
+            _ => value.clone(),
+        }
+    }
+
+    fn substring(&mut self, value: &Value, offset: &Word, length: Option<&Word>) -> Value {
+        let from = self.arithmetic(offset);
+        let count = match length {
+            Some(length) => match self.arithmetic(length) {
+                Some(count) => Some(count),
+                None => return Value::unknown(),
+            },
+            None => None,
+        };
+        let Some(from) = from else {
+            return Value::unknown();
+        };
+        value.map(|text| {
+            if has_hole(text) {
+                return crate::value::HOLE.to_string();
+            }
+            let characters: Vec<char> = text.chars().collect();
+            slice(&characters, from, count).into_iter().collect()
+        })
+    }
+}
+
+/// Bash slices: a negative offset counts from the end, and so does a negative length.
+fn slice<T: Clone>(all: &[T], offset: i64, length: Option<i64>) -> Vec<T> {
+    let size = i64::try_from(all.len()).unwrap_or(i64::MAX);
+    let start = if offset < 0 {
+        size.saturating_add(offset)
+    } else {
+        offset
+    };
+    let end = match length {
+        None => size,
+        Some(length) if length < 0 => size.saturating_add(length),
+        Some(length) => start.saturating_add(length),
+    };
+    let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else {
+        return Vec::new();
+    };
+    let count = end.saturating_sub(start);
+    all.iter().skip(start).take(count).cloned().collect()
+}
+
+fn edit(value: &Value, wanted: &Value, change: impl Fn(&str, &str) -> String) -> Value {
+    let wanted = wanted.first().to_owned();
+    value.map(|text| {
+        if has_hole(text) || has_hole(&wanted) {
+            crate::value::HOLE.to_string()
+        } else {
+            change(text, &wanted)
+        }
+    })
+}
+
+fn replaced(text: &str, wanted: &str, with: &str, place: Place) -> String {
+    match place {
+        Place::Start => {
+            let rest = pattern::remove_prefix(text, wanted, true);
+            if rest.len() == text.len() {
+                rest
+            } else {
+                format!("{with}{rest}")
+            }
+        }
+        Place::End => {
+            let rest = pattern::remove_suffix(text, wanted, true);
+            if rest.len() == text.len() {
+                rest
+            } else {
+                format!("{rest}{with}")
+            }
+        }
+        Place::First => pattern::replace(text, wanted, with, false),
+        Place::All => pattern::replace(text, wanted, with, true),
+    }
+}
+
+fn changed_case(text: &str, upper: bool, all: bool) -> String {
+    let change = |character: char| -> String {
+        if upper {
+            character.to_uppercase().collect()
+        } else {
+            character.to_lowercase().collect()
+        }
+    };
+    if all {
+        return text.chars().map(change).collect();
+    }
+    let mut characters = text.chars();
+    let first = characters.next().map(change).unwrap_or_default();
+    first + characters.as_str()
+}

@@ -1,0 +1,163 @@
+//! Redirections, and files as far as the command itself or the lookup knows them.
+
+use crate::shell::ir::{Kind, Redirect, Script, Target};
+use crate::value::Value;
+
+use super::files::File;
+use super::{Evaluator, Outcome};
+
+/// Where a command's output goes.
+enum Sink {
+    File { path: String, append: bool },
+    Process(usize),
+    Nowhere,
+}
+
+impl Evaluator<'_> {
+    /// Runs something with its redirections in force.
+    pub(crate) fn redirected(
+        &mut self,
+        redirects: &[Redirect],
+        run: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
+        if redirects.is_empty() {
+            return run(self);
+        }
+        let input = self.state.input.clone();
+        let descriptors = self.state.descriptors.clone();
+        let sinks = self.open(redirects);
+        let mut outcome = run(self);
+        self.state.input = input;
+        self.state.descriptors = descriptors;
+        if !sinks.is_empty() {
+            self.deliver(&outcome.output, sinks, redirects);
+            outcome.output = Value::empty();
+        }
+        outcome
+    }
+
+    /// `exec` without a program: the redirections stay.
+    pub(crate) fn open_for_good(&mut self, redirects: &[Redirect]) {
+        let sinks = self.open(redirects);
+        self.deliver(&Value::unknown(), sinks, redirects);
+    }
+
+    fn open(&mut self, redirects: &[Redirect]) -> Vec<Sink> {
+        let mut sinks = Vec::new();
+        for (index, redirect) in redirects.iter().enumerate() {
+            let number = redirect.descriptor;
+            match &redirect.target {
+                Target::Read(word) => {
+                    let path = self.value(word).first().to_owned();
+                    let content = self.content_value(&path);
+                    self.feed(number, content);
+                }
+                Target::Here(word) => {
+                    let content = self.value(word);
+                    self.feed(number, content);
+                }
+                Target::HereString(word) => {
+                    let content = self.value(word).then(&Value::text("\n"));
+                    self.feed(number, content);
+                }
+                Target::ReadProcess(script) => {
+                    let state = self.state.clone();
+                    let content = self.apart(state, |this| this.script(script)).output;
+                    self.feed(number, content);
+                }
+                Target::Duplicate(word) => self.duplicate(number, word, &mut sinks),
+                Target::Write(word) | Target::Append(word) => {
+                    let path = self.value(word).first().to_owned();
+                    let append = matches!(redirect.target, Target::Append(_));
+                    if number == 1 {
+                        sinks.push(Sink::File { path, append });
+                    }
+                }
+                Target::WriteProcess(_) => sinks.push(Sink::Process(index)),
+            }
+        }
+        sinks
+    }
+
+    fn duplicate(&mut self, number: i32, word: &crate::shell::ir::Word, sinks: &mut Vec<Sink>) {
+        let from = self.value(word).first().to_owned();
+        match from.parse::<i32>() {
+            Ok(source) if number == 0 => {
+                if let Some(content) = self.state.descriptors.get(&source).cloned() {
+                    self.state.input = Some(content);
+                }
+            }
+            Ok(2) if number == 1 => sinks.push(Sink::Nowhere),
+            Ok(_) => {}
+            Err(_) if number == 1 && from != "-" => {
+                sinks.push(Sink::File {
+                    path: from,
+                    append: false,
+                });
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn feed(&mut self, number: i32, content: Value) {
+        if number == 0 {
+            self.state.input = Some(content);
+        } else {
+            self.state.descriptors.insert(number, content);
+        }
+    }
+
+    fn deliver(&mut self, output: &Value, sinks: Vec<Sink>, redirects: &[Redirect]) {
+        for sink in sinks {
+            match sink {
+                Sink::Nowhere => {}
+                Sink::File { path, append } => self.write(&path, output, append),
+                Sink::Process(index) => {
+                    if let Some(Redirect {
+                        target: Target::WriteProcess(script),
+                        ..
+                    }) = redirects.get(index)
+                    {
+                        let mut state = self.state.clone();
+                        state.input = Some(output.clone());
+                        self.apart(state, |this| this.script(script));
+                    }
+                }
+            }
+        }
+    }
+
+    /// `$(<file)`.
+    pub(crate) fn file_of(&mut self, script: &Script) -> Option<Value> {
+        let [item] = script.items.as_slice() else {
+            return None;
+        };
+        let [(_, pipeline)] = item.pipelines.as_slice() else {
+            return None;
+        };
+        let [command] = pipeline.commands.as_slice() else {
+            return None;
+        };
+        let [redirect] = command.redirects.as_slice() else {
+            return None;
+        };
+        match (&command.kind, &redirect.target) {
+            (Kind::Simple { assignments, words }, Target::Read(word))
+                if assignments.is_empty() && words.is_empty() =>
+            {
+                let path = self.value(word).first().to_owned();
+                Some(self.content_value(&path))
+            }
+            _ => None,
+        }
+    }
+
+    /// The content of a file as an input: what is missing gives nothing, what cannot be read could be anything.
+    pub(crate) fn content_value(&mut self, path: &str) -> Value {
+        match self.file(path) {
+            File::Text(value) => value,
+            File::Missing => Value::empty(),
+            File::Binary | File::Unreadable(_) => Value::unknown(),
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! One program with its words: who is asked what it does, and in which order.
+
+use crate::lookup::{absolute, base_name};
+use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
+use crate::value::{for_people, has_hole, without_holes};
+
+use super::files::File;
+use super::{Certainty, Evaluator, Finding, Outcome};
+
+/// Programs that only read, print or search their words: none of them is started.
+const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
+    expr false fgrep file fmt fold grep head help hexdump info install jq kill killall less ln logger ls man \
+    mkdir more mv nano nl od open paste pgrep pkill printenv printf ps pwd readlink realpath rev rg rm rmdir \
+    sed seq sleep sort split stat strings tac tail tee test tldr touch tr tree true type uniq wc whatis \
+    whereis which whoami yes yq gh git npm pnpm yarn bun curl wget pip pip3 brew apt apt-get dnf apk cargo go \
+    uv poetry say notify-send osascript hg svn python node perl ruby php vim complete compgen aws gcloud \
+    kubectl helm docker podman ag ack fd bat glow roleos twine hatch flit wrangler gh-pages";
+
+/// Environment variables whose value some program runs.
+const RUN_BY_NAME: &[&str] = &[
+    "EDITOR", "PAGER", "COMMAND", "SHELL", "OPEN", "ASKPASS", "DIFF", "SSH", "BROWSER", "HELPER",
+    "VISUAL",
+];
+
+/// Knows what some programs do: name and arguments, and None for all others.
+type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
+
+/// The name by which a program is known: no directory, no version, no ending.
+pub(crate) fn program_name(program: &str) -> String {
+    let name = base_name(program).to_ascii_lowercase();
+    for (ending, known) in [
+        ("npm-cli.js", "npm"),
+        ("npx-cli.js", "npx"),
+        ("yarn.js", "yarn"),
+        ("pnpm.cjs", "pnpm"),
+    ] {
+        if name == ending {
+            return known.to_owned();
+        }
+    }
+    let name = [".exe", ".cmd", ".bat"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(&name);
+    if let Some(rest) = name
+        .strip_prefix("python")
+        .or_else(|| name.strip_prefix("pypy"))
+        && rest
+            .chars()
+            .all(|character| character.is_ascii_digit() || character == '.')
+    {
+        return "python".to_owned();
+    }
+    let versioned = ["perl", "ruby", "php", "lua", "node", "tclsh", "pip"];
+    for known in versioned {
+        if name.strip_prefix(known).is_some_and(|rest| {
+            !rest.is_empty()
+                && rest
+                    .chars()
+                    .all(|character| character.is_ascii_digit() || character == '.')
+        }) {
+            return known.to_owned();
+        }
+    }
+    name.to_owned()
+}
+
+impl Evaluator<'_> {
+    pub(crate) fn simple(
+        &mut self,
+        assignments: &[Assignment],
+        words: &[Argument],
+        redirects: &[Redirect],
+    ) -> Outcome {
+        if let Some(declares) = super::declare::declaration(words) {
+            return self.declare(declares, words);
+        }
+        let ways = self.arguments(words);
+        if ways.iter().all(Vec::is_empty) {
+            for assignment in assignments {
+                self.assign(assignment, false);
+                self.assigned_danger(&assignment.name);
+            }
+            return self.redirected(redirects, |_| Outcome::quiet(Some(true)));
+        }
+        if let [only] = ways.as_slice()
+            && let [exec] = only.as_slice()
+            && exec == "exec"
+        {
+            self.open_for_good(redirects);
+            return Outcome::quiet(Some(true));
+        }
+        let before: Vec<_> = assignments
+            .iter()
+            .map(|one| {
+                (
+                    one.name.clone(),
+                    self.state.variables.get(&one.name).cloned(),
+                )
+            })
+            .collect();
+        for assignment in assignments {
+            self.assign(assignment, true);
+            self.assigned_danger(&assignment.name);
+        }
+        let outcome = self.redirected(redirects, |this| this.all_ways(&ways));
+        for (name, old) in before {
+            match old {
+                Some(variable) => {
+                    std::rc::Rc::make_mut(&mut self.state.variables).insert(name, variable)
+                }
+                None => std::rc::Rc::make_mut(&mut self.state.variables).remove(&name),
+            };
+        }
+        outcome
+    }
+
+    fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
+        let mut all: Option<Outcome> = None;
+        for way in ways.iter().filter(|way| !way.is_empty()) {
+            let outcome = self.run(way);
+            all = Some(match all {
+                None => outcome,
+                Some(before) => Outcome {
+                    status: before
+                        .status
+                        .filter(|status| outcome.status == Some(*status)),
+                    output: before.output.or(&outcome.output),
+                },
+            });
+        }
+        all.unwrap_or_else(|| Outcome::quiet(None))
+    }
+
+    /// `X=1` where it is a word of a program.
+    pub(crate) fn assignment_text(&mut self, assignment: &Assignment) -> String {
+        let value = match &assignment.value {
+            Assigned::Scalar(word) => self.value(word).first().to_owned(),
+            Assigned::Array(_) => crate::value::HOLE.to_string(),
+        };
+        let plus = if assignment.append { "+" } else { "" };
+        format!("{}{plus}={value}", assignment.name)
+    }
+
+    /// Variables whose value is run by the shell or by programs that it starts.
+    pub(crate) fn assigned_danger(&mut self, name: &str) {
+        let by_shell = name == "PS4";
+        let by_programs =
+            RUN_BY_NAME.iter().any(|ending| name.ends_with(ending)) && name != "PROMPT_COMMAND";
+        if !by_shell && !by_programs {
+            return;
+        }
+        let Some(value) = self.state.get(name) else {
+            return;
+        };
+        for text in value.possibilities().to_vec() {
+            if !self.catalog.mentions(&text) {
+                continue;
+            }
+            self.perhaps(|this| {
+                this.linked(format!("${name}"), |this| {
+                    if by_shell {
+                        this.value(&crate::shell::lower::single_word(&format!("\"{text}\"")));
+                    } else {
+                        this.shell_text(&text);
+                    }
+                });
+            });
+        }
+    }
+
+    /// Follows one program.
+    pub(crate) fn run(&mut self, words: &[String]) -> Outcome {
+        if !self.step() {
+            return Outcome::unknown();
+        }
+        let words = words.to_vec();
+        self.deeper(Outcome::unknown(), |this| this.dispatch(&words))
+    }
+
+    fn dispatch(&mut self, words: &[String]) -> Outcome {
+        let Some((program, arguments)) = words.split_first() else {
+            return Outcome::quiet(Some(true));
+        };
+        if program.is_empty() {
+            return Outcome::quiet(Some(false));
+        }
+        if has_hole(base_name(program)) {
+            self.opaque("the name of the program is not known", &words.join(" "));
+            let bare = without_holes(base_name(program));
+            if bare.is_empty() {
+                // What follows may be a command of its own: `$SUDO git push`.
+                return match arguments.first() {
+                    Some(next) if self.catalog.is_program(&program_name(next)) => {
+                        self.run(arguments)
+                    }
+                    _ => Outcome::unknown(),
+                };
+            }
+            let mut again = vec![bare];
+            again.extend(arguments.iter().cloned());
+            return self.known_program(&again);
+        }
+        if !program.contains('/') {
+            if let Some(body) = self.state.functions.get(program.as_str()).cloned() {
+                return self.call(program, &body, arguments);
+            }
+            if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
+                return self.expand_alias(program, &text, arguments);
+            }
+            if let Some(outcome) = self.builtin(program, arguments) {
+                return outcome;
+            }
+        }
+        self.known_program(words)
+    }
+
+    fn call(
+        &mut self,
+        name: &str,
+        body: &crate::shell::ir::Command,
+        arguments: &[String],
+    ) -> Outcome {
+        let before = std::mem::replace(&mut self.state.positional, arguments.to_vec());
+        let outcome = self.linked(format!("{name}()"), |this| this.command(body));
+        self.state.positional = before;
+        outcome
+    }
+
+    fn expand_alias(&mut self, name: &str, text: &str, arguments: &[String]) -> Outcome {
+        let mut whole = text.to_owned();
+        for argument in arguments {
+            whole.push(' ');
+            whole.push_str(&quote(argument));
+        }
+        let removed = self.state.aliases.remove(name);
+        let outcome = self.linked(format!("alias {name}"), |this| this.shell_text(&whole));
+        if let Some(text) = removed {
+            self.state.aliases.insert(name.to_owned(), text);
+        }
+        outcome
+    }
+
+    fn known_program(&mut self, words: &[String]) -> Outcome {
+        let Some((program, arguments)) = words.split_first() else {
+            return Outcome::unknown();
+        };
+        if let Some(outcome) = self.written_program(program, arguments) {
+            return outcome;
+        }
+        let name = program_name(program);
+        self.classify(&name, arguments);
+        let handlers: [Handler<Self>; 9] = [
+            Self::wrapped,
+            Self::launched,
+            Self::shell,
+            Self::interpreted,
+            Self::git,
+            Self::package_manager,
+            Self::build_tool,
+            Self::file_tool,
+            Self::computed,
+        ];
+        for handler in handlers {
+            if let Some(outcome) = handler(self, &name, arguments) {
+                return outcome;
+            }
+        }
+        if !HARMLESS.split_ascii_whitespace().any(|known| known == name) {
+            self.unknown_launcher(&name, arguments);
+        }
+        Outcome::unknown()
+    }
+
+    /// A file that is run: a script, or a program under another name.
+    fn written_program(&mut self, program: &str, arguments: &[String]) -> Option<Outcome> {
+        if !program.contains('/') {
+            let name = format!("/{program}");
+            let link = self
+                .links
+                .iter()
+                .find(|(path, _)| path.ends_with(&name))
+                .map(|(_, to)| to.clone());
+            if let Some(target) = link.filter(|target| target != program) {
+                return Some(self.renamed(program, &target, arguments));
+            }
+            let written = self
+                .written
+                .keys()
+                .find(|path| path.ends_with(&name))
+                .cloned();
+            let path = written.filter(|path| !path.starts_with("/dev/"))?;
+            return Some(self.script_file(&path, arguments, "run"));
+        }
+        let path = absolute(&self.state.directory, program);
+        if let Some(target) = self.links.get(&path).cloned() {
+            return Some(self.renamed(program, &target, arguments));
+        }
+        let name = program_name(program);
+        let known = self.is_known(&name);
+        if known && is_system(&path) {
+            // Installed programs go by their names, even where they are scripts.
+            return None;
+        }
+        match self.file(program) {
+            File::Text(_) => {
+                self.classify(&name, arguments);
+                Some(self.script_file(program, arguments, "run"))
+            }
+            File::Unreadable(why) if !has_hole(program) => {
+                self.opaque(format!("the script cannot be read: {why}"), program);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a name says what the program does.
+    fn is_known(&self, name: &str) -> bool {
+        self.catalog.is_program(name)
+            || super::shells::is_shell(name)
+            || super::wrapper::is_wrapper(name)
+            || super::language::of(name).is_some()
+            || HARMLESS.split_ascii_whitespace().any(|known| known == name)
+            || matches!(
+                name,
+                "npx"
+                    | "bunx"
+                    | "uvx"
+                    | "pipx"
+                    | "xargs"
+                    | "find"
+                    | "parallel"
+                    | "ssh"
+                    | "make"
+                    | "just"
+            )
+    }
+
+    fn renamed(&mut self, program: &str, target: &str, arguments: &[String]) -> Outcome {
+        let mut words = vec![target.to_owned()];
+        words.extend(arguments.iter().cloned());
+        self.linked(program, |this| this.run(&words))
+    }
+
+    /// Notes the actions that this program performs by itself.
+    pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
+        if !self.catalog.is_program(name) {
+            return;
+        }
+        let variables = &self.state.variables;
+        let environment = |variable: &str| {
+            let found = variables.get(variable).filter(|found| found.exported)?;
+            found.stored.scalar().known().map(str::to_owned)
+        };
+        let answer = self.catalog.classify(name, arguments, &environment);
+        if let Some(reason) = answer.unknown {
+            self.opaque(reason, &format!("{name} {}", arguments.join(" ")));
+        }
+        for (action, label) in answer.actions {
+            self.found(&action, &label, name, arguments);
+        }
+    }
+
+    pub(crate) fn found(&mut self, action: &str, label: &str, name: &str, arguments: &[String]) {
+        let mut chain = self.chain.clone();
+        chain.push(label.to_owned());
+        let mut words = vec![name.to_owned()];
+        words.extend(arguments.iter().map(|word| for_people(word)));
+        let finding = Finding {
+            action: action.to_owned(),
+            span: self.span,
+            chain,
+            certainty: self.certainty,
+            words,
+            directory: for_people(&self.state.directory),
+        };
+        let known = self.findings.actions.iter().any(|old| {
+            old.action == finding.action
+                && old.certainty >= finding.certainty
+                && old.words == finding.words
+        });
+        if !known && self.findings.actions.len() < 256 {
+            self.findings.actions.push(finding);
+        }
+    }
+
+    /// A program that we do not know may start the words that it is given.
+    fn unknown_launcher(&mut self, name: &str, arguments: &[String]) {
+        for (index, word) in arguments.iter().enumerate().take(40) {
+            let text = match word.split_once('=') {
+                Some((option, value)) if option.starts_with('-') => value,
+                _ => word.as_str(),
+            };
+            if text.contains(char::is_whitespace) {
+                if self.catalog.mentions(text) {
+                    self.unknown_text(name, text);
+                }
+                continue;
+            }
+            let inner = program_name(text);
+            if self.catalog.is_program(&inner) || super::shells::is_shell(&inner) {
+                let rest: Vec<String> = arguments.iter().skip(index).cloned().collect();
+                self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
+            }
+        }
+    }
+
+    /// A text that an unknown program may run, as it stands or behind a mark as in `EXEC:git push`.
+    pub(crate) fn unknown_text(&mut self, name: &str, text: &str) {
+        self.perhaps(|this| this.linked(name, |this| this.shell_text(text)));
+        let programs: Vec<String> = self.catalog.programs().map(str::to_owned).collect();
+        for program in programs {
+            let Some(at) = text.find(&program) else {
+                continue;
+            };
+            let Some((before, rest)) = text.split_at_checked(at) else {
+                continue;
+            };
+            if before.ends_with([':', '!', '=', ',']) {
+                self.perhaps(|this| this.linked(name, |this| this.shell_text(rest)));
+            }
+        }
+    }
+
+    /// What runs when the shell ends: nothing more than was met; here the text of `trap` has been walked already.
+    pub(crate) fn at_exit(&mut self) {
+        self.certainty = Certainty::Certain;
+    }
+}
+
+/// Where programs are installed, as opposed to a project's own scripts.
+pub(crate) fn is_system(path: &str) -> bool {
+    let places = [
+        "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
+    ];
+    places.iter().any(|place| path.starts_with(place))
+}
+
+/// One word as shell text.
+pub(crate) fn quote(text: &str) -> String {
+    let plain = |character: char| {
+        character.is_alphanumeric()
+            || "-_./=:@%+,".contains(character)
+            || has_hole(&character.to_string())
+    };
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

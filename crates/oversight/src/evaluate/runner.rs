@@ -1,0 +1,135 @@
+//! Package runners and secret managers: `npx x`, `poetry run x`, `mise exec -- x`, `op run -- x`.
+
+use super::launch::letter_value;
+use super::wrapper::{option_value, skip_options};
+use super::{Evaluator, Outcome};
+
+impl Evaluator<'_> {
+    /// `npx x`, `poetry run x`, `mise exec -- x`: package runners and secret managers.
+    pub(crate) fn runner(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        let valued = &[
+            "package",
+            "from",
+            "with",
+            "python",
+            "workspace",
+            "prefix",
+            "filter",
+            "dir",
+            "directory",
+            "env-file",
+            "project",
+            "name",
+            "env",
+            "cwd",
+            "config",
+            "call",
+            "spec",
+            "pip-args",
+            "index",
+            "log-level",
+            "extra",
+            "group",
+        ];
+        if matches!(name, "npx" | "npm" | "pnpx")
+            && let Some(text) =
+                letter_value(arguments, 'c').or_else(|| option_value(arguments, &["--call"]))
+        {
+            let executes = name != "npm"
+                || arguments
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "exec" | "x"));
+            if executes {
+                return Some(self.in_shell(name, &text));
+            }
+        }
+        let inner = match name {
+            "npx" | "bunx" | "uvx" | "pnpx" => skip_options(arguments, "pcwn", valued),
+            _ => {
+                let rest = skip_options(arguments, "CcFwnpe", valued);
+                let (verb, after) = rest.split_first()?;
+                let starts = match name {
+                    "npm" => matches!(verb.as_str(), "exec" | "x"),
+                    "pnpm" | "yarn" => matches!(verb.as_str(), "exec" | "dlx"),
+                    "bun" => matches!(verb.as_str(), "x" | "exec"),
+                    "uv" | "uvx" => matches!(verb.as_str(), "run" | "tool" | "x"),
+                    "bundle" | "mise" | "rtx" | "asdf" | "aws-vault" | "chamber" | "rbenv"
+                    | "pyenv" | "lerna" => {
+                        matches!(verb.as_str(), "exec" | "x")
+                    }
+                    "nix" => matches!(verb.as_str(), "shell" | "develop" | "run"),
+                    "nix-shell" => true,
+                    "sops" => matches!(verb.as_str(), "exec-env" | "exec-file"),
+                    _ => matches!(verb.as_str(), "run" | "exec" | "x"),
+                };
+                if !starts {
+                    return None;
+                }
+                let after = if verb == "tool" {
+                    after.get(1..).unwrap_or_default()
+                } else {
+                    after
+                };
+                skip_runner_options(name, after, valued)
+            }
+        };
+        let named = option_value(arguments, &["-c", "--command", "--run"]);
+        if let Some(text) = named.filter(|_| name.starts_with("nix")) {
+            // `nix develop -c program words` hands the rest on; `nix-shell --run text` is one word.
+            let mut words = arguments.iter().skip_while(|word| **word != text).cloned();
+            let first = words.next().unwrap_or_default();
+            let whole = std::iter::once(first).chain(words.map(|word| super::run::quote(&word)));
+            return Some(self.in_shell(name, &whole.collect::<Vec<_>>().join(" ")));
+        }
+        if inner.is_empty() {
+            return None;
+        }
+        if matches!(
+            name,
+            "hatch" | "pdm" | "rye" | "turbo" | "nx" | "poetry" | "pipenv"
+        ) && let Some(outcome) = self.project_script(name, inner)
+        {
+            return Some(outcome);
+        }
+        let mut words = inner.to_vec();
+        if let Some(first) = words.first_mut() {
+            *first = without_version(first);
+        }
+        if words.len() == 1 && words.first().is_some_and(|word| word.contains(' ')) {
+            return Some(self.in_shell(name, &words.concat()));
+        }
+        let mut state = self.state.child();
+        std::rc::Rc::make_mut(&mut state.functions).clear();
+        Some(self.apart(state, |this| this.linked(name, |this| this.run(&words))))
+    }
+}
+
+/// Runners that take words of their own before the command, as `aws-vault exec ci --` does.
+fn skip_runner_options<'w>(name: &str, words: &'w [String], valued: &[&str]) -> &'w [String] {
+    if let Some(at) = words.iter().position(|word| word == "--") {
+        return words.get(at.saturating_add(1)..).unwrap_or_default();
+    }
+    let rest = skip_options(words, "pcwnCe", valued);
+    match name {
+        "aws-vault" | "chamber" | "direnv" => rest.get(1..).unwrap_or_default(),
+        "mise" | "rtx" | "asdf" => {
+            let own = rest.iter().take_while(|word| word.contains('@')).count();
+            rest.get(own..).unwrap_or_default()
+        }
+        _ => rest,
+    }
+}
+
+/// `gh-pages@6` and `@scope/tool@1` without the version.
+fn without_version(word: &str) -> String {
+    let scoped = word.starts_with('@');
+    let bare = word.trim_start_matches('@');
+    let name = bare.split_once('@').map_or(bare, |(name, _)| name);
+    if scoped {
+        name.rsplit_once('/')
+            .map_or(name, |(_, last)| last)
+            .to_owned()
+    } else {
+        name.to_owned()
+    }
+}

@@ -1,0 +1,408 @@
+//! Recipes: `make`, `just`, `task`, project scripts of Python tools, and directories of scripts.
+
+use crate::lookup::absolute;
+use crate::value::{HOLE, Value};
+
+use super::wrapper::option_value;
+use super::{Evaluator, Outcome};
+
+impl Evaluator<'_> {
+    /// Follows the recipes that a build tool runs.
+    pub(crate) fn build_tool(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        match name {
+            "make" | "gmake" | "bmake" => self.make(arguments),
+            "just" => self.recipes(arguments, &["justfile", "Justfile", ".justfile"]),
+            "task" | "go-task" => self.task_file(arguments),
+            "run-parts" => {
+                let directory = arguments
+                    .iter()
+                    .rfind(|word| !word.starts_with('-'))?
+                    .clone();
+                for file in self.matching_files(&format!("{directory}/*")) {
+                    self.script_file(&file, &[], "run");
+                }
+            }
+            _ => return None,
+        }
+        Some(Outcome::unknown())
+    }
+
+    fn make(&mut self, arguments: &[String]) {
+        let prints = |word: &String| {
+            matches!(
+                word.as_str(),
+                "-n" | "--dry-run" | "--just-print" | "--recon" | "--version" | "-v" | "--help"
+            )
+        };
+        if arguments.iter().any(prints) {
+            return;
+        }
+        let mut state = self.state.child();
+        if let Some(directory) = option_value(arguments, &["-C", "--directory"])
+            .or_else(|| super::launch::letter_value(arguments, 'C'))
+        {
+            state.directory = absolute(&state.directory, &directory);
+        }
+        let (targets, variables) = make_words(arguments);
+        self.apart(state, |this| {
+            for (_, shell) in variables.iter().filter(|(name, _)| name.ends_with("SHELL")) {
+                this.in_shell("make SHELL", shell);
+            }
+            let named = option_value(arguments, &["-f", "--file", "--makefile"])
+                .or_else(|| super::launch::letter_value(arguments, 'f'));
+            let candidates = match named {
+                Some(file) => vec![file],
+                None => ["GNUmakefile", "makefile", "Makefile"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            };
+            for file in candidates {
+                match this.file(&file) {
+                    super::files::File::Text(value) => {
+                        if value.first().contains(HOLE) {
+                            this.opaque("a makefile that nobody can know is run", &file);
+                        }
+                        let text = value.first().to_owned();
+                        this.linked("make", |this| this.makefile(&text, &targets, &variables));
+                        return;
+                    }
+                    super::files::File::Unreadable(why) => {
+                        this.opaque(format!("the makefile cannot be read: {why}"), &file);
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+
+    fn makefile(&mut self, text: &str, targets: &[String], variables: &[(String, String)]) {
+        let file = Makefile::parse(&text.replace("\\\n", " "), variables);
+        let mut waiting: Vec<String> = if targets.is_empty() {
+            file.rules
+                .iter()
+                .find(|rule| !rule.target.starts_with('.'))
+                .map(|rule| rule.target.clone())
+                .into_iter()
+                .collect()
+        } else {
+            targets.to_vec()
+        };
+        for text in &file.shell {
+            self.in_shell("$(shell)", text);
+        }
+        let mut done: Vec<String> = Vec::new();
+        while let Some(target) = waiting.pop() {
+            if done.contains(&target) || done.len() > 200 {
+                continue;
+            }
+            for rule in file.rules.iter().filter(|rule| rule.fits(&target)) {
+                waiting.extend(rule.needs.iter().cloned());
+                for line in &rule.lines {
+                    let line = file.expand(line, &target);
+                    let line = line.trim_start_matches(['@', '-', '+', ' ']).to_owned();
+                    self.in_shell(&format!("make {target}"), &line);
+                }
+            }
+            done.push(target);
+        }
+    }
+
+    /// `just`: recipes look like rules, with parameters after the name.
+    fn recipes(&mut self, arguments: &[String], names: &[&str]) {
+        if arguments.iter().any(|word| {
+            matches!(
+                word.as_str(),
+                "--list"
+                    | "-l"
+                    | "--summary"
+                    | "--dry-run"
+                    | "-n"
+                    | "--show"
+                    | "--dump"
+                    | "--evaluate"
+            )
+        }) {
+            return;
+        }
+        let named = option_value(arguments, &["-f", "--justfile"]);
+        let files = named
+            .into_iter()
+            .chain(names.iter().map(|name| (*name).to_owned()));
+        let Some(text) = files.into_iter().find_map(|file| self.known_file(&file)) else {
+            return;
+        };
+        let words: Vec<String> = arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .cloned()
+            .collect();
+        let recipes = just_recipes(&text);
+        let mut waiting: Vec<(String, Vec<String>)> = match words.split_first() {
+            Some((first, rest)) => vec![(first.clone(), rest.to_vec())],
+            None => recipes
+                .first()
+                .map(|recipe| (recipe.name.clone(), Vec::new()))
+                .into_iter()
+                .collect(),
+        };
+        let mut done: Vec<String> = Vec::new();
+        while let Some((name, values)) = waiting.pop() {
+            if done.contains(&name) || done.len() > 200 {
+                continue;
+            }
+            for recipe in recipes.iter().filter(|recipe| recipe.name == name) {
+                waiting.extend(recipe.needs.iter().map(|need| (need.clone(), Vec::new())));
+                let body: Vec<String> = recipe
+                    .lines
+                    .iter()
+                    .map(|line| recipe.filled(line, &values))
+                    .collect();
+                let whole = body.join("\n");
+                self.in_shell(&format!("just {name}"), &whole);
+            }
+            done.push(name);
+        }
+    }
+
+    /// `Taskfile.yml`: only the plain shape, a task with `cmds`.
+    fn task_file(&mut self, arguments: &[String]) {
+        let Some(text) = ["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"]
+            .iter()
+            .find_map(|file| self.known_file(file))
+        else {
+            return;
+        };
+        let wanted: Vec<&String> = arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .collect();
+        let mut current = String::new();
+        for line in text.lines() {
+            let indent = line.len().saturating_sub(line.trim_start().len());
+            if indent == 2 && line.trim_end().ends_with(':') {
+                current = line.trim().trim_end_matches(':').to_owned();
+            } else if let Some(command) = line.trim().strip_prefix("- ")
+                && wanted.iter().any(|name| **name == current)
+            {
+                let command = command
+                    .strip_prefix("cmd: ")
+                    .unwrap_or(command)
+                    .trim_matches(['"', '\''])
+                    .to_owned();
+                self.in_shell(&format!("task {current}"), &command);
+            }
+        }
+    }
+
+    /// Scripts in `pyproject.toml` that `hatch run x` and its kin know by name.
+    pub(crate) fn project_script(&mut self, tool: &str, words: &[String]) -> Option<Outcome> {
+        let name = words.first()?;
+        let text = self.known_file("pyproject.toml")?;
+        let mut inside = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                inside = line.contains("scripts") && line.contains("tool");
+                continue;
+            }
+            if let Some((key, value)) = line.split_once('=')
+                && inside
+                && key.trim().trim_matches('"')
+                    == name
+                        .rsplit_once(':')
+                        .map_or(name.as_str(), |(_, last)| last)
+            {
+                for (index, command) in value.split('"').enumerate() {
+                    if index % 2 == 1 {
+                        self.in_shell(&format!("{tool} script"), command);
+                    }
+                }
+                return Some(Outcome::unknown());
+            }
+        }
+        None
+    }
+}
+
+struct Rule {
+    target: String,
+    needs: Vec<String>,
+    lines: Vec<String>,
+}
+
+impl Rule {
+    fn fits(&self, target: &str) -> bool {
+        self.target == target
+            || (self.target.contains('%')
+                && super::pattern::matches(&self.target.replace('%', "*"), target))
+    }
+}
+
+struct Makefile {
+    rules: Vec<Rule>,
+    variables: Vec<(String, String)>,
+    /// `X := $(shell …)` runs when the file is read.
+    shell: Vec<String>,
+}
+
+impl Makefile {
+    fn parse(text: &str, given: &[(String, String)]) -> Self {
+        let mut file = Self {
+            rules: Vec::new(),
+            variables: given.to_vec(),
+            shell: Vec::new(),
+        };
+        let mut open: Vec<usize> = Vec::new();
+        for line in text.lines() {
+            if let Some(recipe) = line.strip_prefix('\t') {
+                for index in &open {
+                    if let Some(rule) = file.rules.get_mut(*index) {
+                        rule.lines.push(recipe.to_owned());
+                    }
+                }
+                continue;
+            }
+            let line = line.split('#').next().unwrap_or_default();
+            if let Some((_, rest)) = line.split_once("$(shell ") {
+                file.shell
+                    .extend(rest.rsplit_once(')').map(|(command, _)| command.to_owned()));
+            }
+            if let Some((name, value)) = assignment(line) {
+                if !file.variables.iter().any(|(known, _)| *known == name) {
+                    file.variables.push((name, value));
+                }
+                continue;
+            }
+            let Some((targets, rest)) = line.split_once(':') else {
+                continue;
+            };
+            let (needs, recipe) = rest.split_once(';').unwrap_or((rest, ""));
+            open.clear();
+            let needs = file.expand(needs.trim_start_matches(':'), "");
+            for target in file.expand(targets, "").split_whitespace() {
+                open.push(file.rules.len());
+                file.rules.push(Rule {
+                    target: target.to_owned(),
+                    needs: needs
+                        .split_whitespace()
+                        .filter(|need| *need != "|")
+                        .map(str::to_owned)
+                        .collect(),
+                    lines: if recipe.trim().is_empty() {
+                        Vec::new()
+                    } else {
+                        vec![recipe.trim().to_owned()]
+                    },
+                });
+            }
+        }
+        file
+    }
+
+    /// Variables of make; `$(shell x)` becomes a substitution of the shell.
+    fn expand(&self, text: &str, target: &str) -> String {
+        let mut whole = text
+            .replace("$@", target)
+            .replace("$(MAKE)", "make")
+            .replace("${MAKE}", "make");
+        for _ in 0..4 {
+            for (name, value) in &self.variables {
+                whole = whole
+                    .replace(&format!("$({name})"), value)
+                    .replace(&format!("${{{name}}}"), value);
+            }
+            if whole.len() > 16 * 1024 {
+                break;
+            }
+        }
+        whole.replace("$(shell ", "$(").replace("$$", "$")
+    }
+}
+
+fn assignment(line: &str) -> Option<(String, String)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim_end_matches([':', '?', '+', '!']).trim();
+    let name = name.strip_prefix("export ").unwrap_or(name).trim();
+    let plain = !name.is_empty()
+        && name
+            .chars()
+            .all(|character| character.is_alphanumeric() || matches!(character, '_' | '-' | '.'));
+    plain.then(|| (name.to_owned(), value.trim().to_owned()))
+}
+
+fn make_words(arguments: &[String]) -> (Vec<String>, Vec<(String, String)>) {
+    let mut targets = Vec::new();
+    let mut variables = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if matches!(
+            word.as_str(),
+            "-C" | "-f" | "--file" | "--directory" | "-I" | "-o" | "-W" | "--makefile"
+        ) {
+            words.next();
+        } else if let Some((name, value)) = word.split_once('=').filter(|_| !word.starts_with('-'))
+        {
+            variables.push((name.to_owned(), value.to_owned()));
+        } else if !word.starts_with('-') {
+            targets.push(word.clone());
+        }
+    }
+    (targets, variables)
+}
+
+struct Recipe {
+    name: String,
+    parameters: Vec<String>,
+    needs: Vec<String>,
+    lines: Vec<String>,
+}
+
+impl Recipe {
+    fn filled(&self, line: &str, values: &[String]) -> String {
+        let mut whole = line.trim().trim_start_matches(['@', '-']).to_owned();
+        for (index, parameter) in self.parameters.iter().enumerate() {
+            let name = parameter
+                .trim_start_matches(['*', '+', '$'])
+                .split('=')
+                .next()
+                .unwrap_or_default();
+            let value = values
+                .get(index)
+                .cloned()
+                .unwrap_or_else(|| Value::environment().first().to_owned());
+            for form in [format!("{{{{{name}}}}}"), format!("{{{{ {name} }}}}")] {
+                whole = whole.replace(&form, &value);
+            }
+        }
+        whole
+    }
+}
+
+fn just_recipes(text: &str) -> Vec<Recipe> {
+    let mut all: Vec<Recipe> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with([' ', '\t']) {
+            if let Some(recipe) = all.last_mut() {
+                recipe.lines.push(line.to_owned());
+            }
+            continue;
+        }
+        if line.starts_with('#') || line.contains(":=") {
+            continue;
+        }
+        if let Some((head, needs)) = line.split_once(':') {
+            let mut words = head.trim_start_matches('@').split_whitespace();
+            let Some(name) = words.next() else { continue };
+            all.push(Recipe {
+                name: name.to_owned(),
+                parameters: words.map(str::to_owned).collect(),
+                needs: needs
+                    .split_whitespace()
+                    .filter(|need| *need != "&&")
+                    .map(str::to_owned)
+                    .collect(),
+                lines: Vec::new(),
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,209 @@
+//! Shells as programs: `-c` text, scripts, and what comes through their input.
+
+use crate::lookup::base_name;
+use crate::value::{HOLE, Value};
+
+use super::files::File;
+use super::run::program_name;
+use super::{Evaluator, Outcome};
+
+/// Whether a program is a shell that reads our language.
+pub(crate) fn is_shell(name: &str) -> bool {
+    matches!(
+        name,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "mksh"
+            | "ash"
+            | "rbash"
+            | "fish"
+            | "yash"
+            | "csh"
+            | "tcsh"
+            | "ksh93"
+            | "lksh"
+            | "pdksh"
+    )
+}
+
+impl Evaluator<'_> {
+    /// Follows a shell.
+    pub(crate) fn shell(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        if !is_shell(name) {
+            return None;
+        }
+        let call = Call::parse(arguments);
+        if call.syntax_only {
+            return Some(Outcome::quiet(None));
+        }
+        let mut state = self.state.child();
+        state.shell_name = name.to_owned();
+        Some(self.apart(state, |this| {
+            for variable in ["BASH_ENV", "ENV"] {
+                let file = this
+                    .state
+                    .get(variable)
+                    .and_then(|value| value.known().map(str::to_owned));
+                if let Some(file) = file
+                    .or_else(|| call.start_file.clone())
+                    .filter(|file| !file.is_empty())
+                {
+                    this.run(&["source".to_owned(), file]);
+                }
+            }
+            this.shell_call(name, &call)
+        }))
+    }
+
+    fn shell_call(&mut self, name: &str, call: &Call) -> Outcome {
+        if call.reads_text {
+            let Some((text, rest)) = call.words.split_first() else {
+                return Outcome::quiet(Some(false));
+            };
+            let mut rest = rest.iter().cloned();
+            if let Some(zero) = rest.next() {
+                self.state.shell_name = zero;
+            }
+            self.state.positional = rest.collect();
+            let text = text.clone();
+            return self.linked(format!("{name} -c"), |this| this.evaluated(&text));
+        }
+        match call.words.split_first() {
+            Some((script, rest)) if !call.reads_input => self.script_file(script, rest, name),
+            _ => {
+                self.state.positional = call.words.clone();
+                self.input_text(name)
+            }
+        }
+    }
+
+    /// A shell that reads commands from its input.
+    fn input_text(&mut self, name: &str) -> Outcome {
+        let Some(input) = self.state.input.clone() else {
+            return Outcome::quiet(None);
+        };
+        // The commands themselves see an input that is used up.
+        self.state.input = Some(Value::empty());
+        let mut outcome = Outcome::quiet(None);
+        for text in input.possibilities().to_vec() {
+            outcome = self.linked(format!("{name} <"), |this| this.evaluated(&text));
+        }
+        outcome
+    }
+
+    /// A script file, by the shell that was named or by its first line.
+    pub(crate) fn script_file(&mut self, path: &str, arguments: &[String], by: &str) -> Outcome {
+        let content = match self.file(path) {
+            File::Text(content) => content,
+            File::Missing => {
+                // `bash git`: a shell also looks for its script on the path, where programs are no text.
+                return Outcome::quiet(None);
+            }
+            File::Binary => return Outcome::unknown(),
+            File::Unreadable(why) => {
+                self.opaque(format!("the script cannot be read: {why}"), path);
+                return Outcome::unknown();
+            }
+        };
+        let key = format!("{by} {path} {}", arguments.join(" "));
+        if !self.walking.insert(key.clone()) {
+            return Outcome::unknown();
+        }
+        let mut outcome = Outcome::quiet(None);
+        for text in content.possibilities().to_vec() {
+            outcome = self.linked(path, |this| this.script_text(&text, path, arguments, by));
+        }
+        self.walking.remove(&key);
+        outcome
+    }
+
+    fn script_text(&mut self, text: &str, path: &str, arguments: &[String], by: &str) -> Outcome {
+        let interpreter = if by == "run" {
+            first_line_program(text)
+        } else {
+            None
+        };
+        let mut state = self.state.child();
+        state.positional = arguments.to_vec();
+        state.shell_name = path.to_owned();
+        match interpreter {
+            Some(words) if !words.first().is_some_and(|name| is_shell(name)) => {
+                let mut words = words;
+                words.push(path.to_owned());
+                words.extend(arguments.iter().cloned());
+                self.apart(state, |this| this.run(&words))
+            }
+            _ => self.apart(state, |this| {
+                if text.contains(HOLE) {
+                    this.opaque("a script that nobody can know is run", path);
+                }
+                this.shell_text(text)
+            }),
+        }
+    }
+}
+
+/// The words of `#!/usr/bin/env python3`.
+fn first_line_program(text: &str) -> Option<Vec<String>> {
+    let line = text.strip_prefix("#!")?.lines().next()?;
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    let program = if base_name(first) == "env" {
+        words.find(|word| !word.starts_with('-') && !word.contains('='))?
+    } else {
+        first
+    };
+    let mut all = vec![program_name(program)];
+    all.extend(words.filter(|word| *word != "-").map(str::to_owned));
+    Some(all)
+}
+
+/// How a shell was called.
+struct Call {
+    reads_text: bool,
+    reads_input: bool,
+    syntax_only: bool,
+    start_file: Option<String>,
+    words: Vec<String>,
+}
+
+impl Call {
+    fn parse(arguments: &[String]) -> Self {
+        let mut call = Self {
+            reads_text: false,
+            reads_input: false,
+            syntax_only: false,
+            start_file: None,
+            words: Vec::new(),
+        };
+        let mut words = arguments.iter();
+        while let Some(word) = words.as_slice().first() {
+            match word.as_str() {
+                "--" | "-" => {
+                    words.next();
+                    break;
+                }
+                "--rcfile" | "--init-file" => {
+                    words.next();
+                    call.start_file = words.as_slice().first().cloned();
+                }
+                flags if flags.starts_with("--") => {}
+                flags if flags.starts_with(['-', '+']) && flags.len() > 1 => {
+                    let set = flags.starts_with('-');
+                    call.reads_text |= set && flags.contains('c');
+                    call.reads_input |= set && flags.contains('s');
+                    call.syntax_only |= set && flags.contains('n');
+                    if flags.ends_with(['o', 'O']) {
+                        words.next();
+                    }
+                }
+                _ => break,
+            }
+            words.next();
+        }
+        call.words = words.cloned().collect();
+        call
+    }
+}

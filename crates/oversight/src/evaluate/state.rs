@@ -1,0 +1,190 @@
+//! What a shell knows while it runs: variables, functions, directory, descriptors. Values only; nothing runs here.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::shell::ir::Command;
+use crate::value::{HOLE, Value};
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Variable {
+    pub(crate) stored: Stored,
+    pub(crate) exported: bool,
+    /// `declare -n`: the text is the name of another variable.
+    pub(crate) reference: bool,
+}
+
+/// What it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stored {
+    Scalar(Value),
+    /// Keys in order of assignment; numbers for plain arrays.
+    Array(Vec<(String, Value)>),
+}
+
+impl Stored {
+    pub(crate) fn scalar(&self) -> Value {
+        match self {
+            Self::Scalar(value) => value.clone(),
+            Self::Array(elements) => elements
+                .iter()
+                .find(|(key, _)| key == "0")
+                .map_or_else(Value::empty, |(_, value)| value.clone()),
+        }
+    }
+}
+
+/// One shell.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// Shared between shells until one of them changes it: a script of many lines makes many shells.
+    pub(crate) variables: Rc<BTreeMap<String, Variable>>,
+    pub(crate) positional: Vec<String>,
+    pub(crate) shell_name: String,
+    pub(crate) functions: Rc<BTreeMap<String, Rc<Command>>>,
+    pub(crate) aliases: BTreeMap<String, String>,
+    /// Has a hole when nobody knows where we are.
+    pub(crate) directory: String,
+    pub(crate) descriptors: BTreeMap<i32, Value>,
+    /// None is the caller's own, from which nothing comes.
+    pub(crate) input: Option<Value>,
+    /// `set -a`.
+    pub(crate) exports_all: bool,
+    /// How far `getopts` has come.
+    pub(crate) option_index: usize,
+}
+
+impl State {
+    pub(crate) fn new(directory: &str, home: &str) -> Self {
+        let mut state = Self {
+            variables: Rc::default(),
+            positional: Vec::new(),
+            shell_name: "bash".to_owned(),
+            functions: Rc::default(),
+            aliases: BTreeMap::new(),
+            directory: directory.to_owned(),
+            descriptors: BTreeMap::new(),
+            input: None,
+            exports_all: false,
+            option_index: 0,
+        };
+        state.set("HOME", Value::text(home), true);
+        state.set("IFS", Value::text(" \t\n"), false);
+        state.set("SHELL", Value::text("/bin/bash"), true);
+        state.set("OSTYPE", Value::text("linux-gnu"), false);
+        state
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        if name == "PWD" {
+            return Some(Value::text(self.directory.clone()));
+        }
+        let variable = self.variables.get(name)?;
+        if variable.reference
+            && let Some(target) = variable.stored.scalar().known()
+            && target != name
+        {
+            return self
+                .variables
+                .get(target)
+                .map(|other| other.stored.scalar());
+        }
+        Some(variable.stored.scalar())
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: Value, exported: bool) {
+        let before = self.variables.get(name);
+        let reference = before.filter(|variable| variable.reference);
+        if let Some(target) = reference.and_then(|variable| {
+            let target = variable.stored.scalar();
+            target.known().map(str::to_owned)
+        }) && target != name
+        {
+            self.set(&target, value, exported);
+            return;
+        }
+        let exported = exported || self.exports_all || before.is_some_and(|old| old.exported);
+        Rc::make_mut(&mut self.variables).insert(
+            name.to_owned(),
+            Variable {
+                stored: Stored::Scalar(value),
+                exported,
+                reference: false,
+            },
+        );
+    }
+
+    pub(crate) fn set_array(&mut self, name: &str, elements: Vec<(String, Value)>) {
+        let exported = self.variables.get(name).is_some_and(|old| old.exported);
+        Rc::make_mut(&mut self.variables).insert(
+            name.to_owned(),
+            Variable {
+                stored: Stored::Array(elements),
+                exported,
+                reference: false,
+            },
+        );
+    }
+
+    /// The elements of an array; a scalar is its own first element.
+    pub(crate) fn elements(&self, name: &str) -> Option<Vec<(String, Value)>> {
+        Some(match &self.variables.get(name)?.stored {
+            Stored::Array(elements) => elements.clone(),
+            Stored::Scalar(value) => vec![("0".to_owned(), value.clone())],
+        })
+    }
+
+    /// What a program that is started sees of it.
+    pub(crate) fn child(&self) -> Self {
+        let mut child = self.clone();
+        Rc::make_mut(&mut child.variables).retain(|_, variable| variable.exported);
+        child.aliases.clear();
+        child.positional.clear();
+        child.set("IFS", Value::text(" \t\n"), false);
+        child
+    }
+
+    /// After two ways that may both have been taken.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.join_variables(&other.variables);
+        if !Rc::ptr_eq(&self.functions, &other.functions) {
+            let functions = Rc::make_mut(&mut self.functions);
+            for (name, body) in other.functions.iter() {
+                functions
+                    .entry(name.clone())
+                    .or_insert_with(|| body.clone());
+            }
+        }
+        self.aliases.extend(other.aliases);
+        self.descriptors.extend(other.descriptors);
+        if self.positional != other.positional {
+            self.positional = vec![HOLE.to_string()];
+        }
+        if self.directory != other.directory {
+            self.directory = HOLE.to_string();
+        }
+    }
+
+    fn join_variables(&mut self, other: &Rc<BTreeMap<String, Variable>>) {
+        if Rc::ptr_eq(&self.variables, other) {
+            return;
+        }
+        let variables = Rc::make_mut(&mut self.variables);
+        for (name, theirs) in other.iter() {
+            match variables.get_mut(name) {
+                None => {
+                    variables.insert(name.clone(), theirs.clone());
+                }
+                Some(ours) if ours.stored == theirs.stored => {}
+                Some(ours) => {
+                    let joined = match (&ours.stored, &theirs.stored) {
+                        (Stored::Scalar(one), Stored::Scalar(two)) => one.or(two),
+                        _ => Value::unknown(),
+                    };
+                    ours.stored = Stored::Scalar(joined);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is not parsed at all, because a parser that recurses could not bear it. One pass over the bytes, no recursion.
+
+/// Longer texts are not parsed.
+pub(crate) const MAX_BYTES: usize = 512 * 1024;
+
+/// Deeper nesting of brackets, braces and substitutions is not parsed.
+const MAX_BRACKETS: usize = 48;
+
+/// Deeper nesting of compound commands is not parsed.
+const MAX_KEYWORDS: usize = 48;
+
+/// Refuses what is too long or too deep.
+///
+/// Quotes are not told apart here: a text that only looks deep is refused as well, which is the safe side.
+pub(crate) fn check(text: &str) -> Result<(), &'static str> {
+    if text.len() > MAX_BYTES {
+        return Err("the text is too long to be analysed");
+    }
+    if text.contains('\0') {
+        return Err("the text holds a NUL character");
+    }
+    let mut depth = 0_usize;
+    let mut keywords = 0_usize;
+    for line in text.split(['\n', ';']) {
+        for byte in line.bytes() {
+            match byte {
+                b'(' | b'{' | b'[' => depth = depth.saturating_add(1),
+                b')' | b'}' | b']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth > MAX_BRACKETS {
+                return Err("brackets are nested too deeply to be analysed");
+            }
+        }
+        for word in line.split([' ', '\t', '(', ')', '{', '}', '&', '|', '`', '"', '\'', '!']) {
+            match word {
+                "if" | "while" | "until" | "for" | "case" | "select" | "time" | "coproc"
+                | "function" => keywords = keywords.saturating_add(1),
+                "fi" | "done" | "esac" => keywords = keywords.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if keywords > MAX_KEYWORDS {
+            return Err("commands are nested too deeply to be analysed");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_texts_are_refused_and_wide_ones_are_not() {
+        assert!(check(&"(".repeat(1000)).is_err());
+        assert!(check(&"if true; then ".repeat(1000)).is_err());
+        assert_eq!(check(&"if true; then :; fi; (a)\n".repeat(1000)), Ok(()));
+    }
+}

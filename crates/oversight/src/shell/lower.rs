@@ -1,0 +1,444 @@
+//! The one place that knows brush-parser: its tree becomes our [`ir`](super::ir).
+//!
+//! Words are taken apart here as well, nested commands included, so that a later stage never parses by chance.
+//! What the parser refuses is an error of this file; it never guesses a meaning.
+
+mod word;
+
+use std::rc::Rc;
+
+use brush_parser::ast;
+use brush_parser::{Parser, ParserOptions};
+
+use super::ir::{
+    Argument, Arm, Assigned, Assignment, Command, Connector, Item, Kind, Pipeline, Redirect,
+    Script, Span, Target, Test, Word,
+};
+use super::limit;
+
+/// Why a text has no picture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    /// Too deep or too long.
+    #[error("{0}")]
+    Limit(&'static str),
+    /// Not shell as the parser knows it.
+    #[error("the shell parser does not understand it")]
+    Syntax,
+}
+
+/// Parses a whole program.
+///
+/// # Errors
+/// It is too deep or too long, or no shell text.
+pub(crate) fn program(text: &str) -> Result<Script, Refused> {
+    limit::check(text).map_err(Refused::Limit)?;
+    let lowering = Lowering::new(text, 0);
+    lowering.program(text)
+}
+
+/// Takes one word apart that came as a value, for example the right side of an `export`.
+pub(crate) fn single_word(text: &str) -> Word {
+    Lowering::new(text, 0).word(text, None)
+}
+
+/// Deeper nesting of substitutions in substitutions is not followed.
+const MAX_DEPTH: usize = 24;
+
+struct Lowering {
+    options: ParserOptions,
+    /// Byte of every character, when the text is not plain ASCII.
+    bytes: Option<Vec<usize>>,
+    depth: usize,
+}
+
+impl Lowering {
+    fn new(text: &str, depth: usize) -> Self {
+        let bytes = (!text.is_ascii()).then(|| {
+            let starts = text.char_indices().map(|(byte, _)| byte);
+            starts.chain([text.len()]).collect()
+        });
+        Self {
+            options: ParserOptions::default(),
+            bytes,
+            depth,
+        }
+    }
+
+    fn program(&self, text: &str) -> Result<Script, Refused> {
+        let parsed = Parser::new(text.as_bytes(), &self.options).parse_program();
+        let tree = match parsed {
+            Ok(tree) => tree,
+            // brush has no `select`; for us it is a `for`, which has the same words in the same places.
+            Err(_) if text.contains("select ") => {
+                let text = select_as_for(text);
+                let again = Parser::new(text.as_bytes(), &self.options).parse_program();
+                again.map_err(|_| Refused::Syntax)?
+            }
+            Err(_) => return Err(Refused::Syntax),
+        };
+        let mut items = Vec::new();
+        for list in tree.complete_commands {
+            items.extend(self.list(list).items);
+        }
+        Ok(Script { items })
+    }
+
+    /// The text of a substitution; its positions mean nothing to the outer text.
+    fn nested(&self, text: &str) -> Option<Script> {
+        if self.depth >= MAX_DEPTH || limit::check(text).is_err() {
+            return None;
+        }
+        let mut inner = Self::new(text, self.depth.saturating_add(1));
+        inner.bytes = None;
+        let mut script = inner.program(text).ok()?;
+        forget_spans(&mut script);
+        Some(script)
+    }
+
+    fn list(&self, list: ast::CompoundList) -> Script {
+        let items = list.0.into_iter().map(|item| self.item(item.0));
+        Script {
+            items: items.collect(),
+        }
+    }
+
+    fn item(&self, list: ast::AndOrList) -> Item {
+        let mut pipelines = vec![(Connector::First, self.pipeline(list.first))];
+        for next in list.additional {
+            pipelines.push(match next {
+                ast::AndOr::And(pipeline) => (Connector::And, self.pipeline(pipeline)),
+                ast::AndOr::Or(pipeline) => (Connector::Or, self.pipeline(pipeline)),
+            });
+        }
+        Item { pipelines }
+    }
+
+    fn pipeline(&self, pipeline: ast::Pipeline) -> Pipeline {
+        let commands = pipeline
+            .seq
+            .into_iter()
+            .map(|command| self.command(command));
+        Pipeline {
+            negated: pipeline.bang,
+            commands: commands.collect(),
+        }
+    }
+
+    fn command(&self, command: ast::Command) -> Command {
+        match command {
+            ast::Command::Simple(simple) => self.simple(simple),
+            ast::Command::Compound(compound, redirects) => Command {
+                kind: self.compound(compound),
+                redirects: self.redirects(redirects),
+                span: None,
+            },
+            ast::Command::Function(function) => {
+                let name = function.fname.value;
+                let ast::FunctionBody(body, redirects) = function.body;
+                let body = Command {
+                    kind: self.compound(body),
+                    redirects: self.redirects(redirects),
+                    span: None,
+                };
+                plain(Kind::Function {
+                    name,
+                    body: Rc::new(body),
+                })
+            }
+            ast::Command::ExtendedTest(test, redirects) => Command {
+                kind: Kind::Test(self.test(test.expr)),
+                redirects: self.redirects(redirects),
+                span: None,
+            },
+        }
+    }
+
+    fn compound(&self, compound: ast::CompoundCommand) -> Kind {
+        use ast::CompoundCommand as Compound;
+        match compound {
+            Compound::Arithmetic(command) => Kind::Arithmetic(self.inner(&command.expr.value)),
+            Compound::ArithmeticForClause(command) => {
+                let parts = [command.initializer, command.condition, command.updater];
+                let expressions = parts.into_iter().flatten();
+                Kind::ArithmeticFor {
+                    expressions: expressions.map(|part| self.inner(&part.value)).collect(),
+                    body: self.list(command.body.list),
+                }
+            }
+            Compound::BraceGroup(group) => Kind::Group(self.list(group.list)),
+            Compound::Subshell(subshell) => Kind::Subshell(self.list(subshell.list)),
+            Compound::ForClause(command) => Kind::For {
+                variable: command.variable_name,
+                words: command
+                    .values
+                    .map(|words| words.iter().flat_map(|word| self.words(word)).collect()),
+                body: self.list(command.body.list),
+            },
+            Compound::CaseClause(command) => Kind::Case {
+                subject: self.located(&command.value),
+                arms: command.cases.into_iter().map(|arm| self.arm(arm)).collect(),
+            },
+            Compound::IfClause(command) => self.branches(command),
+            Compound::WhileClause(clause) => self.repeat(clause, false),
+            Compound::UntilClause(clause) => self.repeat(clause, true),
+            Compound::Coprocess(command) => Kind::Coprocess {
+                name: command
+                    .name
+                    .map_or_else(|| "COPROC".to_owned(), |name| name.value),
+                body: Box::new(self.command(*command.body)),
+            },
+        }
+    }
+
+    fn branches(&self, command: ast::IfClauseCommand) -> Kind {
+        let mut arms = vec![(self.list(command.condition), self.list(command.then))];
+        let mut otherwise = None;
+        for clause in command.elses.into_iter().flatten() {
+            let body = self.list(clause.body);
+            match clause.condition {
+                Some(condition) => arms.push((self.list(condition), body)),
+                None => otherwise = Some(body),
+            }
+        }
+        Kind::If { arms, otherwise }
+    }
+
+    fn repeat(&self, clause: ast::WhileOrUntilClauseCommand, until: bool) -> Kind {
+        let ast::WhileOrUntilClauseCommand(condition, body, _) = clause;
+        Kind::Loop {
+            condition: self.list(condition),
+            until,
+            body: self.list(body.list),
+        }
+    }
+
+    fn arm(&self, arm: ast::CaseItem) -> Arm {
+        Arm {
+            patterns: arm.patterns.iter().map(|word| self.located(word)).collect(),
+            body: arm.cmd.map_or_else(Script::default, |list| self.list(list)),
+        }
+    }
+
+    fn test(&self, test: ast::ExtendedTestExpr) -> Test {
+        use ast::ExtendedTestExpr as Expr;
+        match test {
+            Expr::And(left, right) => {
+                Test::And(Box::new(self.test(*left)), Box::new(self.test(*right)))
+            }
+            Expr::Or(left, right) => {
+                Test::Or(Box::new(self.test(*left)), Box::new(self.test(*right)))
+            }
+            Expr::Not(inner) => Test::Not(Box::new(self.test(*inner))),
+            Expr::Parenthesized(inner) => self.test(*inner),
+            Expr::UnaryTest(operator, word) => {
+                Test::Unary(operator.to_string(), self.located(&word))
+            }
+            Expr::BinaryTest(operator, left, right) => Test::Binary(
+                operator.to_string(),
+                self.located(&left),
+                self.located(&right),
+            ),
+        }
+    }
+
+    fn simple(&self, simple: ast::SimpleCommand) -> Command {
+        let mut assignments = Vec::new();
+        let mut words = Vec::new();
+        let mut redirects = Vec::new();
+        let mut span: Option<Span> = None;
+        for item in simple.prefix.into_iter().flat_map(|prefix| prefix.0) {
+            match item {
+                ast::CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => {
+                    assignments.push(self.assignment(assignment));
+                }
+                other => self.suffix(other, &mut words, &mut redirects, &mut span),
+            }
+        }
+        if let Some(name) = simple.word_or_name {
+            self.push_word(&name, &mut words, &mut span);
+        }
+        for item in simple.suffix.into_iter().flat_map(|suffix| suffix.0) {
+            self.suffix(item, &mut words, &mut redirects, &mut span);
+        }
+        Command {
+            kind: Kind::Simple { assignments, words },
+            redirects,
+            span,
+        }
+    }
+
+    fn suffix(
+        &self,
+        item: ast::CommandPrefixOrSuffixItem,
+        words: &mut Vec<Argument>,
+        redirects: &mut Vec<Redirect>,
+        span: &mut Option<Span>,
+    ) {
+        use ast::CommandPrefixOrSuffixItem as Part;
+        match item {
+            Part::IoRedirect(redirect) => redirects.extend(self.redirect(redirect)),
+            Part::Word(word) => self.push_word(&word, words, span),
+            Part::AssignmentWord(assignment, word) => {
+                widen(span, self.span(word.loc.as_ref()));
+                words.push(Argument::Assignment(self.assignment(assignment)));
+            }
+            Part::ProcessSubstitution(kind, subshell) => words.push(Argument::Process {
+                writes: matches!(kind, ast::ProcessSubstitutionKind::Write),
+                script: self.list(subshell.list),
+            }),
+        }
+    }
+
+    fn push_word(&self, word: &ast::Word, words: &mut Vec<Argument>, span: &mut Option<Span>) {
+        widen(span, self.span(word.loc.as_ref()));
+        words.extend(self.words(word).into_iter().map(Argument::Word));
+    }
+
+    fn assignment(&self, assignment: ast::Assignment) -> Assignment {
+        let (name, index) = match assignment.name {
+            ast::AssignmentName::VariableName(name) => (name, None),
+            ast::AssignmentName::ArrayElementName(name, index) => (name, Some(self.inner(&index))),
+        };
+        let value = match assignment.value {
+            ast::AssignmentValue::Scalar(word) => Assigned::Scalar(self.located(&word)),
+            ast::AssignmentValue::Array(elements) => Assigned::Array(
+                elements
+                    .into_iter()
+                    .map(|(key, word)| {
+                        let key = key.map(|key| self.inner(&key.value));
+                        (key, self.words(&word))
+                    })
+                    .collect(),
+            ),
+        };
+        Assignment {
+            name,
+            index,
+            append: assignment.append,
+            value,
+        }
+    }
+
+    fn redirects(&self, redirects: Option<ast::RedirectList>) -> Vec<Redirect> {
+        let all = redirects.into_iter().flat_map(|list| list.0);
+        all.flat_map(|redirect| self.redirect(redirect)).collect()
+    }
+
+    fn redirect(&self, redirect: ast::IoRedirect) -> Vec<Redirect> {
+        let one = |descriptor, target| vec![Redirect { descriptor, target }];
+        match redirect {
+            ast::IoRedirect::File(descriptor, kind, target) => self.file(descriptor, &kind, target),
+            ast::IoRedirect::HereDocument(descriptor, document) => {
+                let word = if document.requires_expansion {
+                    self.here_document(&document.doc.value)
+                } else {
+                    word::literal(&document.doc.value)
+                };
+                one(descriptor.unwrap_or(0), Target::Here(word))
+            }
+            ast::IoRedirect::HereString(descriptor, word) => one(
+                descriptor.unwrap_or(0),
+                Target::HereString(self.located(&word)),
+            ),
+            ast::IoRedirect::OutputAndError(word, append) => {
+                let word = self.located(&word);
+                one(
+                    1,
+                    if append {
+                        Target::Append(word)
+                    } else {
+                        Target::Write(word)
+                    },
+                )
+            }
+        }
+    }
+
+    fn file(
+        &self,
+        descriptor: Option<i32>,
+        kind: &ast::IoFileRedirectKind,
+        target: ast::IoFileRedirectTarget,
+    ) -> Vec<Redirect> {
+        use ast::IoFileRedirectKind as Way;
+        let reads = matches!(kind, Way::Read | Way::DuplicateInput | Way::ReadAndWrite);
+        let target = match target {
+            ast::IoFileRedirectTarget::Filename(word) => {
+                let word = self.located(&word);
+                match kind {
+                    Way::Append => Target::Append(word),
+                    _ if reads => Target::Read(word),
+                    _ => Target::Write(word),
+                }
+            }
+            ast::IoFileRedirectTarget::Fd(number) => {
+                Target::Duplicate(word::literal(&number.to_string()))
+            }
+            ast::IoFileRedirectTarget::Duplicate(word) => Target::Duplicate(self.located(&word)),
+            ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) if reads => {
+                Target::ReadProcess(self.list(subshell.list))
+            }
+            ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
+                Target::WriteProcess(self.list(subshell.list))
+            }
+        };
+        let descriptor = descriptor.unwrap_or(if reads { 0 } else { 1 });
+        vec![Redirect { descriptor, target }]
+    }
+
+    fn span(&self, place: Option<&brush_parser::SourceSpan>) -> Option<Span> {
+        if self.depth > 0 {
+            return None;
+        }
+        let place = place?;
+        let byte = |index: usize| match &self.bytes {
+            None => Some(index),
+            Some(bytes) => bytes.get(index).copied(),
+        };
+        Some((byte(place.start.index)?, byte(place.end.index)?))
+    }
+}
+
+fn plain(kind: Kind) -> Command {
+    Command {
+        kind,
+        redirects: Vec::new(),
+        span: None,
+    }
+}
+
+fn widen(span: &mut Option<Span>, more: Option<Span>) {
+    *span = match (*span, more) {
+        (Some((start, end)), Some((from, to))) => Some((start.min(from), end.max(to))),
+        (one, other) => one.or(other),
+    };
+}
+
+/// Only commands carry positions that are shown; those of a nested text would point into the wrong one.
+fn forget_spans(script: &mut Script) {
+    for (_, pipeline) in script.items.iter_mut().flat_map(|item| &mut item.pipelines) {
+        for command in &mut pipeline.commands {
+            command.span = None;
+        }
+    }
+}
+
+fn select_as_for(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut begins = true;
+    for line in text.split_inclusive([';', '\n', '&', '|', '(', '{', ' ']) {
+        if begins && line == "select " {
+            // The same length keeps every position.
+            result.push_str("for    ");
+        } else {
+            result.push_str(line);
+        }
+        let rest = line.trim_end_matches([' ', '\t']);
+        let keyword = ["do", "then", "else", "!", "{", "("].contains(&rest);
+        begins = keyword
+            || rest.ends_with([';', '\n', '&', '|', '(', '{'])
+            || (begins && rest.is_empty());
+    }
+    result
+}

@@ -1,0 +1,168 @@
+//! What is known of a piece of text: one text, a few possible ones, and in each of them the places that stay unknown.
+//!
+//! A place that nobody can know is a single character in the text, a hole, so that `$(npm root)/.bin/gh-pages` still
+//! ends in a name that is known. Sizes are bounded here, so that no caller has to think of it.
+
+/// Stands for text that a program, a file or the network would deliver.
+pub const HOLE: char = '\u{FFFF}';
+
+/// Stands for text of a variable that nobody assigned: whatever the environment holds, usually nothing.
+pub const ENVIRONMENT: char = '\u{FFFE}';
+
+/// More possibilities than this are not told apart.
+const MAX_POSSIBILITIES: usize = 16;
+
+/// Longer texts are not followed.
+pub const MAX_TEXT: usize = 256 * 1024;
+
+/// The possible texts of a word, a variable or an output. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value(Vec<String>);
+
+impl Value {
+    /// Exactly this text.
+    pub fn text(text: impl Into<String>) -> Self {
+        let text = text.into();
+        if text.len() > MAX_TEXT {
+            return Self::unknown();
+        }
+        Self(vec![text])
+    }
+
+    /// The empty text.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self(vec![String::new()])
+    }
+
+    /// Anything at all.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self(vec![HOLE.to_string()])
+    }
+
+    /// Whatever the environment holds.
+    #[must_use]
+    pub fn environment() -> Self {
+        Self(vec![ENVIRONMENT.to_string()])
+    }
+
+    /// One of these; anything when there is none or there are too many.
+    pub fn one_of(texts: impl IntoIterator<Item = String>) -> Self {
+        let mut possible: Vec<String> = Vec::new();
+        for text in texts {
+            if !possible.contains(&text) {
+                possible.push(text);
+            }
+            if possible.len() > MAX_POSSIBILITIES {
+                return Self::unknown();
+            }
+        }
+        if possible.is_empty() || possible.iter().any(|text| text.len() > MAX_TEXT) {
+            return Self::unknown();
+        }
+        Self(possible)
+    }
+
+    /// The possible texts.
+    #[must_use]
+    pub fn possibilities(&self) -> &[String] {
+        &self.0
+    }
+
+    /// The text, if there is only one and nothing in it is unknown.
+    #[must_use]
+    pub fn known(&self) -> Option<&str> {
+        match self.0.as_slice() {
+            [text] if !has_hole(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The first possible text, holes included.
+    #[must_use]
+    pub fn first(&self) -> &str {
+        self.0.first().map_or("", String::as_str)
+    }
+
+    /// One text after the other, in every combination.
+    #[must_use]
+    pub fn then(&self, next: &Self) -> Self {
+        if let ([left], [right]) = (self.0.as_slice(), next.0.as_slice()) {
+            return Self::text(join_holes(left, right));
+        }
+        let pairs = self
+            .0
+            .iter()
+            .flat_map(|left| next.0.iter().map(move |right| join_holes(left, right)));
+        Self::one_of(pairs.take(MAX_POSSIBILITIES + 1))
+    }
+
+    /// Either this or the other.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        if self == other {
+            return self.clone();
+        }
+        Self::one_of(self.0.iter().chain(&other.0).cloned())
+    }
+
+    /// Every possibility changed.
+    pub fn map(&self, change: impl FnMut(&String) -> String) -> Self {
+        Self::one_of(self.0.iter().map(change))
+    }
+}
+
+/// Two holes side by side are one.
+fn join_holes(left: &str, right: &str) -> String {
+    let both = left.ends_with(HOLE) && right.starts_with(HOLE);
+    let right = if both {
+        right.trim_start_matches(HOLE)
+    } else {
+        right
+    };
+    let mut text = String::with_capacity(left.len().saturating_add(right.len()));
+    text.push_str(left);
+    text.push_str(right);
+    text
+}
+
+/// Whether a part of the text is not known.
+#[must_use]
+pub fn has_hole(text: &str) -> bool {
+    // Both holes begin with this byte, which ordinary commands do not contain.
+    memchr_byte(text) && text.contains([HOLE, ENVIRONMENT])
+}
+
+fn memchr_byte(text: &str) -> bool {
+    text.bytes().any(|byte| byte == 0xEF)
+}
+
+/// The text with its holes taken as empty.
+#[must_use]
+pub fn without_holes(text: &str) -> String {
+    text.replace([HOLE, ENVIRONMENT], "")
+}
+
+/// For people: holes shown as an ellipsis.
+#[must_use]
+pub fn for_people(text: &str) -> String {
+    text.replace([HOLE, ENVIRONMENT], "…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_side_by_side_are_one() {
+        let two = Value::unknown().then(&Value::unknown());
+        assert_eq!(two, Value::unknown());
+    }
+
+    #[test]
+    fn combinations_are_bounded() {
+        let few = Value::one_of((0..10).map(|number| number.to_string()));
+        assert_eq!(few.then(&few), Value::unknown());
+    }
+}

@@ -1,0 +1,324 @@
+//! Any text ends quickly and without a panic, hostile ones as opaque; and wrapping a gated command keeps it gated.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use oversight::grants::Grants;
+use oversight::lookup::Nothing;
+use oversight::verdict::{Decision, Place, Policy, Verdict, decide_command};
+use proptest::prelude::*;
+
+fn decide(command: &str) -> Decision {
+    let place = Place {
+        directory: "/home/dev",
+        home: "/home/dev",
+    };
+    let now = Timestamp::UNIX_EPOCH;
+    decide_command(
+        &Policy::default(),
+        command,
+        place,
+        &Nothing,
+        &Grants::none(),
+        now,
+    )
+}
+
+/// Words of the language, so that random texts reach deep into the analysis.
+const PARTS: &[&str] = &[
+    "git",
+    "push",
+    "npm",
+    "publish",
+    "bash",
+    "-c",
+    "eval",
+    "env",
+    "xargs",
+    "find",
+    "-exec",
+    ";",
+    "\n",
+    "|",
+    "&&",
+    "||",
+    "&",
+    "(",
+    ")",
+    "{",
+    "}",
+    "$(",
+    "`",
+    "'",
+    "\"",
+    "\\",
+    "$",
+    "${",
+    "x",
+    "=",
+    "[",
+    "]",
+    "[[",
+    "]]",
+    "((",
+    "))",
+    "<<E\n",
+    "E\n",
+    "<<<",
+    "<",
+    ">",
+    "<(",
+    "if",
+    "then",
+    "fi",
+    "for",
+    "in",
+    "do",
+    "done",
+    "case",
+    "esac",
+    "while",
+    "function",
+    "f()",
+    "f",
+    "set",
+    "--",
+    "$@",
+    "$1",
+    "*",
+    "?",
+    "~",
+    "#",
+    "!",
+    " ",
+    " ",
+    " ",
+    ":-",
+    "/",
+    "%",
+    "@P",
+    "read",
+    "printf",
+    "%s",
+    "-v",
+    "echo",
+    "base64",
+    "-d",
+    "é",
+    "\u{ffff}",
+    "\0",
+    "{1..9}",
+    "{a,b}",
+    "alias",
+    "trap",
+    "python3",
+    "import os",
+    "os.system(",
+    "sed",
+    "s/a/b/e",
+    "make",
+    "source",
+    "-",
+    "1",
+    "2>&1",
+    "coproc",
+    "select",
+];
+
+proptest! {
+    #[test]
+    fn any_text_is_decided(parts in prop::collection::vec(prop::sample::select(PARTS), 0..40)) {
+        let text = parts.concat();
+        let decision = decide(&text);
+        for (start, end) in decision.spans {
+            prop_assert!(start <= end && end <= text.len());
+        }
+    }
+
+    #[test]
+    fn any_characters_are_decided(text in any::<String>()) {
+        decide(&text);
+    }
+}
+
+#[test]
+fn hostile_texts_end_quickly() {
+    let doubling: String = (0..40).map(|_| "a=$a$a; ").collect();
+    let deep_default: String = "${x:-".repeat(40) + "git" + &"}".repeat(40) + " push";
+    let loops = "for i in {1..99}; do ".repeat(6) + "git status; " + &"done; ".repeat(6);
+    let texts = [
+        "$(".repeat(20_000),
+        "(".repeat(20_000),
+        "(".repeat(40) + &")".repeat(40),
+        "((".repeat(20) + &"))".repeat(20),
+        "`".repeat(20_000),
+        "\"$(".repeat(40),
+        "if true; then ".repeat(5_000),
+        "{a,b}".repeat(40),
+        "{1..99999999}".to_owned(),
+        "f() { f; f; }; f".to_owned(),
+        "f() { eval f; }; f".to_owned(),
+        "alias a=b; alias b=a; a".to_owned(),
+        "eval 'eval '\"'eval git status'\"".repeat(50),
+        "a=xxxxxxxxxxxxxxxx; ".to_owned() + &doubling + "echo $a",
+        deep_default,
+        loops,
+        "echo hi; ".repeat(20_000),
+        "echo ".to_owned() + &"x".repeat(400_000),
+        "cat <<E\n".to_owned() + &"$(x) ".repeat(2_000) + "\nE\n",
+        "x=$(cat x); eval \"$x\"; ".repeat(500),
+        "echo *".repeat(3_000),
+        "while :; do while :; do while :; do while :; do git status; done; done; done; done"
+            .to_owned(),
+        "${a[${a[${a[${a[0]}]}]}]}".repeat(100),
+    ];
+    for text in texts {
+        let start = Instant::now();
+        let decision = decide(&text);
+        let head: String = text.chars().take(40).collect();
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{head} took {:?}: {:?}",
+            start.elapsed(),
+            decision.verdict
+        );
+    }
+}
+
+const COMMANDS: &[&str] = &[
+    "git push",
+    "git push origin main",
+    "git -C x push --force",
+    "npm publish --tag next",
+    "pnpm -r publish",
+    "twine upload dist/a.whl",
+    "uv publish",
+    "gh release create v1",
+    "gh pr create --fill",
+    "gh repo delete a/b --yes",
+    "gh api -X DELETE repos/a/b",
+    "gh-pages -d dist",
+    "wrangler pages deploy dist",
+    "python3 -m twine upload x",
+];
+
+/// Wrappers before the words of a command.
+const BEFORE: &[&str] = &[
+    "env",
+    "env A=1",
+    "sudo",
+    "sudo -u x --",
+    "doas",
+    "command",
+    "exec",
+    "nohup",
+    "nice -n 5",
+    "ionice -c 3",
+    "time",
+    "timeout 5",
+    "timeout -k 1 5",
+    "stdbuf -o0",
+    "setsid",
+    "flock /tmp/l",
+    "xargs",
+    "find . -exec",
+    "watch",
+    "ssh host",
+    "docker exec c",
+    "docker run img",
+    "npx",
+    "bunx",
+    "uvx",
+    "mise exec --",
+    "direnv exec .",
+    "poetry run",
+    "some-unknown-launcher --flag",
+    "A=1",
+    "! ",
+    "if",
+    "cd x &&",
+    "true;",
+    "op run --",
+];
+
+/// Texts around a command, which stands where `%` does.
+const AROUND: &[&str] = &[
+    "bash -c '%'",
+    "sh -lc '%'",
+    "eval '%'",
+    "(%)",
+    "{ %; }",
+    "$(%)",
+    "echo \"$(%)\"",
+    "`%`",
+    "cat <(%)",
+    "% | cat",
+    "true && %",
+    "false || %",
+    "% &",
+    "f() { %; }; f",
+    "for i in 1; do %; done",
+    "while :; do %; break; done",
+    "case x in x) % ;; esac",
+    "if true; then %; fi",
+    "bash <<< '%'",
+    "bash <<'E'\n%\nE\n",
+    "echo '%' | sh",
+    "trap '%' EXIT",
+    "source <(echo '%')",
+    "echo '%' > s; sh s",
+    "x='%'; $x",
+    "x='%'; eval \"$x\"",
+    "a=(%); \"${a[@]}\"",
+    "set -- %; \"$@\"",
+    "alias q='%'; q",
+    "xargs -I@ sh -c '%' <<< x",
+    "find . -exec sh -c '%' \\;",
+    "python3 -c 'import os; os.system(\"%\")'",
+    "perl -e 'system(\"%\")'",
+    "awk 'BEGIN { system(\"%\") }'",
+    "ssh host '%'",
+    "docker run img sh -c '%'",
+    "git -c alias.q='!%' q",
+    "git bisect run %",
+    "sh -c \"sh -c '%'\"",
+    "printf '%%s' '%' | bash",
+    "watch '%'",
+    "su x -c '%'",
+    "script -c '%'",
+    "tmux new -d '%'",
+    "coproc %",
+];
+
+#[test]
+fn wrapping_a_gated_command_keeps_it_gated() {
+    let mut open = Vec::new();
+    for command in COMMANDS {
+        let mut texts: Vec<String> = BEFORE
+            .iter()
+            .map(|before| format!("{before} {command}"))
+            .collect();
+        texts.extend(AROUND.iter().map(|around| {
+            around
+                .replace("%%", "\u{1}")
+                .replace('%', command)
+                .replace('\u{1}', "%")
+        }));
+        for text in &mut texts {
+            if text.starts_with("find . -exec g")
+                || text.starts_with("find . -exec") && !text.ends_with(';')
+            {
+                text.push_str(" \\;");
+            }
+            if text.starts_with("if ") && !text.ends_with("fi") {
+                text.push_str("; then :; fi");
+            }
+        }
+        open.extend(
+            texts
+                .into_iter()
+                .filter(|text| decide(text).verdict < Verdict::Ask),
+        );
+    }
+    assert!(open.is_empty(), "{open:#?}");
+}

@@ -1,0 +1,209 @@
+//! `roleos explain`: what the gate would say to a command or a tool call, and why. Changes nothing; exit 0 whatever the verdict.
+
+use std::io::{self, BufRead, Write as _};
+use std::path::{Path, PathBuf};
+
+use host::command_lookup::Disk;
+use host::{clock, environment, files};
+use jiff::Timestamp;
+use oversight::grants::Grants;
+use oversight::verdict::{Decision, Place, Policy, decide_command, decide_tool};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::decision_text;
+use crate::ui::Ui;
+
+/// Larger manifests of grants are refused.
+const MAX_GRANTS: u64 = 1024 * 1024;
+
+/// Words of `explain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos explain 'git commit -am wip && git push'
+  roleos explain --json 'npm run release'
+  roleos explain --tool mcp__github__create_pull_request --input '{}'
+  roleos explain --batch commands.jsonl --json
+
+A line of a batch is an object with `id`, `command` and, if wanted, `cwd` and `home`.")]
+pub struct Args {
+    /// The command, as an agent would give it to its shell.
+    #[arg(value_name = "COMMAND", required_unless_present_any = ["batch", "tool"], conflicts_with_all = ["batch", "tool"], allow_hyphen_values = true)]
+    command: Option<String>,
+    /// Commands as JSON lines from a file, `-` for standard input; answers in the same order.
+    #[arg(long, value_name = "FILE", conflicts_with = "tool")]
+    batch: Option<PathBuf>,
+    /// The name of another tool.
+    #[arg(long, value_name = "NAME", requires = "input")]
+    tool: Option<String>,
+    /// What the tool is given, as JSON.
+    #[arg(long, value_name = "JSON", requires = "tool")]
+    input: Option<String>,
+    /// Grants to assume [default: those of the workspace; none in a batch].
+    #[arg(long, value_name = "FILE")]
+    grants: Option<PathBuf>,
+}
+
+/// One line of a batch.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    id: Value,
+    command: String,
+    cwd: Option<String>,
+    home: Option<String>,
+}
+
+/// Does it.
+///
+/// # Errors
+/// A file cannot be read, or the input is no JSON.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let desk = Desk::new(context, args)?;
+    if let Some(path) = &args.batch {
+        desk.batch(ui, path)?;
+        return Ok(Exit::Done);
+    }
+    let (shown, decision) = match (&args.tool, &args.command) {
+        (Some(tool), _) => desk.tool(tool, args.input.as_deref().unwrap_or("null"))?,
+        (None, command) => {
+            let command = command.as_deref().unwrap_or_default();
+            (command.to_owned(), desk.command(command, None, None))
+        }
+    };
+    if ui.json {
+        ui.json(&as_json(&decision))?;
+    } else {
+        let mut out = ui.out();
+        write!(out, "{}", decision_text::text(&shown, &decision))?;
+        out.flush()?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What every question of one run shares.
+struct Desk {
+    policy: Policy,
+    grants: Grants,
+    now: Timestamp,
+    directory: String,
+    home: String,
+}
+
+impl Desk {
+    fn new(context: &Context, args: &Args) -> Result<Self, Failure> {
+        let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let home = environment::home().unwrap_or_else(|| PathBuf::from("/"));
+        let now = i128::from(clock::now_ns());
+        Ok(Self {
+            policy: Policy::default(),
+            grants: grants(context, args)?,
+            now: Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX),
+            directory: here.to_string_lossy().into_owned(),
+            home: home.to_string_lossy().into_owned(),
+        })
+    }
+
+    fn command(&self, command: &str, directory: Option<&str>, home: Option<&str>) -> Decision {
+        let place = Place {
+            directory: directory.unwrap_or(&self.directory),
+            home: home.unwrap_or(&self.home),
+        };
+        decide_command(&self.policy, command, place, &Disk, &self.grants, self.now)
+    }
+
+    fn tool(&self, tool: &str, input: &str) -> Result<(String, Decision), Failure> {
+        let value: Value = serde_json::from_str(input).map_err(|error| {
+            Failure::input("bad_input", format!("`--input` is no JSON: {error}"))
+        })?;
+        let place = Place {
+            directory: &self.directory,
+            home: &self.home,
+        };
+        let decision = decide_tool(
+            &self.policy,
+            tool,
+            &value,
+            place,
+            &Disk,
+            &self.grants,
+            self.now,
+        );
+        let shown = oversight::tools::shell_command(tool, &value);
+        Ok((shown.unwrap_or_else(|| format!("{tool} {value}")), decision))
+    }
+
+    fn batch(&self, ui: &Ui, path: &Path) -> Result<(), Failure> {
+        if path == Path::new("-") {
+            return self.lines(ui, io::stdin().lock());
+        }
+        let text = files::read(path, u64::MAX)?;
+        self.lines(ui, text.as_slice())
+    }
+
+    fn lines(&self, ui: &Ui, input: impl BufRead) -> Result<(), Failure> {
+        let mut out = ui.out();
+        for (index, line) in input.lines().enumerate() {
+            let line = line?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            let line: Line = serde_json::from_str(&line).map_err(|error| {
+                let number = index + 1;
+                Failure::input("bad_line", format!("line {number} of the batch: {error}"))
+                    .hint(r#"each line is an object like {"id":"1","command":"git push"}"#)
+            })?;
+            let decision = self.command(&line.command, line.cwd.as_deref(), line.home.as_deref());
+            let mut answer = json!({ "id": line.id });
+            if let (Value::Object(whole), Value::Object(parts)) = (&mut answer, as_json(&decision))
+            {
+                whole.extend(parts);
+            }
+            serde_json::to_writer(&mut out, &answer).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// The grants that hold for this question. A manifest that cannot be read grants nothing and is named in the answer.
+fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
+    if let Some(path) = &args.grants {
+        let bytes = files::read(path, MAX_GRANTS)?;
+        return Ok(Grants::parse(&String::from_utf8_lossy(&bytes)));
+    }
+    if args.batch.is_some() {
+        return Ok(Grants::none());
+    }
+    let path = context
+        .workspace
+        .root()
+        .join(".claude/role-os/capabilities.json");
+    if !path.exists() {
+        return Ok(Grants::none());
+    }
+    Ok(match files::read(&path, MAX_GRANTS) {
+        Ok(bytes) => Grants::parse(&String::from_utf8_lossy(&bytes)),
+        Err(error) => Grants::unreadable(&error.to_string()),
+    })
+}
+
+fn as_json(decision: &Decision) -> Value {
+    let opaque: Vec<Value> = decision
+        .opaque
+        .iter()
+        .map(|note| json!({ "reason": note.reason, "text": note.text }))
+        .collect();
+    json!({
+        "verdict": decision.verdict.as_str(),
+        "actions": decision.actions,
+        "opaque": opaque,
+        "reasons": decision.reasons,
+        "spans": decision.spans,
+    })
+}

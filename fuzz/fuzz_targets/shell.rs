@@ -1,0 +1,28 @@
+//! Any text as a shell command: the analysis ends, never panics, and a wrapper never makes a gated command look harmless.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use oversight::grants::Grants;
+use oversight::lookup::Nothing;
+use oversight::verdict::{Decision, Place, Policy, Verdict, decide_command};
+
+fn decide(command: &str) -> Decision {
+    let place = Place { directory: "/home/dev", home: "/home/dev" };
+    let now = jiff::Timestamp::UNIX_EPOCH;
+    decide_command(&Policy::default(), command, place, &Nothing, &Grants::none(), now)
+}
+
+fuzz_target!(|text: &str| {
+    if text.len() > 4096 {
+        return;
+    }
+    let decision = decide(text);
+    for (start, end) in &decision.spans {
+        assert!(start <= end && *end <= text.len());
+    }
+    if decision.verdict == Verdict::Deny && !text.contains(['\'', '\0']) {
+        let wrapped = decide(&format!("bash -c '{text}'"));
+        assert!(wrapped.verdict >= Verdict::Ask, "bash -c hides it");
+    }
+});
