@@ -48,10 +48,15 @@ fn check_catalog(index: &[u8], file: Option<&[u8]>, records: &Records) {
         let tombstones = refreshed.tombstones.as_deref().map(str::as_bytes);
         let again = Records {
             lock: Lock::parse(Some(refreshed.text.as_bytes())),
-            tombstones: tombstones.map_or_else(|| records.tombstones.clone(), |text| Tombstones::parse(Some(text))),
+            tombstones: tombstones.map_or_else(
+                || records.tombstones.clone(),
+                |text| Tombstones::parse(Some(text)),
+            ),
         };
         assert!(draft.check(&again, Rigour::Published).passed);
-        let twice = draft.refresh(&again, rigour, Damaged::Refuse).expect("nothing changed");
+        let twice = draft
+            .refresh(&again, rigour, Damaged::Refuse)
+            .expect("nothing changed");
         assert_eq!(twice.text, refreshed.text);
         assert!(Catalog::parse(sources(index, file)).is_ok());
     }

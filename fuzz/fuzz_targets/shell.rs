@@ -8,9 +8,19 @@ use oversight::lookup::Nothing;
 use oversight::verdict::{Decision, Place, Policy, Verdict, decide_command};
 
 fn decide(command: &str) -> Decision {
-    let place = Place { directory: "/home/dev", home: "/home/dev" };
+    let place = Place {
+        directory: "/home/dev",
+        home: "/home/dev",
+    };
     let now = jiff::Timestamp::UNIX_EPOCH;
-    decide_command(&Policy::default(), command, place, &Nothing, &Grants::none(), now)
+    decide_command(
+        &Policy::default(),
+        command,
+        place,
+        &Nothing,
+        &Grants::none(),
+        now,
+    )
 }
 
 fuzz_target!(|text: &str| {
