@@ -79,7 +79,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crates: ALL,
-        never: &["xtask", "bench"],
+        never: &["xtask", "bench", "e2e"],
         why: "chores and measurements are no part of the product",
     },
 ];
