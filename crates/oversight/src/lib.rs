@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`value`] (what is known of a text), [`shell`] (from text to a picture), [`lookup`] (what may be asked
 //! of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
-//! for tools that are no shell), [`grants`] (what is allowed), [`governance`] (how much freedom), [`conformance`] (what
+//! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how much freedom), [`conformance`] (what
 //! a call must look like), [`verdict`] (the answer), [`act`] (what an approval binds) and [`decide`] (the question).
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
@@ -19,6 +19,8 @@ pub mod evaluate;
 pub mod actions;
 
 pub mod tools;
+
+pub mod guard;
 
 pub mod grants;
 
