@@ -11,8 +11,9 @@ use serde_json::Value;
 /// Bytes that a compiled pattern may need.
 const MAX_PATTERN: usize = 1 << 20;
 
-/// More findings of one call are not told.
-const MAX_FINDINGS: usize = 5;
+/// More findings of one call are not looked at, and of these only some are told.
+const MAX_FINDINGS: usize = 100;
+const MAX_TOLD: usize = 5;
 
 /// One schema.
 #[derive(Clone, Debug)]
@@ -57,7 +58,11 @@ impl Schema {
                 format!("'{place}' by its schema: {what}")
             }
         });
-        said.collect()
+        let mut said: Vec<String> = said.collect();
+        // The library promises no order; the same call gets the same notes.
+        said.sort_unstable();
+        said.truncate(MAX_TOLD);
+        said
     }
 }
 
