@@ -24,8 +24,8 @@ use serde_json::{Map, Value};
 use crate::lookup::Lookup;
 use crate::verdict::Place;
 use contract::Contract;
-pub use problem::{Problem, Weight};
 use problem::{At, Problems};
+pub use problem::{Problem, Weight};
 
 /// A larger catalogue is not read.
 pub const MAX_TEXT: usize = 4 << 20;
@@ -165,7 +165,7 @@ impl Contracts {
 
     /// What a call does wrong, as far as that can be proved.
     #[must_use]
-    pub fn notes(
+    pub fn check(
         &self,
         tool: &str,
         input: &Value,

@@ -47,7 +47,9 @@ fn texts(notes: &[Note]) -> Vec<&str> {
 fn list(case: &Map<String, Value>, key: &str) -> Vec<String> {
     let items = case.get(key).and_then(Value::as_array);
     let items = items.into_iter().flatten();
-    items.map(|item| item.as_str().unwrap().to_owned()).collect()
+    items
+        .map(|item| item.as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// One line of the file. `input` or `inputs`, which must all give the same notes.
@@ -70,9 +72,9 @@ fn check(case: &Value) {
     }
     let contracts = Contracts::parse(&json!({ "t": entry }).to_string());
     for input in inputs {
-        let notes = contracts.notes("t", &input, PLACE, &Machine);
+        let notes = contracts.check("t", &input, PLACE, &Machine);
         assert_eq!(texts(&notes), expected, "{about}: {input}");
-        assert_eq!(contracts.notes("u", &input, PLACE, &Machine), []);
+        assert_eq!(contracts.check("u", &input, PLACE, &Machine), []);
     }
     for (weight, expected) in [(Weight::Error, errors), (Weight::Warning, warnings)] {
         let problems = contracts.problems().into_iter();
@@ -123,13 +125,13 @@ fn a_whole_contract_speaks_with_one_voice() {
         "pay_by": "card", "card_token": "x", "email": "a@example.org", "bags": 1, "passengers": ["bo"],
         "pnr": "QX7", "pos": 2, "letter": "X"
     });
-    assert_eq!(contracts.notes(tool, &good, PLACE, &Nothing), []);
+    assert_eq!(contracts.check(tool, &good, PLACE, &Nothing), []);
     assert_eq!(advice(tool, &[]), None);
     let bad = json!({
         "seat": "1C", "cabin": "first", "shares": [50, 40], "payer": "ana", "passenger": "ana", "pay_by": "card",
         "bags": 2, "passengers": ["ana"], "pnr": "QX7", "pos": 1, "letter": "X"
     });
-    let notes = contracts.notes(tool, &bad, PLACE, &Nothing);
+    let notes = contracts.check(tool, &bad, PLACE, &Nothing);
     let levels: Vec<_> = notes.iter().map(|note| note.level).collect();
     assert_eq!(levels.first(), Some(&Level::Range));
     assert!(levels.iter().skip(1).all(|level| *level == Level::Contract));
@@ -146,9 +148,8 @@ fn a_whole_contract_speaks_with_one_voice() {
 
 #[test]
 fn the_advice_is_the_published_one() {
-    let contracts =
-        Contracts::parse(r#"{"Bash":{"params":[{"name":"timeout","max":600000}]}}"#);
-    let notes = contracts.notes("Bash", &json!({"timeout": 600_001}), PLACE, &Nothing);
+    let contracts = Contracts::parse(r#"{"Bash":{"params":[{"name":"timeout","max":600000}]}}"#);
+    let notes = contracts.check("Bash", &json!({"timeout": 600_001}), PLACE, &Nothing);
     assert_eq!(
         advice("Bash", &notes).unwrap(),
         "Tool-Call Conformance (advisory): \"Bash\" appears NONCONFORMANT — 'timeout' exceeds max 600000."
@@ -160,14 +161,23 @@ fn names_of_tools_are_exact() {
     let contracts = Contracts::parse(r#"{"Bash":{"params":[{"name":"a","required":true}]}}"#);
     for (tool, count) in [("Bash", 1), ("bash", 0), ("Bash ", 0), ("", 0)] {
         assert_eq!(contracts.knows(tool), count == 1);
-        let notes = contracts.notes(tool, &json!({}), PLACE, &Nothing);
+        let notes = contracts.check(tool, &json!({}), PLACE, &Nothing);
         assert_eq!(notes.len(), count, "{tool}");
     }
 }
 
 #[test]
 fn a_broken_catalogue_is_empty_and_says_so() {
-    for text in ["", "{", "[]", "null", "5", "{} x", "{\"a\":{}", &"[".repeat(100_000)] {
+    for text in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "5",
+        "{} x",
+        "{\"a\":{}",
+        &"[".repeat(100_000),
+    ] {
         let contracts = Contracts::parse(text);
         assert_eq!(contracts.tools().count(), 0);
         let problems = contracts.problems();
@@ -183,9 +193,12 @@ fn a_tool_that_stands_there_twice_counts_once_and_is_named() {
     let text = r#"{"$schema":"x","a b":5,"t":{"params":[{"name":"x","required":true}]},"t":{}}"#;
     let contracts = Contracts::parse(text);
     assert_eq!(contracts.tools().collect::<Vec<_>>(), ["a b", "t"]);
-    assert_eq!(contracts.notes("t", &json!({}), PLACE, &Nothing), []);
+    assert_eq!(contracts.check("t", &json!({}), PLACE, &Nothing), []);
     let problems = contracts.problems();
-    let paths: Vec<_> = problems.iter().map(|problem| problem.path.as_str()).collect();
+    let paths: Vec<_> = problems
+        .iter()
+        .map(|problem| problem.path.as_str())
+        .collect();
     assert_eq!(paths, ["t", "$[\"a b\"]"]);
 }
 
@@ -196,8 +209,8 @@ fn one_tool_can_be_read_alone() {
     let alone = Contracts::parse_for(&text, tool);
     assert_eq!(alone.tools().collect::<Vec<_>>(), [tool]);
     assert_eq!(
-        alone.notes(tool, &json!({}), PLACE, &Nothing),
-        Contracts::parse(&text).notes(tool, &json!({}), PLACE, &Nothing)
+        alone.check(tool, &json!({}), PLACE, &Nothing),
+        Contracts::parse(&text).check(tool, &json!({}), PLACE, &Nothing)
     );
     assert_eq!(Contracts::parse_for(&text, "Bash").tools().count(), 0);
 }
@@ -205,7 +218,7 @@ fn one_tool_can_be_read_alone() {
 #[test]
 fn calls_beyond_all_bounds_are_not_checked() {
     let contracts = Contracts::parse(r#"{"t":{"params":[{"name":"x","required":true}]}}"#);
-    let count = |input: &Value| contracts.notes("t", input, PLACE, &Nothing).len();
+    let count = |input: &Value| contracts.check("t", input, PLACE, &Nothing).len();
     let deep = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(count(&json!({ "a": deep(100) })), 1);
     assert_eq!(count(&json!({ "a": deep(1000) })), 0);
@@ -222,8 +235,16 @@ fn notes_are_few_and_short() {
     let contracts = Contracts::parse(
         &json!({ "many": { "params": params }, "long": { "constraints": rules } }).to_string(),
     );
-    assert_eq!(contracts.notes("many", &json!({}), PLACE, &Nothing).len(), 20);
-    let notes = contracts.notes("long", &json!({ "a": "é".repeat(100_000) }), PLACE, &Nothing);
+    assert_eq!(
+        contracts.check("many", &json!({}), PLACE, &Nothing).len(),
+        20
+    );
+    let notes = contracts.check(
+        "long",
+        &json!({ "a": "é".repeat(100_000) }),
+        PLACE,
+        &Nothing,
+    );
     let text = &notes.first().unwrap().text;
     assert_eq!(text.chars().count(), 601);
     assert!(text.ends_with('…'), "{text}");

@@ -232,7 +232,10 @@ fn sum(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> Opti
         );
     }
     let vs = operand(object, "vs", at, problems)?;
-    if vs.literal().is_some_and(|value| script::number(value).is_none()) {
+    if vs
+        .literal()
+        .is_some_and(|value| script::number(value).is_none())
+    {
         problems.error(At::Key(&at, "vs"), "has to be a number");
         return None;
     }
@@ -243,9 +246,8 @@ fn present(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> 
     let fields = problems.names(at, object, "fields");
     let count = object.get("count").map_or(Some(1.0), script::double);
     let most = fields.as_ref().map_or(usize::MAX, Vec::len);
-    let possible = count.filter(|count| {
-        count.fract() == 0.0 && *count >= 0.0 && *count <= most as f64
-    });
+    let possible =
+        count.filter(|count| count.fract() == 0.0 && *count >= 0.0 && *count <= most as f64);
     if possible.is_none() {
         problems.error(
             At::Key(&at, "count"),
@@ -310,7 +312,10 @@ fn member(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> O
         );
         return None;
     }
-    Some(Rule::Member { field: field?, list })
+    Some(Rule::Member {
+        field: field?,
+        list,
+    })
 }
 
 fn char_at(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> Option<Rule> {
@@ -322,7 +327,10 @@ fn char_at(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> 
         problems.error(At::Key(&at, "offset"), "has to be a number");
     }
     let (index, equals) = (index?, equals?);
-    if index.literal().is_some_and(|value| script::number(value).is_none()) {
+    if index
+        .literal()
+        .is_some_and(|value| script::number(value).is_none())
+    {
         problems.error(At::Key(&at, "index"), "has to be a number");
         return None;
     }

@@ -155,7 +155,11 @@ impl Contract {
         problems.unknown(at, entry, &known);
         let params: Vec<Param> = parts(entry, "params", at, &mut problems, Param::read);
         for (index, param) in params.iter().enumerate() {
-            if params.iter().take(index).any(|other| other.name == param.name) {
+            if params
+                .iter()
+                .take(index)
+                .any(|other| other.name == param.name)
+            {
                 let what = format!("`{}` is described twice; the first counts", param.name);
                 problems.error(At::Key(&at, "params"), what);
             }
@@ -186,7 +190,9 @@ impl Contract {
         let mut problems = Problems(self.problems.clone());
         let at = At::Key(&At::Root, tool);
         for param in &self.params {
-            let Some(pattern) = &param.pattern else { continue };
+            let Some(pattern) = &param.pattern else {
+                continue;
+            };
             if let Err(error) = compile(&pattern.source) {
                 let error = one_line(&error.to_string());
                 problems.0.push(Problem {

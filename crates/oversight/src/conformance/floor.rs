@@ -48,13 +48,21 @@ fn argument(param: &Param, value: &Value, world: World<'_>, notes: &mut Notes) {
     if let Some(shape) = param.shape
         && !shape.fits(value)
     {
-        notes.add(Level::Type, format!("'{name}' should be {}", shape.name()), hint);
+        notes.add(
+            Level::Type,
+            format!("'{name}' should be {}", shape.name()),
+            hint,
+        );
     }
     if let Some(choices) = &param.choices
         && !choices.iter().any(|choice| script::same(choice, value))
     {
         let choices = json(&Value::from(choices.clone()));
-        notes.add(Level::Range, format!("'{name}' not in enum {choices}"), hint);
+        notes.add(
+            Level::Range,
+            format!("'{name}' not in enum {choices}"),
+            hint,
+        );
     }
     for text in bounds(param, value) {
         notes.add(Level::Range, text, hint);
@@ -67,7 +75,11 @@ fn argument(param: &Param, value: &Value, world: World<'_>, notes: &mut Notes) {
         let text = format!("'{name}' does not match the pattern {}", pattern.source);
         notes.add(Level::Range, text, hint);
     }
-    for text in param.path.iter().flat_map(|rule| path(name, rule, text, world)) {
+    for text in param
+        .path
+        .iter()
+        .flat_map(|rule| path(name, rule, text, world))
+    {
         notes.add(Level::Range, text, hint);
     }
 }
@@ -90,10 +102,14 @@ fn bounds(param: &Param, value: &Value) -> Vec<String> {
         _ => return found,
     };
     if let Some(max) = param.max_length.filter(|max| length > *max) {
-        found.push(format!("'{name}' has {length} {what}, at most {max} allowed"));
+        found.push(format!(
+            "'{name}' has {length} {what}, at most {max} allowed"
+        ));
     }
     if let Some(min) = param.min_length.filter(|min| length < *min) {
-        found.push(format!("'{name}' has {length} {what}, at least {min} needed"));
+        found.push(format!(
+            "'{name}' has {length} {what}, at least {min} needed"
+        ));
     }
     found
 }
@@ -120,7 +136,10 @@ fn path(name: &str, rule: &PathRule, text: &str, world: World<'_>) -> Vec<String
         let Some(directories) = directories.collect::<Option<Vec<String>>>() else {
             return found;
         };
-        if !directories.iter().any(|directory| lies_in(&whole, directory)) {
+        if !directories
+            .iter()
+            .any(|directory| lies_in(&whole, directory))
+        {
             let list = directories.join(" or ");
             found.push(format!("'{name}' should lie within {list}, not at {whole}"));
         }
@@ -136,7 +155,9 @@ fn path(name: &str, rule: &PathRule, text: &str, world: World<'_>) -> Vec<String
 /// `C:\` and `C:/`.
 fn has_drive(text: &str) -> bool {
     let mut letters = text.chars();
-    letters.next().is_some_and(|letter| letter.is_ascii_alphabetic())
+    letters
+        .next()
+        .is_some_and(|letter| letter.is_ascii_alphabetic())
         && letters.next() == Some(':')
         && matches!(letters.next(), Some('/' | '\\'))
 }

@@ -90,7 +90,12 @@ impl Problems {
     }
 
     /// A text, if the key is there.
-    pub(super) fn text(&mut self, at: At<'_>, object: &Map<String, Value>, key: &str) -> Option<String> {
+    pub(super) fn text(
+        &mut self,
+        at: At<'_>,
+        object: &Map<String, Value>,
+        key: &str,
+    ) -> Option<String> {
         match object.get(key)? {
             Value::String(text) => Some(text.clone()),
             _ => {
@@ -101,7 +106,12 @@ impl Problems {
     }
 
     /// A text that has to be there.
-    pub(super) fn name(&mut self, at: At<'_>, object: &Map<String, Value>, key: &str) -> Option<String> {
+    pub(super) fn name(
+        &mut self,
+        at: At<'_>,
+        object: &Map<String, Value>,
+        key: &str,
+    ) -> Option<String> {
         if !object.contains_key(key) {
             self.error(at, format!("has no `{key}`; it has to be a text"));
         }
@@ -109,7 +119,12 @@ impl Problems {
     }
 
     /// A list of texts that has to be there and to hold something.
-    pub(super) fn names(&mut self, at: At<'_>, object: &Map<String, Value>, key: &str) -> Option<Vec<String>> {
+    pub(super) fn names(
+        &mut self,
+        at: At<'_>,
+        object: &Map<String, Value>,
+        key: &str,
+    ) -> Option<Vec<String>> {
         let Some(value) = object.get(key) else {
             self.error(at, format!("has no `{key}`; it has to be a list of names"));
             return None;

@@ -102,7 +102,9 @@ impl<'a> Facts<'a> {
         let mut seen = BTreeSet::new();
         let twice = texts.iter().find(|text| !seen.insert(*text))?;
         let list = fields.join(", ");
-        Some(format!("fields [{list}] must be distinct (duplicate {twice})"))
+        Some(format!(
+            "fields [{list}] must be distinct (duplicate {twice})"
+        ))
     }
 
     fn member(self, field: &str, list: &Operand) -> Option<String> {
@@ -132,9 +134,7 @@ impl<'a> Facts<'a> {
             return None;
         }
         let (index, got) = (number_text(index), String::from_utf16_lossy(&got));
-        Some(format!(
-            "{string}[{index}..]='{got}' != expected '{want}'"
-        ))
+        Some(format!("{string}[{index}..]='{got}' != expected '{want}'"))
     }
 
     fn has(self, name: &str) -> bool {

@@ -33,9 +33,8 @@ pub(super) fn number(value: &Value) -> Option<f64> {
 }
 
 fn number_in(text: &str) -> Option<f64> {
-    let blank = |letter: char| {
-        letter == '\u{FEFF}' || (letter.is_whitespace() && letter != '\u{85}')
-    };
+    let blank =
+        |letter: char| letter == '\u{FEFF}' || (letter.is_whitespace() && letter != '\u{85}');
     let text = text.trim_matches(blank);
     let (head, digits) = text.split_at_checked(2).unwrap_or_default();
     let radix = match head {
@@ -245,7 +244,8 @@ mod tests {
 
     #[test]
     fn keys_that_are_indexes_come_first() {
-        let value = json!({"b": 1, "10": 2, "01": 3, "2": 4, "4294967295": 5, "a": 5.0, "-1": "\u{1}\""});
+        let value =
+            json!({"b": 1, "10": 2, "01": 3, "2": 4, "4294967295": 5, "a": 5.0, "-1": "\u{1}\""});
         assert_eq!(
             json(&value),
             r#"{"2":4,"10":2,"b":1,"01":3,"4294967295":5,"a":5,"-1":"\u0001\""}"#
