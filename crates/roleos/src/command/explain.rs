@@ -4,6 +4,7 @@ use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
 use host::command_lookup::Disk;
+use host::contracts::Source;
 use host::{clock, environment, files};
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
@@ -104,16 +105,18 @@ impl Desk {
         let home = environment::home().unwrap_or_else(|| PathBuf::from("/"));
         let now = i128::from(clock::now_ns());
         // A batch is measured against what ships, wherever it runs.
-        let (policy, governance) = if args.batch.is_some() {
-            (Policy::default(), Governance::default())
+        let (policy, governance, contracts) = if args.batch.is_some() {
+            (Policy::default(), Governance::default(), Contracts::none())
         } else {
             let set = &context.config.oversight;
-            (set.policy_in(&context.workspace), set.governance())
+            let contracts = Source::of(&context.workspace)?.contracts();
+            let policy = set.policy_in(&context.workspace);
+            (policy, set.governance(), contracts)
         };
         Ok(Self {
             policy,
             governance,
-            contracts: Contracts::none(),
+            contracts,
             grants: grants(context, args)?,
             now: Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX),
             directory: here.to_string_lossy().into_owned(),
