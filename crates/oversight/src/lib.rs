@@ -22,3 +22,5 @@ pub mod tools;
 pub mod grants;
 
 pub mod verdict;
+
+pub mod redact;
