@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`value`] (what is known of a text), [`shell`] (from text to a picture), [`lookup`] (what may be asked
 //! of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
-//! for tools that are no shell), [`grants`] (what is allowed) and [`verdict`] (the answer).
+//! for tools that are no shell), [`test_commands`] (whose output is evidence), [`grants`] (what is allowed) and [`verdict`] (the answer).
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
 //! ends quickly and without a panic; the same input gives the same answer. What the machine knows arrives as a value.
@@ -18,6 +18,8 @@ pub mod evaluate;
 pub mod actions;
 
 pub mod tools;
+
+pub mod test_commands;
 
 pub mod grants;
 
