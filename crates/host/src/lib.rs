@@ -31,6 +31,8 @@ pub mod git;
 
 pub mod command_lookup;
 
+pub mod journal;
+
 pub mod process;
 
 pub mod rerun;

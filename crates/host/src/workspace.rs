@@ -88,6 +88,12 @@ impl Workspace {
         self.role_os_dir().join("roles")
     }
 
+    /// `.role-os/sessions/`: the journals of the agents' sessions.
+    #[must_use]
+    pub fn sessions_dir(&self) -> PathBuf {
+        self.role_os_dir().join("sessions")
+    }
+
     /// `.role-os/keys/`: the secrets.
     #[must_use]
     pub fn keys_dir(&self) -> PathBuf {
