@@ -62,6 +62,8 @@ pub mod roles;
 
 pub mod exports;
 
+pub mod sealing;
+
 pub mod trace_input;
 
 pub mod view;
