@@ -83,6 +83,9 @@ pub enum Command {
     Sessions(command::sessions::Command),
     /// Decide again over recorded sessions: what would a changed policy change?
     Rehearse(command::rehearse::Args),
+    /// What calls of tools must look like: is the file sound, does it flag good calls?
+    #[command(subcommand)]
+    Contracts(command::contracts::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

@@ -58,6 +58,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),
         Command::Sessions(command) => command::sessions::run(ui, &context, command),
         Command::Rehearse(args) => command::rehearse::run(ui, &context, args),
+        Command::Contracts(command) => command::contracts::run(ui, &context, command),
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),
