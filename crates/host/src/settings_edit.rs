@@ -81,6 +81,7 @@ pub fn set_text(
     let new = document.to_string();
     Config::parse(&path, &new)?;
     let receipt = Receipt {
+        place: 0,
         at: clock::text(clock::now_ns()),
         what: format!("{section}.{key} = {text}"),
         subject: Subject::Config,
