@@ -9,6 +9,7 @@ use crate::decide::Call;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings, Opaque};
 use crate::governance::{Recorded, Violation};
 use crate::grants::{Grants, Standing};
+use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
 use crate::shell::ir::Span;
 use crate::tools;
@@ -58,6 +59,10 @@ pub struct Policy {
     pub catalog: Catalog,
     /// What opaque means.
     pub opaque: OnOpaque,
+    /// Whether the scope of every grant binds.
+    pub enforce_scope: bool,
+    /// What stays out of the agent's reach.
+    pub guard: Guard,
 }
 
 /// Where a command would run.
@@ -84,6 +89,8 @@ pub struct Decision {
     pub reasons: Vec<String>,
     /// The parts of the command that decided.
     pub spans: Vec<Span>,
+    /// Protected things that the call touches.
+    pub guarded: Vec<Guarded>,
     /// Advice for the agent about the form of the call.
     pub notes: Vec<String>,
     /// Actions whose countable grant this call uses up by one.
@@ -110,6 +117,7 @@ impl Decision {
             opaque: Vec::new(),
             reasons: Vec::new(),
             spans: Vec::new(),
+            guarded: Vec::new(),
             notes: Vec::new(),
             uses: Vec::new(),
             violations: Vec::new(),
@@ -172,10 +180,11 @@ pub(crate) fn gate(
             let place = call.place;
             let mut evaluator =
                 Evaluator::new(lookup, &policy.catalog, place.directory, place.home);
+            evaluator.guard = Some(&policy.guard);
             evaluator.whole(&command);
             evaluator.findings
         }
-        None => tools::findings(call.tool, call.input, &policy.catalog),
+        None => tools::findings(call, policy, lookup),
     };
     conclude(policy, call, findings, grants, now)
 }
@@ -233,6 +242,13 @@ fn conclude(
             }
         }
     }
+    let mut approvable = true;
+    for guarded in &findings.guarded {
+        verdict = verdict.max(guarded.verdict);
+        approvable &= guarded.verdict != Verdict::Deny;
+        reasons.push(guarded.reason.clone());
+        spans.extend(guarded.span);
+    }
     if !findings.opaque.is_empty() {
         verdict = verdict.max(match policy.opaque {
             OnOpaque::Allow => Verdict::Allow,
@@ -255,9 +271,11 @@ fn conclude(
         act: Act::of(call.tool, call.input, call.place.directory, &findings),
         findings: findings.actions,
         opaque: findings.opaque,
+        guarded: findings.guarded,
         reasons,
         spans,
         uses,
+        approvable,
         ..Decision::allow(call)
     }
 }
