@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::pins::Pin;
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
@@ -113,8 +115,11 @@ pub struct Start {
     /// Branch that was checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// SHA-256 of the grants and the settings as they were.
-    pub pins: Pins,
+    /// Grants, settings and approval key as they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pins: Option<Pin>,
+    /// Our hook stood in the agent's settings, as far as we can see them.
+    pub wired: bool,
     /// Our own version.
     pub roleos: String,
     /// The capability gate was on.
@@ -166,21 +171,6 @@ pub struct Process {
     pub id: u32,
     /// When it started, as the system counts; 0 when that is not known.
     pub started: u64,
-}
-
-/// Hashes of what decides, as hexadecimal text; absent when the file was.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Pins {
-    /// `.claude/role-os/capabilities.json`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grants: Option<String>,
-    /// `.role-os/config.toml`, or what `ROLEOS_CONFIG` names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub config: Option<String>,
-    /// `.claude/role-os/tool-contracts.json`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contracts: Option<String>,
 }
 
 /// Text that was made fit for keeping.
@@ -265,35 +255,17 @@ pub struct Call {
     /// The refusal whose approval let it through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// A rule of the mode that was broken.
+    /// Rules of the mode and budgets that were broken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<String>,
+    /// The id that the refusal showed, under which a person may approve the act.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub violation: Option<String>,
-    /// What a person may approve, when this was refused or asked about.
+    pub refusal: Option<String>,
+    /// SHA-256 of the act as an approval binds it, of calls with gated actions, as hexadecimal text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub act: Option<PendingAct>,
+    pub act: Option<String>,
     /// How long the decision took, in microseconds.
     pub decided_us: u64,
-}
-
-/// An act that was not let through, bound to where and on what it would have worked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PendingAct {
-    /// The name that the refusal shows: eight characters.
-    pub id: String,
-    /// SHA-256 over programs, normalised words and directories of the act, as hexadecimal text.
-    pub fingerprint: String,
-    /// The directory.
-    pub directory: String,
-    /// `HEAD` of the repository there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
-    /// Names and addresses of the repository's remotes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remotes: Vec<String>,
-    /// The branch that is checked out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
 }
 
 /// How a tool ended.
