@@ -18,6 +18,7 @@ use super::{Progress, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
+use crate::contracts;
 use crate::environment;
 use crate::grants::{self, Counted};
 use crate::journal::append::Journal;
@@ -185,7 +186,11 @@ impl<'a> Judging<'a> {
 
     /// Contracts advise; when they cannot be read there is no advice.
     fn contracts(&self) -> Contracts {
-        Contracts::none()
+        let source = contracts::Source::of(&self.desk.workspace);
+        source.map_or_else(
+            |_| Contracts::none(),
+            |source| source.contract_of(&self.event.tool),
+        )
     }
 
     /// Whether grants and approvals may be believed in this session.
