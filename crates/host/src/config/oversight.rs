@@ -40,7 +40,9 @@ pub struct Oversight {
     /// Budget of a session in calls of tools; without it the published one of the mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<Within<0, 65_535>>,
-    /// Days for which decisions and journals are kept.
+    /// Commands of your own that run tests, by their first words; the usual test runners are known.
+    pub test_commands: Vec<String>,
+    /// Days for which a session's journal is kept after it was sealed.
     pub keep_days: Within<1, 3650>,
     /// Actions of your own that need a grant.
     pub action: Vec<OwnAction>,
@@ -61,7 +63,8 @@ impl Default for Oversight {
             denied_tools: None,
             max_cost_microdollars: None,
             max_tool_calls: None,
-            keep_days: Within::of::<90>(),
+            test_commands: Vec::new(),
+            keep_days: Within::of::<30>(),
             action: Vec::new(),
             prices: BTreeMap::new(),
         }
