@@ -28,6 +28,8 @@ pub mod test_commands;
 
 pub mod grants;
 
+mod scope;
+
 pub mod governance;
 
 pub mod conformance;

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
+use std::time::Duration;
 
 use oversight::actions::{Action, Catalog, Rule};
 use oversight::governance::{Governance, Mode};
+use oversight::guard::Guard;
 use oversight::verdict::{OnOpaque, Policy};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::within::Within;
+use crate::workspace::Workspace;
 
 /// Section `[oversight]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -40,6 +44,8 @@ pub struct Oversight {
     /// Budget of a session in calls of tools; without it the published one of the mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<Within<0, 65_535>>,
+    /// Minutes for which `roleos approve` allows an act.
+    pub approval_minutes: Within<1, 1440>,
     /// Commands of your own that run tests, by their first words; the usual test runners are known.
     pub test_commands: Vec<String>,
     /// Days for which a session's journal is kept after it was sealed.
@@ -63,6 +69,7 @@ impl Default for Oversight {
             denied_tools: None,
             max_cost_microdollars: None,
             max_tool_calls: None,
+            approval_minutes: Within::of::<10>(),
             test_commands: Vec::new(),
             keep_days: Within::of::<30>(),
             action: Vec::new(),
@@ -286,6 +293,12 @@ impl JsonSchema for Dollars {
 }
 
 impl Oversight {
+    /// How long an approval holds.
+    #[must_use]
+    pub fn approval_lifetime(&self) -> Duration {
+        Duration::from_secs(self.approval_minutes.get().saturating_mul(60))
+    }
+
     /// The gate's settings. Who protects what is added by whoever knows the workspace.
     #[must_use]
     pub fn policy(&self) -> Policy {
@@ -298,6 +311,20 @@ impl Oversight {
             },
             enforce_scope: self.enforce_scope,
             ..Policy::default()
+        }
+    }
+
+    /// The same with what is protected in this workspace.
+    #[must_use]
+    pub fn policy_in(&self, workspace: &Workspace) -> Policy {
+        let binary = std::env::current_exe().and_then(std::fs::canonicalize);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Policy {
+            guard: Guard {
+                root: Some(text(workspace.root())),
+                binary: binary.ok().map(|path| text(&path)),
+            },
+            ..self.policy()
         }
     }
 
@@ -370,7 +397,6 @@ pub fn recorded(governance: &Governance) -> witness::policy::Policy {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use std::path::Path;
 
     fn parse(text: &str) -> Result<Oversight, String> {
         let config = Config::parse(Path::new("config.toml"), text);
