@@ -65,9 +65,6 @@ pub enum SealError {
     /// There is no such session.
     #[error("there is no session `{0}`")]
     NoSession(String),
-    /// The name fits more than one.
-    #[error("`{0}` is the beginning of several session ids")]
-    Ambiguous(String),
 }
 
 /// What became of a session.
@@ -115,29 +112,6 @@ struct Stretch {
 }
 
 impl Sealer<'_> {
-    /// The session whose id is, or begins with, `name`.
-    ///
-    /// # Errors
-    /// There is none, or more than one.
-    pub fn find(&self, name: &str) -> Result<SessionId, SealError> {
-        let all = journals(&self.workspace.sessions_dir())?;
-        let exact = SessionId::new(name);
-        let mut found = Vec::new();
-        for (session, _) in all {
-            if session == exact {
-                return Ok(session);
-            }
-            if session.as_str().starts_with(name) {
-                found.push(session);
-            }
-        }
-        match (found.pop(), found.is_empty()) {
-            (Some(session), true) => Ok(session),
-            (Some(_), false) => Err(SealError::Ambiguous(name.to_owned())),
-            (None, _) => Err(SealError::NoSession(name.to_owned())),
-        }
-    }
-
     /// Seals what of a session is in no bundle yet, whether or not it still goes on.
     ///
     /// # Errors
