@@ -180,17 +180,7 @@ fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
     if args.batch.is_some() {
         return Ok(Grants::none());
     }
-    let path = context
-        .workspace
-        .root()
-        .join(".claude/role-os/capabilities.json");
-    if !path.exists() {
-        return Ok(Grants::none());
-    }
-    Ok(match files::read(&path, MAX_GRANTS) {
-        Ok(bytes) => Grants::parse(&String::from_utf8_lossy(&bytes)),
-        Err(error) => Grants::unreadable(&error.to_string()),
-    })
+    Ok(host::grants::load(&context.workspace))
 }
 
 fn as_json(decision: &Decision) -> Value {

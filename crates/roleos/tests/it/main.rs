@@ -35,6 +35,10 @@ mod rerun;
 
 mod explain;
 
+mod terminal;
+
+mod saying_yes;
+
 mod bad_input;
 
 mod wording;
