@@ -39,6 +39,8 @@ mod terminal;
 
 mod saying_yes;
 
+mod contracts;
+
 mod bad_input;
 
 mod wording;

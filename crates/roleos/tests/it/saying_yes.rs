@@ -10,7 +10,7 @@ use oversight::verdict::{Place, Policy, decide_command};
 use serde_json::{Value, json};
 
 use crate::terminal::Terminal;
-use crate::workspace::{ROLEOS, Workspace};
+use crate::workspace::{ROLEOS, Ran, Workspace};
 
 fn git(folder: &Path, words: &[&str]) {
     let output = Command::new("git")
@@ -502,5 +502,115 @@ fn a_poor_passphrase_is_not_taken() {
         }
         terminal.ends().exits(1);
         assert!(!workspace.path(".role-os/keys/approval").exists());
+    }
+}
+
+/// One event, as Claude Code hands it to the hook.
+fn event(workspace: &Workspace, name: &str, command: &str) -> Ran {
+    let root = fs::canonicalize(workspace.root()).unwrap();
+    let event = json!({
+        "session_id": "a-session",
+        "transcript_path": root.join("transcript.jsonl"),
+        "cwd": root,
+        "permission_mode": "default",
+        "hook_event_name": name,
+        "source": "startup",
+        "tool_name": "Bash",
+        "tool_input": { "command": command },
+        "tool_use_id": "call",
+    });
+    let mut words = workspace.command(&["hook", "claude", "--root", root.to_str().unwrap()]);
+    words.env("ROLEOS_CAPABILITY_GATE", "1");
+    let output = assert_cmd::Command::from_std(words)
+        .write_stdin(event.to_string())
+        .output()
+        .unwrap();
+    Ran {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code().unwrap_or(-1),
+    }
+}
+
+fn call(workspace: &Workspace, command: &str) -> Ran {
+    event(workspace, "PreToolUse", command)
+}
+
+/// The id in a refusal.
+fn id_in(refusal: &Ran) -> String {
+    let (_, rest) = refusal
+        .stderr
+        .split_once("roleos approve ")
+        .unwrap_or_else(|| panic!("{refusal:#?}"));
+    rest.chars().take_while(char::is_ascii_hexdigit).collect()
+}
+
+fn grant(workspace: &Workspace, words: &[&str]) {
+    let words = [&["grant"], words].concat();
+    Terminal::roleos(workspace, &words)
+        .expects("[y/N]")
+        .types("y")
+        .ends()
+        .exits(0);
+}
+
+#[test]
+fn of_64_hooks_one_lets_the_approved_push_through() {
+    let workspace = repository();
+    event(&workspace, "SessionStart", "").exits(0);
+    let id = id_in(&call(&workspace, "git push").exits(2));
+    Terminal::roleos(&workspace, &["approve", &id])
+        .expects("[y/N]")
+        .types("y")
+        .ends()
+        .exits(0);
+    call(&workspace, "git push --force").exits(2);
+    let allowed = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..64)
+            .map(|_| scope.spawn(|| call(&workspace, "git push").code))
+            .collect();
+        let codes = calls.into_iter().map(|call| call.join().unwrap());
+        codes.filter(|code| *code == 0).count()
+    });
+    assert_eq!(allowed, 1);
+    call(&workspace, "git push").exits(2);
+}
+
+#[test]
+fn a_counted_grant_lets_so_many_pushes_through() {
+    let workspace = repository();
+    event(&workspace, "SessionStart", "").exits(0);
+    call(&workspace, "git push").exits(2);
+    grant(&workspace, &["git:push", "--uses", "3"]);
+    let allowed = std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..8)
+            .map(|_| scope.spawn(|| call(&workspace, "git push").code))
+            .collect();
+        let codes = calls.into_iter().map(|call| call.join().unwrap());
+        codes.filter(|code| *code == 0).count()
+    });
+    assert_eq!(allowed, 3);
+    let refusal = call(&workspace, "git push").exits(2);
+    assert!(refusal.stderr.contains("used up"), "{refusal:#?}");
+}
+
+#[test]
+fn a_grant_that_no_person_gave_is_void_in_this_session() {
+    let workspace = repository();
+    grant(&workspace, &["git:push"]);
+    event(&workspace, "SessionStart", "").exits(0);
+    call(&workspace, "git push").exits(0);
+    let mut grants: Value =
+        serde_json::from_str(&workspace.read(".claude/role-os/capabilities.json")).unwrap();
+    grants["npm:publish"] = json!({ "granted": true });
+    workspace.write(".claude/role-os/capabilities.json", grants.to_string());
+    for command in ["npm publish", "git push"] {
+        let refusal = call(&workspace, command).exits(2);
+        assert!(
+            refusal
+                .stderr
+                .contains("not by `roleos`; all grants are void"),
+            "{refusal:#?}"
+        );
     }
 }
