@@ -9,7 +9,7 @@ use host::{clock, environment, files};
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Spent};
-use oversight::grants::{Grants, MANIFEST};
+use oversight::grants::Grants;
 use oversight::{Call, Decision, NoApprovals, Place, Policy, Rules, decide};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -202,14 +202,7 @@ fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
     if args.batch.is_some() {
         return Ok(Grants::none());
     }
-    let path = context.workspace.root().join(MANIFEST);
-    if !path.exists() {
-        return Ok(Grants::none());
-    }
-    Ok(match files::read(&path, MAX_GRANTS) {
-        Ok(bytes) => Grants::parse(&String::from_utf8_lossy(&bytes)),
-        Err(error) => Grants::unreadable(&error.to_string()),
-    })
+    Ok(host::grants::load(&context.workspace))
 }
 
 fn as_json(decision: &Decision) -> Value {
