@@ -43,6 +43,8 @@ pub mod roles;
 
 pub mod exports;
 
+pub mod install;
+
 pub mod trace_input;
 
 pub mod view;
