@@ -15,6 +15,7 @@ use crate::project::Project;
 
 mod bench;
 mod codegen;
+mod e2e;
 mod install;
 mod project;
 mod shell;
@@ -43,6 +44,12 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex]`.
+    E2e {
+        /// Passed on to the `e2e` program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -69,6 +76,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Tidy => tidy::run(&project),
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
+        Chore::E2e { arguments } => e2e::run(&project, &arguments),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

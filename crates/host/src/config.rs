@@ -19,8 +19,10 @@ use serde_json::Value;
 use crate::environment::{Environment, VARIABLES, Variable};
 use crate::workspace::Workspace;
 
+use self::oversight::Oversight;
 use self::within::Within;
 
+pub mod oversight;
 pub mod within;
 
 /// Longest settings file that is read; a clone may bring one, so its size is not to be trusted.
@@ -36,6 +38,8 @@ pub struct Config {
     pub witness: Witness,
     /// Limits of the process in which `roleos witness rerun` runs a task's tests again.
     pub rerun: Rerun,
+    /// Decisions about tool calls: the capability gate, governance, and what is kept of a session.
+    pub oversight: Oversight,
 }
 
 /// Section `[witness]`.
@@ -330,11 +334,35 @@ fn description(schema: &Value) -> String {
         .replace('|', "\\|")
 }
 
+/// The words that an enumeration accepts.
+fn words(schema: &Value) -> Vec<&str> {
+    let variants = schema.get("oneOf").and_then(Value::as_array);
+    let listed = schema.get("enum").and_then(Value::as_array);
+    let named = variants
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.get("const"));
+    let words = listed.into_iter().flatten().chain(named);
+    words.filter_map(Value::as_str).collect()
+}
+
 fn kind(schema: &Value) -> String {
-    let name = schema.get("type").and_then(Value::as_str).unwrap_or("any");
+    let words = words(schema);
+    if !words.is_empty() {
+        return words.join(" or ");
+    }
+    let name = match schema.get("type") {
+        Some(Value::Array(names)) => {
+            let names = names.iter().filter_map(Value::as_str);
+            let names: Vec<&str> = names.filter(|name| *name != "null").collect();
+            names.join(" or ")
+        }
+        Some(Value::String(name)) => name.clone(),
+        _ => "any".to_owned(),
+    };
     match (schema.get("minimum"), schema.get("maximum")) {
         (Some(minimum), Some(maximum)) => format!("{name}, {minimum} to {maximum}"),
-        _ => name.to_owned(),
+        _ => name,
     }
 }
 

@@ -65,6 +65,22 @@ pub fn cache_dir() -> Option<PathBuf> {
     Some(home.join(".cache").join("roleos"))
 }
 
+/// Where the user's own decisions about clones are kept: outside of every clone, for the same reason.
+#[must_use]
+pub fn data_dir() -> Option<PathBuf> {
+    Some(home()?.join(".local").join("share").join("roleos"))
+}
+
+/// A variable by which an agent marks the commands that it runs. It sets nothing of ours, so it is in no table.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub(crate) fn agent_mark(name: &str) -> Option<OsString> {
+    env::var_os(name)
+}
+
 /// A value that may hold a password, so it is not shown when the environment is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Confidential(OsString);

@@ -1,7 +1,8 @@
 //! Where Role OS touches the machine: files, clock, keys, locks, git and child processes.
 //!
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
-//! then [`keys`], [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
+//! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`] and [`approvals`] (what a person allows),
+//! [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
 //! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
@@ -18,6 +19,20 @@ pub mod clock;
 pub mod files;
 
 pub mod keys;
+
+pub mod approval_key;
+
+pub mod agents_above;
+
+pub mod receipts;
+
+pub mod grants;
+
+pub mod pins;
+
+pub mod repository;
+
+pub mod approvals;
 
 pub mod ledger;
 

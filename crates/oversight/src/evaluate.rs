@@ -4,7 +4,7 @@
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
 //! [`code`] with [`language`] and [`literal`], [`escape`], [`scripts`], [`git`], [`node`], [`text`] and [`filter`]
-//! (outputs that can be computed) and [`files`] (what the command itself wrote).
+//! (outputs that can be computed), [`files`] (what the command itself wrote) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -32,11 +32,13 @@ pub(crate) mod scripts;
 pub(crate) mod shells;
 pub(crate) mod state;
 pub(crate) mod text;
+pub(crate) mod touch;
 pub(crate) mod wrapper;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actions::Catalog;
+use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
 use crate::shell::ir::{Script, Span};
 use crate::shell::{lower, second};
@@ -97,6 +99,8 @@ pub struct Findings {
     pub actions: Vec<Finding>,
     /// What stayed unknown.
     pub opaque: Vec<Opaque>,
+    /// Protected things that are touched.
+    pub guarded: Vec<Guarded>,
 }
 
 /// What a command leaves behind.
@@ -135,6 +139,10 @@ impl Outcome {
 pub(crate) struct Evaluator<'a> {
     pub(crate) lookup: &'a dyn Lookup,
     pub(crate) catalog: &'a Catalog,
+    /// What is protected; without it nothing is.
+    pub(crate) guard: Option<&'a Guard>,
+    /// Files that were looked at for the guard.
+    pub(crate) files: usize,
     pub(crate) home: String,
     pub(crate) state: State,
     pub(crate) findings: Findings,
@@ -176,6 +184,8 @@ impl<'a> Evaluator<'a> {
         Self {
             lookup,
             catalog,
+            guard: None,
+            files: 0,
             home: home.to_owned(),
             state: State::new(directory, home),
             findings: Findings::default(),

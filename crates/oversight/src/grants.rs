@@ -89,6 +89,13 @@ impl Grants {
         }
     }
 
+    /// Whether the grant counts how often it is used.
+    #[must_use]
+    pub fn is_countable(&self, action: &str) -> bool {
+        let entry = self.entries.get(action);
+        entry.is_some_and(|entry| entry.get("uses").is_some())
+    }
+
     /// What the grant is meant for.
     #[must_use]
     pub fn scope(&self, action: &str) -> Option<Scope> {

@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
-use crate::actions::Catalog;
+use crate::decide::Call;
 use crate::evaluate::{Certainty, Finding, Findings};
+use crate::guard::inputs;
+use crate::lookup::Lookup;
+use crate::verdict::Policy;
 
 /// Endings of tool names and the action they perform; the server's name stands in front.
 const TOOLS: &[(&str, &str)] = &[
@@ -62,27 +65,30 @@ pub fn shell_command(tool: &str, input: &Value) -> Option<String> {
 }
 
 /// What a tool of another kind does.
-pub(crate) fn findings(tool: &str, input: &Value, catalog: &Catalog) -> Findings {
+pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) -> Findings {
     let mut findings = Findings::default();
-    let Some(name) = tool
-        .strip_prefix("mcp__")
-        .and_then(|rest| rest.split_once("__"))
-        .map(|(_, name)| name)
-    else {
-        return findings;
-    };
-    for (ending, action) in TOOLS {
-        if name == *ending && catalog.action(action).is_some() {
-            let words = vec![tool.to_owned(), input.to_string()];
-            findings.actions.push(Finding {
-                action: (*action).to_owned(),
-                span: None,
-                chain: vec![tool.to_owned()],
-                certainty: Certainty::Certain,
-                words,
-                directory: String::new(),
-            });
-        }
+    let Call { tool, input, place } = call;
+    for (touch, path) in inputs::touches(tool, input) {
+        let guard = &policy.guard;
+        let found = guard.judge(touch, &path, place.directory, place.home, lookup);
+        findings.guarded.extend(found);
+    }
+    if let Some(action) = action_of(tool).filter(|action| policy.catalog.action(action).is_some()) {
+        findings.actions.push(Finding {
+            action: action.to_owned(),
+            span: None,
+            chain: vec![(*tool).to_owned()],
+            certainty: Certainty::Certain,
+            words: vec![(*tool).to_owned(), input.to_string()],
+            directory: place.directory.to_owned(),
+        });
     }
     findings
+}
+
+/// The action of a tool of an MCP server.
+fn action_of(tool: &str) -> Option<&'static str> {
+    let (_, name) = tool.strip_prefix("mcp__")?.rsplit_once("__")?;
+    let known = TOOLS.iter().find(|(ending, _)| name == *ending);
+    known.map(|(_, action)| *action)
 }

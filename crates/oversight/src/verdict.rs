@@ -1,13 +1,18 @@
 //! The answer: allow, advise, ask or deny, with what was found and why. A refusal is a value; deciding cannot fail.
 
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::act::Act;
 use crate::actions::Catalog;
+use crate::decide::Call;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings, Opaque};
+use crate::governance::{Recorded, Violation};
 use crate::grants::{Grants, Standing};
+use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
 use crate::shell::ir::Span;
 use crate::tools;
-
-use jiff::Timestamp;
 
 /// What may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +59,10 @@ pub struct Policy {
     pub catalog: Catalog,
     /// What opaque means.
     pub opaque: OnOpaque,
+    /// Whether the scope of every grant binds.
+    pub enforce_scope: bool,
+    /// What stays out of the agent's reach.
+    pub guard: Guard,
 }
 
 /// Where a command would run.
@@ -80,9 +89,52 @@ pub struct Decision {
     pub reasons: Vec<String>,
     /// The parts of the command that decided.
     pub spans: Vec<Span>,
+    /// Protected things that the call touches.
+    pub guarded: Vec<Guarded>,
+    /// Advice for the agent about the form of the call.
+    pub notes: Vec<String>,
+    /// Actions whose countable grant this call uses up by one.
+    pub uses: Vec<String>,
+    /// Breaches of the mode, the tool lists and the budgets.
+    pub violations: Vec<Violation>,
+    /// What the trace of a bundle records.
+    pub recorded: Recorded,
+    /// What exactly would happen, for an approval.
+    pub act: Act,
+    /// Whether a person may approve it once; what is protected and what the mode refuses is not for the taking.
+    pub approvable: bool,
+    /// A one-time approval covered it and is used up.
+    pub approved: bool,
 }
 
-/// Decides about a shell command, the gate being on.
+impl Decision {
+    /// Nothing stands against the call.
+    pub(crate) fn allow(call: &Call<'_>) -> Self {
+        Self {
+            verdict: Verdict::Allow,
+            actions: Vec::new(),
+            findings: Vec::new(),
+            opaque: Vec::new(),
+            reasons: Vec::new(),
+            spans: Vec::new(),
+            guarded: Vec::new(),
+            notes: Vec::new(),
+            uses: Vec::new(),
+            violations: Vec::new(),
+            recorded: Recorded::Allowed,
+            act: Act::of(
+                call.tool,
+                call.input,
+                call.place.directory,
+                &Findings::default(),
+            ),
+            approvable: true,
+            approved: false,
+        }
+    }
+}
+
+/// Decides about a shell command by the gate alone.
 pub fn decide_command(
     policy: &Policy,
     command: &str,
@@ -91,33 +143,60 @@ pub fn decide_command(
     grants: &Grants,
     now: Timestamp,
 ) -> Decision {
-    let mut evaluator = Evaluator::new(lookup, &policy.catalog, place.directory, place.home);
-    evaluator.whole(command);
-    conclude(policy, evaluator.findings, grants, now)
+    let input = serde_json::json!({ "command": command });
+    decide_tool(policy, "Bash", &input, place, lookup, grants, now)
 }
 
-/// Decides about a call of another tool, by its name and arguments.
+/// Decides about a call of any tool by the gate alone.
 pub fn decide_tool(
     policy: &Policy,
     tool: &str,
-    input: &serde_json::Value,
+    input: &Value,
     place: Place<'_>,
     lookup: &dyn Lookup,
     grants: &Grants,
     now: Timestamp,
 ) -> Decision {
-    if let Some(command) = tools::shell_command(tool, input) {
-        return decide_command(policy, &command, place, lookup, grants, now);
-    }
-    conclude(
-        policy,
-        tools::findings(tool, input, &policy.catalog),
-        grants,
-        now,
-    )
+    let call = Call { tool, input, place };
+    let mut decision = gate(policy, &call, lookup, grants, now);
+    decision.recorded = match decision.verdict {
+        Verdict::Deny => Recorded::Denied,
+        Verdict::Ask => Recorded::Confirmed,
+        Verdict::Allow | Verdict::Advise => Recorded::Allowed,
+    };
+    decision
 }
 
-fn conclude(policy: &Policy, findings: Findings, grants: &Grants, now: Timestamp) -> Decision {
+/// What the gate says to a call.
+pub(crate) fn gate(
+    policy: &Policy,
+    call: &Call<'_>,
+    lookup: &dyn Lookup,
+    grants: &Grants,
+    now: Timestamp,
+) -> Decision {
+    let findings = match tools::shell_command(call.tool, call.input) {
+        Some(command) => {
+            let place = call.place;
+            let mut evaluator =
+                Evaluator::new(lookup, &policy.catalog, place.directory, place.home);
+            evaluator.guard = Some(&policy.guard);
+            evaluator.whole(&command);
+            evaluator.findings
+        }
+        None => tools::findings(call, policy, lookup),
+    };
+    conclude(policy, call, findings, grants, now)
+}
+
+fn conclude(
+    policy: &Policy,
+    call: &Call<'_>,
+    findings: Findings,
+    grants: &Grants,
+    now: Timestamp,
+) -> Decision {
+    let mut uses = Vec::new();
     let mut verdict = Verdict::Allow;
     let mut reasons = Vec::new();
     let mut spans = Vec::new();
@@ -138,7 +217,12 @@ fn conclude(policy: &Policy, findings: Findings, grants: &Grants, now: Timestamp
             .action(id)
             .map_or("", |action| action.label.as_str());
         match grants.standing(id, now) {
-            Standing::Granted => reasons.push(format!("`{id}` ({label}) is granted")),
+            Standing::Granted => {
+                reasons.push(format!("`{id}` ({label}) is granted"));
+                if grants.is_countable(id) {
+                    uses.push(id.clone());
+                }
+            }
             Standing::Refused(why) => {
                 verdict = verdict.max(if certain { Verdict::Deny } else { Verdict::Ask });
                 let undo = policy
@@ -158,6 +242,13 @@ fn conclude(policy: &Policy, findings: Findings, grants: &Grants, now: Timestamp
             }
         }
     }
+    let mut approvable = true;
+    for guarded in &findings.guarded {
+        verdict = verdict.max(guarded.verdict);
+        approvable &= guarded.verdict != Verdict::Deny;
+        reasons.push(guarded.reason.clone());
+        spans.extend(guarded.span);
+    }
     if !findings.opaque.is_empty() {
         verdict = verdict.max(match policy.opaque {
             OnOpaque::Allow => Verdict::Allow,
@@ -171,12 +262,20 @@ fn conclude(policy: &Policy, findings: Findings, grants: &Grants, now: Timestamp
     }
     spans.sort_unstable();
     spans.dedup();
+    if verdict == Verdict::Deny {
+        uses.clear();
+    }
     Decision {
         verdict,
         actions: ids,
+        act: Act::of(call.tool, call.input, call.place.directory, &findings),
         findings: findings.actions,
         opaque: findings.opaque,
+        guarded: findings.guarded,
         reasons,
         spans,
+        uses,
+        approvable,
+        ..Decision::allow(call)
     }
 }

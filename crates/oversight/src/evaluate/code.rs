@@ -231,6 +231,7 @@ impl Evaluator<'_> {
             return;
         }
         self.imported(name, code);
+        self.guard_code(code);
         if !language.starts.iter().any(|word| code.contains(word)) {
             return;
         }
@@ -252,7 +253,11 @@ impl Evaluator<'_> {
             let first = super::run::program_name(literal.text.trim());
             let is_word = !literal.text.trim().contains(char::is_whitespace);
             if is_word
-                && (self.catalog.is_program(&first) || super::shells::is_shell(&first))
+                && (self.catalog.is_program(&first)
+                    || super::shells::is_shell(&first)
+                    || words
+                        .iter()
+                        .any(|word| crate::actions::mentions_guarded(word)))
                 && words.len() > 1
             {
                 understood = true;

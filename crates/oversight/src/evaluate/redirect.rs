@@ -1,5 +1,6 @@
 //! Redirections, and files as far as the command itself or the lookup knows them.
 
+use crate::guard::Touch;
 use crate::shell::ir::{Kind, Redirect, Script, Target};
 use crate::value::Value;
 
@@ -49,6 +50,7 @@ impl Evaluator<'_> {
             match &redirect.target {
                 Target::Read(word) => {
                     let path = self.value(word).first().to_owned();
+                    self.touch(Touch::Read, &path);
                     let content = self.content_value(&path);
                     self.feed(number, content);
                 }
@@ -68,6 +70,7 @@ impl Evaluator<'_> {
                 Target::Duplicate(word) => self.duplicate(number, word, &mut sinks),
                 Target::Write(word) | Target::Append(word) => {
                     let path = self.value(word).first().to_owned();
+                    self.touch(Touch::Write, &path);
                     let append = matches!(redirect.target, Target::Append(_));
                     if number == 1 {
                         sinks.push(Sink::File { path, append });
@@ -90,6 +93,7 @@ impl Evaluator<'_> {
             Ok(2) if number == 1 => sinks.push(Sink::Nowhere),
             Ok(_) => {}
             Err(_) if number == 1 && from != "-" => {
+                self.touch(Touch::Write, &from);
                 sinks.push(Sink::File {
                     path: from,
                     append: false,
@@ -146,6 +150,7 @@ impl Evaluator<'_> {
                 if assignments.is_empty() && words.is_empty() =>
             {
                 let path = self.value(word).first().to_owned();
+                self.touch(Touch::Read, &path);
                 Some(self.content_value(&path))
             }
             _ => None,

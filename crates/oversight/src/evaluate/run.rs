@@ -245,10 +245,11 @@ impl Evaluator<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Outcome::unknown();
         };
+        let name = program_name(program);
+        self.guard_program(&name, arguments);
         if let Some(outcome) = self.written_program(program, arguments) {
             return outcome;
         }
-        let name = program_name(program);
         self.classify(&name, arguments);
         let handlers: [Handler<Self>; 9] = [
             Self::wrapped,
