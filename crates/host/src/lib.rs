@@ -46,6 +46,10 @@ pub mod git;
 
 pub mod command_lookup;
 
+pub mod agents;
+
+pub mod journal;
+
 pub mod process;
 
 pub mod rerun;

@@ -88,6 +88,12 @@ impl Workspace {
         self.role_os_dir().join("roles")
     }
 
+    /// `.role-os/sessions/`: the journals of the agents' sessions.
+    #[must_use]
+    pub fn sessions_dir(&self) -> PathBuf {
+        self.role_os_dir().join("sessions")
+    }
+
     /// The settings file that holds: the one that `ROLEOS_CONFIG` names, else the workspace's.
     #[must_use]
     pub fn settings_path(&self, environment: &Environment) -> PathBuf {

@@ -4,6 +4,7 @@
 //! of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
 //! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how much freedom), [`conformance`] (what
 //! a call must look like), [`verdict`] (the answer), [`act`] (what an approval binds) and [`decide`] (the question).
+//! Apart from them, [`redact`] takes secrets out of what is kept.
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
 //! ends quickly and without a panic; the same input gives the same answer. What the machine knows arrives as a value.
@@ -33,6 +34,8 @@ pub mod act;
 pub mod verdict;
 
 pub mod decide;
+
+pub mod redact;
 
 pub use act::{Act, Approvals, Fact, NoApprovals};
 pub use decide::{Call, Rules, decide};
