@@ -50,6 +50,8 @@ pub mod agents;
 
 pub mod journal;
 
+pub mod contracts;
+
 pub mod process;
 
 pub mod rerun;

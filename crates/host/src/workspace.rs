@@ -119,6 +119,12 @@ impl Workspace {
         self.role_os_dir().join("receipts.jsonl")
     }
 
+    /// `.claude/role-os/tool-contracts.json`: what calls of tools must look like.
+    #[must_use]
+    pub fn contracts_path(&self) -> PathBuf {
+        self.root.join(".claude/role-os/tool-contracts.json")
+    }
+
     /// `.role-os/keys/`: the secrets.
     #[must_use]
     pub fn keys_dir(&self) -> PathBuf {

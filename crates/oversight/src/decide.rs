@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::act::Approvals;
-use crate::conformance::Contracts;
+use crate::conformance::{self, Contracts};
 use crate::governance::{Governance, Judgement, Recorded, Spent};
 use crate::grants::Grants;
 use crate::lookup::Lookup;
@@ -64,10 +64,12 @@ pub fn decide(
     };
     govern(&mut decision, rules.governance.judge(call.tool, spent));
     approve(&mut decision, rules.approved);
-    let notes = rules.contracts.check(call.tool, call.input);
+    let notes = rules
+        .contracts
+        .check(call.tool, call.input, call.place, lookup);
     decision
         .notes
-        .extend(notes.into_iter().map(|note| note.text));
+        .extend(conformance::advice(call.tool, &notes));
     if !decision.notes.is_empty() {
         decision.verdict = decision.verdict.max(Verdict::Advise);
     }

@@ -76,6 +76,9 @@ pub enum Command {
     Catalog(command::catalog::Command),
     /// What would the gate say to this command, and why?
     Explain(command::explain::Args),
+    /// What calls of tools must look like: is the file sound, does it flag good calls?
+    #[command(subcommand)]
+    Contracts(command::contracts::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

@@ -2,6 +2,7 @@
 
 pub mod catalog;
 pub mod completions;
+pub mod contracts;
 pub mod curve;
 pub mod explain;
 pub mod key;

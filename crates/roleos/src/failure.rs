@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use host::config::ConfigError;
+use host::contracts::CorpusError;
 use host::files::{Action, FileError};
 use host::keys::KeyError;
 use host::ledger::LedgerError;
@@ -193,6 +194,16 @@ impl From<StoreError> for Failure {
             StoreError::AlreadySealed(_) => Self::input("already_sealed", chain(&error))
                 .hint("leave out `--task-id` to get a fresh one"),
             _ => Self::refused("seal", chain(&error)),
+        }
+    }
+}
+
+impl From<CorpusError> for Failure {
+    fn from(error: CorpusError) -> Self {
+        match error {
+            CorpusError::File(error) => error.into(),
+            _ => Self::input("bad_line", chain(&error))
+                .hint(r#"each line is an object like {"tool":"Bash","input":{"command":"ls"}}"#),
         }
     }
 }

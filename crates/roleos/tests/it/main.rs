@@ -35,6 +35,8 @@ mod rerun;
 
 mod explain;
 
+mod contracts;
+
 mod bad_input;
 
 mod wording;
