@@ -290,6 +290,7 @@ pub fn replace(
     let before = pins::key_mark(workspace);
     let key = place.create(passphrase)?;
     let receipt = Receipt {
+        place: 0,
         at: clock::text(clock::now_ns()),
         what: "key new --approval".to_owned(),
         subject: Subject::ApprovalKey,

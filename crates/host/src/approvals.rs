@@ -4,12 +4,15 @@
 //! `used.json` the approvals that were taken. The id is the beginning of the act's hash, so the same act has the same
 //! id. Taking happens under a lock and is on disk before it is answered: a crash can waste an approval, never double it.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use oversight::decide::Call;
+use oversight::tools;
 use serde::{Deserialize, Serialize};
 use witness::key::{PublicKey, SigningKey};
 
@@ -42,17 +45,62 @@ pub struct Act {
     pub tool: String,
     /// The command, or the arguments of another tool as JSON.
     pub command: String,
-    /// What it comes down to: each gated program with its words, after everything was resolved.
-    pub programs: Vec<Vec<String>>,
+    /// What it comes down to, as [`oversight::act::Act::lines`] says it: each action, its program, its words after
+    /// everything was resolved, and its directory.
+    pub facts: Vec<String>,
     /// Ids of the gated actions, sorted.
     pub actions: Vec<String>,
     /// Where it would run.
     pub directory: String,
-    /// The repository there.
-    pub repository: Option<State>,
+    /// The repositories of all these directories, in order.
+    pub repositories: Vec<State>,
 }
 
 impl Act {
+    /// The act of a call, with the state of every repository in which something of it would happen.
+    ///
+    /// The whole text binds beside the facts: `git commit -a && git push` comes down to the same push as `git push`, and
+    /// sends something else.
+    #[must_use]
+    pub fn of(call: &Call<'_>, found: &oversight::act::Act) -> Self {
+        let command = tools::shell_command(call.tool, call.input);
+        let mut directories: Vec<&str> = vec![call.place.directory];
+        directories.extend(found.facts.iter().map(|fact| fact.directory.as_str()));
+        directories.sort_unstable();
+        directories.dedup();
+        let mut repositories: Vec<State> = directories
+            .into_iter()
+            .filter_map(|directory| State::read(Path::new(directory)))
+            .collect();
+        repositories.dedup();
+        let mut actions: Vec<String> = found
+            .facts
+            .iter()
+            .map(|fact| fact.action.clone())
+            .filter(|action| action != "call")
+            .collect();
+        actions.sort();
+        actions.dedup();
+        Self {
+            tool: call.tool.to_owned(),
+            command: command.unwrap_or_else(|| call.input.to_string()),
+            facts: found.lines(),
+            actions,
+            directory: call.place.directory.to_owned(),
+            repositories,
+        }
+    }
+
+    /// Whether the repositories are as they were, so that an approval would still fit.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        let now = self
+            .repositories
+            .iter()
+            .map(|then| State::read(Path::new(&then.top)));
+        now.eq(self.repositories.iter().cloned().map(Some))
+    }
+
     /// The hash that names it.
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
@@ -68,6 +116,63 @@ impl Act {
         digits.truncate(ID_LENGTH);
         Id(digits)
     }
+}
+
+/// The approvals of a workspace, as [`oversight::decide`] asks for them while it decides about one call.
+#[derive(Debug)]
+pub struct AtHand<'a> {
+    workspace: &'a Workspace,
+    call: Call<'a>,
+    now_ns: u64,
+    said: RefCell<Option<String>>,
+}
+
+impl<'a> AtHand<'a> {
+    /// For one call.
+    #[must_use]
+    pub fn new(workspace: &'a Workspace, call: Call<'a>, now_ns: u64) -> Self {
+        Self {
+            workspace,
+            call,
+            now_ns,
+            said: RefCell::new(None),
+        }
+    }
+
+    /// Why an approval that is there was not believed, for the refusal.
+    #[must_use]
+    pub fn said(&self) -> Option<String> {
+        self.said.borrow().clone()
+    }
+}
+
+impl oversight::act::Approvals for AtHand<'_> {
+    /// Takes the approval: what this covers is used up.
+    fn covers(&self, found: &oversight::act::Act) -> bool {
+        // Reading repositories costs; without any approval there is nothing to compare.
+        if !has_approvals(&self.workspace.approvals_dir()) {
+            return false;
+        }
+        let act = Act::of(&self.call, found);
+        let (covered, said) = match take(self.workspace, &act, self.now_ns) {
+            Ok(Taken::Yes(_)) => (true, None),
+            Ok(Taken::No) => (false, None),
+            Ok(Taken::Refused(flaw)) => (false, Some(flaw.to_string())),
+            Err(error) => (false, Some(format!("approvals cannot be used: {error}"))),
+        };
+        *self.said.borrow_mut() = said;
+        covered
+    }
+}
+
+fn has_approvals(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|end| end == "approval")
+    })
 }
 
 /// The name of a refused act.

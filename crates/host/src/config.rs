@@ -23,6 +23,7 @@ use self::oversight::Oversight;
 use self::within::Within;
 
 pub mod oversight;
+pub mod trust;
 pub mod within;
 
 /// Longest settings file that is read; a clone may bring one, so its size is not to be trusted.
@@ -40,6 +41,10 @@ pub struct Config {
     pub rerun: Rerun,
     /// Decisions about tool calls: the capability gate, governance, and what is kept of a session.
     pub oversight: Oversight,
+    /// What the file says and nobody has trusted: these settings have their defaults.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub ignored: Vec<trust::Ignored>,
 }
 
 /// Section `[witness]`.
@@ -123,7 +128,7 @@ impl Rerun {
 
 impl Config {
     /// Loads the file that `ROLEOS_CONFIG` names, which must exist; else the workspace's, whose absence means the
-    /// defaults.
+    /// defaults. Of a file that came with a clone, what needs trust and has none is ignored, see [`trust`].
     ///
     /// # Errors
     /// When the file cannot be read, is no TOML, or holds an unknown key or a value out of range.
@@ -148,7 +153,9 @@ impl Config {
             path: path.to_owned(),
             source,
         })?;
-        Self::parse(path, &text)
+        let mut config = Self::parse(path, &text)?;
+        config.ignored = trust::ignore_untrusted(&mut config, path, &text);
+        Ok(config)
     }
 
     /// Parses the text of a settings file; `path` is only for the error.

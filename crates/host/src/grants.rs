@@ -190,6 +190,7 @@ fn write(
     let path = workspace.grants_path();
     let bytes = pretty(entries);
     let receipt = Receipt {
+        place: 0,
         at: clock::text(clock::now_ns()),
         what: what.to_owned(),
         subject: Subject::Grants,
@@ -264,3 +265,6 @@ fn read(workspace: &Workspace) -> Result<Map<String, Value>, GrantError> {
 fn is_missing(error: &FileError) -> bool {
     error.source.kind() == io::ErrorKind::NotFound
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! Where Role OS touches the machine: files, clock, keys, locks, git and child processes.
 //!
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
-//! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`] and [`approvals`] (what a person allows),
+//! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`], [`approvals`], [`settings_edit`] and [`ownership`] (what a person allows),
 //! [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
 //! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
@@ -33,6 +33,10 @@ pub mod pins;
 pub mod repository;
 
 pub mod approvals;
+
+pub mod settings_edit;
+
+pub mod ownership;
 
 pub mod ledger;
 

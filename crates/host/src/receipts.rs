@@ -46,6 +46,9 @@ pub struct Mark {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
+    /// Where in the file it stands, in bytes, so that it cannot be played again at another place. Set when written.
+    #[serde(default)]
+    pub place: u64,
     /// When.
     pub at: String,
     /// By which command, for people: `grant git:push --uses 3`.
@@ -61,7 +64,7 @@ pub struct Receipt {
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// A person's change; `true` as long as the signature has been checked by nobody.
+    /// A change, with its signature, which nobody has checked yet.
     Change(Receipt, Option<[u8; 64]>),
     /// A counted grant was used.
     Use(String),
@@ -127,13 +130,27 @@ impl<'a> Changing<'a> {
     /// # Errors
     /// It cannot be written.
     pub fn record(&self, receipt: &Receipt, key: &SigningKey) -> Result<(), FileError> {
+        let mut receipt = receipt.clone();
+        receipt.place = self.end();
         self.append(&Written {
-            signature: Some(hex::encode(key.sign(&message(receipt)))),
-            receipt: Some(receipt.clone()),
+            signature: Some(hex::encode(key.sign(&message(&receipt)))),
+            receipt: Some(receipt),
             used: None,
             approved: None,
             at: None,
         })
+    }
+
+    /// Where the next line will begin.
+    fn end(&self) -> u64 {
+        let length = length(self.workspace);
+        length + u64::from(self.is_torn())
+    }
+
+    /// A torn last line must not swallow the next one.
+    fn is_torn(&self) -> bool {
+        let bytes = files::read(&self.workspace.receipts_path(), MAX_FILE);
+        bytes.is_ok_and(|bytes| !bytes.is_empty() && !bytes.ends_with(b"\n"))
     }
 
     /// Notes that a counted grant was used.
@@ -167,10 +184,7 @@ impl<'a> Changing<'a> {
     fn append(&self, line: &Written) -> Result<(), FileError> {
         let path = self.workspace.receipts_path();
         let mut text = serde_json::to_vec(line).unwrap_or_default();
-        // A torn last line must not swallow this one.
-        let torn =
-            files::read(&path, MAX_FILE).is_ok_and(|old| !old.is_empty() && !old.ends_with(b"\n"));
-        if torn {
+        if self.is_torn() {
             text.insert(0, b'\n');
         }
         text.push(b'\n');
@@ -207,18 +221,23 @@ pub fn read_from(workspace: &Workspace, skip: u64) -> Result<Vec<Line>, String> 
     let rest = bytes
         .get(skip..)
         .ok_or_else(|| format!("`{}` was cut", path.display()))?;
-    let lines = rest
-        .split(|&byte| byte == b'\n')
-        .filter(|line| !line.is_empty());
-    Ok(lines.map(parse).collect())
+    let mut place = skip as u64;
+    let mut lines = Vec::new();
+    for line in rest.split(|&byte| byte == b'\n') {
+        if !line.is_empty() {
+            lines.push(parse(line, place));
+        }
+        place += line.len() as u64 + 1;
+    }
+    Ok(lines)
 }
 
-fn parse(line: &[u8]) -> Line {
+fn parse(line: &[u8], place: u64) -> Line {
     let Ok(written) = serde_json::from_slice::<Written>(line) else {
         return Line::Other;
     };
     match (written.receipt, written.used) {
-        (Some(receipt), None) => {
+        (Some(receipt), None) if receipt.place == place => {
             let signature = written.signature.and_then(|text| hex::decode(text).ok());
             Line::Change(receipt, signature.and_then(|bytes| bytes.try_into().ok()))
         }

@@ -51,6 +51,8 @@ impl Location {
         };
         let common_dir = pointer(&git_dir.join("commondir"))
             .map_or_else(|| git_dir.clone(), |text| git_dir.join(text.trim()));
+        // One spelling, whichever worktree it is seen from: file names become part of a state.
+        let common_dir = fs::canonicalize(common_dir).ok()?;
         Some(Self {
             top: top.to_owned(),
             git_dir,

@@ -10,6 +10,8 @@ pub mod ui;
 
 pub mod context;
 
+pub mod person;
+
 pub mod command;
 
 pub mod render;
@@ -46,10 +48,19 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         return command::completions::run(ui, args);
     }
     let context = Context::load(cli.root.as_deref())?;
+    if !matches!(cli.command, Command::Trust) {
+        ui.warn_of_ignored(&context.config.ignored);
+    }
     match &cli.command {
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Contracts(command) => command::contracts::run(ui, &context, command),
+        Command::Approve(args) => command::approve::run(ui, &context, args),
+        Command::Grant(args) => command::grant::grant(ui, &context, args),
+        Command::Revoke(args) => command::grant::revoke(ui, &context, args),
+        Command::Grants => command::grant::list(ui, &context),
+        Command::Mode(args) => command::mode::run(ui, &context, args),
+        Command::Trust => command::trust_settings::run(ui, &context),
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use host::config::trust::Ignored;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -72,6 +73,18 @@ impl Ui {
         if !self.quiet && !self.json {
             self.stderr(format_args!("{note}"));
         }
+    }
+
+    /// Warns that settings of a clone do not hold. On standard error, for people.
+    pub fn warn_of_ignored(&self, ignored: &[Ignored]) {
+        if ignored.is_empty() || self.quiet || self.json {
+            return;
+        }
+        let keys: Vec<String> = ignored.iter().map(|one| format!("`{}`", one.key)).collect();
+        self.stderr(format_args!(
+            "{WARN}warning{WARN:#}: ignored {}, for git tracks the settings file; `roleos trust` shows it and asks",
+            keys.join(", ")
+        ));
     }
 
     /// Tells what went wrong, in one line, and what to do about it.

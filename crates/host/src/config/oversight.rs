@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use oversight::actions::{Action, Catalog, Rule};
 use oversight::governance::{Governance, Mode};
@@ -40,6 +41,8 @@ pub struct Oversight {
     /// Budget of a session in calls of tools; without it the published one of the mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<Within<0, 65_535>>,
+    /// Minutes for which `roleos approve` allows an act.
+    pub approval_minutes: Within<1, 1440>,
     /// Days for which decisions and journals are kept.
     pub keep_days: Within<1, 3650>,
     /// Actions of your own that need a grant.
@@ -61,6 +64,7 @@ impl Default for Oversight {
             denied_tools: None,
             max_cost_microdollars: None,
             max_tool_calls: None,
+            approval_minutes: Within::of::<10>(),
             keep_days: Within::of::<90>(),
             action: Vec::new(),
             prices: BTreeMap::new(),
@@ -283,6 +287,12 @@ impl JsonSchema for Dollars {
 }
 
 impl Oversight {
+    /// How long an approval holds.
+    #[must_use]
+    pub fn approval_lifetime(&self) -> Duration {
+        Duration::from_secs(self.approval_minutes.get().saturating_mul(60))
+    }
+
     /// The gate's settings. Who protects what is added by whoever knows the workspace.
     #[must_use]
     pub fn policy(&self) -> Policy {
