@@ -291,11 +291,12 @@ fn section_markdown(section: &str, shape: &Value) -> String {
         description(shape)
     );
     for (key, setting) in properties(shape) {
-        let default = setting.get("default").map(Value::to_string);
+        let default = setting.get("default").filter(|value| !value.is_null());
+        let default = default.map(|value| format!("`{value}`"));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| `{key}` | {} | `{}` | {} |",
+            "| `{key}` | {} | {} | {} |",
             kind(setting),
             default.unwrap_or_default(),
             description(setting)

@@ -17,6 +17,8 @@ pub struct Fact {
     pub words: Vec<String>,
     /// Where it would run.
     pub directory: String,
+    /// Variables that the command sets and that change what the program does.
+    pub environment: Vec<String>,
 }
 
 /// All facts of one call, sorted. Repository, remote and refs are added by whoever can see them.
@@ -31,7 +33,14 @@ impl Act {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let line = |fact: &Fact| {
-            serde_json::json!([fact.action, fact.program, fact.words, fact.directory]).to_string()
+            let Fact {
+                action,
+                program,
+                words,
+                directory,
+                environment,
+            } = fact;
+            serde_json::json!([action, program, words, directory, environment]).to_string()
         };
         self.facts.iter().map(line).collect()
     }
@@ -43,10 +52,10 @@ impl Act {
         let unknown = for_people("\u{FFFF}");
         let exact = findings.opaque.is_empty()
             && !findings.actions.is_empty()
-            && findings
-                .actions
-                .iter()
-                .all(|one| !one.words.iter().any(|word| word.contains(&unknown)));
+            && findings.actions.iter().all(|one| {
+                let mut texts = one.words.iter().chain(&one.environment);
+                !texts.any(|text| text.contains(&unknown)) && !one.directory.contains(&unknown)
+            });
         let mut facts: Vec<Fact> = findings
             .actions
             .iter()
@@ -55,6 +64,7 @@ impl Act {
                 program: finding.words.first().cloned().unwrap_or_default(),
                 words: finding.words.iter().skip(1).cloned().collect(),
                 directory: finding.directory.clone(),
+                environment: finding.environment.clone(),
             })
             .collect();
         if !exact {
@@ -63,6 +73,7 @@ impl Act {
                 program: tool.to_owned(),
                 words: vec![tools::shell_command(tool, input).unwrap_or_else(|| sorted(input))],
                 directory: directory.to_owned(),
+                environment: Vec::new(),
             });
         }
         facts.sort();

@@ -8,7 +8,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-pub(crate) use words::{git_command, is_git_builtin};
+pub(crate) use words::{GitCall, git_command, is_git_builtin};
 
 use crate::value::{has_hole, without_holes};
 

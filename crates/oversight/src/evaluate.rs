@@ -79,6 +79,8 @@ pub struct Finding {
     pub words: Vec<String>,
     /// Where it would run.
     pub directory: String,
+    /// Variables that the command gives to the program and that change what it does, as `NAME=value`.
+    pub environment: Vec<String>,
 }
 
 /// A part of the command that could not be followed.

@@ -25,6 +25,8 @@ pub mod guard;
 
 pub mod grants;
 
+mod scope;
+
 pub mod governance;
 
 pub mod conformance;

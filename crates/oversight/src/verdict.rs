@@ -6,11 +6,12 @@ use serde_json::Value;
 use crate::act::Act;
 use crate::actions::Catalog;
 use crate::decide::Call;
-use crate::evaluate::{Certainty, Evaluator, Finding, Findings, Opaque};
+use crate::evaluate::{Certainty, Finding, Findings, Opaque};
 use crate::governance::{Recorded, Violation};
-use crate::grants::{Grants, Standing};
+use crate::grants::{Binding, Grants, Standing};
 use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
+use crate::scope;
 use crate::shell::ir::Span;
 use crate::tools;
 
@@ -175,31 +176,21 @@ pub(crate) fn gate(
     grants: &Grants,
     now: Timestamp,
 ) -> Decision {
-    let findings = match tools::shell_command(call.tool, call.input) {
-        Some(command) => {
-            let place = call.place;
-            let mut evaluator =
-                Evaluator::new(lookup, &policy.catalog, place.directory, place.home);
-            evaluator.guard = Some(&policy.guard);
-            evaluator.whole(&command);
-            evaluator.findings
-        }
-        None => tools::findings(call, policy, lookup),
-    };
-    conclude(policy, call, findings, grants, now)
+    let findings = tools::findings(call, policy, lookup);
+    conclude(policy, call, findings, grants, lookup, now)
 }
 
+/// Weighs what was found, action by action.
 fn conclude(
     policy: &Policy,
     call: &Call<'_>,
     findings: Findings,
     grants: &Grants,
+    lookup: &dyn Lookup,
     now: Timestamp,
 ) -> Decision {
-    let mut uses = Vec::new();
-    let mut verdict = Verdict::Allow;
-    let mut reasons = Vec::new();
-    let mut spans = Vec::new();
+    let mut decision = Decision::allow(call);
+    decision.act = Act::of(call.tool, call.input, call.place.directory, &findings);
     let mut ids: Vec<String> = findings
         .actions
         .iter()
@@ -208,74 +199,86 @@ fn conclude(
     ids.sort();
     ids.dedup();
     for id in &ids {
-        let certain = findings
-            .actions
-            .iter()
-            .any(|finding| finding.action == *id && finding.certainty == Certainty::Certain);
-        let label = policy
-            .catalog
-            .action(id)
-            .map_or("", |action| action.label.as_str());
-        match grants.standing(id, now) {
-            Standing::Granted => {
-                reasons.push(format!("`{id}` ({label}) is granted"));
-                if grants.is_countable(id) {
-                    uses.push(id.clone());
-                }
-            }
-            Standing::Refused(why) => {
-                verdict = verdict.max(if certain { Verdict::Deny } else { Verdict::Ask });
-                let undo = policy
-                    .catalog
-                    .action(id)
-                    .map_or("", |action| action.compensator.as_str());
-                reasons.push(format!(
-                    "`{id}` ({label}) is irreversible and {why}; to undo: {undo}"
-                ));
-                spans.extend(
-                    findings
-                        .actions
-                        .iter()
-                        .filter(|finding| finding.action == *id)
-                        .filter_map(|finding| finding.span),
-                );
-            }
-        }
+        let found = findings.actions.iter().filter(|one| one.action == *id);
+        let found: Vec<&Finding> = found.collect();
+        weigh_action(policy, id, &found, grants, lookup, now, &mut decision);
     }
-    let mut approvable = true;
     for guarded in &findings.guarded {
-        verdict = verdict.max(guarded.verdict);
-        approvable &= guarded.verdict != Verdict::Deny;
-        reasons.push(guarded.reason.clone());
-        spans.extend(guarded.span);
+        decision.verdict = decision.verdict.max(guarded.verdict);
+        decision.approvable &= guarded.verdict != Verdict::Deny;
+        decision.reasons.push(guarded.reason.clone());
+        decision.spans.extend(guarded.span);
     }
     if !findings.opaque.is_empty() {
-        verdict = verdict.max(match policy.opaque {
+        decision.verdict = decision.verdict.max(match policy.opaque {
             OnOpaque::Allow => Verdict::Allow,
             OnOpaque::Ask => Verdict::Ask,
             OnOpaque::Deny => Verdict::Deny,
         });
         for note in &findings.opaque {
-            reasons.push(format!("{}: `{}`", note.reason, note.text.trim()));
-            spans.extend(note.span);
+            let reason = format!("{}: `{}`", note.reason, note.text.trim());
+            decision.reasons.push(reason);
+            decision.spans.extend(note.span);
         }
     }
-    spans.sort_unstable();
-    spans.dedup();
-    if verdict == Verdict::Deny {
-        uses.clear();
+    if decision.verdict == Verdict::Deny {
+        decision.uses.clear();
     }
-    Decision {
-        verdict,
-        actions: ids,
-        act: Act::of(call.tool, call.input, call.place.directory, &findings),
-        findings: findings.actions,
-        opaque: findings.opaque,
-        guarded: findings.guarded,
-        reasons,
-        spans,
-        uses,
-        approvable,
-        ..Decision::allow(call)
-    }
+    decision.spans.sort_unstable();
+    decision.spans.dedup();
+    decision.actions = ids;
+    decision.findings = findings.actions;
+    decision.opaque = findings.opaque;
+    decision.guarded = findings.guarded;
+    decision
+}
+
+fn weigh_action(
+    policy: &Policy,
+    id: &str,
+    found: &[&Finding],
+    grants: &Grants,
+    lookup: &dyn Lookup,
+    now: Timestamp,
+    decision: &mut Decision,
+) {
+    let action = policy.catalog.action(id);
+    let label = action.map_or("", |action| action.label.as_str());
+    let why = match grants.standing(id, now) {
+        Standing::Refused(why) => Some(why),
+        Standing::Granted => match grants.binding(id, policy.enforce_scope) {
+            Binding::No => None,
+            Binding::Broken(why) => Some(why.to_owned()),
+            Binding::Scope(text) => found
+                .iter()
+                .find_map(|finding| scope::refusal(&text, finding, lookup)),
+        },
+    };
+    let Some(why) = why else {
+        decision
+            .reasons
+            .push(format!("`{id}` ({label}) is granted"));
+        if grants.is_countable(id) {
+            decision.uses.push(id.to_owned());
+        }
+        return;
+    };
+    let certain = found
+        .iter()
+        .any(|finding| finding.certainty == Certainty::Certain);
+    decision.verdict = decision
+        .verdict
+        .max(if certain { Verdict::Deny } else { Verdict::Ask });
+    let undo = action.map_or("", |action| action.compensator.as_str());
+    let undo = if undo.is_empty() {
+        "nothing known"
+    } else {
+        undo
+    };
+    decision.reasons.push(format!(
+        "`{id}` ({label}) is irreversible and {why}; to undo it: {undo}"
+    ));
+    decision
+        .spans
+        .extend(found.iter().filter_map(|finding| finding.span));
 }

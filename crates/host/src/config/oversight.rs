@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use oversight::actions::{Action, Catalog, Rule};
 use oversight::governance::{Governance, Mode};
+use oversight::guard::Guard;
 use oversight::verdict::{OnOpaque, Policy};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::within::Within;
+use crate::workspace::Workspace;
 
 /// Section `[oversight]`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -308,6 +311,20 @@ impl Oversight {
         }
     }
 
+    /// The same with what is protected in this workspace.
+    #[must_use]
+    pub fn policy_in(&self, workspace: &Workspace) -> Policy {
+        let binary = std::env::current_exe().and_then(std::fs::canonicalize);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Policy {
+            guard: Guard {
+                root: Some(text(workspace.root())),
+                binary: binary.ok().map(|path| text(&path)),
+            },
+            ..self.policy()
+        }
+    }
+
     fn catalog(&self) -> Catalog {
         let extended: Vec<&str> = match &self.extended {
             Extended::All(false) => Vec::new(),
@@ -377,7 +394,6 @@ pub fn recorded(governance: &Governance) -> witness::policy::Policy {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use std::path::Path;
 
     fn parse(text: &str) -> Result<Oversight, String> {
         let config = Config::parse(Path::new("config.toml"), text);

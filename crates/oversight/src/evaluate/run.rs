@@ -375,15 +375,48 @@ impl Evaluator<'_> {
             certainty: self.certainty,
             words,
             directory: for_people(&self.state.directory),
+            environment: self.steering(),
         };
         let known = self.findings.actions.iter().any(|old| {
             old.action == finding.action
                 && old.certainty >= finding.certainty
                 && old.words == finding.words
+                && old.directory == finding.directory
+                && old.environment == finding.environment
         });
         if !known && self.findings.actions.len() < 256 {
             self.findings.actions.push(finding);
         }
+    }
+
+    /// Variables that the command itself exports and that steer the programs with gated actions.
+    fn steering(&self) -> Vec<String> {
+        const PREFIXES: &[&str] = &[
+            "GIT_",
+            "GH_",
+            "GITHUB_",
+            "NPM_",
+            "npm_",
+            "YARN_",
+            "PNPM_",
+            "TWINE_",
+            "UV_",
+            "POETRY_",
+            "HATCH_",
+            "FLIT_",
+            "CLOUDFLARE_",
+        ];
+        let variables = self.state.variables.iter();
+        let steering = variables.filter(|(name, variable)| {
+            variable.exported && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        });
+        steering
+            .map(|(name, variable)| {
+                let value = variable.stored.scalar();
+                format!("{name}={}", for_people(value.first()))
+            })
+            .take(64)
+            .collect()
     }
 
     /// A program that we do not know may start the words that it is given.

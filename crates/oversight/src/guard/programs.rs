@@ -9,12 +9,15 @@ use super::inputs::patched;
 /// Files with what is done to them; the directory is the program's own unless one is given.
 pub(crate) type Touches = Vec<(Touch, String)>;
 
+/// Programs that do not look into the files that they are given.
+const NAMERS: &str = "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
+    mountpoint pathchk namei";
+
 /// Programs that only read the files that they are given.
-const READERS: &str = "cat bat batcat less more head tail tac nl od hexdump strings file stat ls ll exa eza tree du df wc \
-    grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq awk gawk mawk sed gsed test [ realpath readlink \
-    basename dirname md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
-    openssl gpg source . which type glow man view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
-    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl lsattr getfacl";
+const READERS: &str = "cat bat batcat less more head tail tac nl od hexdump strings file wc \
+    grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
+    openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
+    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl";
 
 /// Programs that change the files that they are given.
 const WRITERS: &str = "tee sponge touch mkdir truncate chmod chown chgrp chattr setfacl mkfifo mknod ed ex vi vim nvim nano pico \
@@ -284,7 +287,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
-    if is_in(LAUNCHERS, name) {
+    if is_in(LAUNCHERS, name) || is_in(NAMERS, name) {
         return;
     }
     for word in arguments {
