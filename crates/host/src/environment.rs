@@ -17,6 +17,9 @@ const CONFIG: &str = "ROLEOS_CONFIG";
 /// Names the remote catalog.
 const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 
+/// Switches the capability gate on.
+const CAPABILITY_GATE: &str = "ROLEOS_CAPABILITY_GATE";
+
 /// One variable that Role OS understands, as its documentation shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
@@ -45,6 +48,11 @@ pub const VARIABLES: &[Variable] = &[
         what: "The address of a remote catalog, http or https, below which `index.yaml` and `bundles/` lie; without it there is no remote catalog.",
         example: "https://catalog.example/roles",
     },
+    Variable {
+        name: CAPABILITY_GATE,
+        what: "Switches the capability gate on when it is `1` or `true`; any other value leaves it to `capability_gate` under `[oversight]` in the settings file.",
+        example: "1",
+    },
 ];
 
 /// The variables as they were when the program started.
@@ -56,6 +64,8 @@ pub struct Environment {
     pub config: Option<PathBuf>,
     /// `AI_AGENT_ROLES_CATALOG_URL`.
     pub catalog_url: Option<Confidential>,
+    /// `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
+    pub capability_gate: bool,
 }
 
 /// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
@@ -117,6 +127,7 @@ impl Environment {
             root: value(ROOT).map(PathBuf::from),
             config: value(CONFIG).map(PathBuf::from),
             catalog_url: value(CATALOG_URL).map(Confidential),
+            capability_gate: value(CAPABILITY_GATE).is_some_and(|on| on == "1" || on == "true"),
         }
     }
 }

@@ -86,9 +86,7 @@ fn recognised(fields: &Fields<'_>) -> Option<&'static str> {
 }
 
 fn reply(event: &Event, answer: &Answer) -> Reply {
-    let decision = |decision: &str, reason: &str| {
-        json!({ "permissionDecision": decision, "permissionDecisionReason": reason })
-    };
+    let decision = |decision: &str, reason: &str| json!({ "permissionDecision": decision, "permissionDecisionReason": reason });
     match answer {
         Answer::Proceed => Reply::proceed(),
         Answer::Advise(text) => Reply::json(&json!({ "additionalContext": text })),

@@ -111,9 +111,7 @@ fn tool(fields: &Fields<'_>, read: &mut Event) -> Result<(), BadEvent> {
 }
 
 fn reply(event: &Event, answer: &Answer) -> Reply {
-    let permission = |permission: &str, text: &str| {
-        json!({ "permission": permission, "user_message": text, "agent_message": text })
-    };
+    let permission = |permission: &str, text: &str| json!({ "permission": permission, "user_message": text, "agent_message": text });
     match answer {
         Answer::Proceed => Reply::proceed(),
         Answer::Advise(text) if event.kind == Kind::BeforeTool => {

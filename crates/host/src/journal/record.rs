@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::pins::Pin;
+
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
@@ -45,8 +47,18 @@ pub enum Record {
     ConfigChange(ConfigChange),
     /// The session goes on with another model.
     ModelSwitch(ModelSwitch),
+    /// The agent itself broke: its model could not be reached, or it could not go on.
+    Broke(Broke),
+    /// The working tree was kept as it was when the session began.
+    Snapshot(Snapshot),
+    /// The working tree was returned to the snapshot.
+    Rollback(Rollback),
     /// The session ended.
     End(End),
+    /// The lines from `from` to the one before this are being made into a bundle.
+    Sealing(Sealing),
+    /// They are in a bundle now; what follows belongs to another one.
+    Sealed(Sealed),
     /// The line before was torn by a crash and has been taken out.
     Repaired(Repaired),
     /// A kind that a later version writes.
@@ -69,7 +81,12 @@ impl Record {
             Self::SubagentStop(_) => "subagent_stop",
             Self::ConfigChange(_) => "config_change",
             Self::ModelSwitch(_) => "model_switch",
+            Self::Broke(_) => "broke",
+            Self::Snapshot(_) => "snapshot",
+            Self::Rollback(_) => "rollback",
             Self::End(_) => "end",
+            Self::Sealing(_) => "sealing",
+            Self::Sealed(_) => "sealed",
             Self::Repaired(_) => "repaired",
             Self::Unknown => "unknown",
         }
@@ -98,8 +115,11 @@ pub struct Start {
     /// Branch that was checked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// SHA-256 of the grants and the settings as they were.
-    pub pins: Pins,
+    /// Grants, settings and approval key as they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pins: Option<Pin>,
+    /// Our hook stood in the agent's settings, as far as we can see them.
+    pub wired: bool,
     /// Our own version.
     pub roleos: String,
     /// The capability gate was on.
@@ -110,21 +130,47 @@ pub struct Start {
     pub mode: String,
     /// The policy of the mode, as the text whose hash a bundle carries; empty when the mode is off.
     pub policy: String,
+    /// The policy of the mode in full; absent when the mode is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// The agent's own process, by which it is known whether the session can still go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
 }
 
-/// Hashes of what decides, as hexadecimal text; absent when the file was.
+/// Tool lists and budgets of a mode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Pins {
-    /// `.claude/role-os/capabilities.json`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub grants: Option<String>,
-    /// `.role-os/config.toml`, or what `ROLEOS_CONFIG` names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub config: Option<String>,
-    /// `.claude/role-os/tool-contracts.json`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub contracts: Option<String>,
+pub struct Limits {
+    /// Tools that may be used.
+    pub allowed_tools: Vec<String>,
+    /// Tools that may never be used.
+    pub denied_tools: Vec<String>,
+    /// Budget in millionths of a US dollar.
+    pub max_cost_microdollars: u32,
+    /// Budget in calls.
+    pub max_tool_calls: u16,
+}
+
+impl From<&oversight::governance::Governance> for Limits {
+    fn from(governance: &oversight::governance::Governance) -> Self {
+        Self {
+            allowed_tools: governance.allowed_tools.clone(),
+            denied_tools: governance.denied_tools.clone(),
+            max_cost_microdollars: governance.max_cost_microdollars,
+            max_tool_calls: governance.max_tool_calls,
+        }
+    }
+}
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// When it started, as the system counts; 0 when that is not known.
+    pub started: u64,
 }
 
 /// Text that was made fit for keeping.
@@ -209,35 +255,17 @@ pub struct Call {
     /// The refusal whose approval let it through.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval: Option<String>,
-    /// A rule of the mode that was broken.
+    /// Rules of the mode and budgets that were broken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<String>,
+    /// The id that the refusal showed, under which a person may approve the act.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub violation: Option<String>,
-    /// What a person may approve, when this was refused or asked about.
+    pub refusal: Option<String>,
+    /// SHA-256 of the act as an approval binds it, of calls with gated actions, as hexadecimal text.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub act: Option<PendingAct>,
+    pub act: Option<String>,
     /// How long the decision took, in microseconds.
     pub decided_us: u64,
-}
-
-/// An act that was not let through, bound to where and on what it would have worked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PendingAct {
-    /// The name that the refusal shows: eight characters.
-    pub id: String,
-    /// SHA-256 over programs, normalised words and directories of the act, as hexadecimal text.
-    pub fingerprint: String,
-    /// The directory.
-    pub directory: String,
-    /// `HEAD` of the repository there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
-    /// Names and addresses of the repository's remotes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub remotes: Vec<String>,
-    /// The branch that is checked out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
 }
 
 /// How a tool ended.
@@ -311,6 +339,73 @@ pub struct ModelSwitch {
 pub struct End {
     /// Why, as the agent says.
     pub reason: String,
+}
+
+/// The agent could not go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Broke {
+    /// What it said.
+    #[serde(flatten)]
+    pub kept: Kept,
+}
+
+/// A commit that holds the working tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Snapshot {
+    /// The top of the repository.
+    pub top: String,
+    /// The commit.
+    pub commit: String,
+    /// Its tree.
+    pub tree: String,
+    /// The ref that keeps it.
+    pub name: String,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A return to the snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rollback {
+    /// The call whose violation asked for it.
+    pub call_id: String,
+    /// The tree found afterwards is the one that was wanted.
+    pub restored: bool,
+    /// Tree that was wanted.
+    pub wanted: String,
+    /// Tree that was found.
+    pub found: String,
+    /// The ref that keeps what was undone; empty when there was nothing to undo.
+    pub kept: String,
+    /// Why it could not be done as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A seal has begun. Whoever finds no [`Sealed`] behind it finishes it under the same task id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sealing {
+    /// The task id that the bundle has or gets.
+    pub task_id: String,
+    /// Number of the first line that goes into it.
+    pub from: u64,
+}
+
+/// A seal is done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sealed {
+    /// The task id of the bundle.
+    pub task_id: String,
+    /// SHA-256 of the bundle; empty when there was nothing to seal.
+    pub sha256: String,
+    /// Number of the last line that is in it.
+    pub upto: u64,
 }
 
 /// What was left of a line that a crash cut off.
