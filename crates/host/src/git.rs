@@ -370,6 +370,12 @@ pub fn is_ignored(directory: &Path, path: &Path) -> bool {
 /// Whether `ancestor` is `commit` or lies behind it.
 #[must_use]
 pub fn is_ancestor(directory: &Path, ancestor: &str, commit: &str) -> bool {
-    let arguments = ["merge-base", "--is-ancestor", "--end-of-options", ancestor, commit];
+    let arguments = [
+        "merge-base",
+        "--is-ancestor",
+        "--end-of-options",
+        ancestor,
+        commit,
+    ];
     run(directory, arguments, &[]).is_ok()
 }

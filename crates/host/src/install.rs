@@ -95,7 +95,7 @@ pub enum InstallError {
     },
 }
 
-/// What sets up this workspace for these agents.
+/// What sets up this workspace for these agents, of which those that are `managed` have their hook from the machine.
 ///
 /// # Errors
 /// A file cannot be read or understood. Nothing has been written.
@@ -103,6 +103,7 @@ pub fn plan(
     workspace: &Workspace,
     agents: &[Agent],
     program: &Program,
+    managed: &[Agent],
 ) -> Result<Plan, InstallError> {
     let root = workspace.root();
     let mut plan = Plan {
@@ -114,6 +115,13 @@ pub fn plan(
     let mut settings = Vec::new();
     for &agent in agents {
         let file = Settings::of(agent, root)?;
+        if managed.contains(&agent) {
+            plan.notes.push(format!(
+                "{} has the hook in the settings of this machine already, so it gets no second one here",
+                agent.dialect().label
+            ));
+            continue;
+        }
         settings.extend(file.install(program, true, &mut record)?);
         if git::is_tracked(root, &file.path) {
             plan.notes.push(format!(
@@ -312,8 +320,14 @@ fn unexclude(root: &Path, record: &mut Installed) -> Result<Option<Change>, Inst
     let after = match record.before(&path, &now) {
         Some(before) => before,
         None => {
-            let ours: Vec<&str> = put.insertions.iter().flat_map(|one| one.text.lines()).collect();
-            let kept = now.split_inclusive('\n').filter(|line| !ours.contains(&line.trim_end()));
+            let ours: Vec<&str> = put
+                .insertions
+                .iter()
+                .flat_map(|one| one.text.lines())
+                .collect();
+            let kept = now
+                .split_inclusive('\n')
+                .filter(|line| !ours.contains(&line.trim_end()));
             Some(kept.collect())
         }
     };
@@ -330,6 +344,8 @@ fn unexclude(root: &Path, record: &mut Installed) -> Result<Option<Change>, Inst
 /// A path as people write it.
 #[must_use]
 pub fn shown(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root).unwrap_or(path).display().to_string()
+    path.strip_prefix(root)
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
-

@@ -7,6 +7,7 @@ pub mod contracts;
 pub mod curve;
 pub mod explain;
 pub mod grant;
+pub mod init;
 pub mod key;
 pub mod ledger;
 pub mod many_bundles;

@@ -99,7 +99,9 @@ pub fn install(hooks: &Path, program: &Program) -> Result<Vec<Change>, InstallEr
     let (path, kept) = (hooks.join(NAME), hooks.join(KEPT));
     let now = read_bytes(&path)?;
     let text = script(program);
-    let ours = now.as_deref().is_some_and(|bytes| is_ours(&String::from_utf8_lossy(bytes)));
+    let ours = now
+        .as_deref()
+        .is_some_and(|bytes| is_ours(&String::from_utf8_lossy(bytes)));
     if now.as_deref() == Some(text.as_bytes()) {
         return Ok(Vec::new());
     }
@@ -136,7 +138,9 @@ pub fn install(hooks: &Path, program: &Program) -> Result<Vec<Change>, InstallEr
 pub fn uninstall(hooks: &Path) -> Result<Vec<Change>, InstallError> {
     let (path, kept) = (hooks.join(NAME), hooks.join(KEPT));
     let now = read_bytes(&path)?;
-    let ours = now.as_deref().is_some_and(|bytes| is_ours(&String::from_utf8_lossy(bytes)));
+    let ours = now
+        .as_deref()
+        .is_some_and(|bytes| is_ours(&String::from_utf8_lossy(bytes)));
     if !ours {
         return Ok(Vec::new());
     }

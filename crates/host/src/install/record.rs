@@ -41,7 +41,9 @@ impl Installed {
     #[must_use]
     pub fn read(workspace: &Workspace) -> Self {
         let read = files::read(&workspace.role_os_dir().join(FILE), MAX_FILE);
-        let parsed = read.ok().and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        let parsed = read
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
         parsed
             .filter(|record| record.format == FORMAT)
             .unwrap_or_default()

@@ -230,7 +230,11 @@ fn group(kind: Kind, handler: Value) -> Value {
 
 /// The command as words; there is always a first one.
 fn words(agent: Agent, program: &Program) -> Vec<String> {
-    let forced = if program.forced { FORCE.as_slice() } else { &[] };
+    let forced = if program.forced {
+        FORCE.as_slice()
+    } else {
+        &[]
+    };
     let mut words: Vec<String> = forced.iter().map(|word| (*word).to_owned()).collect();
     words.push(program.path.to_string_lossy().into_owned());
     words.extend(["hook", agent.name(), "--root"].map(str::to_owned));
@@ -241,7 +245,10 @@ fn words(agent: Agent, program: &Program) -> Vec<String> {
 /// The same as a line for a shell.
 #[must_use]
 pub fn command_line(agent: Agent, program: &Program) -> String {
-    let words: Vec<String> = words(agent, program).iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = words(agent, program)
+        .iter()
+        .map(|word| quoted(word))
+        .collect();
     words.join(" ")
 }
 
@@ -305,11 +312,21 @@ pub fn found(agent: Agent, entries: &[(String, Value)]) -> Vec<Found> {
 #[must_use]
 pub fn used_here(root: &Path) -> Vec<Agent> {
     let traces: [(Agent, &[&str]); 5] = [
-        (Agent::Claude, &[".claude/settings.json", ".claude/settings.local.json", "CLAUDE.md"]),
+        (
+            Agent::Claude,
+            &[
+                ".claude/settings.json",
+                ".claude/settings.local.json",
+                "CLAUDE.md",
+            ],
+        ),
         (Agent::Codex, &[".codex"]),
         (Agent::Gemini, &[".gemini", "GEMINI.md"]),
         (Agent::Cursor, &[".cursor", ".cursorrules"]),
-        (Agent::Copilot, &[".github/hooks", ".github/copilot-instructions.md"]),
+        (
+            Agent::Copilot,
+            &[".github/hooks", ".github/copilot-instructions.md"],
+        ),
     ];
     let is_used = |names: &[&str]| names.iter().any(|name| root.join(name).exists());
     let used = traces.into_iter().filter(|(_, names)| is_used(names));
@@ -402,9 +419,13 @@ mod tests {
     #[test]
     fn other_programs_are_not_taken_for_ours() {
         let ours = |handler: Value| is_ours(Agent::Codex, &handler);
-        assert!(ours(json!({ "command": "/old/place/roleos hook codex --root /x" })));
+        assert!(ours(
+            json!({ "command": "/old/place/roleos hook codex --root /x" })
+        ));
         assert!(ours(json!({ "command": "'/old place/roleos' hook codex" })));
-        assert!(!ours(json!({ "command": "/old/place/roleos hook claude --root /x" })));
+        assert!(!ours(
+            json!({ "command": "/old/place/roleos hook claude --root /x" })
+        ));
         assert!(!ours(json!({ "command": "/bin/roleos-like hook codex" })));
         assert!(!ours(json!({ "command": "echo roleos hook codex" })));
         assert!(!ours(json!({ "command": "roleos doctor" })));

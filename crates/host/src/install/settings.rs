@@ -111,7 +111,9 @@ impl Settings {
         }
         // Older entries of ours are replaced, not doubled.
         let clean = self.without(&now, record)?;
-        let made = record.of(&self.path).map_or(before.is_none(), |put| put.made);
+        let made = record
+            .of(&self.path)
+            .map_or(before.is_none(), |put| put.made);
         let base = clean.clone().unwrap_or_default();
         let insertions = if self.is_toml {
             self.toml_insertions(&base, &wanted)?
@@ -223,7 +225,8 @@ impl Settings {
                 continue;
             };
             let had = groups.len();
-            groups.retain(|group| !group.to_string().contains("roleos") || !self.is_our_group(group));
+            groups
+                .retain(|group| !group.to_string().contains("roleos") || !self.is_our_group(group));
             if had > 0 && groups.is_empty() {
                 emptied.push(event.get().to_owned());
             }

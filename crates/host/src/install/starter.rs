@@ -2,6 +2,7 @@
 
 use toml_edit::{DocumentMut, Item, Table, value};
 
+use crate::contracts;
 use crate::workspace::Workspace;
 
 use super::record::read_text;
@@ -42,6 +43,14 @@ const IGNORED: &str = "\
 /// A file cannot be read, or the settings are no TOML.
 pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
     let mut changes: Vec<Change> = config(workspace)?.into_iter().collect();
+    let contracts = workspace.contracts_path();
+    if contracts.symlink_metadata().is_err() {
+        changes.push(new(
+            contracts,
+            contracts::SHIPPED,
+            "contracts of the usual tools",
+        ));
+    }
     let ignore = workspace.role_os_dir().join(".gitignore");
     let before = read_text(&ignore)?;
     let missing = |line: &&str| {
@@ -53,7 +62,11 @@ pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
         changes.push(new(ignore, IGNORED, "what git passes over"));
     } else if lines.iter().any(|line| !line.starts_with('#')) {
         let old = before.clone().unwrap_or_default();
-        let joint = if old.is_empty() || old.ends_with('\n') { "" } else { "\n" };
+        let joint = if old.is_empty() || old.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
         let after = format!("{old}{joint}{}\n", lines.join("\n"));
         changes.push(Change {
             before: Some(old.into_bytes()),
@@ -143,7 +156,11 @@ mod tests {
     }
 
     fn check(before: &str, after: Option<&str>) {
-        assert_eq!(with_gate_on(before).unwrap().as_deref(), after, "{before:?}");
+        assert_eq!(
+            with_gate_on(before).unwrap().as_deref(),
+            after,
+            "{before:?}"
+        );
     }
 
     #[test]
@@ -152,7 +169,9 @@ mod tests {
         check("oversight.capability_gate = true\n", None);
         check(
             "# mine\n[oversight]\ncapability_gate  =  false   # why\nopaque = 'deny'\n[rerun]\n",
-            Some("# mine\n[oversight]\ncapability_gate  =  true   # why\nopaque = 'deny'\n[rerun]\n"),
+            Some(
+                "# mine\n[oversight]\ncapability_gate  =  true   # why\nopaque = 'deny'\n[rerun]\n",
+            ),
         );
         check(
             "# mine\n[witness]\nthreads=1 # one\n",

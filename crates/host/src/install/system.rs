@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use rustix::process::geteuid;
 
 use crate::agents::Agent;
-use crate::approval_key::{self, PUBLIC_FILE, SYSTEM_DIRECTORY};
+use crate::approval_key::{PUBLIC_FILE, Place, SYSTEM_DIRECTORY};
 use crate::files;
-use crate::keys;
 use crate::workspace::Workspace;
 
-use super::record::Installed;
-use super::registration::Program;
+use super::record::{Installed, read_text};
+use super::registration::{self, Program};
 use super::settings::Settings;
 use super::{Change, InstallError, Mode, Plan};
 
@@ -69,11 +68,27 @@ impl Machine {
         self.prefix.join(PROGRAM)
     }
 
-    /// Where the public key is.
+    /// Where the public key is; the private half lies beside it, for root alone.
     #[must_use]
     pub fn public_key(&self) -> PathBuf {
+        self.key_directory().join(PUBLIC_FILE)
+    }
+
+    fn key_directory(&self) -> PathBuf {
         let directory = SYSTEM_DIRECTORY.trim_start_matches('/');
-        self.prefix.join(directory).join(PUBLIC_FILE)
+        self.prefix.join(directory)
+    }
+
+    /// The agents whose managed settings hold our hook.
+    #[must_use]
+    pub fn installed(&self) -> Vec<Agent> {
+        let holds = |settings: &Settings| {
+            let text = read_text(&settings.path).ok().flatten().unwrap_or_default();
+            let entries = settings.entries(&text).unwrap_or_default();
+            !registration::found(settings.agent, &entries).is_empty()
+        };
+        let found = self.settings().into_iter().filter(holds);
+        found.map(|settings| settings.agent).collect()
     }
 
     /// The managed settings of each agent that has any.
@@ -102,7 +117,7 @@ impl Machine {
                 what: "the program, which only root can replace".to_owned(),
             });
         }
-        plan.changes.extend(self.key_change(workspace)?);
+        plan.keys = !self.public_key().exists();
         let program = Program {
             path: target,
             root: workspace.root().to_owned(),
@@ -111,18 +126,31 @@ impl Machine {
         // The machine's files have no record in a workspace: entries of ours are found by what they say.
         let mut record = Installed::default();
         for settings in self.settings() {
-            plan.changes.extend(settings.install(&program, true, &mut record)?);
+            plan.changes
+                .extend(settings.install(&program, true, &mut record)?);
         }
+        plan.changes.extend(self.local_removal(workspace)?);
         plan.notes.push(format!(
-            "every Claude Code and Codex session on this machine is now judged by the rules of `{}`",
+            "every Claude Code and Codex session on this machine is judged by the rules of `{}`, the gate always on",
             workspace.root().display()
         ));
-        plan.notes.push(
-            "the private half of the approval key must not stay where the agent's user can read it: \
-             move `.role-os/keys/approval/approval.key` to the account from which you approve"
-                .to_owned(),
-        );
+        plan.notes.push(format!(
+            "approvals are signed by the key in `{}`, which only root can read: `sudo roleos approve <id>`",
+            self.key_directory().display()
+        ));
         Ok(plan)
+    }
+
+    /// The same hook twice would judge, count and use up an approval twice: the workspace's own entries go.
+    fn local_removal(&self, workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
+        let mut record = Installed::read(workspace);
+        let mut changes = Vec::new();
+        for (agent, _) in MANAGED {
+            let settings = Settings::of(agent, workspace.root())?;
+            changes.extend(settings.uninstall(&mut record)?);
+        }
+        changes.extend(super::record_change(workspace, &record)?);
+        Ok(changes)
     }
 
     /// What takes the machine's level out. The program and the public key stay: other things may rely on them.
@@ -147,12 +175,22 @@ impl Machine {
     ///
     /// # Errors
     /// A place belongs to somebody else, or a file cannot be written.
-    pub fn carry_out(&self, plan: &Plan) -> Result<(), InstallError> {
-        for change in &plan.changes {
+    pub fn carry_out(&self, workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
+        let is_machine = |change: &&Change| !change.path.starts_with(workspace.root());
+        for change in plan.changes.iter().filter(is_machine) {
             self.check_owned(files::parent(&change.path))?;
+        }
+        let keys = self.key_directory();
+        self.check_owned(&keys)?;
+        if plan.keys {
+            files::make_directory(&keys, files::Privacy::Shared)?;
+            Place::owned(&keys, self.owner).create(None)?;
         }
         for change in &plan.changes {
             super::write(change)?;
+            if change.after.is_none() {
+                super::remove_empty_above(&change.path, workspace.root());
+            }
         }
         Ok(())
     }
@@ -176,22 +214,5 @@ impl Machine {
             });
         }
         Ok(())
-    }
-
-    fn key_change(&self, workspace: &Workspace) -> Result<Option<Change>, InstallError> {
-        let path = self.public_key();
-        if path.exists() {
-            return Ok(None);
-        }
-        let Some(key) = approval_key::verifying_key(workspace)? else {
-            return Ok(None);
-        };
-        Ok(Some(Change {
-            path,
-            before: None,
-            after: Some(keys::public_line(&key).into_bytes()),
-            mode: Mode::Like(0o644),
-            what: "the public half of the approval key; no other is believed on this machine".to_owned(),
-        }))
     }
 }

@@ -52,7 +52,9 @@ mod tests {
 
     #[test]
     fn more_than_words_is_not_split() {
-        for line in ["a; b", "a | b", "a && b", "$a", "`a`", "\"a\"", "(a)", "a\nb", "'a"] {
+        for line in [
+            "a; b", "a | b", "a && b", "$a", "`a`", "\"a\"", "(a)", "a\nb", "'a",
+        ] {
             assert_eq!(split(line), None, "{line}");
         }
     }
