@@ -29,7 +29,10 @@ fn alone(entry: &Map<String, Value>, input: &Value) -> Vec<Note> {
 
 fn entry(text: &str, tool: &str) -> Option<Map<String, Value>> {
     let whole: Value = serde_json::from_str(text.trim_start_matches('\u{FEFF}')).ok()?;
-    whole.get(tool)?.as_object().cloned()
+    let entry = whole.get(tool)?;
+    // A long number may change its last digit when it is written and read again.
+    let again: Value = serde_json::from_str(&entry.to_string()).ok()?;
+    (again == *entry).then(|| entry.as_object().cloned())?
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -45,9 +48,14 @@ fuzz_target!(|bytes: &[u8]| {
     for tool in contracts.tools().take(4) {
         let notes = check(&contracts, tool, &input);
         assert_eq!(notes, check(&again, tool, &input), "not the same twice");
-        assert_eq!(notes, check(&Contracts::parse_for(text, tool), tool, &input));
+        assert_eq!(
+            notes,
+            check(&Contracts::parse_for(text, tool), tool, &input)
+        );
         assert_eq!(advice(tool, &notes).is_some(), !notes.is_empty());
-        let Some(mut entry) = entry(text, tool) else { continue };
+        let Some(mut entry) = entry(text, tool) else {
+            continue;
+        };
         if notes.len() < MAX_NOTES {
             among_broken_parts(&mut entry, &input, &notes);
         }

@@ -112,14 +112,14 @@ pub enum CorpusError {
     #[error(transparent)]
     File(#[from] FileError),
     /// A line is no call.
-    #[error("line {line} of `{}` is no call", path.display())]
+    #[error("line {line} of `{}` is no call: {why}", path.display())]
     Line {
         /// The corpus.
         path: PathBuf,
         /// From 1.
         line: usize,
-        /// Why.
-        source: serde_json::Error,
+        /// What the parser said.
+        why: String,
     },
 }
 
@@ -139,10 +139,12 @@ pub fn try_corpus(
             continue;
         }
         let line = index + 1;
-        let call: KnownGood = serde_json::from_slice(text).map_err(|source| CorpusError::Line {
-            path: path.to_owned(),
-            line,
-            source,
+        let call: KnownGood = serde_json::from_slice(text).map_err(|error| {
+            let why = error.to_string();
+            // Its own line is always the first; ours is the one to look at.
+            let why = why.split(" at line ").next().unwrap_or_default().to_owned();
+            let path = path.to_owned();
+            CorpusError::Line { path, line, why }
         })?;
         trial.calls += 1;
         trial.unchecked += usize::from(!contracts.knows(&call.tool));

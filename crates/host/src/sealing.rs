@@ -2,4 +2,8 @@
 
 mod tree;
 
+pub mod liveness;
+
 pub mod snapshot;
+
+pub mod transcript;

@@ -110,3 +110,6 @@ fn approve(decision: &mut Decision, approvals: &dyn Approvals) {
             .push("a person approved this exact act once".to_owned());
     }
 }
+
+#[cfg(test)]
+mod tests;

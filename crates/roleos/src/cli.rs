@@ -80,6 +80,13 @@ pub enum Command {
     Catalog(command::catalog::Command),
     /// What would the gate say to this command, and why?
     Explain(command::explain::Args),
+    /// Answer one event of a coding agent; agents call this.
+    Hook(command::hook::Args),
+    /// What agents did here: every call and its verdict.
+    #[command(subcommand)]
+    Sessions(command::sessions::Command),
+    /// Decide again over recorded sessions: what would a changed policy change?
+    Rehearse(command::rehearse::Args),
     /// What calls of tools must look like: is the file sound, does it flag good calls?
     #[command(subcommand)]
     Contracts(command::contracts::Command),

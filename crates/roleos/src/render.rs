@@ -24,3 +24,5 @@ pub mod replay_html;
 pub mod curve_svg;
 
 pub mod decision_text;
+
+pub mod session_text;

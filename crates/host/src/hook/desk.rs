@@ -50,11 +50,6 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Whether the capability gate is on.
-    pub(super) fn gate(&self) -> bool {
-        self.gate
-    }
-
     /// Whether what goes wrong must block.
     pub(super) fn is_closed(&self) -> bool {
         self.gate || self.governance.mode != Mode::Off

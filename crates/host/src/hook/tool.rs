@@ -219,7 +219,7 @@ impl<'a> Judging<'a> {
             }
             Err(why) => (false, Err(why)),
         };
-        self.asked.replace(outcome);
+        *self.asked.borrow_mut() = outcome;
         covered
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A snapshot is a commit under `refs/roleos/snapshot/`. Going back restores what differs, proves by the tree's hash
 //! that it did, and keeps what it undid under `refs/roleos/undone/`. Neither touches the index, `HEAD` or a branch.
-//! Files that were ignored when the session began are not touched, and neither are submodules and nested repositories.
+//! Files that git ignores by the rules of then are not touched, and neither are submodules and nested repositories.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -188,16 +188,9 @@ impl Snapshot {
         if paths.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let arguments = [
-            "ls-files",
-            "-z",
-            "--others",
-            "--ignored",
-            "--exclude-standard",
-        ];
-        let listed = self.scratch()?.git().run(arguments, &[])?;
-        let listed = listed.split(|byte| *byte == 0).map(<[u8]>::to_vec);
-        Ok(listed.filter(|path| paths.contains(path)).collect())
+        let mut ignored = self.scratch()?.ignored()?;
+        ignored.retain(|path| paths.contains(path));
+        Ok(ignored)
     }
 }
 
@@ -218,11 +211,31 @@ struct Undone<'a> {
 }
 
 impl Scratch {
-    /// Changes the working tree from one tree to another. Git refuses when a file is not what the first one says.
+    /// Changes the working tree from one tree to another. Git refuses when a file is not what the first one says; an
+    /// ignored file it would overwrite, so that is looked for before.
     fn switch(&self, from: &str, to: &str) -> Result<(), GitError> {
         self.index(&["read-tree", from], &[])?;
         self.refresh();
+        let new = names(self, &["--diff-filter=A"], from, to)?;
+        if let Some(path) = in_the_way(&self.ignored()?, &new) {
+            let path = String::from_utf8_lossy(path);
+            let why = format!("the ignored file `{path}` is in the way");
+            return Err(GitError::new("read-tree -m -u", &why));
+        }
         self.index(&["read-tree", "-m", "-u", from, to], &[])
+    }
+
+    /// Files that git ignores by the rules on disk.
+    fn ignored(&self) -> Result<BTreeSet<GitPath>, GitError> {
+        let arguments = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+        ];
+        let listed = self.git().run(arguments, &[])?;
+        Ok(paths(&listed))
     }
 
     /// Takes these files from a tree, as far as it has them.
@@ -259,11 +272,29 @@ fn names(
     arguments.extend(options);
     arguments.extend([from, to]);
     let listed = scratch.git().run(arguments, &[])?;
-    Ok(listed
+    Ok(paths(&listed))
+}
+
+fn paths(listed: &[u8]) -> BTreeSet<GitPath> {
+    listed
         .split(|byte| *byte == 0)
         .filter(|path| !path.is_empty())
         .map(<[u8]>::to_vec)
-        .collect())
+        .collect()
+}
+
+/// An ignored file at, above or below the place of a new one.
+fn in_the_way<'a>(ignored: &'a BTreeSet<GitPath>, new: &BTreeSet<GitPath>) -> Option<&'a GitPath> {
+    new.iter().find_map(|path| {
+        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let at_or_above = slashes
+            .map(|(end, _)| end)
+            .chain([path.len()])
+            .find_map(|end| ignored.get(path.get(..end)?));
+        let below = [path.as_slice(), b"/"].concat();
+        let first_below = ignored.range(below.clone()..).next();
+        at_or_above.or(first_below.filter(|path| path.starts_with(&below)))
+    })
 }
 
 /// The commit that is checked out; none before the first.

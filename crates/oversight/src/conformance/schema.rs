@@ -79,7 +79,12 @@ fn build(source: &Value) -> Result<Validator, String> {
         .build(source)
         .map_err(|error| {
             let place = error.instance_path().to_string();
+            let place = if place.is_empty() {
+                place
+            } else {
+                format!(" at `{place}`")
+            };
             let what = error.masked();
-            format!("is no JSON Schema that can be used: {what} at `{place}`")
+            format!("is no JSON Schema that can be used{place}: {what}")
         })
 }
