@@ -140,7 +140,7 @@ fn a_line_that_a_crash_cut_off_is_taken_out_and_told() {
     let ran = tell(hook(&workspace, "claude", &[]), &stop.to_string()).exits(0);
     assert!(
         ran.stdout
-            .contains("a line of 18 bytes that a crash had cut off"),
+            .contains("a line of 19 bytes that a crash had cut off"),
         "{ran:#?}"
     );
     let text = workspace.roleos(&["sessions", "show"]).succeeds();
