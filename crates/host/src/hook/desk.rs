@@ -4,10 +4,9 @@ use std::io;
 use std::path::Path;
 
 use oversight::governance::{Governance, Mode};
-use oversight::guard::Guard;
 use oversight::verdict::Policy;
 
-use super::{Request, caller};
+use super::Request;
 use crate::agents::{Agent, Dialect, Event};
 use crate::clock;
 use crate::config::oversight::{Unattended, recorded};
@@ -19,6 +18,7 @@ use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
 use crate::pins::{self, Held, Pin};
 use crate::repository::State;
+use crate::sealing::liveness;
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
@@ -61,15 +61,7 @@ impl<'a> Desk<'a> {
 
     /// The settings of the gate, with what stays out of the agent's reach.
     pub(super) fn policy(&self) -> Policy {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let binary = std::env::current_exe().ok();
-        Policy {
-            guard: Guard {
-                root: Some(text(self.workspace.root())),
-                binary: binary.as_deref().map(text),
-            },
-            ..self.config.oversight.policy()
-        }
+        self.config.oversight.policy_in(&self.workspace)
     }
 
     /// Whether a question must be a refusal, because nobody is there to answer it.
@@ -123,7 +115,7 @@ impl<'a> Desk<'a> {
             mode: self.governance.mode.as_str().to_owned(),
             policy: policy.hashed_text(),
             limits: (self.governance.mode != Mode::Off).then(|| Limits::from(&self.governance)),
-            process: caller::of_agent(),
+            process: liveness::agent_process(),
         }))
     }
 

@@ -2,14 +2,12 @@
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
-use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Recorded, Spent};
 use oversight::grants::Grants;
-use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
@@ -18,13 +16,13 @@ use super::{Progress, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
+use crate::contracts;
 use crate::environment;
 use crate::grants::{self, Counted};
 use crate::journal::append::Journal;
 use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
-use crate::repository::State;
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -168,24 +166,20 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let call = Call {
-            tool: &self.event.tool,
-            input: &self.event.input,
-            place: Place {
-                directory: &self.directory,
-                home: &self.home,
-            },
-        };
         let spent = Spent {
             calls: self.journal.map_or(0, |journal| journal.head().calls),
             ..Spent::default()
         };
-        decide(&rules, &call, &spent, &Disk, self.now)
+        decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
     /// Contracts advise; when they cannot be read there is no advice.
     fn contracts(&self) -> Contracts {
-        Contracts::none()
+        let source = contracts::Source::of(&self.desk.workspace);
+        source.map_or_else(
+            |_| Contracts::none(),
+            |source| source.contract_of(&self.event.tool),
+        )
     }
 
     /// Whether grants and approvals may be believed in this session.
@@ -225,28 +219,19 @@ impl<'a> Judging<'a> {
 
     /// The act with everything that an approval binds.
     fn bound(&self, act: &Act) -> &approvals::Act {
-        self.bound.get_or_init(|| {
-            let event = self.event;
-            let command = shell_command(&event.tool, &event.input)
-                .unwrap_or_else(|| capture::canonical(&event.input));
-            let mut actions: Vec<String> =
-                act.facts.iter().map(|fact| fact.action.clone()).collect();
-            actions.sort();
-            actions.dedup();
-            let words = |fact: &oversight::Fact| {
-                let mut words = vec![fact.program.clone()];
-                words.extend(fact.words.iter().cloned());
-                words
-            };
-            approvals::Act {
-                tool: event.tool.clone(),
-                command,
-                programs: act.facts.iter().map(words).collect(),
-                actions,
-                directory: self.directory.clone(),
-                repository: State::read(Path::new(&self.directory)),
-            }
-        })
+        self.bound
+            .get_or_init(|| approvals::Act::of(&self.call(), act))
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.event.tool,
+            input: &self.event.input,
+            place: Place {
+                directory: &self.directory,
+                home: &self.home,
+            },
+        }
     }
 
     /// Counts the use of a grant; of two calls that want the last one, one is refused.

@@ -35,6 +35,12 @@ mod rerun;
 
 mod explain;
 
+mod hook;
+
+mod hook_crowd;
+
+mod sessions;
+
 mod contracts;
 
 mod bad_input;
