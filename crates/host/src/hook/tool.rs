@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::{Recorded, Spent};
+use oversight::governance::Recorded;
 use oversight::grants::Grants;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
@@ -18,6 +18,7 @@ use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
 use crate::contracts;
 use crate::environment;
+use crate::files::FileError;
 use crate::grants::{self, Counted};
 use crate::journal::append::Journal;
 use crate::journal::capture;
@@ -45,8 +46,11 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
     if !progress.claim() {
         return Answer::Deny(words::failure("it took too long"));
     }
-    if let Some(journal) = &mut journal {
-        let written = write(desk, event, journal, &mut ruling, begun);
+    if let Some(mut journal) = journal.take() {
+        let is_new = journal.is_new();
+        let written = write(desk, event, &mut journal, &ruling, begun);
+        drop(journal);
+        let written = written.and_then(|()| around_session(desk, event, is_new, &mut ruling));
         if let Err(error) = written
             && (gate || desk.is_closed())
         {
@@ -54,6 +58,25 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         }
     }
     ruling.answer()
+}
+
+/// What autonomous mode does around a call, with the journal free again: the working tree is kept before the first one,
+/// and returned to that when a rule was broken.
+fn around_session(
+    desk: &Desk<'_>,
+    event: &Event,
+    is_new: bool,
+    ruling: &mut Ruling,
+) -> Result<(), FileError> {
+    if is_new {
+        desk.after_start(event)?;
+    }
+    if !ruling.decision.violations.is_empty()
+        && let Some(told) = desk.undo(event)?
+    {
+        ruling.decision.reasons.push(told);
+    }
+    Ok(())
 }
 
 /// What is to be answered, and what led to it.
@@ -166,10 +189,8 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let spent = Spent {
-            calls: self.journal.map_or(0, |journal| journal.head().calls),
-            ..Spent::default()
-        };
+        let calls = self.journal.map_or(0, |journal| journal.head().calls);
+        let spent = desk.spent(self.event, calls);
         decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
@@ -299,9 +320,9 @@ fn write(
     desk: &Desk<'_>,
     event: &Event,
     journal: &mut Journal,
-    ruling: &mut Ruling,
+    ruling: &Ruling,
     begun: Instant,
-) -> Result<(), crate::files::FileError> {
+) -> Result<(), FileError> {
     desk.begin(journal, event);
     let agent = desk.agent.name();
     if let Some(plan) = notes::plan(event) {
