@@ -82,9 +82,13 @@ impl<'a> Desk<'a> {
 
     /// The session's journal, locked. What an agent calls by no name shares one.
     pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
+        Journal::open(&self.workspace.sessions_dir(), &self.session(event))
+    }
+
+    /// The session's name on disk.
+    pub(super) fn session(&self, event: &Event) -> SessionId {
         let unnamed = || format!("{}-unnamed", self.agent.name());
-        let session = event.session.clone().unwrap_or_else(unnamed);
-        Journal::open(&self.workspace.sessions_dir(), &SessionId::new(&session))
+        SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
     }
 
     /// Begins a journal that has no beginning, because the agent never told of the session's start.

@@ -12,7 +12,7 @@ use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
 use super::desk::{Desk, said};
-use super::{Progress, notes, words};
+use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
@@ -53,7 +53,11 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
             return Answer::Deny(words::failure(&said(&error)));
         }
     }
-    ruling.answer()
+    let is_first = journal
+        .as_ref()
+        .is_some_and(|journal| journal.head().seq <= 2);
+    drop(journal);
+    around::call(desk, event, is_first, &ruling.decision, ruling.answer())
 }
 
 /// What is to be answered, and what led to it.
