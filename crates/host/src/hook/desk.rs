@@ -1,7 +1,7 @@
 //! What the workspace has set, read once for one event.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use oversight::governance::{Governance, Mode, Spent};
 use oversight::verdict::Policy;
@@ -19,7 +19,7 @@ use crate::journal::record::{Limits, Record, Start};
 use crate::pins::{self, Held, Pin};
 use crate::repository::State;
 use crate::sealing::prices::Prices;
-use crate::sealing::{background, liveness, rollback, transcript};
+use crate::sealing::{liveness, transcript};
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
@@ -31,7 +31,6 @@ pub(super) struct Desk<'a> {
     pub(super) governance: Governance,
     pub(super) version: &'a str,
     pub(super) now_ns: u64,
-    sessions: PathBuf,
     gate: bool,
 }
 
@@ -44,7 +43,6 @@ impl<'a> Desk<'a> {
             agent: request.agent,
             governance: config.oversight.governance(),
             gate: environment.capability_gate || config.oversight.capability_gate,
-            sessions: workspace.sessions_dir(),
             workspace,
             config,
             environment,
@@ -83,17 +81,15 @@ impl<'a> Desk<'a> {
         told.cloned().unwrap_or_else(root)
     }
 
-    /// The session's name. What an agent calls by no name shares one.
-    fn session(&self, event: &Event) -> SessionId {
-        match &event.session {
-            Some(session) => SessionId::new(session),
-            None => SessionId::new(&format!("{}-unnamed", self.agent.name())),
-        }
+    /// The session's journal, locked. What an agent calls by no name shares one.
+    pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
+        Journal::open(&self.workspace.sessions_dir(), &self.session(event))
     }
 
-    /// The session's journal, locked.
-    pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
-        Journal::open(&self.sessions, &self.session(event))
+    /// The session's name on disk.
+    pub(super) fn session(&self, event: &Event) -> SessionId {
+        let unnamed = || format!("{}-unnamed", self.agent.name());
+        SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
     }
 
     /// What the session has used so far. Cost and tokens are in the agent's own record, which is read only when a mode
@@ -115,42 +111,6 @@ impl<'a> Desk<'a> {
             spent.tokens = spent.tokens.saturating_add(message.usage.tokens());
         }
         spent
-    }
-
-    /// After a session has begun: autonomous mode keeps the working tree, and what earlier sessions left is sealed.
-    /// The journal must be free.
-    pub(super) fn after_start(&self, event: &Event) -> Result<(), FileError> {
-        self.seal_others();
-        if self.governance.mode != Mode::Autonomous {
-            return Ok(());
-        }
-        let (directory, session) = (self.directory(event), self.session(event));
-        rollback::begin(self.place(&session, &directory))
-    }
-
-    /// Returns the working tree to the start of the session, in autonomous mode. The journal must be free.
-    pub(super) fn undo(&self, event: &Event) -> Result<Option<String>, FileError> {
-        if self.governance.mode != Mode::Autonomous {
-            return Ok(None);
-        }
-        let (directory, session) = (self.directory(event), self.session(event));
-        rollback::undo(self.place(&session, &directory), &event.call_id)
-    }
-
-    fn place<'b>(&'b self, session: &'b SessionId, directory: &'b str) -> rollback::Place<'b> {
-        rollback::Place {
-            sessions: &self.sessions,
-            session,
-            agent: self.agent.name(),
-            directory: Path::new(directory),
-        }
-    }
-
-    /// Seals sessions that are over, without anybody waiting. What does not work now works the next time.
-    pub(super) fn seal_others(&self) {
-        if let Ok(program) = std::env::current_exe() {
-            background::start(&program, self.workspace.root()).ok();
-        }
     }
 
     /// Begins a journal that has no beginning, because the agent never told of the session's start.

@@ -6,7 +6,7 @@ use oversight::redact;
 use serde_json::Value;
 
 use super::desk::{Desk, said};
-use super::{Progress, outcome, words};
+use super::{Progress, around, outcome, words};
 use crate::agents::{Agent, Answer, Event, Kind};
 use crate::environment;
 use crate::files::{self, FileError};
@@ -42,7 +42,6 @@ pub(super) fn write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
 
 fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answer, FileError> {
     let mut journal = desk.journal(event)?;
-    let is_new = journal.is_new();
     let repaired = journal.torn().map(|torn| {
         format!(
             "roleos found a line of {} bytes that a crash had cut off in the session's journal, and took it out",
@@ -60,7 +59,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
                 refused: refused.is_some(),
             })
         }
-        _ => record_of(event),
+        _ => record_of(event, &desk.config.oversight.test_commands),
     };
     if event.kind != Kind::SessionStart {
         desk.begin(&mut journal, event);
@@ -71,10 +70,8 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     }
     journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
     drop(journal);
-    if is_new {
-        desk.after_start(event)?;
-    } else if event.kind == Kind::SessionEnd {
-        desk.seal_others();
+    if event.kind == Kind::SessionStart {
+        around::start(desk, event)?;
     }
     Ok(match (refused, repaired) {
         (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
@@ -83,7 +80,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     })
 }
 
-fn record_of(event: &Event) -> Record {
+fn record_of(event: &Event, own_tests: &[String]) -> Record {
     let kept = |text: &Option<String>| text.as_ref().map(|text| capture::text(text, MAX_TEXT));
     let stop = || Stop {
         subagent: event.subagent.clone(),
@@ -93,8 +90,8 @@ fn record_of(event: &Event) -> Record {
         Kind::Prompt => Record::Prompt(Prompt {
             kept: kept(&event.text).unwrap_or_default(),
         }),
-        Kind::AfterTool => Record::Result(outcome::of(event)),
-        Kind::ToolFailed => Record::Failure(outcome::of(event)),
+        Kind::AfterTool => Record::Result(outcome::of(event, own_tests)),
+        Kind::ToolFailed => Record::Failure(outcome::of(event, own_tests)),
         Kind::Stop => Record::Stop(stop()),
         Kind::SubagentStop => Record::SubagentStop(stop()),
         Kind::ModelSwitch => Record::ModelSwitch(ModelSwitch {

@@ -12,13 +12,12 @@ use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
 use super::desk::{Desk, said};
-use super::{Progress, notes, words};
+use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
 use crate::contracts;
 use crate::environment;
-use crate::files::FileError;
 use crate::grants::{self, Counted};
 use crate::journal::append::Journal;
 use crate::journal::capture;
@@ -38,45 +37,25 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         Err(error) => return Answer::Deny(words::failure(&said(&error))),
     };
     inject_panic(event);
+    let is_first = journal.as_ref().is_some_and(Journal::is_new);
     let ruling = Judging::new(desk, event, gate, journal.as_ref()).rule();
-    let mut ruling = match ruling {
+    let ruling = match ruling {
         Ok(ruling) => ruling,
         Err(why) => return Answer::Deny(words::failure(&why)),
     };
     if !progress.claim() {
         return Answer::Deny(words::failure("it took too long"));
     }
-    if let Some(mut journal) = journal.take() {
-        let is_new = journal.is_new();
-        let written = write(desk, event, &mut journal, &ruling, begun);
-        drop(journal);
-        let written = written.and_then(|()| around_session(desk, event, is_new, &mut ruling));
+    if let Some(journal) = &mut journal {
+        let written = write(desk, event, journal, &ruling, begun);
         if let Err(error) = written
             && (gate || desk.is_closed())
         {
             return Answer::Deny(words::failure(&said(&error)));
         }
     }
-    ruling.answer()
-}
-
-/// What autonomous mode does around a call, with the journal free again: the working tree is kept before the first one,
-/// and returned to that when a rule was broken.
-fn around_session(
-    desk: &Desk<'_>,
-    event: &Event,
-    is_new: bool,
-    ruling: &mut Ruling,
-) -> Result<(), FileError> {
-    if is_new {
-        desk.after_start(event)?;
-    }
-    if !ruling.decision.violations.is_empty()
-        && let Some(told) = desk.undo(event)?
-    {
-        ruling.decision.reasons.push(told);
-    }
-    Ok(())
+    drop(journal);
+    around::call(desk, event, is_first, &ruling.decision, ruling.answer())
 }
 
 /// What is to be answered, and what led to it.
@@ -322,7 +301,7 @@ fn write(
     journal: &mut Journal,
     ruling: &Ruling,
     begun: Instant,
-) -> Result<(), FileError> {
+) -> Result<(), crate::files::FileError> {
     desk.begin(journal, event);
     let agent = desk.agent.name();
     if let Some(plan) = notes::plan(event) {
