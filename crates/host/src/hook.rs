@@ -1,17 +1,19 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
 //! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! down, [`around`] what is done with the working tree, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
+mod around;
 mod desk;
 mod notes;
 mod outcome;
 mod tool;
 mod words;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use serde_json::Value;
@@ -54,6 +56,8 @@ pub struct Progress {
     stage: AtomicU8,
     closed: AtomicBool,
     refusable: AtomicBool,
+    /// The workspace whose sessions are to be sealed afterwards.
+    seal: OnceLock<PathBuf>,
 }
 
 impl Default for Progress {
@@ -63,6 +67,7 @@ impl Default for Progress {
             // Until the contrary is known.
             closed: AtomicBool::new(true),
             refusable: AtomicBool::new(true),
+            seal: OnceLock::new(),
         }
     }
 }
@@ -85,6 +90,13 @@ impl Progress {
             .compare_exchange(RUNNING, stage, Ordering::SeqCst, Ordering::SeqCst);
         // Claimed twice is claimed: one event can need two commits.
         moved.is_ok() || moved == Err(stage)
+    }
+
+    /// The workspace in which a session has begun or ended, so that what is over can be sealed once the agent has its
+    /// answer.
+    #[must_use]
+    pub fn to_seal(&self) -> Option<&Path> {
+        self.seal.get().map(PathBuf::as_path)
     }
 
     /// Whether a failure must block: the gate is on, or may be.
@@ -118,6 +130,13 @@ pub fn answer(request: &Request<'_>, progress: &Progress) -> Reply {
             _ => notes::write(desk, &event, progress),
         },
     };
+    if let (Ok(desk), Kind::SessionStart | Kind::SessionEnd) = (&desk, event.kind) {
+        // Set once, for there is one event.
+        progress
+            .seal
+            .set(desk.workspace.root().to_owned())
+            .unwrap_or_default();
+    }
     dialect.reply(&event, &given)
 }
 

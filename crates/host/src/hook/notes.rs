@@ -6,7 +6,7 @@ use oversight::redact;
 use serde_json::Value;
 
 use super::desk::{Desk, said};
-use super::{Progress, outcome, words};
+use super::{Progress, around, outcome, words};
 use crate::agents::{Agent, Answer, Event, Kind};
 use crate::environment;
 use crate::files::{self, FileError};
@@ -59,7 +59,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
                 refused: refused.is_some(),
             })
         }
-        _ => record_of(event),
+        _ => record_of(event, &desk.config.oversight.test_commands),
     };
     if event.kind != Kind::SessionStart {
         desk.begin(&mut journal, event);
@@ -69,6 +69,10 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         return Ok(Answer::Proceed);
     }
     journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
+    drop(journal);
+    if event.kind == Kind::SessionStart {
+        around::start(desk, event)?;
+    }
     Ok(match (refused, repaired) {
         (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
         (None, Some(note)) => Answer::Tell(note),
@@ -76,7 +80,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     })
 }
 
-fn record_of(event: &Event) -> Record {
+fn record_of(event: &Event, own_tests: &[String]) -> Record {
     let kept = |text: &Option<String>| text.as_ref().map(|text| capture::text(text, MAX_TEXT));
     let stop = || Stop {
         subagent: event.subagent.clone(),
@@ -86,8 +90,8 @@ fn record_of(event: &Event) -> Record {
         Kind::Prompt => Record::Prompt(Prompt {
             kept: kept(&event.text).unwrap_or_default(),
         }),
-        Kind::AfterTool => Record::Result(outcome::of(event)),
-        Kind::ToolFailed => Record::Failure(outcome::of(event)),
+        Kind::AfterTool => Record::Result(outcome::of(event, own_tests)),
+        Kind::ToolFailed => Record::Failure(outcome::of(event, own_tests)),
         Kind::Stop => Record::Stop(stop()),
         Kind::SubagentStop => Record::SubagentStop(stop()),
         Kind::ModelSwitch => Record::ModelSwitch(ModelSwitch {

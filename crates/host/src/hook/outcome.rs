@@ -40,8 +40,8 @@ const FIRST_WORDS: usize = 300;
 /// Values inside of values that are looked into.
 const MAX_DEPTH: usize = 4;
 
-/// How the call of this event ended.
-pub(super) fn of(event: &Event) -> Outcome {
+/// How the call of this event ended. `own_tests` are commands of the user that run tests.
+pub(super) fn of(event: &Event, own_tests: &[String]) -> Outcome {
     let response = unwrapped(&event.response);
     let mut printed = String::new();
     collect(&response, &mut printed, 0);
@@ -55,7 +55,7 @@ pub(super) fn of(event: &Event) -> Outcome {
     let exit = status(&response).or_else(|| spoken(&printed));
     let failed = broke || exit.is_some_and(|exit| exit != 0) || says_failure(&response);
     let command = shell_command(&event.tool, &event.input);
-    let test = command.is_some_and(|command| runs_tests(&command, &[]));
+    let test = command.is_some_and(|command| runs_tests(&command, own_tests));
     let whole = match (&event.response, &event.text) {
         (Value::Null, Some(error)) => Value::String(error.clone()),
         (response, _) => response.clone(),

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::{Recorded, Spent};
+use oversight::governance::Recorded;
 use oversight::grants::Grants;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
 use super::desk::{Desk, said};
-use super::{Progress, notes, words};
+use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
@@ -37,8 +37,9 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         Err(error) => return Answer::Deny(words::failure(&said(&error))),
     };
     inject_panic(event);
+    let is_first = journal.as_ref().is_some_and(Journal::is_new);
     let ruling = Judging::new(desk, event, gate, journal.as_ref()).rule();
-    let mut ruling = match ruling {
+    let ruling = match ruling {
         Ok(ruling) => ruling,
         Err(why) => return Answer::Deny(words::failure(&why)),
     };
@@ -46,14 +47,15 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         return Answer::Deny(words::failure("it took too long"));
     }
     if let Some(journal) = &mut journal {
-        let written = write(desk, event, journal, &mut ruling, begun);
+        let written = write(desk, event, journal, &ruling, begun);
         if let Err(error) = written
             && (gate || desk.is_closed())
         {
             return Answer::Deny(words::failure(&said(&error)));
         }
     }
-    ruling.answer()
+    drop(journal);
+    around::call(desk, event, is_first, &ruling.decision, ruling.answer())
 }
 
 /// What is to be answered, and what led to it.
@@ -166,19 +168,9 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let call = Call {
-            tool: &self.event.tool,
-            input: &self.event.input,
-            place: Place {
-                directory: &self.directory,
-                home: &self.home,
-            },
-        };
-        let spent = Spent {
-            calls: self.journal.map_or(0, |journal| journal.head().calls),
-            ..Spent::default()
-        };
-        decide(&rules, &call, &spent, &Disk, self.now)
+        let calls = self.journal.map_or(0, |journal| journal.head().calls);
+        let spent = desk.spent(self.event, calls);
+        decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
     /// Contracts advise; when they cannot be read there is no advice.
@@ -227,17 +219,19 @@ impl<'a> Judging<'a> {
 
     /// The act with everything that an approval binds.
     fn bound(&self, act: &Act) -> &approvals::Act {
-        self.bound.get_or_init(|| {
-            let call = Call {
-                tool: &self.event.tool,
-                input: &self.event.input,
-                place: Place {
-                    directory: &self.directory,
-                    home: &self.home,
-                },
-            };
-            approvals::Act::of(&call, act)
-        })
+        self.bound
+            .get_or_init(|| approvals::Act::of(&self.call(), act))
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.event.tool,
+            input: &self.event.input,
+            place: Place {
+                directory: &self.directory,
+                home: &self.home,
+            },
+        }
     }
 
     /// Counts the use of a grant; of two calls that want the last one, one is refused.
@@ -305,7 +299,7 @@ fn write(
     desk: &Desk<'_>,
     event: &Event,
     journal: &mut Journal,
-    ruling: &mut Ruling,
+    ruling: &Ruling,
     begun: Instant,
 ) -> Result<(), crate::files::FileError> {
     desk.begin(journal, event);

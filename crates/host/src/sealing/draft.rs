@@ -53,6 +53,7 @@ pub(super) fn draft(story: &Story<'_>, sources: &Sources<'_>) -> Result<Builder,
         story,
         sources,
         notes: Vec::new(),
+        broke: None,
     };
     let spent = draft.spent();
     draft.sections();
@@ -95,6 +96,8 @@ struct Draft<'a> {
     sources: &'a Sources<'a>,
     /// What was left out or masked.
     notes: Vec<String>,
+    /// What the agent's own record says of a breakdown at its end.
+    broke: Option<String>,
 }
 
 /// A test run with its place and what it says.
@@ -171,6 +174,7 @@ impl Draft<'_> {
                 return Spent::default();
             }
         };
+        self.broke = transcript.broken_at_the_end(self.story.began_ns);
         let prices = Prices::new(&self.sources.config.oversight.prices);
         let spent = Spent::new(self.story, &transcript, prices);
         self.fact("usage", &spent.usage_text());
@@ -253,7 +257,7 @@ impl Draft<'_> {
 
     fn ending(&mut self, runs: &[Tested], diff: Option<&Diff>) {
         let tests = outcome::together(runs.iter().map(|tested| tested.judged.end));
-        let breakdown = self.story.breakdown();
+        let breakdown = self.story.breakdown().or(self.broke.take());
         let known = Known {
             tests,
             diff_fails: diff.is_some_and(|diff| !diff.applies),

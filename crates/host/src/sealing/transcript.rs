@@ -94,6 +94,21 @@ pub struct Transcript {
     pub skipped: u64,
 }
 
+impl Transcript {
+    /// What was said when the model could not be reached, when nothing came after that and it is no older than `since`.
+    #[must_use]
+    pub fn broken_at_the_end(&self, since: u64) -> Option<String> {
+        let (time, text) = self.broke.as_ref()?;
+        let went_on = self.messages.iter().any(|message| message.time_ns > *time);
+        let text: String = oversight::redact::text(text)
+            .text
+            .chars()
+            .take(500)
+            .collect();
+        (*time >= since && !went_on).then(|| format!("The agent broke: {text}"))
+    }
+}
+
 /// Takes one line of a record.
 trait Reader {
     fn line(&mut self, line: &[u8]) -> Result<(), serde_json::Error>;

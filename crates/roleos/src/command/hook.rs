@@ -3,6 +3,7 @@
 //! The work is done by one thread and watched by another: when it takes too long or panics, the watcher answers in its
 //! place. Words are read by hand first, because an agent waits for us at each of its steps; clap only sees mistakes.
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::panic;
@@ -16,6 +17,7 @@ use clap::ValueEnum;
 use host::agents::{Agent, Reply};
 use host::environment::Environment;
 use host::hook::{self, MAX_EVENT, Progress, Request};
+use host::sealing::background;
 
 use crate::cli::VERSION;
 use crate::exit::Exit;
@@ -104,8 +106,12 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
 /// Answers one event.
 #[must_use]
 pub fn run(args: &Args, root: Option<PathBuf>) -> Exit {
-    let reply = watched(args, root);
+    let (reply, progress) = watched(args, root);
     let printed = print(&reply);
+    if let (Some(root), Ok(program)) = (progress.to_seal(), env::current_exe()) {
+        // What this cannot start is sealed by the next one that can.
+        background::start(&program, root).ok();
+    }
     // A question that did not arrive was not asked.
     if printed.is_err() && !reply.stdout.is_empty() {
         return Exit::Refused;
@@ -128,16 +134,21 @@ fn print(reply: &Reply) -> io::Result<()> {
 }
 
 /// The answer, or the one that is given in its place.
-fn watched(args: &Args, root: Option<PathBuf>) -> Reply {
+fn watched(args: &Args, root: Option<PathBuf>) -> (Reply, Arc<Progress>) {
+    let progress = Arc::new(Progress::default());
+    let reply = watched_with(args, root, &progress);
+    (reply, progress)
+}
+
+fn watched_with(args: &Args, root: Option<PathBuf>, progress: &Arc<Progress>) -> Reply {
     let agent = Agent::from(args.agent);
     let deadline = args
         .deadline_ms
         .map_or(DEADLINE, |ms| Duration::from_millis(ms).min(DEADLINE));
-    let progress = Arc::new(Progress::default());
     let last_words = listen_to_panics();
     let (sender, receiver) = mpsc::sync_channel(1);
     let worker = {
-        let (args, progress) = (args.clone(), Arc::clone(&progress));
+        let (args, progress) = (args.clone(), Arc::clone(progress));
         let work = move || {
             let reply = answer(&args, root.as_deref(), &progress);
             // Nobody listens when the watcher has answered.
@@ -149,7 +160,7 @@ fn watched(args: &Args, root: Option<PathBuf>) -> Reply {
         return hook::failed(
             agent,
             &format!("no thread can be started: {error}"),
-            &progress,
+            progress,
         );
     }
     let mut answered = receiver.recv_timeout(deadline);
@@ -160,15 +171,11 @@ fn watched(args: &Args, root: Option<PathBuf>) -> Reply {
         Ok(reply) => reply,
         Err(RecvTimeoutError::Timeout) => {
             let waited = deadline.as_millis();
-            hook::failed(
-                agent,
-                &format!("it took longer than {waited} ms"),
-                &progress,
-            )
+            hook::failed(agent, &format!("it took longer than {waited} ms"), progress)
         }
         Err(RecvTimeoutError::Disconnected) => {
             let words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
-            hook::failed(agent, &format!("a defect in roleos: {words}"), &progress)
+            hook::failed(agent, &format!("a defect in roleos: {words}"), progress)
         }
     }
 }

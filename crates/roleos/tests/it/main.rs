@@ -21,6 +21,8 @@ mod curve;
 
 mod seal;
 
+mod sealed_sessions;
+
 mod keys;
 
 mod roots;
