@@ -2,7 +2,6 @@
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
-use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -24,7 +23,7 @@ use crate::journal::append::Journal;
 use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
-use crate::repository::State;
+use crate::second_seam;
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -144,6 +143,12 @@ impl<'a> Judging<'a> {
             None
         });
         let refusal = self.refuse(&mut decision);
+        if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
+            // What cannot be noted is judged once more by the second seam.
+            let command = shell_command(&self.event.tool, &self.event.input).unwrap_or_default();
+            let facts = &decision.act.facts;
+            second_seam::note(&self.desk.workspace, &command, facts, self.desk.now_ns).ok();
+        }
         let act = (self.gate && !decision.actions.is_empty())
             .then(|| hex::encode(self.bound(&decision.act).digest()));
         Ok(Ruling {
@@ -225,28 +230,19 @@ impl<'a> Judging<'a> {
 
     /// The act with everything that an approval binds.
     fn bound(&self, act: &Act) -> &approvals::Act {
-        self.bound.get_or_init(|| {
-            let event = self.event;
-            let command = shell_command(&event.tool, &event.input)
-                .unwrap_or_else(|| capture::canonical(&event.input));
-            let mut actions: Vec<String> =
-                act.facts.iter().map(|fact| fact.action.clone()).collect();
-            actions.sort();
-            actions.dedup();
-            let words = |fact: &oversight::Fact| {
-                let mut words = vec![fact.program.clone()];
-                words.extend(fact.words.iter().cloned());
-                words
-            };
-            approvals::Act {
-                tool: event.tool.clone(),
-                command,
-                programs: act.facts.iter().map(words).collect(),
-                actions,
-                directory: self.directory.clone(),
-                repository: State::read(Path::new(&self.directory)),
-            }
-        })
+        self.bound
+            .get_or_init(|| approvals::Act::of(&self.call(), act))
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.event.tool,
+            input: &self.event.input,
+            place: Place {
+                directory: &self.directory,
+                home: &self.home,
+            },
+        }
     }
 
     /// Counts the use of a grant; of two calls that want the last one, one is refused.

@@ -31,7 +31,9 @@ pub fn is_alive(process: Process) -> bool {
 }
 
 fn exists(id: u32) -> bool {
-    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    let id = i32::try_from(id)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     id.is_some_and(|id| rustix::process::test_kill_process(id).is_ok())
 }
 
@@ -80,7 +82,6 @@ impl Stat {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
@@ -124,7 +125,12 @@ mod tests {
             files::make_directory(&folder, files::Privacy::Shared).unwrap();
             let zeros = "0 ".repeat(17);
             let line = format!("{id} ({name}) S {parent} {zeros}{started} 0\n");
-            files::write(&folder.join("stat"), line.as_bytes(), files::Privacy::Shared).unwrap();
+            files::write(
+                &folder.join("stat"),
+                line.as_bytes(),
+                files::Privacy::Shared,
+            )
+            .unwrap();
         };
         put(1, "init", 0, 1);
         put(10, "claude (x) y", 1, 500);

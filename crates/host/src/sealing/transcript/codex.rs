@@ -88,8 +88,8 @@ impl Codex {
         let before = self.total;
         self.total = total;
         // A session that was begun anew counts from the start.
-        let restarted = total.output_tokens < before.output_tokens
-            || total.input_tokens < before.input_tokens;
+        let restarted =
+            total.output_tokens < before.output_tokens || total.input_tokens < before.input_tokens;
         let before = if restarted { Tokens::default() } else { before };
         let input = total.input_tokens - before.input_tokens;
         let cached = total

@@ -18,7 +18,12 @@ fn counts(transcript: &Transcript) -> Vec<(u64, u64, u64, u64)> {
         .iter()
         .map(|message| {
             let usage = message.usage;
-            (usage.input, usage.output, usage.cache_read, usage.cache_write)
+            (
+                usage.input,
+                usage.output,
+                usage.cache_read,
+                usage.cache_write,
+            )
         })
         .collect()
 }
@@ -57,7 +62,10 @@ fn a_model_that_could_not_be_reached_is_noticed() {
     assert!(transcript.messages.is_empty());
     assert_eq!(
         transcript.broke,
-        Some((1_793_527_201_000_000_000, "API Error: 529 overloaded".to_owned()))
+        Some((
+            1_793_527_201_000_000_000,
+            "API Error: 529 overloaded".to_owned()
+        ))
     );
 }
 
@@ -74,7 +82,12 @@ fn subagents_count_as_well() {
     };
     write(&path, line("a", 1).as_bytes(), Privacy::Shared).unwrap();
     let both = format!("{}\n{}", line("b", 2), line("a", 1));
-    write(&folder.join("agent-1.jsonl"), both.as_bytes(), Privacy::Shared).unwrap();
+    write(
+        &folder.join("agent-1.jsonl"),
+        both.as_bytes(),
+        Privacy::Shared,
+    )
+    .unwrap();
     let transcript = read("claude", &path).unwrap();
     assert_eq!(counts(&transcript), [(0, 1, 0, 0), (0, 2, 0, 0)]);
 }
@@ -98,7 +111,10 @@ fn the_counts_of_codex_are_sums_and_are_repeated() {
         [(60, 10, 40, 0), (50, 20, 100, 0), (7, 3, 0, 0)]
     );
     let first = transcript.messages.first().unwrap();
-    assert_eq!((&*first.model, first.calls.as_slice()), ("gpt-5-codex", &["call_1".to_owned()][..]));
+    assert_eq!(
+        (&*first.model, first.calls.as_slice()),
+        ("gpt-5-codex", &["call_1".to_owned()][..])
+    );
 }
 
 #[test]
@@ -115,9 +131,16 @@ fn what_is_not_understood_is_passed_over_and_counted() {
 fn no_record_is_no_zero() {
     let directory = tempfile::tempdir().unwrap();
     let missing = read("claude", &directory.path().join("missing.jsonl")).unwrap_err();
-    assert!(missing.to_string().contains("missing.jsonl` cannot be read"));
+    assert!(
+        missing
+            .to_string()
+            .contains("missing.jsonl` cannot be read")
+    );
     let folder = read("claude", directory.path()).unwrap_err();
     assert!(folder.to_string().contains("it is not a file"));
     let other = read("cursor", directory.path()).unwrap_err();
-    assert_eq!(other.to_string(), "the record that cursor keeps is not read here");
+    assert_eq!(
+        other.to_string(),
+        "the record that cursor keeps is not read here"
+    );
 }
