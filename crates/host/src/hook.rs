@@ -5,7 +5,6 @@
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
-mod caller;
 mod desk;
 mod notes;
 mod outcome;
@@ -111,10 +110,7 @@ pub fn answer(request: &Request<'_>, progress: &Progress) -> Reply {
         Err(why) => return failed(request.agent, &why, progress),
     };
     let given = match &desk {
-        Err(why) if event.kind == Kind::Other || !progress.blocks() => {
-            let _ = why;
-            Answer::Proceed
-        }
+        Err(_) if event.kind == Kind::Other || !progress.blocks() => Answer::Proceed,
         Err(why) => return failed(request.agent, why, progress),
         Ok(desk) => match event.kind {
             Kind::Other => Answer::Proceed,
@@ -155,6 +151,3 @@ fn parse(request: &Request<'_>) -> Result<Event, String> {
     let read = request.agent.dialect().read(&value, request.named);
     read.map_err(|error| format!("the event on standard input cannot be used: {error}"))
 }
-
-#[cfg(test)]
-mod tests;

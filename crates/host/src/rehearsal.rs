@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
-use oversight::guard::Guard;
 use oversight::tools::shell_command;
 use oversight::verdict::{Place, Policy, Verdict};
 use oversight::{Act, Call, Rules, decide};
@@ -104,16 +103,9 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(rehearsal: &'a Rehearsal<'a>) -> Self {
         let home = environment::home().unwrap_or_else(|| "/".into());
-        let root = rehearsal.workspace.root().to_string_lossy().into_owned();
         Self {
             rehearsal,
-            policy: Policy {
-                guard: Guard {
-                    root: Some(root),
-                    binary: None,
-                },
-                ..rehearsal.oversight.policy()
-            },
+            policy: rehearsal.oversight.policy_in(rehearsal.workspace),
             governance: rehearsal.oversight.governance(),
             home: home.to_string_lossy().into_owned(),
         }

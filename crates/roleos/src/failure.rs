@@ -168,7 +168,7 @@ impl From<KeyError> for Failure {
             KeyError::NotOwned { .. } => Self::refused("key_not_owned", chain(&error))
                 .hint("the machine's approval key must belong to root, and nobody else may write where it lies"),
             KeyError::WrongPassphrase { .. } => Self::refused("wrong_passphrase", chain(&error))
-                .hint("try again; a forgotten passphrase means a new key, `roleos key new --approval`"),
+                .hint("try again; a forgotten one means a new key, `roleos key new --approval --lost`"),
             KeyError::NotHex(_) => Self::input("bad_key", chain(&error))
                 .hint("give a key in another form as a file, with `--key-file`"),
             _ => Self::refused("key", chain(&error)),

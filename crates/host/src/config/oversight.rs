@@ -46,7 +46,9 @@ pub struct Oversight {
     pub max_tool_calls: Option<Within<0, 65_535>>,
     /// Minutes for which `roleos approve` allows an act.
     pub approval_minutes: Within<1, 1440>,
-    /// Days for which decisions and journals are kept.
+    /// Commands of your own that run tests, by their first words; the usual test runners are known.
+    pub test_commands: Vec<String>,
+    /// Days for which a session's journal is kept after it was sealed.
     pub keep_days: Within<1, 3650>,
     /// Actions of your own that need a grant.
     pub action: Vec<OwnAction>,
@@ -68,7 +70,8 @@ impl Default for Oversight {
             max_cost_microdollars: None,
             max_tool_calls: None,
             approval_minutes: Within::of::<10>(),
-            keep_days: Within::of::<90>(),
+            test_commands: Vec::new(),
+            keep_days: Within::of::<30>(),
             action: Vec::new(),
             prices: BTreeMap::new(),
         }

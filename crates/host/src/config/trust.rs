@@ -216,6 +216,7 @@ mod tests {
         "oversight.enforce_scope",
         "oversight.extended",
         "oversight.keep_days",
+        "oversight.test_commands",
         "rerun.max_memory_mib",
         "rerun.max_output_mib",
         "rerun.timeout_seconds",

@@ -1,13 +1,12 @@
 //! What the workspace has set, read once for one event.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use oversight::governance::{Governance, Mode};
-use oversight::guard::Guard;
+use oversight::governance::{Governance, Mode, Spent};
 use oversight::verdict::Policy;
 
-use super::{Request, caller};
+use super::Request;
 use crate::agents::{Agent, Dialect, Event};
 use crate::clock;
 use crate::config::oversight::{Unattended, recorded};
@@ -19,6 +18,8 @@ use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
 use crate::pins::{self, Held, Pin};
 use crate::repository::State;
+use crate::sealing::prices::Prices;
+use crate::sealing::{background, liveness, rollback, transcript};
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
@@ -30,6 +31,7 @@ pub(super) struct Desk<'a> {
     pub(super) governance: Governance,
     pub(super) version: &'a str,
     pub(super) now_ns: u64,
+    sessions: PathBuf,
     gate: bool,
 }
 
@@ -42,6 +44,7 @@ impl<'a> Desk<'a> {
             agent: request.agent,
             governance: config.oversight.governance(),
             gate: environment.capability_gate || config.oversight.capability_gate,
+            sessions: workspace.sessions_dir(),
             workspace,
             config,
             environment,
@@ -61,15 +64,7 @@ impl<'a> Desk<'a> {
 
     /// The settings of the gate, with what stays out of the agent's reach.
     pub(super) fn policy(&self) -> Policy {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let binary = std::env::current_exe().ok();
-        Policy {
-            guard: Guard {
-                root: Some(text(self.workspace.root())),
-                binary: binary.as_deref().map(text),
-            },
-            ..self.config.oversight.policy()
-        }
+        self.config.oversight.policy_in(&self.workspace)
     }
 
     /// Whether a question must be a refusal, because nobody is there to answer it.
@@ -88,11 +83,74 @@ impl<'a> Desk<'a> {
         told.cloned().unwrap_or_else(root)
     }
 
-    /// The session's journal, locked. What an agent calls by no name shares one.
+    /// The session's name. What an agent calls by no name shares one.
+    fn session(&self, event: &Event) -> SessionId {
+        match &event.session {
+            Some(session) => SessionId::new(session),
+            None => SessionId::new(&format!("{}-unnamed", self.agent.name())),
+        }
+    }
+
+    /// The session's journal, locked.
     pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
-        let unnamed = || format!("{}-unnamed", self.agent.name());
-        let session = event.session.clone().unwrap_or_else(unnamed);
-        Journal::open(&self.workspace.sessions_dir(), &SessionId::new(&session))
+        Journal::open(&self.sessions, &self.session(event))
+    }
+
+    /// What the session has used so far. Cost and tokens are in the agent's own record, which is read only when a mode
+    /// sets a budget; a model without a price costs nothing.
+    pub(super) fn spent(&self, event: &Event, calls: u64) -> Spent {
+        let mut spent = Spent {
+            calls,
+            ..Spent::default()
+        };
+        let record = event.transcript.as_ref();
+        let Some(record) = record.filter(|_| self.governance.mode != Mode::Off) else {
+            return spent;
+        };
+        let prices = Prices::new(&self.config.oversight.prices);
+        let read = transcript::read(self.agent.name(), Path::new(record));
+        for message in read.map(|read| read.messages).unwrap_or_default() {
+            let cost = prices.cost(&message.model, message.usage).unwrap_or(0);
+            spent.cost_microdollars = spent.cost_microdollars.saturating_add(cost);
+            spent.tokens = spent.tokens.saturating_add(message.usage.tokens());
+        }
+        spent
+    }
+
+    /// After a session has begun: autonomous mode keeps the working tree, and what earlier sessions left is sealed.
+    /// The journal must be free.
+    pub(super) fn after_start(&self, event: &Event) -> Result<(), FileError> {
+        self.seal_others();
+        if self.governance.mode != Mode::Autonomous {
+            return Ok(());
+        }
+        let (directory, session) = (self.directory(event), self.session(event));
+        rollback::begin(self.place(&session, &directory))
+    }
+
+    /// Returns the working tree to the start of the session, in autonomous mode. The journal must be free.
+    pub(super) fn undo(&self, event: &Event) -> Result<Option<String>, FileError> {
+        if self.governance.mode != Mode::Autonomous {
+            return Ok(None);
+        }
+        let (directory, session) = (self.directory(event), self.session(event));
+        rollback::undo(self.place(&session, &directory), &event.call_id)
+    }
+
+    fn place<'b>(&'b self, session: &'b SessionId, directory: &'b str) -> rollback::Place<'b> {
+        rollback::Place {
+            sessions: &self.sessions,
+            session,
+            agent: self.agent.name(),
+            directory: Path::new(directory),
+        }
+    }
+
+    /// Seals sessions that are over, without anybody waiting. What does not work now works the next time.
+    pub(super) fn seal_others(&self) {
+        if let Ok(program) = std::env::current_exe() {
+            background::start(&program, self.workspace.root()).ok();
+        }
     }
 
     /// Begins a journal that has no beginning, because the agent never told of the session's start.
@@ -123,7 +181,7 @@ impl<'a> Desk<'a> {
             mode: self.governance.mode.as_str().to_owned(),
             policy: policy.hashed_text(),
             limits: (self.governance.mode != Mode::Off).then(|| Limits::from(&self.governance)),
-            process: caller::of_agent(),
+            process: liveness::agent_process(),
         }))
     }
 

@@ -42,6 +42,7 @@ pub(super) fn write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
 
 fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answer, FileError> {
     let mut journal = desk.journal(event)?;
+    let is_new = journal.is_new();
     let repaired = journal.torn().map(|torn| {
         format!(
             "roleos found a line of {} bytes that a crash had cut off in the session's journal, and took it out",
@@ -69,6 +70,12 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         return Ok(Answer::Proceed);
     }
     journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
+    drop(journal);
+    if is_new {
+        desk.after_start(event)?;
+    } else if event.kind == Kind::SessionEnd {
+        desk.seal_others();
+    }
     Ok(match (refused, repaired) {
         (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
         (None, Some(note)) => Answer::Tell(note),

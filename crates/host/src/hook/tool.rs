@@ -6,9 +6,8 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::{Recorded, Spent};
+use oversight::governance::Recorded;
 use oversight::grants::Grants;
-use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
@@ -17,7 +16,9 @@ use super::{Progress, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
 use crate::command_lookup::Disk;
+use crate::contracts;
 use crate::environment;
+use crate::files::FileError;
 use crate::grants::{self, Counted};
 use crate::journal::append::Journal;
 use crate::journal::capture;
@@ -46,8 +47,11 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
     if !progress.claim() {
         return Answer::Deny(words::failure("it took too long"));
     }
-    if let Some(journal) = &mut journal {
-        let written = write(desk, event, journal, &mut ruling, begun);
+    if let Some(mut journal) = journal.take() {
+        let is_new = journal.is_new();
+        let written = write(desk, event, &mut journal, &ruling, begun);
+        drop(journal);
+        let written = written.and_then(|()| around_session(desk, event, is_new, &mut ruling));
         if let Err(error) = written
             && (gate || desk.is_closed())
         {
@@ -55,6 +59,25 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         }
     }
     ruling.answer()
+}
+
+/// What autonomous mode does around a call, with the journal free again: the working tree is kept before the first one,
+/// and returned to that when a rule was broken.
+fn around_session(
+    desk: &Desk<'_>,
+    event: &Event,
+    is_new: bool,
+    ruling: &mut Ruling,
+) -> Result<(), FileError> {
+    if is_new {
+        desk.after_start(event)?;
+    }
+    if !ruling.decision.violations.is_empty()
+        && let Some(told) = desk.undo(event)?
+    {
+        ruling.decision.reasons.push(told);
+    }
+    Ok(())
 }
 
 /// What is to be answered, and what led to it.
@@ -173,24 +196,18 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let call = Call {
-            tool: &self.event.tool,
-            input: &self.event.input,
-            place: Place {
-                directory: &self.directory,
-                home: &self.home,
-            },
-        };
-        let spent = Spent {
-            calls: self.journal.map_or(0, |journal| journal.head().calls),
-            ..Spent::default()
-        };
-        decide(&rules, &call, &spent, &Disk, self.now)
+        let calls = self.journal.map_or(0, |journal| journal.head().calls);
+        let spent = desk.spent(self.event, calls);
+        decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
     /// Contracts advise; when they cannot be read there is no advice.
     fn contracts(&self) -> Contracts {
-        Contracts::none()
+        let source = contracts::Source::of(&self.desk.workspace);
+        source.map_or_else(
+            |_| Contracts::none(),
+            |source| source.contract_of(&self.event.tool),
+        )
     }
 
     /// Whether grants and approvals may be believed in this session.
@@ -310,9 +327,9 @@ fn write(
     desk: &Desk<'_>,
     event: &Event,
     journal: &mut Journal,
-    ruling: &mut Ruling,
+    ruling: &Ruling,
     begun: Instant,
-) -> Result<(), crate::files::FileError> {
+) -> Result<(), FileError> {
     desk.begin(journal, event);
     let agent = desk.agent.name();
     if let Some(plan) = notes::plan(event) {

@@ -4,8 +4,7 @@
 pub(super) fn failure(why: &str) -> String {
     format!(
         "roleos could not judge this call, so it is blocked: {why}.\n\
-         `roleos doctor` in a terminal shows what is wrong; without the gate \
-         (`[oversight] capability_gate` in `.role-os/config.toml`) nothing is blocked."
+         A person can find out more by typing in a terminal: roleos doctor"
     )
 }
 

@@ -1,6 +1,7 @@
 //! `roleos sessions`: what agents did here, from the journals that the hook keeps.
 
 pub mod list;
+pub mod seal;
 pub mod show;
 
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub enum Command {
     List(list::Args),
     /// What happened in a session: one line a call, with its verdict.
     Show(show::Args),
+    /// Make signed bundles of sessions that are over.
+    Seal(seal::Args),
 }
 
 /// Does it.
@@ -30,6 +33,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     match command {
         Command::List(args) => list::run(ui, context, args),
         Command::Show(args) => show::run(ui, context, args),
+        Command::Seal(args) => seal::run(ui, context, args),
     }
 }
 

@@ -35,9 +35,21 @@ mod rerun;
 
 mod explain;
 
+mod hook;
+
+mod hook_crowd;
+
+mod sessions;
+
+mod terminal;
+
+mod saying_yes;
+
 mod contracts;
 
 mod bad_input;
+
+mod init;
 
 mod wording;
 
