@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::Recorded;
 use oversight::grants::Grants;
+use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 

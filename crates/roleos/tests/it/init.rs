@@ -93,9 +93,16 @@ fn odd_settings_of_each_agent_are_kept_and_come_back_byte_for_byte() {
         let after = workspace.read(file);
         if agent == "copilot" {
             assert_eq!(after, text, "its own file is used");
-            assert!(workspace.read(".github/hooks/role-os.json").contains("hook copilot --root"));
+            assert!(
+                workspace
+                    .read(".github/hooks/role-os.json")
+                    .contains("hook copilot --root")
+            );
         } else {
-            assert!(after.contains(ROLEOS) && after.len() > text.len(), "{after}");
+            assert!(
+                after.contains(ROLEOS) && after.len() > text.len(),
+                "{after}"
+            );
             let mut rest = after.chars();
             let kept = text.chars().all(|letter| rest.any(|one| one == letter));
             assert!(kept, "something was lost: {after}");
@@ -144,7 +151,10 @@ fn what_others_added_later_stays() {
     roleos(&workspace, &["init", "--uninstall"]).exits(0);
     let left = workspace.read(file);
     assert!(left.contains("\"model\": \"x\""), "{left}");
-    assert!(left.contains("// mine") && !left.contains("roleos"), "{left}");
+    assert!(
+        left.contains("// mine") && !left.contains("roleos"),
+        "{left}"
+    );
 }
 
 #[test]
@@ -159,7 +169,10 @@ fn an_entry_of_an_older_program_is_replaced() {
     let settings: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(settings["hooks"]["PreToolUse"].as_array().unwrap().len(), 1);
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
-    assert_eq!(handler["command"], fs::canonicalize(ROLEOS).unwrap().to_str().unwrap());
+    assert_eq!(
+        handler["command"],
+        fs::canonicalize(ROLEOS).unwrap().to_str().unwrap()
+    );
     assert_eq!(handler["onFailure"], "block");
     assert_eq!(handler["timeout"], 5);
     let root = workspace.root().canonicalize().unwrap();
@@ -185,8 +198,16 @@ fn hooks_in_the_toml_of_codex_get_company_there() {
 #[test]
 fn what_is_no_json_is_refused_with_its_place_and_nothing_is_written() {
     for (agent, file, text) in [
-        ("claude", ".claude/settings.local.json", "{\n  \"a\": oops\n}"),
-        ("codex", ".codex/hooks.json", "{ // Codex reads no comments\n}"),
+        (
+            "claude",
+            ".claude/settings.local.json",
+            "{\n  \"a\": oops\n}",
+        ),
+        (
+            "codex",
+            ".codex/hooks.json",
+            "{ // Codex reads no comments\n}",
+        ),
         ("gemini", ".gemini/settings.json", "[]"),
         ("cursor", ".cursor/hooks.json", "{\"hooks\": 3}"),
     ] {
@@ -220,15 +241,30 @@ fn a_dry_run_shows_a_patch_that_git_can_apply() {
 #[test]
 fn the_gate_is_on_afterwards_and_it_says_so() {
     let workspace = repository();
-    workspace.write(".role-os/config.toml", "# mine\n[oversight]\ncapability_gate = false # for now\n");
+    workspace.write(
+        ".role-os/config.toml",
+        "# mine\n[oversight]\ncapability_gate = false # for now\n",
+    );
     let done = roleos(&workspace, &["init"]).exits(0);
-    assert!(done.stderr.contains("no agent has left traces here, so this is for Claude Code"), "{done:#?}");
-    assert!(done.stderr.contains("the capability gate is on"), "{done:#?}");
+    assert!(
+        done.stderr
+            .contains("no agent has left traces here, so this is for Claude Code"),
+        "{done:#?}"
+    );
+    assert!(
+        done.stderr.contains("the capability gate is on"),
+        "{done:#?}"
+    );
     assert_eq!(
         workspace.read(".role-os/config.toml"),
         "# mine\n[oversight]\ncapability_gate = true # for now\n"
     );
-    for secret in [".role-os/keys/x.key", ".role-os/sessions/x.jsonl", ".role-os/view.db", ".role-os/up.json"] {
+    for secret in [
+        ".role-os/keys/x.key",
+        ".role-os/sessions/x.jsonl",
+        ".role-os/view.db",
+        ".role-os/up.json",
+    ] {
         git(&workspace, &["check-ignore", secret]).exits(0);
     }
     git(&workspace, &["check-ignore", ".claude/settings.local.json"]).exits(0);
@@ -240,7 +276,9 @@ fn the_agents_of_a_repository_are_found() {
     let workspace = repository();
     workspace.write("CLAUDE.md", "x");
     workspace.write(".gemini/settings.json", "{}");
-    let answer = roleos(&workspace, &["--json", "init", "--dry-run"]).exits(0).json();
+    let answer = roleos(&workspace, &["--json", "init", "--dry-run"])
+        .exits(0)
+        .json();
     assert_eq!(answer["agents"], serde_json::json!(["claude", "gemini"]));
     assert_eq!(answer["dry_run"], true);
 }
@@ -255,10 +293,16 @@ fn an_existing_pre_push_hook_is_chained_and_put_back() {
     assert!(workspace.read(".git/hooks/pre-push").contains("Role OS"));
     push_somewhere(&workspace).exits(0);
     let seen = workspace.read("seen.txt");
-    assert!(seen.starts_with("refs/heads/main ") && seen.ends_with("origin\n"), "{seen}");
+    assert!(
+        seen.starts_with("refs/heads/main ") && seen.ends_with("origin\n"),
+        "{seen}"
+    );
     roleos(&workspace, &["init", "--uninstall"]).exits(0);
     assert_eq!(workspace.read(".git/hooks/pre-push"), theirs);
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o750
+    );
     assert!(!workspace.path(".git/hooks/pre-push.before-roleos").exists());
 }
 
@@ -271,9 +315,20 @@ fn a_hooks_path_of_the_repository_is_respected_and_a_shared_one_is_left_alone() 
     assert!(!workspace.path(".git/hooks/pre-push").exists());
     let elsewhere = tempfile::tempdir().unwrap();
     let workspace = repository();
-    git(&workspace, &["config", "core.hooksPath", elsewhere.path().to_str().unwrap()]).exits(0);
+    git(
+        &workspace,
+        &[
+            "config",
+            "core.hooksPath",
+            elsewhere.path().to_str().unwrap(),
+        ],
+    )
+    .exits(0);
     let done = roleos(&workspace, &["init"]).exits(0);
-    assert!(done.stderr.contains("other repositories use as well"), "{done:#?}");
+    assert!(
+        done.stderr.contains("other repositories use as well"),
+        "{done:#?}"
+    );
     assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());
 }
 
@@ -281,7 +336,11 @@ fn a_hooks_path_of_the_repository_is_respected_and_a_shared_one_is_left_alone() 
 pub(crate) fn prepare_push(workspace: &Workspace) {
     git(workspace, &["init", "--quiet", "--bare", "remote.git"]).exits(0);
     git(workspace, &["remote", "add", "origin", "./remote.git"]).exits(0);
-    git(workspace, &["commit", "--quiet", "--allow-empty", "-m", "one"]).exits(0);
+    git(
+        workspace,
+        &["commit", "--quiet", "--allow-empty", "-m", "one"],
+    )
+    .exits(0);
 }
 
 fn push_somewhere(workspace: &Workspace) -> Ran {
@@ -309,7 +368,11 @@ fn a_push_below_an_agent_is_judged_and_a_persons_own_is_not() {
     assert!(refused.stderr.contains("roleos approve "), "{refused:#?}");
     assert!(!workspace.path("remote.git/refs/heads/main").exists());
     // What skips it, as SECURITY.md says.
-    agents_push(&workspace, &["push", "--no-verify", "origin", "main:skipped"]).exits(0);
+    agents_push(
+        &workspace,
+        &["push", "--no-verify", "origin", "main:skipped"],
+    )
+    .exits(0);
     git(&workspace, &["push", "--quiet", "origin", "main"]).exits(0);
     assert!(workspace.path("remote.git/refs/heads/main").exists());
 }
@@ -327,12 +390,20 @@ fn a_push_that_the_tool_call_let_through_passes_once() {
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": workspace.root().canonicalize().unwrap(),
         "tool_name": "Bash", "tool_input": { "command": "git push origin main" }, "tool_use_id": "t",
     });
-    let mut hook = assert_cmd::Command::from_std(quiet(workspace.command(&["hook", "claude"]), &workspace));
+    let mut hook =
+        assert_cmd::Command::from_std(quiet(workspace.command(&["hook", "claude"]), &workspace));
     hook.write_stdin(event.to_string()).assert().code(0);
     agents_push(&workspace, &["push", "origin", "main"]).exits(0);
-    git(&workspace, &["commit", "--quiet", "--allow-empty", "-m", "two"]).exits(0);
+    git(
+        &workspace,
+        &["commit", "--quiet", "--allow-empty", "-m", "two"],
+    )
+    .exits(0);
     let refused = agents_push(&workspace, &["push", "origin", "main"]).exits(1);
-    assert!(refused.stderr.contains("`git:push`"), "the one use is gone: {refused:#?}");
+    assert!(
+        refused.stderr.contains("`git:push`"),
+        "the one use is gone: {refused:#?}"
+    );
 }
 
 #[test]
@@ -349,7 +420,11 @@ fn an_agent_cannot_take_its_own_hook_out() {
 #[test]
 fn the_level_of_the_machine_belongs_to_its_owner() {
     let workspace = repository();
-    roleos(&workspace, &["init", "--agent", "claude", "--agent", "cursor"]).exits(0);
+    roleos(
+        &workspace,
+        &["init", "--agent", "claude", "--agent", "cursor"],
+    )
+    .exits(0);
     let machine = tempfile::tempdir().unwrap();
     let managed = machine.path().join("etc/claude-code/managed-settings.json");
     fs::create_dir_all(managed.parent().unwrap()).unwrap();
@@ -360,7 +435,11 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
     assert_eq!(settings["company"], true);
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!(handler["args"][0], "ROLEOS_CAPABILITY_GATE=1");
-    let program = machine.path().canonicalize().unwrap().join("usr/local/bin/roleos");
+    let program = machine
+        .path()
+        .canonicalize()
+        .unwrap()
+        .join("usr/local/bin/roleos");
     assert_eq!(handler["args"][1], program.to_str().unwrap());
     assert_eq!(fs::read(&program).unwrap(), fs::read(ROLEOS).unwrap());
     assert!(machine.path().join("etc/roleos/approval.pub").exists());
@@ -372,23 +451,47 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
     assert!(workspace.path(".cursor/hooks.json").exists());
     let again = roleos(&workspace, &["init", "--system", "--prefix", prefix]).exits(0);
     assert!(again.stderr.contains("nothing to change"), "{again:#?}");
-    roleos(&workspace, &["init", "--system", "--uninstall", "--prefix", prefix]).exits(0);
-    assert_eq!(fs::read_to_string(&managed).unwrap().matches("roleos").count(), 0);
+    roleos(
+        &workspace,
+        &["init", "--system", "--uninstall", "--prefix", prefix],
+    )
+    .exits(0);
+    assert_eq!(
+        fs::read_to_string(&managed)
+            .unwrap()
+            .matches("roleos")
+            .count(),
+        0
+    );
     // A place that others can write to is no place for it.
     let open = tempfile::tempdir().unwrap();
     fs::create_dir(open.path().join("etc")).unwrap();
     fs::set_permissions(open.path().join("etc"), fs::Permissions::from_mode(0o777)).unwrap();
-    let words = ["init", "--system", "--prefix", open.path().to_str().unwrap()];
+    let words = [
+        "init",
+        "--system",
+        "--prefix",
+        open.path().to_str().unwrap(),
+    ];
     let refused = roleos(&workspace, &words).exits(2);
-    assert!(refused.error().contains("others than root can write to it"), "{refused:#?}");
+    assert!(
+        refused.error().contains("others than root can write to it"),
+        "{refused:#?}"
+    );
 }
 
 #[test]
 fn doctor_says_protected_only_where_the_canary_proved_it() {
     let workspace = repository();
     let nothing = roleos(&workspace, &["doctor"]).exits(1);
-    assert!(nothing.stdout.contains("the capability gate is off"), "{nothing:#?}");
-    assert!(nothing.stdout.contains("no agent has our hook"), "{nothing:#?}");
+    assert!(
+        nothing.stdout.contains("the capability gate is off"),
+        "{nothing:#?}"
+    );
+    assert!(
+        nothing.stdout.contains("no agent has our hook"),
+        "{nothing:#?}"
+    );
     let all = ["claude", "codex", "gemini", "cursor", "copilot"];
     let words: Vec<&str> = all.iter().flat_map(|agent| ["--agent", agent]).collect();
     roleos(&workspace, &[&["init"], &words[..]].concat()).exits(0);
@@ -404,7 +507,10 @@ fn doctor_says_protected_only_where_the_canary_proved_it() {
     assert_eq!(protected, [true, false, false, false, false], "{report:#}");
     for agent in report["agents"].as_array().unwrap() {
         let checks = agent["checks"].as_array().unwrap();
-        let canary = checks.iter().find(|check| check["name"] == "canary").unwrap();
+        let canary = checks
+            .iter()
+            .find(|check| check["name"] == "canary")
+            .unwrap();
         assert_eq!(canary["standing"], "good", "{agent:#}");
     }
     let wrong: Vec<&Value> = report["agents"]
@@ -427,14 +533,26 @@ fn doctor_notices_a_program_that_is_gone_and_a_gate_that_is_off() {
     let file = ".claude/settings.local.json";
     let text = workspace.read(file);
     let real = fs::canonicalize(ROLEOS).unwrap();
-    workspace.write(file, text.replace(real.to_str().unwrap(), "/nowhere/roleos"));
+    workspace.write(
+        file,
+        text.replace(real.to_str().unwrap(), "/nowhere/roleos"),
+    );
     let gone = roleos(&workspace, &["doctor"]).exits(1);
-    assert!(gone.stdout.contains("`/nowhere/roleos` is not there"), "{gone:#?}");
-    assert!(gone.stdout.contains("Claude Code: not protected"), "{gone:#?}");
+    assert!(
+        gone.stdout.contains("`/nowhere/roleos` is not there"),
+        "{gone:#?}"
+    );
+    assert!(
+        gone.stdout.contains("Claude Code: not protected"),
+        "{gone:#?}"
+    );
     workspace.write(file, text);
     workspace.write(".role-os/config.toml", "");
     let off = roleos(&workspace, &["doctor"]).exits(1);
-    assert!(off.stdout.contains("the capability gate is off"), "{off:#?}");
+    assert!(
+        off.stdout.contains("the capability gate is off"),
+        "{off:#?}"
+    );
     assert!(!off.stdout.contains("Claude Code: protected"), "{off:#?}");
 }
 
@@ -459,6 +577,9 @@ fn the_texts_of_init_and_doctor() {
     let doctor = roleos(&workspace, &["doctor"]).exits(0);
     insta::assert_snapshot!("doctor", hide(doctor.stdout));
     let out = roleos(&workspace, &["init", "--uninstall"]).exits(0);
-    insta::assert_snapshot!("init_uninstall", hide(format!("{}---\n{}", out.stdout, out.stderr)));
+    insta::assert_snapshot!(
+        "init_uninstall",
+        hide(format!("{}---\n{}", out.stdout, out.stderr))
+    );
     assert!(Path::new(ROLEOS).exists());
 }
