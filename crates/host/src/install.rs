@@ -12,7 +12,7 @@ pub mod registration;
 pub mod settings;
 pub mod starter;
 pub mod system;
-mod words;
+pub(crate) mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};

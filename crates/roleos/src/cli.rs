@@ -75,6 +75,11 @@ impl From<Color> for ColorChoice {
 pub enum Command {
     /// Set this repository up for coding agents: hooks, settings, keys.
     Init(command::init::Args),
+    /// Is everything installed, reachable and current?
+    Doctor,
+    /// Judge a push; git's hook calls this.
+    #[command(hide = true)]
+    PrePush(command::pre_push::Args),
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),

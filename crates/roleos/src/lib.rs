@@ -59,6 +59,8 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     }
     match &cli.command {
         Command::Init(args) => command::init::run(ui, &context, args),
+        Command::Doctor => command::doctor::run(ui, &context),
+        Command::PrePush(args) => command::pre_push::run(ui, &context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),

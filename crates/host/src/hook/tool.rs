@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Mode, Recorded, Spent};
 use oversight::grants::Grants;
+use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
@@ -26,6 +27,7 @@ use crate::journal::record::{self, Record};
 use crate::pins::Held;
 use crate::sealing::budget;
 use crate::sealing::prices::Prices;
+use crate::second_seam;
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -147,6 +149,12 @@ impl<'a> Judging<'a> {
             None
         });
         let refusal = self.refuse(&mut decision);
+        if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
+            // What cannot be noted is judged once more by the second seam.
+            let command = shell_command(&self.event.tool, &self.event.input).unwrap_or_default();
+            let facts = &decision.act.facts;
+            second_seam::note(&self.desk.workspace, &command, facts, self.desk.now_ns).ok();
+        }
         let act = (self.gate && !decision.actions.is_empty())
             .then(|| hex::encode(self.bound(&decision.act).digest()));
         Ok(Ruling {

@@ -51,6 +51,8 @@ mod contracts;
 
 mod bad_input;
 
+mod init;
+
 mod wording;
 
 mod catalog_remote;
