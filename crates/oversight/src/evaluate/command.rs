@@ -348,6 +348,13 @@ impl Evaluator<'_> {
                         Some((_, old)) => *old = value,
                         None => elements.push((key, value)),
                     }
+                    if name == "BASH_ALIASES"
+                        && let Some((key, text)) = elements.last()
+                    {
+                        self.state
+                            .aliases
+                            .insert(key.clone(), text.first().to_owned());
+                    }
                     self.state.set_array(name, elements);
                     return;
                 }
@@ -357,6 +364,17 @@ impl Evaluator<'_> {
                         .get(name)
                         .unwrap_or_else(Value::empty)
                         .then(&value);
+                }
+                if self
+                    .state
+                    .variables
+                    .get(name)
+                    .is_some_and(|old| old.integer)
+                    && let Some(text) = value.known().map(str::to_owned)
+                {
+                    let number = self.number(&text, 8);
+                    value = number
+                        .map_or_else(Value::unknown, |number| Value::text(number.to_string()));
                 }
                 self.state.set(name, value, exported);
             }

@@ -60,7 +60,7 @@ pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<Stri
         }
         "cut" => cut(arguments, text)?,
         "tr" => translate(arguments, text)?,
-        "sed" => sed(arguments, text)?,
+        "sed" | "gsed" => sed(arguments, text)?,
         "grep" | "egrep" | "fgrep" => grep(arguments, text)?,
         "jq" => jq(arguments, text)?,
         "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => {
@@ -97,7 +97,7 @@ fn line_count(arguments: &[String]) -> Option<usize> {
     }
 }
 
-fn decode_base64(text: &str) -> Option<String> {
+pub(super) fn decode_base64(text: &str) -> Option<String> {
     let clean: String = text
         .chars()
         .filter(|character| !character.is_whitespace())

@@ -81,6 +81,14 @@ impl Evaluator<'_> {
         if matches!(name, "npm-run-all" | "run-s" | "run-p" | "npm-run-all2") {
             return Some(self.run_all(arguments));
         }
+        if name == "npx" || name == "concurrently" {
+            for script in arguments
+                .iter()
+                .filter_map(|word| word.strip_prefix("npm:"))
+            {
+                self.script_of(script, &[], None);
+            }
+        }
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             self.script_of(arguments.get(1)?, &[], None);
             return Some(Outcome::unknown());
@@ -133,7 +141,20 @@ impl Evaluator<'_> {
                 extra
             };
             for script in scripts {
-                self.script_of(&script, &extra, place.as_deref());
+                if !self.script_of(&script, &extra, place.as_deref())
+                    && name != "npm"
+                    && self.catalog.is_program(&script)
+                {
+                    let mut all = vec![script.clone()];
+                    all.extend(
+                        arguments
+                            .iter()
+                            .skip_while(|word| **word != script)
+                            .skip(1)
+                            .cloned(),
+                    );
+                    self.linked(name, |this| this.run(&all));
+                }
             }
             return;
         }
@@ -153,6 +174,15 @@ impl Evaluator<'_> {
             }
             return;
         }
+        if matches!(verb, "pkg" | "set-script") {
+            self.set_script(words);
+            return;
+        }
+        let verb = if verb.is_empty() && name == "yarn" {
+            "install"
+        } else {
+            verb
+        };
         let silent = arguments
             .iter()
             .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
@@ -169,7 +199,9 @@ impl Evaluator<'_> {
             && !self.script_of(verb, words.get(1..).unwrap_or_default(), place.as_deref())
         {
             // `yarn gh-pages`, `pnpm tsc`: a program of the project.
-            let known = self.catalog.is_program(verb) || super::shells::is_shell(verb);
+            let known = self.catalog.is_program(verb)
+                || super::shells::is_shell(verb)
+                || super::language::of(verb).is_some();
             if known && verb != "npm" {
                 let all: Vec<String> = arguments
                     .iter()
@@ -179,6 +211,29 @@ impl Evaluator<'_> {
                 self.linked(name, |this| this.run(&all));
             }
         }
+    }
+
+    /// `npm pkg set scripts.x=…` writes the manifest.
+    fn set_script(&mut self, words: &[String]) {
+        let text = self
+            .known_file("package.json")
+            .unwrap_or_else(|| "{}".to_owned());
+        let mut document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let pairs: Vec<(String, String)> = match words {
+            [verb, name, text] if verb == "set-script" => vec![(name.clone(), text.clone())],
+            _ => words
+                .iter()
+                .filter_map(|word| word.strip_prefix("scripts.")?.split_once('='))
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .collect(),
+        };
+        if pairs.is_empty() || !document.is_object() {
+            return;
+        }
+        for (name, text) in pairs {
+            document["scripts"][name.as_str()] = serde_json::Value::String(text);
+        }
+        self.write("package.json", &Value::text(document.to_string()), false);
     }
 
     fn run_all(&mut self, arguments: &[String]) -> Outcome {
@@ -280,12 +335,21 @@ impl Evaluator<'_> {
         let list = document
             .get("workspaces")
             .and_then(|list| list.as_array().or_else(|| list.get("packages")?.as_array()));
-        let mut all = Vec::new();
-        for wanted in list
+        let mut patterns: Vec<String> = list
             .into_iter()
             .flatten()
             .filter_map(serde_json::Value::as_str)
-        {
+            .map(str::to_owned)
+            .collect();
+        let other = self.known_file("pnpm-workspace.yaml").unwrap_or_default();
+        patterns.extend(
+            other
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("- "))
+                .map(|line| line.trim_matches(['"', '\'']).to_owned()),
+        );
+        let mut all = Vec::new();
+        for wanted in patterns.iter().map(String::as_str) {
             let found = if super::pattern::is_active(wanted) {
                 self.matching_files(wanted)
             } else {

@@ -40,10 +40,29 @@ impl Evaluator<'_> {
     pub(crate) fn open_for_good(&mut self, redirects: &[Redirect]) {
         let sinks = self.open(redirects);
         self.deliver(&Value::unknown(), sinks, redirects);
+        for redirect in redirects {
+            if let (Target::Write(word) | Target::Append(word), true) =
+                (&redirect.target, redirect.descriptor > 2)
+            {
+                let path = self.value(word).first().to_owned();
+                self.write(&path, &Value::unknown(), false);
+            }
+        }
     }
 
     fn open(&mut self, redirects: &[Redirect]) -> Vec<Sink> {
         let mut sinks = Vec::new();
+        // `<&3 3<<< x`: what is read by number may be opened to the right of it.
+        let later = redirects.iter().filter(|redirect| {
+            redirect.descriptor > 2
+                && matches!(redirect.target, Target::HereString(_) | Target::Here(_))
+        });
+        for redirect in later {
+            if let Target::HereString(word) | Target::Here(word) = &redirect.target {
+                let content = self.value(word);
+                self.feed(redirect.descriptor, content);
+            }
+        }
         for (index, redirect) in redirects.iter().enumerate() {
             let number = redirect.descriptor;
             match &redirect.target {
@@ -69,6 +88,9 @@ impl Evaluator<'_> {
                 Target::Write(word) | Target::Append(word) => {
                     let path = self.value(word).first().to_owned();
                     let append = matches!(redirect.target, Target::Append(_));
+                    if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+                        self.state.input = Some(Value::unknown());
+                    }
                     if number == 1 {
                         sinks.push(Sink::File { path, append });
                     }
@@ -88,6 +110,9 @@ impl Evaluator<'_> {
                 }
             }
             Ok(2) if number == 1 => sinks.push(Sink::Nowhere),
+            Err(_) if from.starts_with("/dev/tcp/") || from.starts_with("/dev/udp/") => {
+                self.state.input = Some(Value::unknown());
+            }
             Ok(_) => {}
             Err(_) if number == 1 && from != "-" => {
                 sinks.push(Sink::File {
@@ -156,6 +181,10 @@ impl Evaluator<'_> {
     pub(crate) fn content_value(&mut self, path: &str) -> Value {
         match self.file(path) {
             File::Text(value) => value,
+            // Programs are no text; a copy of one could do anything.
+            File::Missing if super::run::is_system(path) && !path.ends_with('/') => {
+                Value::unknown()
+            }
             File::Missing => Value::empty(),
             File::Binary | File::Unreadable(_) => Value::unknown(),
         }

@@ -92,6 +92,26 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         let mut words = inner.to_vec();
+        if name == "nix" {
+            // `nix run nixpkgs#git -- push`.
+            let program = arguments
+                .iter()
+                .find_map(|word| word.split_once('#'))
+                .map(|(_, program)| program.to_owned());
+            if let Some(program) = program.filter(|_| arguments.iter().any(|word| word == "run")) {
+                words.insert(0, program);
+            }
+        }
+        if matches!(name, "npm" | "npx" | "pnpm" | "yarn")
+            && let Some(at) = arguments.iter().position(|word| word == "--")
+            && let Some(program) = arguments
+                .get(..at)
+                .and_then(|before| before.last())
+                .filter(|word| self.catalog.is_program(word))
+        {
+            // `npm exec gh-pages -- -d dist`: the program stands before the dashes.
+            words.insert(0, program.clone());
+        }
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
         }

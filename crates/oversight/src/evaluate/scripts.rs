@@ -44,6 +44,29 @@ impl Evaluator<'_> {
             state.directory = absolute(&state.directory, &directory);
         }
         let (targets, variables) = make_words(arguments);
+        if let Some(text) = option_value(arguments, &["--eval", "-E"]) {
+            self.linked("make --eval", |this| {
+                this.makefile(&text, &targets, &variables)
+            });
+        }
+        if let Some(flags) = self.state.get("MAKEFLAGS")
+            && let Some((_, text)) = flags.first().split_once("--eval=")
+        {
+            let text = text.replace("${IFS}", " ");
+            self.linked("MAKEFLAGS", |this| {
+                this.makefile(&text, &targets, &variables)
+            });
+        }
+        if let Some(file) = self
+            .state
+            .get("MAKEFILES")
+            .and_then(|value| value.known().map(str::to_owned))
+            && let Some(text) = self.known_file(&file)
+        {
+            self.linked("MAKEFILES", |this| {
+                this.makefile(&text, &targets, &variables)
+            });
+        }
         self.apart(state, |this| {
             for (_, shell) in variables.iter().filter(|(name, _)| name.ends_with("SHELL")) {
                 this.in_shell("make SHELL", shell);
@@ -75,8 +98,49 @@ impl Evaluator<'_> {
         });
     }
 
+    /// The text with what it includes.
+    fn included_makefiles(&mut self, text: &str, depth: usize) -> String {
+        let mut whole = String::new();
+        for line in text.lines() {
+            let names = ["include ", "-include ", "sinclude "]
+                .iter()
+                .find_map(|word| line.strip_prefix(word));
+            match names {
+                Some(names) if depth > 0 => {
+                    for name in names.split_whitespace() {
+                        let more = self.known_file(name).unwrap_or_default();
+                        whole.push_str(&self.included_makefiles(&more, depth.saturating_sub(1)));
+                    }
+                }
+                _ => {
+                    whole.push_str(line);
+                    whole.push('\n');
+                }
+            }
+        }
+        whole
+    }
+
     fn makefile(&mut self, text: &str, targets: &[String], variables: &[(String, String)]) {
+        let text = self.included_makefiles(text, 4);
         let file = Makefile::parse(&text.replace("\\\n", " "), variables);
+        if let Some((_, shell)) = file.variables.iter().find(|(name, _)| name == "SHELL") {
+            let flags = file
+                .variables
+                .iter()
+                .find(|(name, _)| name == ".SHELLFLAGS");
+            let known = super::shells::is_shell(&super::run::program_name(shell));
+            if !known {
+                let flags = flags.map_or("-c", |(_, flags)| flags.as_str());
+                let code: Vec<&str> = file
+                    .rules
+                    .iter()
+                    .flat_map(|rule| rule.lines.iter().map(String::as_str))
+                    .collect();
+                let words = format!("{shell} {flags} {}", super::run::quote(&code.join("\n")));
+                self.in_shell("make SHELL", &words);
+            }
+        }
         let mut waiting: Vec<String> = if targets.is_empty() {
             file.rules
                 .iter()
@@ -124,7 +188,19 @@ impl Evaluator<'_> {
         }) {
             return;
         }
+        if let Some(at) = arguments
+            .iter()
+            .position(|word| matches!(word.as_str(), "-c" | "--command"))
+        {
+            let words = arguments
+                .get(at.saturating_add(1)..)
+                .unwrap_or_default()
+                .to_vec();
+            self.linked("just", |this| this.run(&words));
+            return;
+        }
         let named = option_value(arguments, &["-f", "--justfile"]);
+        let file_word = named.clone();
         let files = named
             .into_iter()
             .chain(names.iter().map(|name| (*name).to_owned()));
@@ -133,12 +209,35 @@ impl Evaluator<'_> {
         };
         let words: Vec<String> = arguments
             .iter()
-            .filter(|word| !word.starts_with('-'))
+            .filter(|word| !word.starts_with('-') && Some(*word) != file_word.as_ref())
             .cloned()
             .collect();
+        let text = self.just_text(&text);
+        for command in text
+            .lines()
+            .filter_map(|line| line.split_once(":="))
+            .filter_map(|(_, value)| {
+                value
+                    .trim()
+                    .strip_prefix('`')?
+                    .strip_suffix('`')
+                    .map(str::to_owned)
+            })
+        {
+            self.in_shell("just", &command);
+        }
         let recipes = just_recipes(&text);
         let mut waiting: Vec<(String, Vec<String>)> = match words.split_first() {
-            Some((first, rest)) => vec![(first.clone(), rest.to_vec())],
+            Some((first, rest)) => {
+                // `just a b` runs both where `a` takes no words.
+                let mut all = vec![(first.clone(), rest.to_vec())];
+                all.extend(
+                    rest.iter()
+                        .filter(|word| recipes.iter().any(|recipe| recipe.name == **word))
+                        .map(|word| (word.clone(), Vec::new())),
+                );
+                all
+            }
             None => recipes
                 .first()
                 .map(|recipe| (recipe.name.clone(), Vec::new()))
@@ -158,10 +257,61 @@ impl Evaluator<'_> {
                     .map(|line| recipe.filled(line, &values))
                     .collect();
                 let whole = body.join("\n");
+                if let Some(program) = whole.trim_start().strip_prefix("#!")
+                    && !["sh", "bash", "zsh", "dash"].iter().any(|shell| {
+                        program
+                            .lines()
+                            .next()
+                            .unwrap_or("")
+                            .trim_end()
+                            .ends_with(shell)
+                    })
+                {
+                    let path = self.virtual_file(Value::text(whole.trim_start()));
+                    self.script_file(&path, &[], "run");
+                    continue;
+                }
                 self.in_shell(&format!("just {name}"), &whole);
             }
             done.push(name);
         }
+    }
+
+    /// A justfile with what it imports, its aliases as recipes and its variables filled in.
+    fn just_text(&mut self, text: &str) -> String {
+        let mut whole = String::new();
+        for line in text.lines() {
+            let path = line
+                .strip_prefix("import ")
+                .map(|path| path.trim().trim_matches(['"', '\'']).to_owned());
+            if let Some(more) = path.and_then(|path| self.known_file(&path)) {
+                whole.push_str(&more);
+            } else if let Some((alias, target)) = line
+                .strip_prefix("alias ")
+                .and_then(|rest| rest.split_once(":="))
+            {
+                whole.push_str(&format!("{}: {}", alias.trim(), target.trim()));
+            } else {
+                whole.push_str(line);
+            }
+            whole.push('\n');
+        }
+        let values: Vec<(String, String)> = whole
+            .lines()
+            .filter_map(|line| line.split_once(":="))
+            .map(|(name, value)| {
+                (
+                    name.trim().to_owned(),
+                    value.trim().trim_matches(['"', '\'']).to_owned(),
+                )
+            })
+            .collect();
+        for (name, value) in values {
+            whole = whole
+                .replace(&format!("{{{{{name}}}}}"), &value)
+                .replace(&format!("{{{{ {name} }}}}"), &value);
+        }
+        whole
     }
 
     /// `Taskfile.yml`: only the plain shape, a task with `cmds`.
@@ -266,6 +416,10 @@ impl Makefile {
                 file.shell
                     .extend(rest.rsplit_once(')').map(|(command, _)| command.to_owned()));
             }
+            if let Some((_, command)) = line.split_once("!=") {
+                file.shell.push(command.trim().to_owned());
+                continue;
+            }
             if let Some((name, value)) = assignment(line) {
                 if !file.variables.iter().any(|(known, _)| *known == name) {
                     file.variables.push((name, value));
@@ -314,8 +468,56 @@ impl Makefile {
                 break;
             }
         }
-        whole.replace("$(shell ", "$(").replace("$$", "$")
+        without_functions(&whole.replace("$(shell ", "$(")).replace("$$", "$")
     }
+}
+
+/// Functions of make whose result is not computed become unknown text.
+fn without_functions(text: &str) -> String {
+    const FUNCTIONS: &[&str] = &[
+        "$(subst ",
+        "$(patsubst ",
+        "$(foreach ",
+        "$(call ",
+        "$(if ",
+        "$(or ",
+        "$(and ",
+        "$(strip ",
+        "$(filter ",
+        "$(word ",
+        "$(firstword ",
+        "$(lastword ",
+        "$(addprefix ",
+        "$(addsuffix ",
+        "$(join ",
+        "$(eval ",
+        "$(value ",
+        "$(file ",
+    ];
+    let mut whole = text.to_owned();
+    for _ in 0..64 {
+        let Some(at) = FUNCTIONS
+            .iter()
+            .filter_map(|function| whole.find(function))
+            .min()
+        else {
+            break;
+        };
+        let mut depth = 0_usize;
+        let end = whole.get(at..).and_then(|rest| {
+            rest.char_indices().find_map(|(index, character)| {
+                match character {
+                    '(' => depth = depth.saturating_add(1),
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => return None,
+                }
+                (depth == 0).then_some(at.saturating_add(index).saturating_add(1))
+            })
+        });
+        let end = end.unwrap_or(whole.len());
+        whole.replace_range(at..end, &HOLE.to_string());
+    }
+    whole
 }
 
 fn assignment(line: &str) -> Option<(String, String)> {

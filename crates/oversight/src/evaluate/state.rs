@@ -13,6 +13,8 @@ pub(crate) struct Variable {
     pub(crate) exported: bool,
     /// `declare -n`: the text is the name of another variable.
     pub(crate) reference: bool,
+    /// `declare -i`: what is assigned is evaluated.
+    pub(crate) integer: bool,
 }
 
 /// What it holds.
@@ -105,12 +107,14 @@ impl State {
             return;
         }
         let exported = exported || self.exports_all || before.is_some_and(|old| old.exported);
+        let integer = before.is_some_and(|old| old.integer);
         Rc::make_mut(&mut self.variables).insert(
             name.to_owned(),
             Variable {
                 stored: Stored::Scalar(value),
                 exported,
                 reference: false,
+                integer,
             },
         );
     }
@@ -123,14 +127,29 @@ impl State {
                 stored: Stored::Array(elements),
                 exported,
                 reference: false,
+                integer: false,
             },
         );
     }
 
     /// The elements of an array; a scalar is its own first element.
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<(String, Value)>> {
-        Some(match &self.variables.get(name)?.stored {
-            Stored::Array(elements) => elements.clone(),
+        let mut variable = self.variables.get(name)?;
+        if variable.reference
+            && let Some(target) = variable.stored.scalar().known()
+            && target != name
+        {
+            variable = self.variables.get(target)?;
+        }
+        Some(match &variable.stored {
+            Stored::Array(elements) => {
+                // A plain array is in the order of its numbers, however it was filled.
+                let mut elements = elements.clone();
+                if elements.iter().all(|(key, _)| key.parse::<i64>().is_ok()) {
+                    elements.sort_by_key(|(key, _)| key.parse::<i64>().unwrap_or_default());
+                }
+                elements
+            }
             Stored::Scalar(value) => vec![("0".to_owned(), value.clone())],
         })
     }
