@@ -17,11 +17,13 @@ impl Evaluator<'_> {
     /// Follows the code that an interpreter is given.
     pub(crate) fn interpreted(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         self.shell_escape(name, arguments);
-        self.command_options(name, arguments);
         if matches!(name, "sed" | "gsed") {
             return self.stream_editor(arguments);
         }
         let language = super::language::of(name)?;
+        if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
+            return None;
+        }
         if name == "bun"
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
@@ -110,6 +112,9 @@ impl Evaluator<'_> {
                     self.code(language, name, code);
                 } else if name == "sqlite3" && operands > 1 {
                     had_code = true;
+                    if let Some(path) = word.strip_prefix(".read ") {
+                        self.code_file(language, name, path.trim());
+                    }
                     self.code(language, name, &word.clone());
                 }
             } else if !had_code {
@@ -284,6 +289,9 @@ impl Evaluator<'_> {
         if writes(code) {
             self.filled(beside);
         }
+        if language.starts == [""] && self.catalog.mentions_part(code) {
+            self.perhaps(|this| this.shell_text(code));
+        }
         let quoted = matches!(
             language.names.first(),
             Some(&("python" | "node" | "ruby" | "php" | "lua"))
@@ -351,11 +359,15 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        if computed(visible) && (!understood || self.catalog.mentions_part(code)) {
+        if computed(name, visible) && (!understood || self.catalog.mentions_part(code)) {
             self.opaque("code starts a program whose words are computed", code);
         }
         if self.findings.actions.len() == before && self.findings.opaque.len() == opaque {
-            let texts = found.iter().map(|literal| literal.text.as_str());
+            // Texts of several words have been walked as commands already.
+            let texts = found
+                .iter()
+                .map(|literal| literal.text.trim())
+                .filter(|text| !text.contains(char::is_whitespace));
             let given = self.given(visible);
             let words = super::glance::words_of(texts.chain(given.iter().map(String::as_str)));
             self.names_an_act(name, code, &words);
@@ -389,6 +401,9 @@ impl Evaluator<'_> {
             && let Some(input) = &self.state.input
         {
             all.push(input.first().to_owned());
+        }
+        if self.chain.last().is_some_and(|link| link == "python code") && code.contains(".push(") {
+            all.push("push".to_owned());
         }
         // `awk -v c='git push'`.
         all.extend(
@@ -462,5 +477,6 @@ fn cluster(language: &Language, word: &str) -> bool {
             language.names.first(),
             Some(&("perl" | "ruby" | "node" | "python" | "vim"))
         )
-        && !flags.starts_with(|first: char| language.valued.contains(first))
+        && (language.names.first() == Some(&"vim")
+            || !flags.starts_with(|first: char| language.valued.contains(first)))
 }

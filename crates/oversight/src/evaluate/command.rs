@@ -18,6 +18,8 @@ impl Evaluator<'_> {
         let mut all = Outcome::quiet(Some(true));
         for item in &script.items {
             let mut status = Some(true);
+            // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
+            let mut otherwise: Vec<super::state::State> = Vec::new();
             for (connector, pipeline) in &item.pipelines {
                 let runs = match (connector, status) {
                     (Connector::First, _) => Some(true),
@@ -25,13 +27,27 @@ impl Evaluator<'_> {
                     (Connector::And, Some(before)) => Some(before),
                     (Connector::Or, Some(before)) => Some(!before),
                 };
-                let outcome = self.branch(runs, |this| this.pipeline(pipeline));
+                let chained = *connector == Connector::And && runs.is_none();
+                let outcome = if chained {
+                    if otherwise.len() < 2 {
+                        otherwise.push(self.state.clone());
+                    }
+                    self.pipeline(pipeline)
+                } else {
+                    for before in otherwise.drain(..) {
+                        self.state.join(before);
+                    }
+                    self.branch(runs, |this| this.pipeline(pipeline))
+                };
                 if runs == Some(true) {
                     status = outcome.status;
                 } else if runs.is_none() {
                     status = None;
                 }
                 all.output = all.output.then(&outcome.output);
+            }
+            for before in otherwise {
+                self.state.join(before);
             }
             all.status = status;
         }

@@ -257,12 +257,6 @@ impl Evaluator<'_> {
                 let path = format!("/tmp/tmp.{:010}", self.temporary);
                 return Some(Outcome::prints(Value::text(path + "\n")));
             }
-            "script" => {
-                for path in words.iter().filter(|word| !word.contains(' ')) {
-                    self.write(path, &Value::unknown(), false);
-                }
-                return None;
-            }
             "ed" => {
                 for path in &words {
                     self.write(path, &Value::unknown(), false);

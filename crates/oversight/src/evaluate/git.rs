@@ -114,12 +114,14 @@ impl Evaluator<'_> {
         let words: Vec<&String> = rest.iter().filter(|word| !word.starts_with('-')).collect();
         match verb {
             "clone" => {
-                let place = match words.as_slice() {
-                    [_, place] => (*place).clone(),
-                    [address] => crate::lookup::base_name(address)
+                let Some(last) = words.last() else { return };
+                let is_address = words.len() == 1 || last.contains("://") || last.contains('@');
+                let place = if is_address {
+                    crate::lookup::base_name(last)
                         .trim_end_matches(".git")
-                        .to_owned(),
-                    _ => return,
+                        .to_owned()
+                } else {
+                    (*last).clone()
                 };
                 self.filled(&place);
             }
@@ -171,7 +173,10 @@ impl Evaluator<'_> {
         let outcome = self.linked(format!("git alias {verb}"), |this| {
             match text.trim().strip_prefix('!') {
                 Some(command) => {
-                    let mut whole = command.trim_matches('"').to_owned();
+                    let inner = command
+                        .strip_prefix('"')
+                        .and_then(|rest| rest.strip_suffix('"'));
+                    let mut whole = inner.unwrap_or(command).to_owned();
                     for word in rest {
                         whole.push(' ');
                         whole.push_str(&quote(word));
@@ -279,8 +284,13 @@ impl Evaluator<'_> {
         for word in rest {
             // `ext::sh -c …` is a transport that runs a command; `% ` is a blank inside a word.
             if let Some(text) = word.strip_prefix("ext::") {
+                let words: Vec<String> = text
+                    .replace("% ", "\u{1}")
+                    .split(' ')
+                    .map(|word| word.replace('\u{1}', " ").replace("%%", "%"))
+                    .collect();
                 self.in_shell("git ext::", text);
-                self.in_shell("git ext::", &text.replace('%', ""));
+                self.linked("git ext::", |this| this.run(&words));
             }
         }
     }
@@ -376,9 +386,34 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `gh repo clone` brings files, and `query=@file` reads one.
+    fn gh_files(&mut self, arguments: &[String]) {
+        if let [repo, clone, address, ..] = arguments
+            && repo == "repo"
+            && clone == "clone"
+        {
+            let place = crate::lookup::base_name(address).to_owned();
+            self.filled(&place);
+        }
+        let inlined: Vec<String> = arguments
+            .iter()
+            .map(|word| match word.split_once("=@") {
+                Some((key, path)) => match self.known_file(path) {
+                    Some(text) => format!("{key}={text}"),
+                    None => word.clone(),
+                },
+                None => word.clone(),
+            })
+            .collect();
+        if inlined != arguments {
+            self.classify("gh", &inlined);
+        }
+    }
+
     /// `gh` has aliases as well: in its configuration, and made by the same command.
     fn gh_alias(&mut self, arguments: &[String]) -> Option<Outcome> {
         let first = arguments.first()?;
+        self.gh_files(arguments);
         if first == "alias" {
             let words: Vec<&String> = arguments
                 .iter()

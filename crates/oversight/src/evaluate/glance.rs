@@ -69,10 +69,12 @@ impl Evaluator<'_> {
                 '<' => '>',
                 '{' => '}',
                 '[' => ']',
-                '"' | '\'' | '`' => mark,
+                '`' => '\'',
+                '"' | '\'' => mark,
                 _ => '\n',
             };
-            let inner = rest.split([close, '\n']).next().unwrap_or(rest).to_owned();
+            let ends = [close, '\n', if mark == '`' { '`' } else { close }];
+            let inner = rest.split(ends).next().unwrap_or(rest).to_owned();
             self.perhaps(|this| this.linked(name, |this| this.shell_text(&inner)));
         }
     }

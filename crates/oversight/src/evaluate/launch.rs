@@ -13,13 +13,21 @@ impl Evaluator<'_> {
         Some(match name {
             "xargs" => self.xargs(arguments),
             "find" | "fd" | "fdfind" => return self.find(name, arguments),
-            "parallel" => self.parallel(arguments),
+            "parallel" | "rush" => self.parallel(arguments),
             "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
             "su" => self.switch_user(arguments),
             "script" => match letter_value(arguments, 'c')
                 .or_else(|| option_value(arguments, &["--command"]))
             {
-                Some(text) => self.in_shell(name, &text),
+                Some(text) => {
+                    let log = arguments
+                        .iter()
+                        .find(|word| !word.starts_with('-') && **word != text);
+                    if let Some(log) = log.cloned() {
+                        self.write(&log, &Value::unknown(), false);
+                    }
+                    self.in_shell(name, &text)
+                }
                 None => return None,
             },
             "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose" => {
@@ -253,7 +261,17 @@ impl Evaluator<'_> {
             } else {
                 format!("{text} {item}")
             };
-            outcome = self.in_shell("parallel", &whole);
+            // An item is one word of the command; only where it is the command itself it may be anything.
+            let state = self.state.child();
+            outcome = self.apart(state, |this| {
+                this.linked("parallel", |this| {
+                    if text.is_empty() {
+                        this.evaluated(&whole)
+                    } else {
+                        this.shell_text(&whole)
+                    }
+                })
+            });
         }
         outcome
     }

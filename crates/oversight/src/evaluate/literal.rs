@@ -130,7 +130,31 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
 }
 
 /// Whether the words of a start may be put together by the program.
-pub(super) fn computed(code: &str) -> bool {
+pub(super) fn computed(name: &str, code: &str) -> bool {
+    // A template of JavaScript is everywhere; it counts where it is what is started.
+    let script = matches!(
+        name,
+        "node" | "nodejs" | "tsx" | "ts-node" | "bun" | "deno" | "zx"
+    );
+    let template = code.contains("`${")
+        || ["exec", "spawn", "fork"].iter().any(|start| {
+            code.match_indices(start).any(|(at, _)| {
+                let segment: String = code
+                    .chars()
+                    .skip(code.get(..at).map_or(0, |text| text.chars().count()))
+                    .take(160)
+                    .collect();
+                segment
+                    .split(')')
+                    .next()
+                    .is_some_and(|arguments| arguments.contains("${"))
+            })
+        });
+    let code = &if script && !template {
+        code.replace('$', "")
+    } else {
+        code.to_owned()
+    };
     let joins = [
         "+",
         "%",

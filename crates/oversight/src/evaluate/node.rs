@@ -101,6 +101,9 @@ impl Evaluator<'_> {
         if has_hole(&verb) {
             return Some(Outcome::unknown());
         }
+        if verb == "completion" {
+            return None;
+        }
         let directory = option_value(arguments, &["--prefix", "-C", "--dir", "--cwd"]);
         let mut state = self.state.clone();
         if let Some(directory) = directory {
@@ -135,6 +138,9 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
+            if let super::files::File::Unreadable(why) = self.file("package.json") {
+                self.opaque(format!("the scripts cannot be read: {why}"), verb);
+            }
             let extra = if extra.is_empty() && name != "npm" {
                 words.iter().skip(2).cloned().collect()
             } else {

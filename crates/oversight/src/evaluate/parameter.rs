@@ -297,8 +297,10 @@ impl Evaluator<'_> {
                     let wanted = self.pattern(word);
                     let wanted = wanted.first().to_owned();
                     let fits = |text: &str| {
-                        text.chars()
-                            .any(|one| pattern::matches(&wanted, &one.to_string()))
+                        wanted.is_empty()
+                            || text
+                                .chars()
+                                .any(|one| pattern::matches(&wanted, &one.to_string()))
                     };
                     return value.map(|text| {
                         if fits(text) {

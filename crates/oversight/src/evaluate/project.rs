@@ -432,7 +432,7 @@ fn block_of(text: &str, name: &str) -> String {
         if header {
             block.push_str(line);
             block.push('\n');
-        } else if key == Some(name) {
+        } else if key == Some(name) && indent <= 2 {
             inside = Some(indent);
             block.push_str(
                 trimmed

@@ -77,7 +77,7 @@ impl Evaluator<'_> {
             let letters = if verb.starts_with("send") {
                 "tN"
             } else {
-                "cnsxytFeEdwhp"
+                "cnsxytFe"
             };
             let after = skip_options(after, letters, &[]);
             if verb.starts_with("send") {

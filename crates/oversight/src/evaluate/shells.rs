@@ -25,6 +25,10 @@ pub(crate) fn is_shell(name: &str) -> bool {
             | "ksh93"
             | "lksh"
             | "pdksh"
+            | "xonsh"
+            | "nu"
+            | "elvish"
+            | "rc"
     )
 }
 
