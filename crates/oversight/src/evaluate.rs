@@ -3,8 +3,9 @@
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
-//! [`code`] with [`language`] and [`literal`], [`escape`], [`scripts`], [`git`], [`node`], [`text`] and [`filter`]
-//! (outputs that can be computed) and [`files`] (what the command itself wrote).
+//! [`remote`], [`options`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`sed`],
+//! [`scripts`], [`just`], [`project`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
+//! computed) and [`files`] (what the command itself wrote or brought).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -20,6 +21,7 @@ pub(crate) mod files;
 pub(crate) mod filter;
 pub(crate) mod git;
 pub(crate) mod glance;
+pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;
 pub(crate) mod literal;

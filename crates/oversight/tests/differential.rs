@@ -79,10 +79,10 @@ fn programs(root: &Path) -> PathBuf {
 
 /// Runs a command and tells whether a gated act happened.
 fn acts(command: &str, programs: &Path, place: &Path) -> bool {
-    let _ = fs::remove_dir_all(place);
+    drop(fs::remove_dir_all(place));
     fs::create_dir_all(place).expect("a directory");
     let record = place.with_extension("record");
-    let _ = fs::remove_file(&record);
+    drop(fs::remove_file(&record));
     let status = Command::new("timeout")
         .args(["-k", "1", "5", "bash", "-c", command])
         .env_clear()
@@ -159,7 +159,7 @@ fn what_bash_runs_was_seen() {
             missed.extend(worker.join().expect("a worker ends"));
         }
     });
-    let _ = fs::remove_dir_all(&root);
+    drop(fs::remove_dir_all(&root));
     let (ran, named) = (ran.into_inner(), named.into_inner());
     println!(
         "{count} commands, {ran} acted, {named} of these named, {} missed (seed {seed})",

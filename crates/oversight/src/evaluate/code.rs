@@ -305,7 +305,7 @@ impl Evaluator<'_> {
             return;
         }
         self.linked(format!("{name} code"), |this| {
-            this.started(name, code, &visible)
+            this.started(name, code, &visible);
         });
     }
 
@@ -362,6 +362,7 @@ impl Evaluator<'_> {
         if computed(name, visible) && (!understood || self.catalog.mentions_part(code)) {
             self.opaque("code starts a program whose words are computed", code);
         }
+        self.arguments_of_code(name, visible);
         if self.findings.actions.len() == before && self.findings.opaque.len() == opaque {
             // Texts of several words have been walked as commands already.
             let texts = found
@@ -371,6 +372,23 @@ impl Evaluator<'_> {
             let given = self.given(visible);
             let words = super::glance::words_of(texts.chain(given.iter().map(String::as_str)));
             self.names_an_act(name, code, &words);
+        }
+    }
+
+    /// Code that starts programs and reads its arguments may start them.
+    fn arguments_of_code(&mut self, name: &str, code: &str) {
+        let reads = ["argv", "ARGV", "$1", "@_", "shift"];
+        if !reads.iter().any(|word| code.contains(word)) {
+            return;
+        }
+        let words: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
+        for (index, word) in words.iter().enumerate().take(16) {
+            if word.contains(|one: char| one.is_whitespace() || matches!(one, '{' | '$' | '`')) {
+                self.perhaps(|this| this.linked(name, |this| this.shell_text(word)));
+            } else if self.catalog.is_program(word) || super::shells::is_shell(word) {
+                let rest: Vec<String> = words.iter().skip(index).cloned().collect();
+                self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
+            }
         }
     }
 

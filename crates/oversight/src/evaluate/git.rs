@@ -234,7 +234,7 @@ impl Evaluator<'_> {
             "subtree" if rest.iter().any(|word| word == "push") => {
                 let mut all = vec!["git".to_owned(), "subtree".to_owned(), "push".to_owned()];
                 all.extend(rest.iter().filter(|word| *word != "push").cloned());
-                if !rest.first().is_some_and(|word| word == "push") {
+                if rest.first().is_none_or(|word| word != "push") {
                     self.linked("git subtree", |this| this.run(&all));
                 }
             }

@@ -124,7 +124,7 @@ impl Evaluator<'_> {
         self.apart_words("xargs", |this| {
             let mut outcome = Outcome::unknown();
             for text in input.possibilities() {
-                let items = items(arguments, text);
+                let items = items(arguments.get(..own).unwrap_or_default(), text);
                 outcome = match &place {
                     Some(place) => this.replaced(&words, place, &lines(text)),
                     None => {
@@ -426,15 +426,11 @@ pub(crate) fn letter_value(arguments: &[String], letter: char) -> Option<String>
 
 /// What `xargs` makes of its input.
 fn items(arguments: &[String], text: &str) -> Vec<String> {
-    let own: Vec<String> = arguments
-        .iter()
-        .take_while(|word| word.starts_with('-') || word.len() == 1)
-        .cloned()
-        .collect();
+    let own = arguments;
     let nul = own.iter().any(|word| {
         word == "--null" || (word.starts_with('-') && !word.starts_with("--") && word.contains('0'))
     });
-    let mark = if nul { Some('\0') } else { delimiter(&own) };
+    let mark = if nul { Some('\0') } else { delimiter(own) };
     if let Some(mark) = mark {
         return text
             .trim_end_matches('\n')

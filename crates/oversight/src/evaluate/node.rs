@@ -233,11 +233,18 @@ impl Evaluator<'_> {
                 .map(|(name, text)| (name.to_owned(), text.to_owned()))
                 .collect(),
         };
-        if pairs.is_empty() || !document.is_object() {
+        let Some(document_map) = document.as_object_mut().filter(|_| !pairs.is_empty()) else {
             return;
-        }
-        for (name, text) in pairs {
-            document["scripts"][name.as_str()] = serde_json::Value::String(text);
+        };
+        let scripts = document_map
+            .entry("scripts")
+            .or_insert_with(|| serde_json::json!({}));
+        if let Some(scripts) = scripts.as_object_mut() {
+            scripts.extend(
+                pairs
+                    .into_iter()
+                    .map(|(name, text)| (name, serde_json::Value::String(text))),
+            );
         }
         self.write("package.json", &Value::text(document.to_string()), false);
     }

@@ -317,10 +317,7 @@ impl Evaluator<'_> {
                 // A prompt is expanded like a word in double quotes: its substitutions run.
                 let mut whole: Option<Value> = None;
                 for text in value.possibilities() {
-                    let again = self.value(&lower::single_word(&format!(
-                        "\"{}\"",
-                        text.replace('"', "\\\"")
-                    )));
+                    let again = self.value(&lower::single_word(&double_quoted(text)));
                     whole = Some(whole.map_or_else(|| again.clone(), |before| before.or(&again)));
                 }
                 whole.unwrap_or_else(Value::unknown)
@@ -350,6 +347,25 @@ impl Evaluator<'_> {
             slice(&characters, from, count).into_iter().collect()
         })
     }
+}
+
+/// Text as one word in double quotes, as a prompt is expanded: substitutions in it keep their own quotes.
+pub(crate) fn double_quoted(text: &str) -> String {
+    let mut whole = String::from('"');
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for character in text.chars() {
+        match character {
+            '(' if depth > 0 || before == '$' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            '"' if depth == 0 => whole.push('\\'),
+            _ => {}
+        }
+        whole.push(character);
+        before = character;
+    }
+    whole.push('"');
+    whole
 }
 
 /// Bash slices: a negative offset counts from the end, and so does a negative length.

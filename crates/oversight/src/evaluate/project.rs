@@ -293,7 +293,7 @@ impl Evaluator<'_> {
             };
             if let Some(text) = self.known_file(word) {
                 self.linked(format!("{tool} {word}"), |this| {
-                    this.project_code(language, &text)
+                    this.project_code(language, &text);
                 });
             }
         }

@@ -193,7 +193,9 @@ impl Evaluator<'_> {
             self.perhaps(|this| {
                 this.linked(format!("${name}"), |this| {
                     if by_shell {
-                        this.value(&crate::shell::lower::single_word(&format!("\"{text}\"")));
+                        this.value(&crate::shell::lower::single_word(
+                            &super::parameter::double_quoted(&text),
+                        ));
                     } else {
                         this.shell_text(&text);
                         let text = text.replace("${IFS}", " ");

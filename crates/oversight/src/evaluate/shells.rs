@@ -111,7 +111,8 @@ impl Evaluator<'_> {
                 if variable == "PROMPT_COMMAND" {
                     self.linked(variable, |this| this.shell_text(&text));
                 } else {
-                    let word = crate::shell::lower::single_word(&format!("\"{text}\""));
+                    let word =
+                        crate::shell::lower::single_word(&super::parameter::double_quoted(&text));
                     self.linked(variable, |this| this.value(&word));
                 }
             }
