@@ -15,6 +15,7 @@ use crate::project::Project;
 
 mod bench;
 mod codegen;
+mod gate_report;
 mod install;
 mod project;
 mod shell;
@@ -43,6 +44,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
+    GateReport,
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -69,6 +72,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Tidy => tidy::run(&project),
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
+        Chore::GateReport => gate_report::run(&project),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

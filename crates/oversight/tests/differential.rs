@@ -6,7 +6,6 @@
 
 #![expect(
     clippy::expect_used,
-    clippy::print_stdout,
     clippy::disallowed_methods,
     reason = "a test that cannot run says so, its figures are read by people, and it writes throwaway files"
 )]
