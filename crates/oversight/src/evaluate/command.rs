@@ -438,7 +438,12 @@ impl Evaluator<'_> {
         if associative {
             return text;
         }
-        let number = self.arithmetic(index);
+        // The text is there already: expanding it again would double the work at every level of nesting.
+        let number = if crate::value::has_hole(&text) {
+            None
+        } else {
+            self.number(&text, 8)
+        };
         match number {
             Some(number) if !text.chars().any(char::is_alphabetic) || self.is_arithmetic(&text) => {
                 number.to_string()
