@@ -24,6 +24,10 @@ const GENERATED: &[Generated] = &[
         file: ".env.example",
         text: host::environment::env_example,
     },
+    Generated {
+        file: "docs/gate-error-rates.md",
+        text: crate::gate_report::text_of_report,
+    },
 ];
 
 /// Writes the files that are not up to date.

@@ -16,6 +16,7 @@ use crate::project::Project;
 mod bench;
 mod codegen;
 mod e2e;
+mod gate_report;
 mod install;
 mod project;
 mod shell;
@@ -50,6 +51,8 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
+    GateReport,
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -77,6 +80,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
+        Chore::GateReport => gate_report::run(&project),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

@@ -284,6 +284,16 @@ impl Catalog {
         self.programs.iter().map(String::as_str)
     }
 
+    /// Program and last word of each act.
+    pub(crate) fn acts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rules.iter().flat_map(|rule| {
+            let verbs = rule.path.last().map_or("", String::as_str).split('|');
+            verbs
+                .filter(|verb| !verb.is_empty())
+                .map(|verb| (rule.program.as_str(), verb))
+        })
+    }
+
     pub(crate) fn is_program(&self, name: &str) -> bool {
         self.programs.contains(name)
     }

@@ -3,8 +3,9 @@
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
-//! [`code`] with [`language`] and [`literal`], [`escape`], [`scripts`], [`git`], [`node`], [`text`] and [`filter`]
-//! (outputs that can be computed), [`files`] (what the command itself wrote) and [`touch`] (protected things).
+//! [`remote`], [`options`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`sed`],
+//! [`scripts`], [`just`], [`project`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
+//! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -19,18 +20,27 @@ pub(crate) mod expand;
 pub(crate) mod files;
 pub(crate) mod filter;
 pub(crate) mod git;
+pub(crate) mod glance;
+pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;
 pub(crate) mod literal;
+pub(crate) mod modules;
 pub(crate) mod node;
+pub(crate) mod options;
 pub(crate) mod parameter;
 pub(crate) mod pattern;
+pub(crate) mod project;
 pub(crate) mod redirect;
+pub(crate) mod remote;
 pub(crate) mod run;
 pub(crate) mod runner;
 pub(crate) mod scripts;
+pub(crate) mod sed;
+pub(crate) mod settings;
 pub(crate) mod shells;
 pub(crate) mod state;
+pub(crate) mod subscript;
 pub(crate) mod text;
 pub(crate) mod touch;
 pub(crate) mod wrapper;
@@ -154,6 +164,22 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) links: BTreeMap<String, String>,
     /// Git settings that the command itself makes.
     pub(crate) git_settings: BTreeMap<String, String>,
+    /// Links to files that are written later.
+    pub(crate) same_as: BTreeMap<String, String>,
+    /// Directories with files that nobody can know.
+    pub(crate) filled: BTreeSet<String>,
+    /// A patch that nobody can know has changed files.
+    pub(crate) patched_unknown: bool,
+    /// How many temporary files were made.
+    pub(crate) temporary: usize,
+    /// The words of the interpreter whose code is looked through.
+    pub(crate) code_words: Vec<String>,
+    /// Texts of `trap`, which run again at the end.
+    pub(crate) traps: Vec<String>,
+    /// Functions that `env` passes to a shell.
+    pub(crate) passed_functions: Vec<String>,
+    /// Hooks of the template of a repository that the command makes.
+    pub(crate) template: Option<String>,
     pub(crate) chain: Vec<String>,
     pub(crate) span: Option<Span>,
     /// Texts inside texts; only the outermost has positions that mean something.
@@ -194,6 +220,14 @@ impl<'a> Evaluator<'a> {
             written: BTreeMap::new(),
             links: BTreeMap::new(),
             git_settings: BTreeMap::new(),
+            same_as: BTreeMap::new(),
+            filled: BTreeSet::new(),
+            patched_unknown: false,
+            temporary: 0,
+            code_words: Vec::new(),
+            traps: Vec::new(),
+            passed_functions: Vec::new(),
+            template: None,
             chain: Vec::new(),
             span: None,
             texts: 0,

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::actions::{GitCall, git_command};
 use crate::evaluate::Finding;
-use crate::evaluate::git::settings_of;
 use crate::evaluate::pattern;
+use crate::evaluate::settings::settings_of;
 use crate::lookup::{Content, Lookup, absolute, base_name, directory_of};
 
 /// What the act aims at, or why nobody can tell.

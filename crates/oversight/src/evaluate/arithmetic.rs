@@ -38,6 +38,7 @@ impl Evaluator<'_> {
         if text.is_empty() {
             return Some(0);
         }
+        self.expanded_again(text, names);
         if text.contains("$(") || text.contains('`') {
             // A subscript inside a value that arithmetic reads again is expanded again.
             self.value(&lower::single_word(text));
@@ -52,6 +53,29 @@ impl Evaluator<'_> {
         };
         let number = parser.ternary()?;
         (parser.at == tokens.len()).then_some(number)
+    }
+}
+
+impl Evaluator<'_> {
+    /// Every variable in an expression is evaluated in turn, whatever the operators are.
+    fn expanded_again(&mut self, text: &str, names: usize) {
+        let Some(names) = names.checked_sub(1) else {
+            return;
+        };
+        let is_name = |character: char| character.is_alphanumeric() || character == '_';
+        for name in text.split(|character| !is_name(character)).take(64) {
+            let Some(value) = self.state.get(name).filter(|_| !name.is_empty()) else {
+                continue;
+            };
+            let value = value.first().to_owned();
+            if value.contains("$(") || value.contains('`') {
+                self.value(&lower::single_word(&value));
+            } else if value != text
+                && value.starts_with(|first: char| first.is_alphabetic() || first == '_')
+            {
+                self.expanded_again(&value, names);
+            }
+        }
     }
 }
 

@@ -33,13 +33,14 @@ impl Evaluator<'_> {
                 Outcome::quiet(Some(true))
             }
             "trap" => self.trap(arguments),
+            "compgen" | "complete" => self.completion(arguments),
             "read" => self.read(arguments),
             "mapfile" | "readarray" => self.map_file(arguments),
             "getopts" => self.get_options(arguments),
             "printf" if arguments.first().is_some_and(|first| first == "-v") => {
                 let value = super::text::printf(arguments.get(2..).unwrap_or_default());
-                if let Some(name) = arguments.get(1) {
-                    self.state.set(name, value, false);
+                if let Some(name) = arguments.get(1).cloned() {
+                    self.set_by_name(&name, value);
                 }
                 Outcome::quiet(Some(true))
             }
@@ -60,9 +61,8 @@ impl Evaluator<'_> {
                 Outcome::quiet(Some(true))
             }
             "exit" | "return" | "break" | "continue" | "wait" | "shopt" | "umask" | "ulimit"
-            | "jobs" | "fg" | "bg" | "disown" | "enable" | "complete" | "compgen" | "history"
-            | "bind" | "type" | "logout" | "times" | "suspend" | "help" | "caller" | "dirs"
-            | "getopt" => Outcome {
+            | "jobs" | "fg" | "bg" | "disown" | "enable" | "history" | "bind" | "type"
+            | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },
@@ -166,9 +166,10 @@ impl Evaluator<'_> {
     }
 
     fn shift(&mut self, arguments: &[String]) -> Outcome {
-        let count = arguments
-            .first()
-            .map_or(Some(1), |text| text.parse::<usize>().ok());
+        let count = arguments.first().map_or(Some(1), |text| {
+            self.number(text, 8)
+                .and_then(|count| usize::try_from(count).ok())
+        });
         match count {
             Some(count) if count <= self.state.positional.len() => {
                 self.state.positional.drain(..count);
@@ -180,6 +181,14 @@ impl Evaluator<'_> {
 
     fn unset(&mut self, arguments: &[String]) -> Outcome {
         for name in arguments.iter().filter(|word| !word.starts_with('-')) {
+            self.subscripted(name);
+            if let Some((array, key)) = name.split_once('[') {
+                let key = key.trim_end_matches(']');
+                let mut elements = self.state.elements(array).unwrap_or_default();
+                elements.retain(|(old, _)| old != key);
+                self.state.set_array(array, elements);
+                continue;
+            }
             if std::rc::Rc::make_mut(&mut self.state.variables)
                 .remove(name)
                 .is_none()
@@ -213,6 +222,9 @@ impl Evaluator<'_> {
             return Outcome::quiet(Some(true));
         };
         let text = text.clone();
+        if self.traps.len() < 16 && self.texts == 0 {
+            self.traps.push(text.clone());
+        }
         let state = self.state.clone();
         self.apart(state, |this| {
             this.linked("trap", |this| this.evaluated(&text))
@@ -267,7 +279,7 @@ impl Evaluator<'_> {
                 Value::environment()
             };
             for name in &request.names {
-                self.state.set(name, value.clone(), false);
+                self.set_by_name(name, value.clone());
             }
             if let Some(name) = &request.array {
                 self.state.set(name, value, false);
@@ -314,7 +326,7 @@ impl Evaluator<'_> {
             } else {
                 words.remove(0)
             };
-            self.state.set(name, Value::text(value), false);
+            self.set_by_name(name, Value::text(value));
         }
         Outcome::quiet(Some(true))
     }
@@ -357,7 +369,9 @@ impl Evaluator<'_> {
             .collect();
         if let Some(callback) = callback {
             for (index, line) in lines.iter().enumerate().take(16) {
-                self.run(&[callback.clone(), index.to_string(), line.clone()]);
+                let line = super::run::quote(line);
+                self.in_shell("mapfile -C", &format!("{callback} {index} {line}"));
+                self.evaluated(&format!("{callback} {index} {line}"));
             }
         }
         let elements = lines.into_iter().enumerate();
@@ -371,6 +385,13 @@ impl Evaluator<'_> {
             ("[", Some((last, rest))) if last == "]" => rest,
             _ => arguments,
         };
+        for pair in words.windows(2) {
+            if let [flag, variable] = pair
+                && flag == "-v"
+            {
+                self.subscripted(variable);
+            }
+        }
         if words.iter().any(|word| has_hole(word)) {
             return None;
         }

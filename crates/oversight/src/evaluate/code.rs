@@ -7,24 +7,21 @@ use crate::lookup::absolute;
 use crate::value::{HOLE, Value};
 
 use super::files::File;
-use super::language::{LANGUAGES, Language};
-use super::literal::{bare_commands, computed, literals};
-use super::run::is_system;
-use super::wrapper::skip_options;
+use super::language::Language;
+use super::literal::{bare_commands, computed, decode, literals, without_literals};
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
     /// Follows the code that an interpreter is given.
     pub(crate) fn interpreted(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         self.shell_escape(name, arguments);
-        if name == "sed" {
+        if matches!(name, "sed" | "gsed") {
             return self.stream_editor(arguments);
         }
-        if name == "tar" || name == "rsync" || name == "zip" {
-            self.command_escape(name, arguments);
+        let language = super::language::of(name)?;
+        if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
-        let language = super::language::of(name)?;
         if name == "bun"
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
@@ -38,33 +35,64 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         self.preloaded(name, arguments);
-        Some(self.code_of(language, name, arguments))
+        let arguments = match arguments.split_first() {
+            Some((verb, rest)) if name == "deno" && verb == "run" => rest,
+            _ => arguments,
+        };
+        let words = std::mem::replace(&mut self.code_words, arguments.to_vec());
+        let outcome = self.code_of(language, name, arguments);
+        self.code_words = words;
+        if in_place(name, arguments) {
+            for path in arguments
+                .iter()
+                .filter(|word| !word.starts_with(['-', '+']))
+            {
+                if self.exists(&absolute(&self.state.directory, path)) {
+                    self.write(path, &Value::unknown(), false);
+                }
+            }
+        }
+        Some(outcome)
     }
 
     fn code_of(&mut self, language: &Language, name: &str, arguments: &[String]) -> Outcome {
         let mut words = arguments.iter();
         let mut had_code = false;
-        let is_awk = language.code.is_empty();
+        let is_awk = language.names.first() == Some(&"awk");
+        let is_editor = language.names.first() == Some(&"vim");
+        let mut operands = 0_usize;
         while let Some(word) = words.next() {
             let glued = language
                 .code
                 .iter()
-                .find_map(|option| word.strip_prefix(option))
+                .find_map(|option| {
+                    let rest = word.strip_prefix(option)?;
+                    if option.starts_with("--") || option.len() > 2 {
+                        rest.strip_prefix('=')
+                    } else {
+                        Some(rest)
+                    }
+                })
                 .filter(|rest| !rest.is_empty());
             if language.code.contains(&word.as_str()) || cluster(language, word) {
                 had_code = true;
                 if let Some(code) = words.next() {
                     self.code(language, name, &code.clone());
                 }
-            } else if let Some(code) = glued.filter(|_| !word.starts_with("--") && name != "node") {
+            } else if let Some(code) = glued.filter(|_| name != "node" || word.starts_with("--")) {
                 had_code = true;
                 self.code(language, name, code);
-            } else if matches!(word.as_str(), "-f" | "--file" | "-S" | "-s")
-                && matches!(name, "awk" | "gawk" | "mawk" | "vim" | "nvim" | "vi" | "ex")
-            {
-                had_code = true;
-                if let Some(path) = words.next() {
-                    self.code_file(language, name, &path.clone());
+            } else if reads_file(name, word) {
+                // `vim -e -s` reads its commands from the input.
+                let file = words
+                    .as_slice()
+                    .first()
+                    .filter(|next| !next.starts_with('-'))
+                    .cloned();
+                if let Some(path) = file {
+                    words.next();
+                    had_code = true;
+                    self.code_file(language, name, &path);
                 }
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
@@ -75,27 +103,40 @@ impl Evaluator<'_> {
                 {
                     words.next();
                 }
+            } else if is_editor || matches!(name, "gdb" | "lldb" | "sqlite3") {
+                operands = operands.saturating_add(1);
+                if let Some(code) = word.strip_prefix('+') {
+                    had_code = true;
+                    self.code(language, name, code);
+                } else if name == "sqlite3" && operands > 1 {
+                    had_code = true;
+                    if let Some(path) = word.strip_prefix(".read ") {
+                        self.code_file(language, name, path.trim());
+                    }
+                    self.code(language, name, &word.clone());
+                }
             } else if !had_code {
                 if is_awk {
                     self.code(language, name, &word.clone());
                 } else if word == "-" {
                     break;
-                } else if matches!(
-                    name,
-                    "vim" | "vi" | "nvim" | "emacs" | "gdb" | "lldb" | "sqlite3"
-                ) {
-                    if let Some(code) = word.strip_prefix('+') {
-                        self.code(language, name, code);
-                    }
-                    continue;
+                } else if language.starts == [""] && word.contains(char::is_whitespace) {
+                    self.code(language, name, &word.clone());
                 } else {
-                    self.code_file(language, name, &word.clone());
+                    let path = self.code_path(language, word);
+                    self.code_file(language, name, &path);
                 }
                 had_code = true;
                 break;
             }
         }
-        if !had_code && let Some(input) = self.state.input.clone() {
+        let reads = !had_code
+            && (!is_editor
+                || name == "ex"
+                || arguments
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-" | "-Es")));
+        if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);
             }
@@ -136,15 +177,17 @@ impl Evaluator<'_> {
         }
     }
 
-    fn code_file(&mut self, language: &Language, name: &str, path: &str) {
+    pub(crate) fn code_file(&mut self, language: &Language, name: &str, path: &str) {
         match self.file(path) {
             File::Text(value) => {
                 let key = format!("{name} {path}");
                 if !self.walking.insert(key.clone()) {
                     return;
                 }
+                let beside = absolute(&self.state.directory, path);
+                let beside = crate::lookup::directory_of(&beside).to_owned();
                 for text in value.possibilities().to_vec() {
-                    self.linked(path, |this| this.code(language, name, &text));
+                    self.linked(path, |this| this.code_in(language, name, &text, &beside));
                 }
                 self.walking.remove(&key);
             }
@@ -160,86 +203,50 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `python -m x`: a program by the name of its module, or a package in the directory.
-    fn python_module(&mut self, arguments: &[String]) -> Option<Outcome> {
-        let rest = skip_options(arguments, "WXQ", &[]);
-        let module = arguments.iter().position(|word| word == "-m");
-        if let Some(at) = module {
-            let words: Vec<String> = arguments
-                .iter()
-                .skip(at.saturating_add(1))
-                .cloned()
-                .collect();
-            let name = words.first()?.clone();
-            let path = name.replace('.', "/");
-            for file in [format!("{path}.py"), format!("{path}/__main__.py")] {
-                if let Some(text) = self.known_file(&file) {
-                    let language = LANGUAGES.first()?;
-                    self.linked(format!("python -m {name}"), |this| {
-                        this.code(language, "python", &text);
-                    });
-                    return Some(Outcome::unknown());
-                }
-            }
-            return Some(self.linked("python -m", |this| this.run(&words)));
-        }
-        let script = rest.first()?;
-        let program = super::run::program_name(script);
-        if script.contains('/')
-            && self.catalog.is_program(&program)
-            && (is_system(&absolute(&self.state.directory, script))
-                || matches!(self.file(script), File::Missing))
-        {
-            let words = rest.to_vec();
-            return Some(self.linked("python", |this| this.run(&words)));
-        }
-        None
+    pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
+        let beside = self.state.directory.clone();
+        self.code_in(language, name, code, &beside);
     }
 
-    /// Files that an interpreter reads before the code.
-    fn preloaded(&mut self, name: &str, arguments: &[String]) {
-        if name == "node" {
-            for pair in arguments.windows(2) {
-                if let [flag, path] = pair
-                    && matches!(flag.as_str(), "-r" | "--require" | "--import" | "--loader")
-                    && let Some(text) = self.known_file(path)
-                    && let Some(language) = LANGUAGES.get(1)
-                {
-                    self.code(language, name, &text);
-                }
-            }
-            if let Some(script) = arguments.first().filter(|word| word.contains('/')) {
-                let program = super::run::program_name(script);
-                if self.catalog.is_program(&program) {
-                    let words = arguments.to_vec();
-                    self.linked("node", |this| this.run(&words));
-                }
-            }
-        }
-        if name == "python" && self.state.get("PYTHONPATH").is_some() {
-            for file in ["sitecustomize.py", "usercustomize.py"] {
-                if let (Some(text), Some(language)) = (self.known_file(file), LANGUAGES.first()) {
-                    self.code(language, name, &text);
-                }
-            }
-        }
-    }
-
-    fn code(&mut self, language: &Language, name: &str, code: &str) {
+    /// Follows code that stands in a directory.
+    pub(crate) fn code_in(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
         if code.trim_matches([HOLE, ' ', '\n']).is_empty() && code.contains(HOLE) {
             self.opaque("code that nobody can know is run", name);
             return;
         }
-        self.imported(name, code);
-        self.guard_code(code);
-        if !language.starts.iter().any(|word| code.contains(word)) {
+        if !self.step() {
             return;
         }
-        self.linked(format!("{name} code"), |this| this.started(name, code));
+        self.deeper((), |this| this.imported(language, name, code, beside));
+        self.guard_code(code);
+        if writes(code) {
+            self.filled(beside);
+        }
+        if language.starts == [""] && self.catalog.mentions_part(code) {
+            self.perhaps(|this| this.shell_text(code));
+        }
+        let quoted = matches!(
+            language.names.first(),
+            Some(&("python" | "node" | "ruby" | "php" | "lua"))
+        );
+        let visible = if quoted {
+            without_literals(code)
+        } else {
+            code.to_owned()
+        };
+        if !language.starts.iter().any(|word| visible.contains(word)) {
+            return;
+        }
+        self.linked(format!("{name} code"), |this| {
+            this.started(name, code, &visible);
+        });
     }
 
-    fn started(&mut self, name: &str, code: &str) {
-        let found = literals(code);
+    fn started(&mut self, name: &str, code: &str, visible: &str) {
+        let before = self.findings.actions.len();
+        let opaque = self.findings.opaque.len();
+        let mut found = literals(code);
+        decode(&mut found);
         let mut understood = false;
         for (index, literal) in found.iter().enumerate().take(400) {
             // `"git", "push"`: a list of words.
@@ -252,14 +259,20 @@ impl Evaluator<'_> {
             }
             let first = super::run::program_name(literal.text.trim());
             let is_word = !literal.text.trim().contains(char::is_whitespace);
-            if is_word
-                && (self.catalog.is_program(&first)
-                    || super::shells::is_shell(&first)
-                    || words
-                        .iter()
-                        .any(|word| crate::actions::mentions_guarded(word)))
-                && words.len() > 1
-            {
+            let starts = self.catalog.is_program(&first)
+                || super::shells::is_shell(&first)
+                || matches!(
+                    first.as_str(),
+                    "make" | "just" | "sudo" | "env" | "npx" | "task"
+                )
+                || words
+                    .iter()
+                    .any(|word| crate::actions::mentions_guarded(word));
+            if is_word && starts && words.len() > 1 {
+                understood = true;
+                self.run(&words);
+            } else if is_word && literal.text.starts_with("./") {
+                // A script of the project, by its path.
                 understood = true;
                 self.run(&words);
             } else if is_word && literal.text.starts_with('-') {
@@ -282,34 +295,119 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        if computed(code) && (!understood || self.catalog.mentions_part(code)) {
+        if computed(name, visible) && (!understood || self.catalog.mentions_part(code)) {
             self.opaque("code starts a program whose words are computed", code);
+        }
+        self.arguments_of_code(name, visible);
+        if self.findings.actions.len() == before && self.findings.opaque.len() == opaque {
+            // Texts of several words have been walked as commands already.
+            let texts = found
+                .iter()
+                .map(|literal| literal.text.trim())
+                .filter(|text| !text.contains(char::is_whitespace));
+            let given = self.given(visible);
+            let words = super::glance::words_of(texts.chain(given.iter().map(String::as_str)));
+            self.names_an_act(name, code, &words);
         }
     }
 
-    /// A module beside the code runs when it is imported.
-    fn imported(&mut self, name: &str, code: &str) {
-        if name != "python" {
+    /// Code that starts programs and reads its arguments may start them.
+    fn arguments_of_code(&mut self, name: &str, code: &str) {
+        let reads = ["argv", "ARGV", "$1", "@_", "shift"];
+        if !reads.iter().any(|word| code.contains(word)) {
             return;
         }
-        for line in code.split(['\n', ';']) {
-            let module = line
-                .trim()
-                .strip_prefix("import ")
-                .or_else(|| line.trim().strip_prefix("from "));
-            let Some(module) = module.and_then(|rest| rest.split([' ', ',', '.']).next()) else {
-                continue;
-            };
-            let path = format!("{module}.py");
-            let key = format!("import {path}");
-            if !module.is_empty() && self.walking.insert(key.clone()) {
-                if let (Some(text), Some(language)) = (self.known_file(&path), LANGUAGES.first()) {
-                    self.linked(path, |this| this.code(language, "python", &text));
-                }
-                self.walking.remove(&key);
+        let words: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
+        for (index, word) in words.iter().enumerate().take(16) {
+            if word.contains(|one: char| one.is_whitespace() || matches!(one, '{' | '$' | '`')) {
+                self.perhaps(|this| this.linked(name, |this| this.shell_text(word)));
+            } else if self.catalog.is_program(word) || super::shells::is_shell(word) {
+                let rest: Vec<String> = words.iter().skip(index).cloned().collect();
+                self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
             }
         }
     }
+
+    /// What code gets from outside: its arguments, the environment and its input, where it asks for them.
+    fn given(&self, code: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        if ["argv", "ARGV", "$1", "args"]
+            .iter()
+            .any(|word| code.contains(word))
+        {
+            all.extend(self.code_words.iter().skip(1).cloned());
+        }
+        if ["environ", "ENV", "getenv", "process.env"]
+            .iter()
+            .any(|word| code.contains(word))
+        {
+            let exported = self
+                .state
+                .variables
+                .values()
+                .filter(|variable| variable.exported);
+            all.extend(exported.map(|variable| variable.stored.scalar().first().to_owned()));
+        }
+        let reads = [
+            "stdin", "input(", "STDIN", "$_", "$0", "<>", "gets", "readline",
+        ];
+        if reads.iter().any(|word| code.contains(word))
+            && let Some(input) = &self.state.input
+        {
+            all.push(input.first().to_owned());
+        }
+        if self.chain.last().is_some_and(|link| link == "python code") && code.contains(".push(") {
+            all.push("push".to_owned());
+        }
+        // `awk -v c='git push'`.
+        all.extend(
+            self.code_words
+                .iter()
+                .filter_map(|word| word.split_once('='))
+                .map(|(_, value)| value.to_owned()),
+        );
+        all
+    }
+}
+
+/// Whether an editor or interpreter changes the files that it is given.
+fn in_place(name: &str, arguments: &[String]) -> bool {
+    let flag = |letters: &str| {
+        arguments.iter().any(|word| {
+            word.starts_with('-')
+                && !word.starts_with("--")
+                && word.len() < 6
+                && word.chars().any(|one| letters.contains(one))
+        })
+    };
+    match name {
+        "perl" | "ruby" => flag("i"),
+        "vim" | "vi" | "nvim" | "ex" | "vimx" => {
+            flag("ces") || arguments.iter().any(|word| word.starts_with('+'))
+        }
+        _ => false,
+    }
+}
+
+/// Options that name a file of code.
+fn reads_file(name: &str, word: &str) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => matches!(word, "-S" | "-s"),
+        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
+        "sqlite3" => word == "-init",
+        "emacs" => matches!(word, "-l" | "--load" | "--script"),
+        _ => false,
+    }
+}
+
+/// Whether code may write files.
+fn writes(code: &str) -> bool {
+    [
+        "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
+    ]
+    .iter()
+    .any(|word| code.contains(word))
 }
 
 /// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
@@ -331,7 +429,8 @@ fn cluster(language: &Language, word: &str) -> bool {
         })
         && matches!(
             language.names.first(),
-            Some(&("perl" | "ruby" | "node" | "python"))
+            Some(&("perl" | "ruby" | "node" | "python" | "vim"))
         )
-        && !flags.starts_with(|first: char| language.valued.contains(first))
+        && (language.names.first() == Some(&"vim")
+            || !flags.starts_with(|first: char| language.valued.contains(first)))
 }

@@ -18,6 +18,8 @@ impl Evaluator<'_> {
         let mut all = Outcome::quiet(Some(true));
         for item in &script.items {
             let mut status = Some(true);
+            // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
+            let mut otherwise: Vec<super::state::State> = Vec::new();
             for (connector, pipeline) in &item.pipelines {
                 let runs = match (connector, status) {
                     (Connector::First, _) => Some(true),
@@ -25,13 +27,27 @@ impl Evaluator<'_> {
                     (Connector::And, Some(before)) => Some(before),
                     (Connector::Or, Some(before)) => Some(!before),
                 };
-                let outcome = self.branch(runs, |this| this.pipeline(pipeline));
+                let chained = *connector == Connector::And && runs.is_none();
+                let outcome = if chained {
+                    if otherwise.len() < 2 {
+                        otherwise.push(self.state.clone());
+                    }
+                    self.pipeline(pipeline)
+                } else {
+                    for before in otherwise.drain(..) {
+                        self.state.join(before);
+                    }
+                    self.branch(runs, |this| this.pipeline(pipeline))
+                };
                 if runs == Some(true) {
                     status = outcome.status;
                 } else if runs.is_none() {
                     status = None;
                 }
                 all.output = all.output.then(&outcome.output);
+            }
+            for before in otherwise {
+                self.state.join(before);
             }
             all.status = status;
         }
@@ -348,6 +364,13 @@ impl Evaluator<'_> {
                         Some((_, old)) => *old = value,
                         None => elements.push((key, value)),
                     }
+                    if name == "BASH_ALIASES"
+                        && let Some((key, text)) = elements.last()
+                    {
+                        self.state
+                            .aliases
+                            .insert(key.clone(), text.first().to_owned());
+                    }
                     self.state.set_array(name, elements);
                     return;
                 }
@@ -357,6 +380,17 @@ impl Evaluator<'_> {
                         .get(name)
                         .unwrap_or_else(Value::empty)
                         .then(&value);
+                }
+                if self
+                    .state
+                    .variables
+                    .get(name)
+                    .is_some_and(|old| old.integer)
+                    && let Some(text) = value.known().map(str::to_owned)
+                {
+                    let number = self.number(&text, 8);
+                    value = number
+                        .map_or_else(Value::unknown, |number| Value::text(number.to_string()));
                 }
                 self.state.set(name, value, exported);
             }
@@ -404,7 +438,12 @@ impl Evaluator<'_> {
         if associative {
             return text;
         }
-        let number = self.arithmetic(index);
+        // The text is there already: expanding it again would double the work at every level of nesting.
+        let number = if crate::value::has_hole(&text) {
+            None
+        } else {
+            self.number(&text, 8)
+        };
         match number {
             Some(number) if !text.chars().any(char::is_alphabetic) || self.is_arithmetic(&text) => {
                 number.to_string()

@@ -30,12 +30,19 @@ impl Evaluator<'_> {
                         if field.starts_with(['-', '+']) {
                             flags.push_str(&field);
                         } else if let Some((name, value)) = field.split_once('=') {
+                            self.subscripted(name);
+                            if flags.contains(['a', 'A']) && value.starts_with('(') {
+                                self.shell_text(&field);
+                                continue;
+                            }
                             self.state.set(
                                 name,
                                 Value::text(value),
                                 exported || flags.contains('x'),
                             );
                             self.attributes(name, &flags);
+                        } else if flags.contains('i') {
+                            self.attributes(&field, &flags);
                         } else if exported
                             && let Some(variable) =
                                 std::rc::Rc::make_mut(&mut self.state.variables).get_mut(&field)
@@ -53,9 +60,21 @@ impl Evaluator<'_> {
     }
 
     fn attributes(&mut self, name: &str, flags: &str) {
+        if flags.contains('i') {
+            if self.state.get(name).is_none() {
+                self.state.set(name, Value::text("0"), false);
+            }
+            if let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name) {
+                variable.integer = true;
+            }
+        }
         let Some(value) = self.state.get(name) else {
             return;
         };
+        if flags.contains('n') {
+            let target = value.first().to_owned();
+            self.subscripted(&target);
+        }
         if flags.contains('n')
             && let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name)
         {

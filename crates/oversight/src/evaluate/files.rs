@@ -17,9 +17,30 @@ pub(crate) enum File {
     Unreadable(&'static str),
 }
 
+/// Why a file that is not there yet cannot be known.
+pub(crate) const FETCHED: &str = "the command itself brings it from elsewhere";
+
 impl Evaluator<'_> {
+    /// Remembers that unknown files appear in a directory: unpacked, cloned, downloaded or written by code.
+    pub(crate) fn filled(&mut self, directory: &str) {
+        if !has_hole(directory) && self.filled.len() < 32 {
+            self.filled
+                .insert(absolute(&self.state.directory, directory));
+        }
+    }
+
+    fn is_filled(&self, path: &str) -> bool {
+        self.filled.iter().any(|place| {
+            path.strip_prefix(place.as_str())
+                .is_some_and(|rest| rest.starts_with('/') || place == "/")
+        })
+    }
+
     /// What is in a file.
     pub(crate) fn file(&mut self, path: &str) -> File {
+        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+            return File::Unreadable("it comes from the network");
+        }
         match path {
             "/dev/null" => return File::Text(Value::empty()),
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-" => {
@@ -50,14 +71,23 @@ impl Evaluator<'_> {
             return File::Missing;
         }
         let path = absolute(&self.state.directory, path);
+        let path = self.same_as.get(&path).cloned().unwrap_or(path);
+        if path == "/dev/stdin" {
+            return File::Text(self.state.input.clone().unwrap_or_else(Value::empty));
+        }
         if let Some(content) = self.written.get(&path) {
             return File::Text(content.clone());
         }
+        if self.links.contains_key(&path) {
+            return File::Binary;
+        }
         match self.lookup.read(&path) {
+            Content::Text(_) if self.patched_unknown => File::Unreadable(FETCHED),
             Content::Text(text) if text.len() > crate::value::MAX_TEXT => {
                 File::Unreadable("it is too large")
             }
             Content::Text(text) => File::Text(Value::text(text)),
+            Content::Missing if self.is_filled(&path) => File::Unreadable(FETCHED),
             Content::Missing => File::Missing,
             Content::Binary => File::Binary,
             Content::Unreadable(why) => File::Unreadable(why),
@@ -98,6 +128,8 @@ impl Evaluator<'_> {
         if to.ends_with('/') || to == "." || !self.lookup.list(&target).is_empty() {
             target = absolute(&target, base_name(from));
         }
+        let source = absolute(&self.state.directory, from);
+        self.move_tree(&source, &target);
         match self.file(from) {
             File::Text(content) => {
                 self.written.insert(target, content);
@@ -114,6 +146,23 @@ impl Evaluator<'_> {
                 self.written.insert(target, Value::unknown());
             }
         }
+    }
+
+    /// Files below a directory that is copied, moved or linked go along.
+    fn move_tree(&mut self, from: &str, to: &str) {
+        let prefix = format!("{from}/");
+        let below: Vec<(String, Value)> = self
+            .written
+            .iter()
+            .filter_map(|(path, content)| {
+                Some((
+                    format!("{to}/{}", path.strip_prefix(&prefix)?),
+                    content.clone(),
+                ))
+            })
+            .take(256)
+            .collect();
+        self.written.extend(below);
     }
 
     /// Names in a directory, written ones included.
@@ -146,7 +195,28 @@ impl Evaluator<'_> {
             .cloned()
             .collect();
         match name {
+            "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "aws" | "docker" | "gsutil"
+            | "kubectl"
+                if self.fetches(name, &words) => {}
             "cp" | "mv" | "ln" | "install" | "rsync" => {
+                if let Some(place) = option_value(arguments, &["-t", "--target-directory"]) {
+                    for one in words.iter().filter(|word| **word != place) {
+                        self.alias_file(one, &format!("{place}/"));
+                    }
+                    return Some(Outcome::quiet(None));
+                }
+                if let [from, to] = words.as_slice()
+                    && name == "ln"
+                    && (from == "/dev/stdin" || matches!(self.file(from), File::Missing))
+                    && !has_hole(from)
+                    && !is_system(from)
+                {
+                    // A link to a file that is written later.
+                    let target = absolute(&self.state.directory, to);
+                    let source = absolute(&self.state.directory, from);
+                    self.same_as.insert(target, source);
+                    return Some(Outcome::quiet(None));
+                }
                 if let [from @ .., to] = words.as_slice() {
                     for one in from {
                         self.alias_file(one, to);
@@ -165,7 +235,34 @@ impl Evaluator<'_> {
                 self.download(arguments);
                 return None;
             }
-            "dd" | "patch" | "ed" => {
+            "mkfifo" => {
+                for path in &words {
+                    self.write(path, &Value::unknown(), false);
+                }
+            }
+            "sponge" => {
+                let input = self.state.input.clone().unwrap_or_else(Value::empty);
+                for path in &words {
+                    self.write(path, &input, false);
+                }
+            }
+            "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "7zr" | "bsdcpio" | "cpio" | "unrar"
+            | "ar" | "split" | "csplit" | "rename" | "gunzip" | "gzip" => {
+                self.unpacked(name, arguments);
+                return None;
+            }
+            "patch" => self.patched(arguments),
+            "mktemp" => {
+                self.temporary = self.temporary.saturating_add(1);
+                let path = format!("/tmp/tmp.{:010}", self.temporary);
+                return Some(Outcome::prints(Value::text(path + "\n")));
+            }
+            "ed" => {
+                for path in &words {
+                    self.write(path, &Value::unknown(), false);
+                }
+            }
+            "dd" => {
                 if let Some(path) = arguments.iter().find_map(|word| word.strip_prefix("of=")) {
                     self.write(path, &Value::unknown(), false);
                 }
@@ -174,6 +271,97 @@ impl Evaluator<'_> {
             _ => return None,
         }
         Some(Outcome::quiet(None))
+    }
+
+    /// `scp host:x .`, `aws s3 cp s3://x .`, `docker cp c:/x .`: the file comes from elsewhere.
+    fn fetches(&mut self, name: &str, words: &[String]) -> bool {
+        let Some((to, from)) = words.split_last() else {
+            return false;
+        };
+        let remote: Vec<String> = from
+            .iter()
+            .filter(|word| {
+                word.contains("://")
+                    || word
+                        .split_once(':')
+                        .is_some_and(|(host, _)| !host.contains('/'))
+            })
+            .cloned()
+            .collect();
+        let copies = matches!(name, "scp" | "rsync") || words.iter().any(|word| word == "cp");
+        if remote.is_empty() || !copies {
+            return false;
+        }
+        self.write(to, &Value::unknown(), false);
+        for one in &remote {
+            let path = one.rsplit_once(':').map_or(one.as_str(), |(_, path)| path);
+            self.write(
+                &format!("{to}/{}", base_name(path)),
+                &Value::unknown(),
+                false,
+            );
+        }
+        true
+    }
+
+    /// Archives that are unpacked fill a directory with files that nobody can know.
+    fn unpacked(&mut self, name: &str, arguments: &[String]) {
+        let first = arguments.first().map_or("", String::as_str);
+        let unpacks = match name {
+            "tar" | "bsdtar" => {
+                arguments
+                    .iter()
+                    .any(|word| word.starts_with("--extract") || word.starts_with("--get"))
+                    || arguments.iter().enumerate().any(|(index, word)| {
+                        let flags = word.strip_prefix('-').or(if index == 0 {
+                            Some(word.as_str())
+                        } else {
+                            None
+                        });
+                        flags.is_some_and(|flags| {
+                            !flags.starts_with('-') && flags.len() < 9 && flags.contains('x')
+                        })
+                    })
+            }
+            "unzip" => !arguments
+                .iter()
+                .any(|word| matches!(word.as_str(), "-l" | "-p" | "-t" | "-v" | "-Z")),
+            "7z" | "7za" | "7zr" | "unrar" | "ar" => {
+                first.starts_with('x') || first.starts_with('e')
+            }
+            "cpio" | "bsdcpio" => arguments
+                .iter()
+                .any(|word| word.starts_with("-i") || word.contains("extract")),
+            "gzip" => arguments.iter().any(|word| word.starts_with("-d")),
+            _ => true,
+        };
+        if !unpacks {
+            return;
+        }
+        let place =
+            option_value(arguments, &["-C", "--directory", "-d", "-D"]).filter(|_| name != "gzip");
+        self.filled(place.as_deref().unwrap_or("."));
+    }
+
+    /// Files that a patch changes become unknown; an unknown patch may change any.
+    pub(crate) fn patched(&mut self, arguments: &[String]) {
+        let mut texts = Vec::new();
+        for word in arguments.iter().filter(|word| !word.starts_with('-')) {
+            texts.extend(self.known_file(word));
+        }
+        match self.state.input.clone() {
+            Some(input) if input.known().is_some() => texts.push(input.first().to_owned()),
+            Some(_) => self.patched_unknown = true,
+            None => {}
+        }
+        for text in texts {
+            for path in text.lines().filter_map(|line| line.strip_prefix("+++ ")) {
+                let path = path.split('\t').next().unwrap_or(path);
+                let path = path.strip_prefix("b/").unwrap_or(path);
+                self.write(path, &Value::unknown(), false);
+            }
+        }
+        self.filled(".");
     }
 
     fn download(&mut self, arguments: &[String]) {
@@ -190,4 +378,12 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// Where programs are installed, as opposed to a project's own scripts.
+pub(crate) fn is_system(path: &str) -> bool {
+    let places = [
+        "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
+    ];
+    places.iter().any(|place| path.starts_with(place))
 }

@@ -60,7 +60,7 @@ pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<Stri
         }
         "cut" => cut(arguments, text)?,
         "tr" => translate(arguments, text)?,
-        "sed" => sed(arguments, text)?,
+        "sed" | "gsed" => sed(arguments, text)?,
         "grep" | "egrep" | "fgrep" => grep(arguments, text)?,
         "jq" => jq(arguments, text)?,
         "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => {
@@ -97,7 +97,7 @@ fn line_count(arguments: &[String]) -> Option<usize> {
     }
 }
 
-fn decode_base64(text: &str) -> Option<String> {
+pub(super) fn decode_base64(text: &str) -> Option<String> {
     let clean: String = text
         .chars()
         .filter(|character| !character.is_whitespace())
@@ -152,21 +152,59 @@ fn decode_hex(text: &str) -> Option<String> {
 }
 
 fn cut(arguments: &[String], text: &str) -> Option<String> {
-    let delimiter = option_value(arguments, &["-d"])
+    let by_character = letter_value(arguments, 'c').or_else(|| letter_value(arguments, 'b'));
+    let delimiter = option_value(arguments, &["-d", "--delimiter"])
         .or_else(|| letter_value(arguments, 'd'))
         .unwrap_or_else(|| "\t".to_owned());
     let delimiter = delimiter.chars().next()?;
-    let field: usize = option_value(arguments, &["-f"])
-        .or_else(|| letter_value(arguments, 'f'))?
-        .trim_end_matches('-')
-        .parse()
-        .ok()?;
-    let index = field.checked_sub(1)?;
+    let list = by_character
+        .clone()
+        .or_else(|| option_value(arguments, &["-f", "--fields"]))
+        .or_else(|| letter_value(arguments, 'f'))?;
+    let ranges: Vec<(usize, usize)> = list.split(',').map(range).collect::<Option<_>>()?;
+    let chosen = |index: usize| {
+        ranges
+            .iter()
+            .any(|(from, to)| (*from..=*to).contains(&index))
+    };
     let lines = text.lines().map(|line| {
-        let mut fields = line.split(delimiter);
-        fields.nth(index).unwrap_or(line).to_owned() + "\n"
+        if by_character.is_some() {
+            let kept = line
+                .chars()
+                .enumerate()
+                .filter(|(index, _)| chosen(index.saturating_add(1)));
+            return kept.map(|(_, character)| character).collect::<String>() + "\n";
+        }
+        if !line.contains(delimiter) {
+            return line.to_owned() + "\n";
+        }
+        let fields = line.split(delimiter).enumerate();
+        let kept: Vec<&str> = fields
+            .filter(|(index, _)| chosen(index.saturating_add(1)))
+            .map(|(_, field)| field)
+            .collect();
+        kept.join(&delimiter.to_string()) + "\n"
     });
     Some(lines.collect())
+}
+
+/// `2`, `2-`, `-3` and `2-3`, counted from one.
+fn range(text: &str) -> Option<(usize, usize)> {
+    let Some((from, to)) = text.split_once('-') else {
+        let only = text.parse().ok()?;
+        return Some((only, only));
+    };
+    let from = if from.is_empty() {
+        1
+    } else {
+        from.parse().ok()?
+    };
+    let to = if to.is_empty() {
+        usize::MAX
+    } else {
+        to.parse().ok()?
+    };
+    Some((from, to))
 }
 
 fn translate(arguments: &[String], text: &str) -> Option<String> {

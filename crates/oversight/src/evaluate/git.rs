@@ -7,46 +7,9 @@ use crate::lookup::absolute;
 use crate::value::has_hole;
 
 use super::run::quote;
+use super::settings::is_run;
+use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
-
-/// Settings whose value git gives to a shell.
-const RUN_SETTINGS: &[&str] = &[
-    "core.editor",
-    "core.pager",
-    "core.sshcommand",
-    "core.fsmonitor",
-    "core.askpass",
-    "core.gitproxy",
-    "diff.external",
-    "sequence.editor",
-    "gpg.program",
-    "credential.helper",
-    "interactive.difffilter",
-    "uploadpack.packobjectshook",
-    "sendemail.smtpserver",
-    "web.browser",
-    "init.templatedir",
-    "ssh.variant",
-    "browser.cmd",
-];
-
-/// Endings of settings of the same kind, as in `filter.x.clean`.
-const RUN_ENDINGS: &[&str] = &[
-    ".clean",
-    ".smudge",
-    ".process",
-    ".cmd",
-    ".command",
-    ".textconv",
-    ".driver",
-    ".helper",
-    ".editor",
-    ".pager",
-    ".program",
-    ".sshcommand",
-    ".uploadpack",
-    ".receivepack",
-];
 
 /// Hooks that a command runs.
 const HOOKS: &[(&str, &[&str])] = &[
@@ -97,7 +60,6 @@ impl Evaluator<'_> {
             return None;
         }
         let call = git_command(arguments);
-        let settings = self.git_settings_now(&call.settings);
         let mut state = self.state.clone();
         if let Some(directory) = &call.directory {
             state.directory = if has_hole(directory) {
@@ -106,10 +68,11 @@ impl Evaluator<'_> {
                 absolute(&state.directory, directory)
             };
         }
-        Some(self.apart(state, |this| {
+        let outcome = self.apart(state, |this| {
+            let settings = this.git_settings_now(&call.settings);
             for (key, value) in settings.iter().filter(|(key, _)| is_run(key)) {
                 let value = value.trim_start_matches('!').to_owned();
-                if this.catalog.mentions(&value) || has_hole(&value) {
+                if this.catalog.mentions(&value) || has_hole(&value) || value.contains('/') {
                     this.in_shell(&format!("git {key}"), &value);
                 }
             }
@@ -121,86 +84,71 @@ impl Evaluator<'_> {
             }
             this.git_launches(verb, rest);
             this.git_hooks(verb, rest, &settings);
+            this.git_external(verb, rest, &settings);
             Outcome::unknown()
-        }))
+        });
+        if let Some((verb, rest)) = call.rest.split_first() {
+            self.git_brings(verb, rest);
+        }
+        Some(outcome)
     }
 
-    /// Settings of this call, of this command, of the environment and of the files, the strongest first.
-    fn git_settings_now(&mut self, own: &[(String, String)]) -> Vec<(String, String)> {
-        let mut all: Vec<(String, String)> = Vec::new();
-        for (key, value) in own {
-            // `--config-env=alias.x=VARIABLE` names a variable.
-            let value = match value.strip_prefix('\u{1}') {
-                Some(variable) => self
-                    .state
-                    .get(variable)
-                    .map_or_else(String::new, |value| value.first().to_owned()),
-                None => value.clone(),
-            };
-            all.push((key.to_ascii_lowercase(), value));
+    /// `git x` runs `git-x` from the path, and a misspelt command when git is told to correct it.
+    fn git_external(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
+        if crate::actions::is_git_builtin(verb) {
+            return;
         }
-        for index in 0..16 {
-            let Some(key) = self.state.get(&format!("GIT_CONFIG_KEY_{index}")) else {
-                break;
-            };
-            let value = self.state.get(&format!("GIT_CONFIG_VALUE_{index}"));
-            all.push((
-                key.first().to_ascii_lowercase(),
-                value.map_or_else(String::new, |value| value.first().to_owned()),
-            ));
+        let program = format!("git-{verb}");
+        if let Some(path) = self.on_path(&program) {
+            self.linked(program, |this| this.script_file(&path, rest, "run"));
+        } else if settings
+            .iter()
+            .any(|(key, value)| key == "help.autocorrect" && value != "0" && value != "never")
+        {
+            self.opaque("git corrects a command that it does not know", verb);
         }
-        if let Some(parameters) = self.state.get("GIT_CONFIG_PARAMETERS") {
-            for part in parameters
-                .first()
-                .split('\'')
-                .filter(|part| part.contains('='))
+    }
+
+    /// Commands of git that bring files from elsewhere.
+    fn git_brings(&mut self, verb: &str, rest: &[String]) {
+        let words: Vec<&String> = rest.iter().filter(|word| !word.starts_with('-')).collect();
+        match verb {
+            "clone" => {
+                let Some(last) = words.last() else { return };
+                let is_address = words.len() == 1 || last.contains("://") || last.contains('@');
+                let place = if is_address {
+                    crate::lookup::base_name(last)
+                        .trim_end_matches(".git")
+                        .to_owned()
+                } else {
+                    (*last).clone()
+                };
+                self.filled(&place);
+            }
+            "apply" | "am" => self.patched(rest),
+            "checkout" | "restore"
+                if rest
+                    .iter()
+                    .any(|word| word == "--" || word.starts_with("--source")) =>
             {
-                if let Some((key, value)) = part.split_once('=') {
-                    all.push((key.to_ascii_lowercase(), value.to_owned()));
+                for path in words {
+                    if self.exists(&absolute(&self.state.directory, path)) {
+                        self.write(path, &crate::value::Value::unknown(), false);
+                    }
+                }
+                self.filled(".");
+            }
+            "checkout" | "switch" | "pull" | "merge" | "stash" | "reset" | "submodule"
+            | "worktree" | "cherry-pick" => {
+                let makes = rest.iter().any(|word| {
+                    matches!(word.as_str(), "-b" | "-B" | "-c" | "push" | "list" | "save")
+                });
+                if !makes {
+                    self.filled(".");
                 }
             }
+            _ => {}
         }
-        all.extend(
-            self.git_settings
-                .iter()
-                .map(|(key, value)| (key.clone(), value.clone())),
-        );
-        let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG"].map(|variable| {
-            self.state
-                .get(variable)
-                .map(|value| value.first().to_owned())
-        });
-        let home = self.home.clone();
-        let files = [
-            ".git/config".to_owned(),
-            format!("{home}/.gitconfig"),
-            format!("{home}/.config/git/config"),
-        ];
-        for file in named.into_iter().flatten().chain(files) {
-            self.git_file(&file, &mut all, 4);
-        }
-        all
-    }
-
-    fn git_file(&mut self, path: &str, settings: &mut Vec<(String, String)>, depth: usize) {
-        let Some(text) = self.known_file(path) else {
-            return;
-        };
-        let read = settings_of(&text);
-        for (key, value) in &read {
-            let included =
-                key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
-            if included && let Some(depth) = depth.checked_sub(1) {
-                let value = value.replacen('~', &self.home, 1);
-                let directory = crate::lookup::directory_of(path).to_owned();
-                self.git_file(
-                    &absolute(&absolute(&self.state.directory, &directory), &value),
-                    settings,
-                    depth,
-                );
-            }
-        }
-        settings.extend(read);
     }
 
     fn git_alias(
@@ -225,12 +173,19 @@ impl Evaluator<'_> {
         let outcome = self.linked(format!("git alias {verb}"), |this| {
             match text.trim().strip_prefix('!') {
                 Some(command) => {
-                    let mut whole = command.to_owned();
+                    let inner = command
+                        .strip_prefix('"')
+                        .and_then(|rest| rest.strip_suffix('"'));
+                    let mut whole = inner.unwrap_or(command).to_owned();
                     for word in rest {
                         whole.push(' ');
                         whole.push_str(&quote(word));
                     }
-                    this.in_shell("git !", &whole)
+                    let mut state = this.state.child();
+                    state.positional = rest.to_vec();
+                    this.apart(state, |this| {
+                        this.linked("git !", |this| this.evaluated(&whole))
+                    })
                 }
                 None => {
                     let mut whole = format!("git {text}");
@@ -266,8 +221,26 @@ impl Evaluator<'_> {
                 }
             }
             "config" => self.git_config(rest),
+            "for-each-repo" => {
+                let words: Vec<String> = rest
+                    .iter()
+                    .skip_while(|word| word.starts_with('-'))
+                    .cloned()
+                    .collect();
+                let mut all = vec!["git".to_owned()];
+                all.extend(words);
+                self.linked("git for-each-repo", |this| this.run(&all));
+            }
+            "subtree" if rest.iter().any(|word| word == "push") => {
+                let mut all = vec!["git".to_owned(), "subtree".to_owned(), "push".to_owned()];
+                all.extend(rest.iter().filter(|word| *word != "push").cloned());
+                if rest.first().is_none_or(|word| word != "push") {
+                    self.linked("git subtree", |this| this.run(&all));
+                }
+            }
+
             "difftool" | "mergetool" | "filter-branch" | "rebase" | "grep" | "fetch" | "pull"
-            | "clone" | "ls-remote" | "archive" | "for-each-repo" => {
+            | "clone" | "ls-remote" | "archive" => {
                 let options = [
                     "-x",
                     "--extcmd",
@@ -305,14 +278,20 @@ impl Evaluator<'_> {
                         self.in_shell(&format!("git {verb}"), &text);
                     }
                 }
-                for word in rest {
-                    // `ext::sh -c …` is a transport that runs a command.
-                    if let Some(text) = word.strip_prefix("ext::") {
-                        self.in_shell("git ext::", text);
-                    }
-                }
             }
             _ => {}
+        }
+        for word in rest {
+            // `ext::sh -c …` is a transport that runs a command; `% ` is a blank inside a word.
+            if let Some(text) = word.strip_prefix("ext::") {
+                let words: Vec<String> = text
+                    .replace("% ", "\u{1}")
+                    .split(' ')
+                    .map(|word| word.replace('\u{1}', " ").replace("%%", "%"))
+                    .collect();
+                self.in_shell("git ext::", text);
+                self.linked("git ext::", |this| this.run(&words));
+            }
         }
     }
 
@@ -329,8 +308,28 @@ impl Evaluator<'_> {
     }
 
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
-        let Some((_, hooks)) = HOOKS.iter().find(|(name, _)| *name == verb) else {
-            return;
+        let named = HOOKS
+            .iter()
+            .find(|(name, _)| *name == verb)
+            .map_or(&[][..], |(_, hooks)| hooks);
+        // Whatever moves a reference or writes the index runs these.
+        let reads = matches!(
+            verb,
+            "status"
+                | "log"
+                | "diff"
+                | "show"
+                | "config"
+                | "rev-parse"
+                | "ls-files"
+                | "blame"
+                | "grep"
+                | "help"
+        );
+        let always: &[&str] = if reads {
+            &[]
+        } else {
+            &["reference-transaction", "post-index-change"]
         };
         let unchecked = rest
             .iter()
@@ -338,9 +337,38 @@ impl Evaluator<'_> {
         let directory = settings
             .iter()
             .find(|(key, _)| key == "core.hookspath")
-            .map_or(".git/hooks", |(_, value)| value.as_str())
-            .to_owned();
-        for hook in hooks.iter() {
+            .map_or_else(|| self.repository() + "/hooks", |(_, value)| value.clone());
+        let template = option_value(rest, &["--template"])
+            .or_else(|| {
+                self.state
+                    .get("GIT_TEMPLATE_DIR")
+                    .map(|value| value.first().to_owned())
+            })
+            .or_else(|| {
+                settings
+                    .iter()
+                    .find(|(key, _)| key == "init.templatedir")
+                    .map(|(_, value)| value.clone())
+            });
+        let directory = match template.filter(|_| matches!(verb, "clone" | "init")) {
+            Some(template) if verb == "init" => {
+                self.template = Some(absolute(
+                    &self.state.directory,
+                    &format!("{template}/hooks"),
+                ));
+                return;
+            }
+            Some(template) => format!("{template}/hooks"),
+            None => match (
+                &self.template,
+                self.names_in(&absolute(&self.state.directory, &directory))
+                    .is_empty(),
+            ) {
+                (Some(template), true) => template.clone(),
+                _ => directory,
+            },
+        };
+        for hook in named.iter().chain(always) {
             if unchecked
                 && matches!(
                     *hook,
@@ -358,9 +386,34 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `gh repo clone` brings files, and `query=@file` reads one.
+    fn gh_files(&mut self, arguments: &[String]) {
+        if let [repo, clone, address, ..] = arguments
+            && repo == "repo"
+            && clone == "clone"
+        {
+            let place = crate::lookup::base_name(address).to_owned();
+            self.filled(&place);
+        }
+        let inlined: Vec<String> = arguments
+            .iter()
+            .map(|word| match word.split_once("=@") {
+                Some((key, path)) => match self.known_file(path) {
+                    Some(text) => format!("{key}={text}"),
+                    None => word.clone(),
+                },
+                None => word.clone(),
+            })
+            .collect();
+        if inlined != arguments {
+            self.classify("gh", &inlined);
+        }
+    }
+
     /// `gh` has aliases as well: in its configuration, and made by the same command.
     fn gh_alias(&mut self, arguments: &[String]) -> Option<Outcome> {
         let first = arguments.first()?;
+        self.gh_files(arguments);
         if first == "alias" {
             let words: Vec<&String> = arguments
                 .iter()
@@ -417,61 +470,4 @@ impl Evaluator<'_> {
         self.walking.remove(&format!("gh {first}"));
         Some(outcome)
     }
-}
-
-fn is_run(key: &str) -> bool {
-    RUN_SETTINGS.contains(&key) || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))
-}
-
-/// Keys and values of a git configuration file, keys in lower case.
-pub(crate) fn settings_of(text: &str) -> Vec<(String, String)> {
-    let mut section = String::new();
-    let mut all = Vec::new();
-    for line in text.replace("\\\n", "").lines() {
-        let line = line.trim();
-        if let Some(head) = line.strip_prefix('[') {
-            let (head, rest) = head.split_once(']').unwrap_or((head, ""));
-            section = head
-                .replacen(" \"", ".", 1)
-                .trim_end_matches('"')
-                .to_ascii_lowercase();
-            if rest.trim().is_empty() {
-                continue;
-            }
-        }
-        let line = line
-            .rsplit_once(']')
-            .filter(|_| line.starts_with('['))
-            .map_or(line, |(_, rest)| rest.trim());
-        if line.starts_with(['#', ';']) || line.is_empty() {
-            continue;
-        }
-        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
-        let value = unquoted(value.trim());
-        all.push((
-            format!("{section}.{}", key.trim().to_ascii_lowercase()),
-            value,
-        ));
-    }
-    all
-}
-
-fn unquoted(value: &str) -> String {
-    let mut text = String::new();
-    let mut characters = value.chars();
-    let mut quoted = false;
-    while let Some(character) = characters.next() {
-        match character {
-            '"' => quoted = !quoted,
-            '\\' => text.push(match characters.next() {
-                Some('n') => '\n',
-                Some('t') => '\t',
-                Some(other) => other,
-                None => '\\',
-            }),
-            '#' | ';' if !quoted => break,
-            other => text.push(other),
-        }
-    }
-    text.trim_end().to_owned()
 }

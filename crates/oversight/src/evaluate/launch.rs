@@ -10,17 +10,24 @@ impl Evaluator<'_> {
     pub(crate) fn launched(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let rest =
             |arguments: &[String], at: usize| arguments.get(at..).unwrap_or_default().to_vec();
-        let first = arguments.first().map_or("", String::as_str);
         Some(match name {
             "xargs" => self.xargs(arguments),
             "find" | "fd" | "fdfind" => return self.find(name, arguments),
-            "parallel" => self.parallel(arguments),
+            "parallel" | "rush" => self.parallel(arguments),
             "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
             "su" => self.switch_user(arguments),
             "script" => match letter_value(arguments, 'c')
                 .or_else(|| option_value(arguments, &["--command"]))
             {
-                Some(text) => self.in_shell(name, &text),
+                Some(text) => {
+                    let log = arguments
+                        .iter()
+                        .find(|word| !word.starts_with('-') && **word != text);
+                    if let Some(log) = log.cloned() {
+                        self.write(&log, &Value::unknown(), false);
+                    }
+                    self.in_shell(name, &text)
+                }
                 None => return None,
             },
             "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose" => {
@@ -42,20 +49,19 @@ impl Evaluator<'_> {
                 self.run(&words)
             }
             "tmux" | "screen" => self.session(name, arguments),
-            "at" | "batch" => match self.state.input.clone() {
-                Some(input) => self.in_shell(name, input.first()),
-                None => Outcome::unknown(),
-            },
-            "crontab" => {
-                let table = match first {
-                    "-" | "" => self.state.input.clone().unwrap_or_else(Value::empty),
-                    path => self.content_value(path),
-                };
-                for line in table.first().to_owned().lines() {
-                    let command: Vec<&str> = line.split_whitespace().skip(5).collect();
-                    self.in_shell("crontab", &command.join(" "));
+            "at" | "batch" | "crontab" => self.scheduled(name, arguments),
+            "socat" => self.relay(arguments),
+            "hyperfine" => self.benchmarks(arguments),
+            "newgrp" | "sg" => {
+                self.session_input(name);
+                return None;
+            }
+            "ssh-agent" => {
+                let words = skip_options(arguments, "aEtPO", &[]);
+                if words.is_empty() {
+                    return None;
                 }
-                Outcome::quiet(None)
+                self.linked(name, |this| this.run(words))
             }
             "gdb" | "lldb"
                 if arguments
@@ -118,7 +124,7 @@ impl Evaluator<'_> {
         self.apart_words("xargs", |this| {
             let mut outcome = Outcome::unknown();
             for text in input.possibilities() {
-                let items = items(arguments, text);
+                let items = items(arguments.get(..own).unwrap_or_default(), text);
                 outcome = match &place {
                     Some(place) => this.replaced(&words, place, &lines(text)),
                     None => {
@@ -155,6 +161,16 @@ impl Evaluator<'_> {
             "find" => matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"),
             _ => matches!(word.as_str(), "-x" | "--exec" | "-X" | "--exec-batch"),
         };
+        let glued: Vec<String> = arguments
+            .iter()
+            .flat_map(|word| match word.split_once('=') {
+                Some((option @ ("--exec" | "--exec-batch"), program)) if name != "find" => {
+                    vec![option.to_owned(), program.to_owned()]
+                }
+                _ => vec![word.clone()],
+            })
+            .collect();
+        let arguments = glued.as_slice();
         let mut found = None;
         let mut words = arguments;
         while let Some(at) = words.iter().position(executes) {
@@ -229,80 +245,35 @@ impl Evaluator<'_> {
             }
         };
         let text = command.join(" ");
+        let marks = ["{1}", "{2}", "{3}", "{4}"];
+        if marks.iter().any(|mark| text.contains(mark)) || rest.iter().any(|word| word == ":::+") {
+            return self.parallel_places(&text, &items);
+        }
+        let mark = letter_value(arguments, 'I').unwrap_or_else(|| "{}".to_owned());
+        let text = text.replace(&mark, "{}");
         let mut outcome = Outcome::unknown();
         for item in items.iter().take(16) {
             let whole = if text.is_empty() {
                 item.clone()
             } else if text.contains("{}") {
-                text.replace("{}", item)
+                let quoted = super::run::quote(item);
+                text.replace("{}", if command.len() == 1 { &quoted } else { item })
             } else {
                 format!("{text} {item}")
             };
-            outcome = self.in_shell("parallel", &whole);
+            // An item is one word of the command; only where it is the command itself it may be anything.
+            let state = self.state.child();
+            outcome = self.apart(state, |this| {
+                this.linked("parallel", |this| {
+                    if text.is_empty() {
+                        this.evaluated(&whole)
+                    } else {
+                        this.shell_text(&whole)
+                    }
+                })
+            });
         }
         outcome
-    }
-
-    fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let danger = option_value(arguments, &["-o"]);
-        if let Some(text) = danger.as_deref().and_then(|option| {
-            let (key, value) = option.split_once(['=', ' '])?;
-            matches!(
-                key.to_ascii_lowercase().as_str(),
-                "proxycommand" | "localcommand" | "knownhostscommand"
-            )
-            .then_some(value)
-        }) {
-            self.in_shell("ssh -o", text);
-        }
-        let rest = skip_options(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
-        let words = rest.get(1..).unwrap_or_default();
-        // `ssh host -p 22 cmd`: options may follow the host.
-        let words = skip_options(words, "BbcDEeFIiJLlmOopQRSWw", &[]);
-        if words.is_empty() {
-            return match self.state.input.clone() {
-                Some(input) => self.in_shell(name, input.first()),
-                None => Outcome::unknown(),
-            };
-        }
-        let text = words.join(" ");
-        let mut state = self.state.child();
-        state.directory = ENVIRONMENT.to_string();
-        self.apart(state, |this| {
-            this.linked(name, |this| this.evaluated(&text))
-        })
-    }
-
-    fn switch_user(&mut self, arguments: &[String]) -> Outcome {
-        match letter_value(arguments, 'c')
-            .or_else(|| option_value(arguments, &["--command", "--session-command"]))
-        {
-            Some(text) => self.in_shell("su -c", &text),
-            None => match self.state.input.clone() {
-                Some(input) => self.in_shell("su", input.first()),
-                None => Outcome::unknown(),
-            },
-        }
-    }
-
-    fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let letters = if name == "tmux" {
-            "LSfcnsxytFeE"
-        } else {
-            "cehpsStTX"
-        };
-        let rest = skip_options(arguments, "LSf", &[]);
-        let rest = match rest.split_first() {
-            Some((verb, after)) if name == "tmux" && !verb.contains(' ') => {
-                skip_options(after, letters, &[])
-            }
-            _ => skip_options(arguments, letters, &[]),
-        };
-        if rest.is_empty() {
-            return Outcome::unknown();
-        }
-        let text = rest.join(" ");
-        self.in_shell(name, &text)
     }
 
     fn container(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
@@ -345,7 +316,9 @@ impl Evaluator<'_> {
             verb = rest.first().map_or("", String::as_str);
         }
         if !matches!(verb, "run" | "exec" | "debug") {
-            return if verb == "build" {
+            return if verb == "build"
+                || (verb == "buildx" && rest.iter().any(|word| word == "build"))
+            {
                 self.image_build(arguments)
             } else {
                 None
@@ -366,9 +339,36 @@ impl Evaluator<'_> {
         }
         let mut state = self.state.child();
         std::rc::Rc::make_mut(&mut state.functions).clear();
-        Some(self.apart(state, |this| {
+        let outcome = self.apart(state, |this| {
             this.linked(format!("{name} {verb}"), |this| this.run(&command))
-        }))
+        });
+        // Files in there are not ours; what is printed there stays unknown.
+        let prints = matches!(command.first().map(String::as_str), Some("echo" | "printf"));
+        Some(if prints { outcome } else { Outcome::unknown() })
+    }
+
+    /// `{1} {2}`: lists after each `:::` fill the places, in order.
+    fn parallel_places(&mut self, text: &str, items: &[String]) -> Outcome {
+        let lists: Vec<&[String]> = items
+            .split(|word| matches!(word.as_str(), ":::" | ":::+" | "::::"))
+            .collect();
+        let mut whole = text.to_owned();
+        let many = lists.len() > 1;
+        for (index, mark) in ["{1}", "{2}", "{3}", "{4}"].iter().enumerate() {
+            let value = if many {
+                lists.get(index).and_then(|list| list.first())
+            } else {
+                items.get(index)
+            };
+            whole = whole.replace(mark, value.map_or("", String::as_str));
+        }
+        if many && !text.contains('{') {
+            for list in &lists {
+                whole.push(' ');
+                whole.push_str(list.first().map_or("", String::as_str));
+            }
+        }
+        self.in_shell("parallel", &whole)
     }
 
     /// `docker build` runs the steps of a Dockerfile.
@@ -376,8 +376,21 @@ impl Evaluator<'_> {
         let file =
             option_value(arguments, &["-f", "--file"]).unwrap_or_else(|| "Dockerfile".to_owned());
         let text = self.known_file(&file)?.replace("\\\n", " ");
-        for line in text.lines() {
-            if let Some(step) = line.trim_start().strip_prefix("RUN ") {
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let Some(step) = line.trim_start().strip_prefix("RUN ") else {
+                continue;
+            };
+            if let Some(mark) = step.trim().strip_prefix("<<") {
+                let mark = mark.trim_matches(['-', '"', '\'']).to_owned();
+                let body: Vec<&str> = lines
+                    .by_ref()
+                    .take_while(|line| line.trim() != mark)
+                    .collect();
+                self.in_shell("docker build", &body.join("\n"));
+            } else if let Ok(words) = serde_json::from_str::<Vec<String>>(step.trim()) {
+                self.linked("docker build", |this| this.run(&words));
+            } else {
                 self.in_shell("docker build", step);
             }
         }
@@ -413,15 +426,11 @@ pub(crate) fn letter_value(arguments: &[String], letter: char) -> Option<String>
 
 /// What `xargs` makes of its input.
 fn items(arguments: &[String], text: &str) -> Vec<String> {
-    let own: Vec<String> = arguments
-        .iter()
-        .take_while(|word| word.starts_with('-') || word.len() == 1)
-        .cloned()
-        .collect();
+    let own = arguments;
     let nul = own.iter().any(|word| {
         word == "--null" || (word.starts_with('-') && !word.starts_with("--") && word.contains('0'))
     });
-    let mark = if nul { Some('\0') } else { delimiter(&own) };
+    let mark = if nul { Some('\0') } else { delimiter(own) };
     if let Some(mark) = mark {
         return text
             .trim_end_matches('\n')

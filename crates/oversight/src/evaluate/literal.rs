@@ -63,6 +63,15 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
             ("qx{", '}'),
             ("%x(", ')'),
             ("qw/", '/'),
+            ("qx/", '/'),
+            ("q(", ')'),
+            ("qq(", ')'),
+            ("q{", '}'),
+            ("qq{", '}'),
+            ("%x{", '}'),
+            ("%x[", ']'),
+            ("%w[", ']'),
+            ("%w(", ')'),
         ] {
             for part in code.split(open).skip(1) {
                 found.extend(part.split(close).next().map(str::to_owned));
@@ -71,24 +80,81 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
     }
     if matches!(
         name,
-        "tclsh" | "expect" | "wish" | "vim" | "vi" | "nvim" | "ex" | "gdb" | "lldb" | "sqlite3"
+        "node" | "nodejs" | "tsx" | "ts-node" | "bun" | "deno" | "zx" | "mongosh"
     ) {
-        for line in code.lines() {
-            let line = line
-                .trim()
-                .trim_start_matches(':')
-                .trim_start_matches("silent ");
-            let command = ["exec ", "spawn ", "!", "shell ", ".shell ", ".system "]
-                .iter()
-                .find_map(|word| line.strip_prefix(word));
-            found.extend(command.map(str::to_owned));
+        found.extend(code.split('`').skip(1).step_by(2).map(str::to_owned));
+    }
+    let editor = matches!(
+        name,
+        "vim" | "vi" | "nvim" | "ex" | "view" | "vimdiff" | "gvim" | "rvim" | "vimx"
+    );
+    if editor {
+        // `:%!cmd`, `r !cmd`, `silent !cmd | q`.
+        for part in code.split(['\n', '|']) {
+            found.extend(
+                part.split_once('!')
+                    .map(|(_, command)| command.trim().to_owned()),
+            );
+        }
+        found.retain(|command| !command.is_empty());
+    }
+    if matches!(
+        name,
+        "tclsh" | "expect" | "wish" | "gdb" | "lldb" | "sqlite3"
+    ) {
+        for line in code.split(['\n', ';', '[', ']']) {
+            let line = line.trim().trim_start_matches(':');
+            let words = [
+                "exec ",
+                "spawn ",
+                "!",
+                "shell ",
+                "platform shell ",
+                ".shell ",
+                ".system ",
+                ".sh ",
+                ".sys ",
+                "pipe ",
+            ];
+            let command = words.iter().find_map(|word| line.strip_prefix(word));
+            found.extend(command.map(|command| command.replace(['{', '}'], "'")));
+            if matches!(name, "gdb" | "sqlite3") {
+                found.extend(
+                    line.split_once('|')
+                        .map(|(_, command)| command.trim_matches(['"', '\'']).to_owned()),
+                );
+            }
         }
     }
     found
 }
 
 /// Whether the words of a start may be put together by the program.
-pub(super) fn computed(code: &str) -> bool {
+pub(super) fn computed(name: &str, code: &str) -> bool {
+    // A template of JavaScript is everywhere; it counts where it is what is started.
+    let script = matches!(
+        name,
+        "node" | "nodejs" | "tsx" | "ts-node" | "bun" | "deno" | "zx"
+    );
+    let template = code.contains("`${")
+        || ["exec", "spawn", "fork"].iter().any(|start| {
+            code.match_indices(start).any(|(at, _)| {
+                let segment: String = code
+                    .chars()
+                    .skip(code.get(..at).map_or(0, |text| text.chars().count()))
+                    .take(160)
+                    .collect();
+                segment
+                    .split(')')
+                    .next()
+                    .is_some_and(|arguments| arguments.contains("${"))
+            })
+        });
+    let code = &if script && !template {
+        code.replace('$', "")
+    } else {
+        code.to_owned()
+    };
     let joins = [
         "+",
         "%",
@@ -109,6 +175,8 @@ pub(super) fn computed(code: &str) -> bool {
         "fromCharCode",
         "open(",
         "read(",
+        "f\"{",
+        "f'{",
     ];
     let starts = [
         "system", "exec", "spawn", "run(", "call", "popen", "Popen", "qx", "`",
@@ -116,4 +184,43 @@ pub(super) fn computed(code: &str) -> bool {
     has_hole(code)
         || (joins.iter().any(|word| code.contains(word))
             && starts.iter().any(|word| code.contains(word)))
+}
+
+/// The code with its texts taken out, to see what is code.
+pub(super) fn without_literals(code: &str) -> String {
+    let mut visible = String::with_capacity(code.len());
+    let mut characters = code.chars();
+    while let Some(character) = characters.next() {
+        visible.push(character);
+        if !matches!(character, '\'' | '"') {
+            continue;
+        }
+        // The letter before it may make it a text with places to fill.
+        while let Some(inside) = characters.next() {
+            if inside == '\\' {
+                characters.next();
+            } else if inside == character {
+                visible.push(character);
+                break;
+            } else if inside == '{' {
+                visible.push('{');
+            }
+        }
+    }
+    visible
+}
+
+/// Adds what texts in base64 stand for.
+pub(super) fn decode(found: &mut Vec<Literal>) {
+    let decoded: Vec<Literal> = found
+        .iter()
+        .filter(|literal| literal.text.len() >= 8 && literal.text.len() < 4096)
+        .filter_map(|literal| super::filter::decode_base64(&literal.text))
+        .filter(|text| text.is_ascii() && text.contains(' '))
+        .map(|text| Literal {
+            text,
+            follows: false,
+        })
+        .collect();
+    found.extend(decoded);
 }

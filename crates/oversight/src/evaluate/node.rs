@@ -81,6 +81,14 @@ impl Evaluator<'_> {
         if matches!(name, "npm-run-all" | "run-s" | "run-p" | "npm-run-all2") {
             return Some(self.run_all(arguments));
         }
+        if name == "npx" || name == "concurrently" {
+            for script in arguments
+                .iter()
+                .filter_map(|word| word.strip_prefix("npm:"))
+            {
+                self.script_of(script, &[], None);
+            }
+        }
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             self.script_of(arguments.get(1)?, &[], None);
             return Some(Outcome::unknown());
@@ -92,6 +100,9 @@ impl Evaluator<'_> {
         let verb = words.first().map_or("", String::as_str).to_owned();
         if has_hole(&verb) {
             return Some(Outcome::unknown());
+        }
+        if verb == "completion" {
+            return None;
         }
         let directory = option_value(arguments, &["--prefix", "-C", "--dir", "--cwd"]);
         let mut state = self.state.clone();
@@ -127,13 +138,29 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
+            if let super::files::File::Unreadable(why) = self.file("package.json") {
+                self.opaque(format!("the scripts cannot be read: {why}"), verb);
+            }
             let extra = if extra.is_empty() && name != "npm" {
                 words.iter().skip(2).cloned().collect()
             } else {
                 extra
             };
             for script in scripts {
-                self.script_of(&script, &extra, place.as_deref());
+                if !self.script_of(&script, &extra, place.as_deref())
+                    && name != "npm"
+                    && self.catalog.is_program(&script)
+                {
+                    let mut all = vec![script.clone()];
+                    all.extend(
+                        arguments
+                            .iter()
+                            .skip_while(|word| **word != script)
+                            .skip(1)
+                            .cloned(),
+                    );
+                    self.linked(name, |this| this.run(&all));
+                }
             }
             return;
         }
@@ -153,6 +180,15 @@ impl Evaluator<'_> {
             }
             return;
         }
+        if matches!(verb, "pkg" | "set-script") {
+            self.set_script(words);
+            return;
+        }
+        let verb = if verb.is_empty() && name == "yarn" {
+            "install"
+        } else {
+            verb
+        };
         let silent = arguments
             .iter()
             .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
@@ -169,7 +205,9 @@ impl Evaluator<'_> {
             && !self.script_of(verb, words.get(1..).unwrap_or_default(), place.as_deref())
         {
             // `yarn gh-pages`, `pnpm tsc`: a program of the project.
-            let known = self.catalog.is_program(verb) || super::shells::is_shell(verb);
+            let known = self.catalog.is_program(verb)
+                || super::shells::is_shell(verb)
+                || super::language::of(verb).is_some();
             if known && verb != "npm" {
                 let all: Vec<String> = arguments
                     .iter()
@@ -179,6 +217,36 @@ impl Evaluator<'_> {
                 self.linked(name, |this| this.run(&all));
             }
         }
+    }
+
+    /// `npm pkg set scripts.x=…` writes the manifest.
+    fn set_script(&mut self, words: &[String]) {
+        let text = self
+            .known_file("package.json")
+            .unwrap_or_else(|| "{}".to_owned());
+        let mut document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let pairs: Vec<(String, String)> = match words {
+            [verb, name, text] if verb == "set-script" => vec![(name.clone(), text.clone())],
+            _ => words
+                .iter()
+                .filter_map(|word| word.strip_prefix("scripts.")?.split_once('='))
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                .collect(),
+        };
+        let Some(document_map) = document.as_object_mut().filter(|_| !pairs.is_empty()) else {
+            return;
+        };
+        let scripts = document_map
+            .entry("scripts")
+            .or_insert_with(|| serde_json::json!({}));
+        if let Some(scripts) = scripts.as_object_mut() {
+            scripts.extend(
+                pairs
+                    .into_iter()
+                    .map(|(name, text)| (name, serde_json::Value::String(text))),
+            );
+        }
+        self.write("package.json", &Value::text(document.to_string()), false);
     }
 
     fn run_all(&mut self, arguments: &[String]) -> Outcome {
@@ -280,12 +348,21 @@ impl Evaluator<'_> {
         let list = document
             .get("workspaces")
             .and_then(|list| list.as_array().or_else(|| list.get("packages")?.as_array()));
-        let mut all = Vec::new();
-        for wanted in list
+        let mut patterns: Vec<String> = list
             .into_iter()
             .flatten()
             .filter_map(serde_json::Value::as_str)
-        {
+            .map(str::to_owned)
+            .collect();
+        let other = self.known_file("pnpm-workspace.yaml").unwrap_or_default();
+        patterns.extend(
+            other
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("- "))
+                .map(|line| line.trim_matches(['"', '\'']).to_owned()),
+        );
+        let mut all = Vec::new();
+        for wanted in patterns.iter().map(String::as_str) {
             let found = if super::pattern::is_active(wanted) {
                 self.matching_files(wanted)
             } else {

@@ -14,7 +14,15 @@ impl Evaluator<'_> {
         quoted: bool,
     ) -> Option<Vec<Vec<String>>> {
         if parameter.indirect {
-            return None;
+            // `${!r}` with `r='a[@]'`.
+            let target = self.subject(&parameter.subject)?;
+            let (name, _) = target
+                .known()?
+                .split_once("[@]")
+                .or_else(|| target.known()?.split_once("[*]"))?;
+            let elements = self.state.elements(name)?;
+            let fields = elements.iter().map(|(_, value)| value.first().to_owned());
+            return Some(vec![fields.collect()]);
         }
         let values: Vec<Value> = match &parameter.subject {
             Subject::All { joined } if !(*joined && quoted) => self
@@ -171,7 +179,7 @@ impl Evaluator<'_> {
                 }
             }
             Subject::All { .. } => {
-                let texts = self.state.positional.join(" ");
+                let texts = self.state.positional.join(&self.separator());
                 Some(Value::text(texts))
             }
             Subject::Count => Some(Value::text(self.state.positional.len().to_string())),
@@ -196,15 +204,26 @@ impl Evaluator<'_> {
             Subject::Elements { name, .. } => {
                 let elements = self.state.elements(name)?;
                 let mut whole = Value::empty();
+                let separator: String = self.separator();
                 for (index, (_, value)) in elements.iter().enumerate() {
                     if index > 0 {
-                        whole = whole.then(&Value::text(" "));
+                        whole = whole.then(&Value::text(separator.clone()));
                     }
                     whole = whole.then(value);
                 }
                 Some(whole)
             }
         }
+    }
+
+    /// What stands between the words of `"$*"`: the first character of IFS.
+    fn separator(&self) -> String {
+        let ifs = self.state.get("IFS").unwrap_or_else(|| Value::text(" "));
+        ifs.first()
+            .chars()
+            .next()
+            .map(String::from)
+            .unwrap_or_default()
     }
 
     /// `${!X}`: the parameter that the text names.
@@ -269,16 +288,36 @@ impl Evaluator<'_> {
                     replaced(text, wanted, &with, *place)
                 })
             }
-            Operation::Case { upper, all } => value.map(|text| changed_case(text, *upper, *all)),
+            Operation::Case {
+                upper,
+                all,
+                pattern,
+            } => {
+                if let Some(word) = pattern {
+                    let wanted = self.pattern(word);
+                    let wanted = wanted.first().to_owned();
+                    let fits = |text: &str| {
+                        wanted.is_empty()
+                            || text
+                                .chars()
+                                .any(|one| pattern::matches(&wanted, &one.to_string()))
+                    };
+                    return value.map(|text| {
+                        if fits(text) {
+                            changed_case(text, *upper, *all)
+                        } else {
+                            text.clone()
+                        }
+                    });
+                }
+                value.map(|text| changed_case(text, *upper, *all))
+            }
             Operation::Escapes => value.map(|text| escape::ansi_c(text)),
             Operation::Prompt => {
                 // A prompt is expanded like a word in double quotes: its substitutions run.
                 let mut whole: Option<Value> = None;
                 for text in value.possibilities() {
-                    let again = self.value(&lower::single_word(&format!(
-                        "\"{}\"",
-                        text.replace('"', "\\\"")
-                    )));
+                    let again = self.value(&lower::single_word(&double_quoted(text)));
                     whole = Some(whole.map_or_else(|| again.clone(), |before| before.or(&again)));
                 }
                 whole.unwrap_or_else(Value::unknown)
@@ -308,6 +347,25 @@ impl Evaluator<'_> {
             slice(&characters, from, count).into_iter().collect()
         })
     }
+}
+
+/// Text as one word in double quotes, as a prompt is expanded: substitutions in it keep their own quotes.
+pub(crate) fn double_quoted(text: &str) -> String {
+    let mut whole = String::from('"');
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for character in text.chars() {
+        match character {
+            '(' if depth > 0 || before == '$' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            '"' if depth == 0 => whole.push('\\'),
+            _ => {}
+        }
+        whole.push(character);
+        before = character;
+    }
+    whole.push('"');
+    whole
 }
 
 /// Bash slices: a negative offset counts from the end, and so does a negative length.

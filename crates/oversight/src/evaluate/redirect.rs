@@ -41,10 +41,29 @@ impl Evaluator<'_> {
     pub(crate) fn open_for_good(&mut self, redirects: &[Redirect]) {
         let sinks = self.open(redirects);
         self.deliver(&Value::unknown(), sinks, redirects);
+        for redirect in redirects {
+            if let (Target::Write(word) | Target::Append(word), true) =
+                (&redirect.target, redirect.descriptor > 2)
+            {
+                let path = self.value(word).first().to_owned();
+                self.write(&path, &Value::unknown(), false);
+            }
+        }
     }
 
     fn open(&mut self, redirects: &[Redirect]) -> Vec<Sink> {
         let mut sinks = Vec::new();
+        // `<&3 3<<< x`: what is read by number may be opened to the right of it.
+        let later = redirects.iter().filter(|redirect| {
+            redirect.descriptor > 2
+                && matches!(redirect.target, Target::HereString(_) | Target::Here(_))
+        });
+        for redirect in later {
+            if let Target::HereString(word) | Target::Here(word) = &redirect.target {
+                let content = self.value(word);
+                self.feed(redirect.descriptor, content);
+            }
+        }
         for (index, redirect) in redirects.iter().enumerate() {
             let number = redirect.descriptor;
             match &redirect.target {
@@ -70,6 +89,9 @@ impl Evaluator<'_> {
                 Target::Write(word) | Target::Append(word) => {
                     let path = self.opened(Touch::Write, word);
                     let append = matches!(redirect.target, Target::Append(_));
+                    if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+                        self.state.input = Some(Value::unknown());
+                    }
                     if number == 1 {
                         sinks.push(Sink::File { path, append });
                     }
@@ -98,6 +120,9 @@ impl Evaluator<'_> {
                 }
             }
             Ok(2) if number == 1 => sinks.push(Sink::Nowhere),
+            Err(_) if from.starts_with("/dev/tcp/") || from.starts_with("/dev/udp/") => {
+                self.state.input = Some(Value::unknown());
+            }
             Ok(_) => {}
             Err(_) if number == 1 && from != "-" => {
                 self.touch(Touch::Write, &from);
@@ -167,6 +192,10 @@ impl Evaluator<'_> {
     pub(crate) fn content_value(&mut self, path: &str) -> Value {
         match self.file(path) {
             File::Text(value) => value,
+            // Programs are no text; a copy of one could do anything.
+            File::Missing if super::files::is_system(path) && !path.ends_with('/') => {
+                Value::unknown()
+            }
             File::Missing => Value::empty(),
             File::Binary | File::Unreadable(_) => Value::unknown(),
         }

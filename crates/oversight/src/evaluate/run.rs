@@ -4,7 +4,7 @@ use crate::lookup::{absolute, base_name};
 use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
 use crate::value::{for_people, has_hole, without_holes};
 
-use super::files::File;
+use super::files::{File, is_system};
 use super::{Certainty, Evaluator, Finding, Outcome};
 
 /// Programs that only read, print or search their words: none of them is started.
@@ -12,14 +12,38 @@ const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm c
     expr false fgrep file fmt fold grep head help hexdump info install jq kill killall less ln logger ls man \
     mkdir more mv nano nl od open paste pgrep pkill printenv printf ps pwd readlink realpath rev rg rm rmdir \
     sed seq sleep sort split stat strings tac tail tee test tldr touch tr tree true type uniq wc whatis \
-    whereis which whoami yes yq gh git npm pnpm yarn bun curl wget pip pip3 brew apt apt-get dnf apk cargo go \
-    uv poetry say notify-send osascript hg svn python node perl ruby php vim complete compgen aws gcloud \
-    kubectl helm docker podman ag ack fd bat glow roleos twine hatch flit wrangler gh-pages";
+    whereis which whoami yes yq gh git npm pnpm yarn bun curl wget pip pip3 brew dnf apk \
+    uv poetry say notify-send osascript hg svn python node perl ruby php vim complete compgen \
+    ag ack fd bat glow roleos twine hatch flit wrangler gh-pages cowsay figlet toilet espeak wall banner \
+    lolcat claude codex aider gemini llm opencode cursor-agent goose amp mail pbcopy xclip gpg base64 md5sum sha256sum \
+    zip unzip gunzip gzip mktemp";
 
 /// Environment variables whose value some program runs.
 const RUN_BY_NAME: &[&str] = &[
-    "EDITOR", "PAGER", "COMMAND", "SHELL", "OPEN", "ASKPASS", "DIFF", "SSH", "BROWSER", "HELPER",
+    "EDITOR",
+    "PAGER",
+    "COMMAND",
+    "SHELL",
+    "OPEN",
+    "ASKPASS",
+    "DIFF",
+    "SSH",
+    "BROWSER",
+    "HELPER",
     "VISUAL",
+    "RSH",
+    "PROG",
+    "OPTIONS",
+    "LESSCLOSE",
+    "MAKEFLAGS",
+    "GOFLAGS",
+    "WRAPPER",
+    "PROXY_COMMAND",
+    "RUSTC",
+    "CC",
+    "CXX",
+    "LINKER",
+    "RUNNER",
 ];
 
 /// Knows what some programs do: name and arguments, and None for all others.
@@ -150,6 +174,15 @@ impl Evaluator<'_> {
         if !by_shell && !by_programs {
             return;
         }
+        if matches!(name, "CC" | "CXX" | "RUSTC") || name.ends_with("RUNNER") {
+            let own = self
+                .state
+                .get(name)
+                .is_some_and(|value| value.first().starts_with(['.', '/']));
+            if !own {
+                return;
+            }
+        }
         let Some(value) = self.state.get(name) else {
             return;
         };
@@ -160,9 +193,20 @@ impl Evaluator<'_> {
             self.perhaps(|this| {
                 this.linked(format!("${name}"), |this| {
                     if by_shell {
-                        this.value(&crate::shell::lower::single_word(&format!("\"{text}\"")));
+                        this.value(&crate::shell::lower::single_word(
+                            &super::parameter::double_quoted(&text),
+                        ));
                     } else {
                         this.shell_text(&text);
+                        let text = text.replace("${IFS}", " ");
+                        this.glance_inside(name, &text);
+                        // `-toolexec=./x.sh`: a script behind an option.
+                        if let Some((_, script)) = text
+                            .rsplit_once('=')
+                            .filter(|(_, script)| script.starts_with("./"))
+                        {
+                            this.shell_text(script);
+                        }
                     }
                 });
             });
@@ -233,6 +277,17 @@ impl Evaluator<'_> {
             whole.push(' ');
             whole.push_str(&quote(argument));
         }
+        // After an alias that ends in a blank the next word is looked up as well.
+        if text.ends_with(' ')
+            && let Some((next, rest)) = arguments.split_first()
+            && let Some(second) = self.state.aliases.get(next).cloned()
+        {
+            whole = format!("{text}{second}");
+            for argument in rest {
+                whole.push(' ');
+                whole.push_str(&quote(argument));
+            }
+        }
         let removed = self.state.aliases.remove(name);
         let outcome = self.linked(format!("alias {name}"), |this| this.shell_text(&whole));
         if let Some(text) = removed {
@@ -251,6 +306,8 @@ impl Evaluator<'_> {
             return outcome;
         }
         self.classify(&name, arguments);
+        self.command_options(&name, arguments);
+        self.project_tool(&name, arguments);
         let handlers: [Handler<Self>; 9] = [
             Self::wrapped,
             Self::launched,
@@ -269,8 +326,20 @@ impl Evaluator<'_> {
         }
         if !HARMLESS.split_ascii_whitespace().any(|known| known == name) {
             self.unknown_launcher(&name, arguments);
+            self.not_found(words);
         }
         Outcome::unknown()
+    }
+
+    /// A name that nobody knows may be handed to the function for such names.
+    fn not_found(&mut self, words: &[String]) {
+        let handler = "command_not_found_handle";
+        if let Some(body) = self.state.functions.get(handler).cloned()
+            && self.walking.insert(handler.to_owned())
+        {
+            self.call(handler, &body, words);
+            self.walking.remove(handler);
+        }
     }
 
     /// A file that is run: a script, or a program under another name.
@@ -290,7 +359,8 @@ impl Evaluator<'_> {
                 .keys()
                 .find(|path| path.ends_with(&name))
                 .cloned();
-            let path = written.filter(|path| !path.starts_with("/dev/"))?;
+            let written = written.filter(|path| !path.starts_with("/dev/"));
+            let path = written.or_else(|| self.on_path(program))?;
             return Some(self.script_file(&path, arguments, "run"));
         }
         let path = absolute(&self.state.directory, program);
@@ -308,12 +378,26 @@ impl Evaluator<'_> {
                 self.classify(&name, arguments);
                 Some(self.script_file(program, arguments, "run"))
             }
-            File::Unreadable(why) if !has_hole(program) => {
+            File::Unreadable(why) if !has_hole(program) || why == super::files::FETCHED => {
                 self.opaque(format!("the script cannot be read: {why}"), program);
                 None
             }
             _ => None,
         }
+    }
+
+    /// A script of this name in a directory that the command itself put on the path.
+    pub(crate) fn on_path(&mut self, program: &str) -> Option<String> {
+        let path = self.state.variables.get("PATH")?.stored.scalar();
+        let places: Vec<String> = path
+            .first()
+            .split(':')
+            .filter(|place| !has_hole(place) && !place.is_empty() && !is_system(place))
+            .map(|place| absolute(&self.state.directory, &format!("{place}/{program}")))
+            .collect();
+        places
+            .into_iter()
+            .find(|path| matches!(self.file(path), File::Text(_)))
     }
 
     /// Whether a name says what the program does.
@@ -375,7 +459,7 @@ impl Evaluator<'_> {
             certainty: self.certainty,
             words,
             directory: for_people(&self.state.directory),
-            environment: self.steering(),
+            environment: self.state.steering(),
         };
         let known = self.findings.actions.iter().any(|old| {
             old.action == finding.action
@@ -389,86 +473,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Variables that the command itself exports and that steer the programs with gated actions.
-    fn steering(&self) -> Vec<String> {
-        const PREFIXES: &[&str] = &[
-            "GIT_",
-            "GH_",
-            "GITHUB_",
-            "NPM_",
-            "npm_",
-            "YARN_",
-            "PNPM_",
-            "TWINE_",
-            "UV_",
-            "POETRY_",
-            "HATCH_",
-            "FLIT_",
-            "CLOUDFLARE_",
-        ];
-        let variables = self.state.variables.iter();
-        let steering = variables.filter(|(name, variable)| {
-            variable.exported && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        });
-        steering
-            .map(|(name, variable)| {
-                let value = variable.stored.scalar();
-                format!("{name}={}", for_people(value.first()))
-            })
-            .take(64)
-            .collect()
-    }
-
-    /// A program that we do not know may start the words that it is given.
-    fn unknown_launcher(&mut self, name: &str, arguments: &[String]) {
-        for (index, word) in arguments.iter().enumerate().take(40) {
-            let text = match word.split_once('=') {
-                Some((option, value)) if option.starts_with('-') => value,
-                _ => word.as_str(),
-            };
-            if text.contains(char::is_whitespace) {
-                if self.catalog.mentions(text) {
-                    self.unknown_text(name, text);
-                }
-                continue;
-            }
-            let inner = program_name(text);
-            if self.catalog.is_program(&inner) || super::shells::is_shell(&inner) {
-                let rest: Vec<String> = arguments.iter().skip(index).cloned().collect();
-                self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
-            }
-        }
-    }
-
-    /// A text that an unknown program may run, as it stands or behind a mark as in `EXEC:git push`.
-    pub(crate) fn unknown_text(&mut self, name: &str, text: &str) {
-        self.perhaps(|this| this.linked(name, |this| this.shell_text(text)));
-        let programs: Vec<String> = self.catalog.programs().map(str::to_owned).collect();
-        for program in programs {
-            let Some(at) = text.find(&program) else {
-                continue;
-            };
-            let Some((before, rest)) = text.split_at_checked(at) else {
-                continue;
-            };
-            if before.ends_with([':', '!', '=', ',']) {
-                self.perhaps(|this| this.linked(name, |this| this.shell_text(rest)));
-            }
-        }
-    }
-
-    /// What runs when the shell ends: nothing more than was met; here the text of `trap` has been walked already.
+    /// What runs when the shell ends: traps again, with what is known by then.
     pub(crate) fn at_exit(&mut self) {
         self.certainty = Certainty::Certain;
+        for text in std::mem::take(&mut self.traps) {
+            self.linked("trap", |this| this.evaluated(&text));
+        }
     }
-}
-
-/// Where programs are installed, as opposed to a project's own scripts.
-pub(crate) fn is_system(path: &str) -> bool {
-    let places = [
-        "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
-    ];
-    places.iter().any(|place| path.starts_with(place))
 }
 
 /// One word as shell text.

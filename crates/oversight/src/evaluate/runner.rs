@@ -92,6 +92,7 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         let mut words = inner.to_vec();
+        words.splice(0..0, self.program_before(name, arguments));
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
         }
@@ -101,6 +102,20 @@ impl Evaluator<'_> {
         let mut state = self.state.child();
         std::rc::Rc::make_mut(&mut state.functions).clear();
         Some(self.apart(state, |this| this.linked(name, |this| this.run(&words))))
+    }
+
+    /// The program that stands before the dashes: `nix run nixpkgs#git -- push`, `npm exec gh-pages -- -d dist`.
+    fn program_before(&self, name: &str, arguments: &[String]) -> Option<String> {
+        if name == "nix" {
+            let program = arguments.iter().find_map(|word| word.split_once('#'));
+            return program
+                .filter(|_| arguments.iter().any(|word| word == "run"))
+                .map(|(_, program)| program.to_owned());
+        }
+        let at = arguments.iter().position(|word| word == "--")?;
+        let program = arguments.get(..at)?.last()?;
+        (matches!(name, "npm" | "npx" | "pnpm" | "yarn") && self.catalog.is_program(program))
+            .then(|| program.clone())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Recipes: `make`, `just`, `task`, project scripts of Python tools, and directories of scripts.
 
 use crate::lookup::absolute;
-use crate::value::{HOLE, Value};
+use crate::value::HOLE;
 
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
@@ -44,6 +44,29 @@ impl Evaluator<'_> {
             state.directory = absolute(&state.directory, &directory);
         }
         let (targets, variables) = make_words(arguments);
+        if let Some(text) = option_value(arguments, &["--eval", "-E"]) {
+            self.linked("make --eval", |this| {
+                this.makefile(&text, &targets, &variables);
+            });
+        }
+        if let Some(flags) = self.state.get("MAKEFLAGS")
+            && let Some((_, text)) = flags.first().split_once("--eval=")
+        {
+            let text = text.replace("${IFS}", " ");
+            self.linked("MAKEFLAGS", |this| {
+                this.makefile(&text, &targets, &variables);
+            });
+        }
+        if let Some(file) = self
+            .state
+            .get("MAKEFILES")
+            .and_then(|value| value.known().map(str::to_owned))
+            && let Some(text) = self.known_file(&file)
+        {
+            self.linked("MAKEFILES", |this| {
+                this.makefile(&text, &targets, &variables);
+            });
+        }
         self.apart(state, |this| {
             for (_, shell) in variables.iter().filter(|(name, _)| name.ends_with("SHELL")) {
                 this.in_shell("make SHELL", shell);
@@ -75,8 +98,49 @@ impl Evaluator<'_> {
         });
     }
 
+    /// The text with what it includes.
+    fn included_makefiles(&mut self, text: &str, depth: usize) -> String {
+        let mut whole = String::new();
+        for line in text.lines() {
+            let names = ["include ", "-include ", "sinclude "]
+                .iter()
+                .find_map(|word| line.strip_prefix(word));
+            match names {
+                Some(names) if depth > 0 => {
+                    for name in names.split_whitespace() {
+                        let more = self.known_file(name).unwrap_or_default();
+                        whole.push_str(&self.included_makefiles(&more, depth.saturating_sub(1)));
+                    }
+                }
+                _ => {
+                    whole.push_str(line);
+                    whole.push('\n');
+                }
+            }
+        }
+        whole
+    }
+
     fn makefile(&mut self, text: &str, targets: &[String], variables: &[(String, String)]) {
+        let text = self.included_makefiles(text, 4);
         let file = Makefile::parse(&text.replace("\\\n", " "), variables);
+        if let Some((_, shell)) = file.variables.iter().find(|(name, _)| name == "SHELL") {
+            let flags = file
+                .variables
+                .iter()
+                .find(|(name, _)| name == ".SHELLFLAGS");
+            let known = super::shells::is_shell(&super::run::program_name(shell));
+            if !known {
+                let flags = flags.map_or("-c", |(_, flags)| flags.as_str());
+                let code: Vec<&str> = file
+                    .rules
+                    .iter()
+                    .flat_map(|rule| rule.lines.iter().map(String::as_str))
+                    .collect();
+                let words = format!("{shell} {flags} {}", super::run::quote(&code.join("\n")));
+                self.in_shell("make SHELL", &words);
+            }
+        }
         let mut waiting: Vec<String> = if targets.is_empty() {
             file.rules
                 .iter()
@@ -104,63 +168,6 @@ impl Evaluator<'_> {
                 }
             }
             done.push(target);
-        }
-    }
-
-    /// `just`: recipes look like rules, with parameters after the name.
-    fn recipes(&mut self, arguments: &[String], names: &[&str]) {
-        if arguments.iter().any(|word| {
-            matches!(
-                word.as_str(),
-                "--list"
-                    | "-l"
-                    | "--summary"
-                    | "--dry-run"
-                    | "-n"
-                    | "--show"
-                    | "--dump"
-                    | "--evaluate"
-            )
-        }) {
-            return;
-        }
-        let named = option_value(arguments, &["-f", "--justfile"]);
-        let files = named
-            .into_iter()
-            .chain(names.iter().map(|name| (*name).to_owned()));
-        let Some(text) = files.into_iter().find_map(|file| self.known_file(&file)) else {
-            return;
-        };
-        let words: Vec<String> = arguments
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .cloned()
-            .collect();
-        let recipes = just_recipes(&text);
-        let mut waiting: Vec<(String, Vec<String>)> = match words.split_first() {
-            Some((first, rest)) => vec![(first.clone(), rest.to_vec())],
-            None => recipes
-                .first()
-                .map(|recipe| (recipe.name.clone(), Vec::new()))
-                .into_iter()
-                .collect(),
-        };
-        let mut done: Vec<String> = Vec::new();
-        while let Some((name, values)) = waiting.pop() {
-            if done.contains(&name) || done.len() > 200 {
-                continue;
-            }
-            for recipe in recipes.iter().filter(|recipe| recipe.name == name) {
-                waiting.extend(recipe.needs.iter().map(|need| (need.clone(), Vec::new())));
-                let body: Vec<String> = recipe
-                    .lines
-                    .iter()
-                    .map(|line| recipe.filled(line, &values))
-                    .collect();
-                let whole = body.join("\n");
-                self.in_shell(&format!("just {name}"), &whole);
-            }
-            done.push(name);
         }
     }
 
@@ -266,6 +273,10 @@ impl Makefile {
                 file.shell
                     .extend(rest.rsplit_once(')').map(|(command, _)| command.to_owned()));
             }
+            if let Some((_, command)) = line.split_once("!=") {
+                file.shell.push(command.trim().to_owned());
+                continue;
+            }
             if let Some((name, value)) = assignment(line) {
                 if !file.variables.iter().any(|(known, _)| *known == name) {
                     file.variables.push((name, value));
@@ -314,8 +325,56 @@ impl Makefile {
                 break;
             }
         }
-        whole.replace("$(shell ", "$(").replace("$$", "$")
+        without_functions(&whole.replace("$(shell ", "$(")).replace("$$", "$")
     }
+}
+
+/// Functions of make whose result is not computed become unknown text.
+fn without_functions(text: &str) -> String {
+    const FUNCTIONS: &[&str] = &[
+        "$(subst ",
+        "$(patsubst ",
+        "$(foreach ",
+        "$(call ",
+        "$(if ",
+        "$(or ",
+        "$(and ",
+        "$(strip ",
+        "$(filter ",
+        "$(word ",
+        "$(firstword ",
+        "$(lastword ",
+        "$(addprefix ",
+        "$(addsuffix ",
+        "$(join ",
+        "$(eval ",
+        "$(value ",
+        "$(file ",
+    ];
+    let mut whole = text.to_owned();
+    for _ in 0..64 {
+        let Some(at) = FUNCTIONS
+            .iter()
+            .filter_map(|function| whole.find(function))
+            .min()
+        else {
+            break;
+        };
+        let mut depth = 0_usize;
+        let end = whole.get(at..).and_then(|rest| {
+            rest.char_indices().find_map(|(index, character)| {
+                match character {
+                    '(' => depth = depth.saturating_add(1),
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => return None,
+                }
+                (depth == 0).then_some(at.saturating_add(index).saturating_add(1))
+            })
+        });
+        let end = end.unwrap_or(whole.len());
+        whole.replace_range(at..end, &HOLE.to_string());
+    }
+    whole
 }
 
 fn assignment(line: &str) -> Option<(String, String)> {
@@ -347,62 +406,4 @@ fn make_words(arguments: &[String]) -> (Vec<String>, Vec<(String, String)>) {
         }
     }
     (targets, variables)
-}
-
-struct Recipe {
-    name: String,
-    parameters: Vec<String>,
-    needs: Vec<String>,
-    lines: Vec<String>,
-}
-
-impl Recipe {
-    fn filled(&self, line: &str, values: &[String]) -> String {
-        let mut whole = line.trim().trim_start_matches(['@', '-']).to_owned();
-        for (index, parameter) in self.parameters.iter().enumerate() {
-            let name = parameter
-                .trim_start_matches(['*', '+', '$'])
-                .split('=')
-                .next()
-                .unwrap_or_default();
-            let value = values
-                .get(index)
-                .cloned()
-                .unwrap_or_else(|| Value::environment().first().to_owned());
-            for form in [format!("{{{{{name}}}}}"), format!("{{{{ {name} }}}}")] {
-                whole = whole.replace(&form, &value);
-            }
-        }
-        whole
-    }
-}
-
-fn just_recipes(text: &str) -> Vec<Recipe> {
-    let mut all: Vec<Recipe> = Vec::new();
-    for line in text.lines() {
-        if line.starts_with([' ', '\t']) {
-            if let Some(recipe) = all.last_mut() {
-                recipe.lines.push(line.to_owned());
-            }
-            continue;
-        }
-        if line.starts_with('#') || line.contains(":=") {
-            continue;
-        }
-        if let Some((head, needs)) = line.split_once(':') {
-            let mut words = head.trim_start_matches('@').split_whitespace();
-            let Some(name) = words.next() else { continue };
-            all.push(Recipe {
-                name: name.to_owned(),
-                parameters: words.map(str::to_owned).collect(),
-                needs: needs
-                    .split_whitespace()
-                    .filter(|need| *need != "&&")
-                    .map(str::to_owned)
-                    .collect(),
-                lines: Vec::new(),
-            });
-        }
-    }
-    all
 }

@@ -25,6 +25,10 @@ pub(crate) fn is_shell(name: &str) -> bool {
             | "ksh93"
             | "lksh"
             | "pdksh"
+            | "xonsh"
+            | "nu"
+            | "elvish"
+            | "rc"
     )
 }
 
@@ -41,6 +45,10 @@ impl Evaluator<'_> {
         let mut state = self.state.child();
         state.shell_name = name.to_owned();
         Some(self.apart(state, |this| {
+            for function in std::mem::take(&mut this.passed_functions) {
+                this.shell_text(&function);
+            }
+            this.start_files(arguments);
             for variable in ["BASH_ENV", "ENV"] {
                 let file = this
                     .state
@@ -50,11 +58,65 @@ impl Evaluator<'_> {
                     .or_else(|| call.start_file.clone())
                     .filter(|file| !file.is_empty())
                 {
+                    let file = this
+                        .value(&crate::shell::lower::single_word(&file))
+                        .first()
+                        .to_owned();
                     this.run(&["source".to_owned(), file]);
                 }
             }
             this.shell_call(name, &call)
         }))
+    }
+
+    /// What a login shell or an interactive one reads and runs first.
+    ///
+    /// Files that the command itself wrote are followed like any; the user's own count for gated acts only.
+    fn start_files(&mut self, arguments: &[String]) {
+        let has = |letter: char| {
+            arguments
+                .iter()
+                .take_while(|word| word.starts_with('-'))
+                .any(|word| !word.starts_with("--") && word.contains(letter))
+        };
+        let login = has('l') || arguments.iter().any(|word| word == "--login");
+        let interactive = has('i');
+        let mut files: Vec<&str> = Vec::new();
+        if login {
+            files.extend([".bash_profile", ".bash_login", ".profile", ".zprofile"]);
+        }
+        if interactive && !arguments.iter().any(|word| word == "--norc") {
+            files.extend([".bashrc", ".zshrc"]);
+        }
+        for file in files {
+            let path = format!("{}/{file}", self.home);
+            let Some(text) = self.known_file(&path) else {
+                continue;
+            };
+            if self.written.contains_key(&path) {
+                self.linked(file, |this| this.shell_text(&text));
+            } else if self.catalog.mentions_part(&text) {
+                self.perhaps(|this| this.linked(file, |this| this.shell_text(&text)));
+            }
+        }
+        if interactive {
+            for variable in ["PROMPT_COMMAND", "PS1", "PS0", "PS4"] {
+                let Some(text) = self
+                    .state
+                    .get(variable)
+                    .map(|value| value.first().to_owned())
+                else {
+                    continue;
+                };
+                if variable == "PROMPT_COMMAND" {
+                    self.linked(variable, |this| this.shell_text(&text));
+                } else {
+                    let word =
+                        crate::shell::lower::single_word(&super::parameter::double_quoted(&text));
+                    self.linked(variable, |this| this.value(&word));
+                }
+            }
+        }
     }
 
     fn shell_call(&mut self, name: &str, call: &Call) -> Outcome {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::shell::ir::Command;
-use crate::value::{HOLE, Value};
+use crate::value::{HOLE, Value, for_people};
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub(crate) struct Variable {
     pub(crate) exported: bool,
     /// `declare -n`: the text is the name of another variable.
     pub(crate) reference: bool,
+    /// `declare -i`: what is assigned is evaluated.
+    pub(crate) integer: bool,
 }
 
 /// What it holds.
@@ -56,6 +58,36 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Variables that the command itself exports and that steer the programs with gated actions.
+    pub(crate) fn steering(&self) -> Vec<String> {
+        const PREFIXES: &[&str] = &[
+            "GIT_",
+            "GH_",
+            "GITHUB_",
+            "NPM_",
+            "npm_",
+            "YARN_",
+            "PNPM_",
+            "TWINE_",
+            "UV_",
+            "POETRY_",
+            "HATCH_",
+            "FLIT_",
+            "CLOUDFLARE_",
+        ];
+        let variables = self.variables.iter();
+        let steering = variables.filter(|(name, variable)| {
+            variable.exported && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        });
+        steering
+            .map(|(name, variable)| {
+                let value = variable.stored.scalar();
+                format!("{name}={}", for_people(value.first()))
+            })
+            .take(64)
+            .collect()
+    }
+
     pub(crate) fn new(directory: &str, home: &str) -> Self {
         let mut state = Self {
             variables: Rc::default(),
@@ -105,12 +137,14 @@ impl State {
             return;
         }
         let exported = exported || self.exports_all || before.is_some_and(|old| old.exported);
+        let integer = before.is_some_and(|old| old.integer);
         Rc::make_mut(&mut self.variables).insert(
             name.to_owned(),
             Variable {
                 stored: Stored::Scalar(value),
                 exported,
                 reference: false,
+                integer,
             },
         );
     }
@@ -123,14 +157,29 @@ impl State {
                 stored: Stored::Array(elements),
                 exported,
                 reference: false,
+                integer: false,
             },
         );
     }
 
     /// The elements of an array; a scalar is its own first element.
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<(String, Value)>> {
-        Some(match &self.variables.get(name)?.stored {
-            Stored::Array(elements) => elements.clone(),
+        let mut variable = self.variables.get(name)?;
+        if variable.reference
+            && let Some(target) = variable.stored.scalar().known()
+            && target != name
+        {
+            variable = self.variables.get(target)?;
+        }
+        Some(match &variable.stored {
+            Stored::Array(elements) => {
+                // A plain array is in the order of its numbers, however it was filled.
+                let mut elements = elements.clone();
+                if elements.iter().all(|(key, _)| key.parse::<i64>().is_ok()) {
+                    elements.sort_by_key(|(key, _)| key.parse::<i64>().unwrap_or_default());
+                }
+                elements
+            }
             Stored::Scalar(value) => vec![("0".to_owned(), value.clone())],
         })
     }

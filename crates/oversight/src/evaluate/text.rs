@@ -59,10 +59,15 @@ impl Evaluator<'_> {
             | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
             | "expand" => return Some(self.filter(name, arguments)),
             _ if arguments
-                .first()
-                .is_some_and(|word| MADE_FOR_EVAL.contains(&word.as_str()))
+                .iter()
+                .take(2)
+                .any(|word| MADE_FOR_EVAL.contains(&word.as_str()))
+                && !arguments.first().is_some_and(|word| word.starts_with('-'))
                 && !arguments.iter().any(|word| has_hole(word))
-                && !self.catalog.is_program(name) =>
+                && (!self.catalog.is_program(name)
+                    || arguments
+                        .first()
+                        .is_some_and(|word| word.starts_with("completion"))) =>
             {
                 Value::empty()
             }

@@ -179,7 +179,6 @@ const WRAPPERS: &[Wrapper] = &[
     words("ifne", "", 0),
     words("softlimit", "", 0),
     words("daemonize", "acepuEl", 0),
-    words("setarch", "", 1),
     words("linux64", "", 0),
     words("linux32", "", 0),
     words("i386", "", 0),
@@ -208,24 +207,6 @@ const WRAPPERS: &[Wrapper] = &[
     shaped("cross-env-shell", "", &[], 0, Form::Text),
     words("env-cmd", "frx", 0),
     words("direnv", "", 2),
-    shaped(
-        "hyperfine",
-        "wmMrspcnSuN",
-        &[
-            "warmup",
-            "runs",
-            "min-runs",
-            "max-runs",
-            "prepare",
-            "setup",
-            "cleanup",
-            "shell",
-            "export-json",
-            "export-markdown",
-        ],
-        0,
-        Form::Text,
-    ),
     shaped("entr", "", &[], 0, Form::Either),
     shaped(
         "nodemon",
@@ -288,10 +269,16 @@ impl Evaluator<'_> {
         if name == "direnv" && arguments.first().is_none_or(|verb| verb != "exec") {
             return None;
         }
-        self.assignments_then(name, wrapper.form, inner)
+        self.assignments_then(name, wrapper.form, inner, arguments.len())
     }
 
-    fn assignments_then(&mut self, name: &str, form: Form, inner: &[String]) -> Option<Outcome> {
+    fn assignments_then(
+        &mut self,
+        name: &str,
+        form: Form,
+        inner: &[String],
+        arguments_len: usize,
+    ) -> Option<Outcome> {
         let state = self.state.clone();
         let cleared = name == "env" || name == "sudo";
         Some(self.apart(state, |this| {
@@ -304,8 +291,12 @@ impl Evaluator<'_> {
                 {
                     this.state.set(variable, Value::text(value), true);
                     this.assigned_danger(variable);
+                    this.function_variable(variable, value);
                     rest = after;
                 }
+            }
+            if rest.is_empty() && name == "sudo" && inner.len() != arguments_len {
+                return this.session_input(name);
             }
             if rest.is_empty() {
                 return if cleared {
@@ -314,7 +305,15 @@ impl Evaluator<'_> {
                     Outcome::quiet(None)
                 };
             }
-            let text = rest.join(" ");
+            let text = if form == Form::Text
+                && rest.len() > 1
+                && rest.iter().any(|word| word.contains(' '))
+            {
+                let quoted: Vec<String> = rest.iter().map(|word| super::run::quote(word)).collect();
+                quoted.join(" ")
+            } else {
+                rest.join(" ")
+            };
             let as_text = form == Form::Text
                 || (form == Form::Either && rest.len() == 1 && text.contains(' '));
             if as_text {
@@ -340,11 +339,19 @@ impl Evaluator<'_> {
 
     /// `env -S 'git push'`.
     fn split_string(&mut self, arguments: &[String]) -> Option<Outcome> {
+        let mut skip = false;
         for (index, word) in arguments.iter().enumerate() {
             let inline = word
                 .strip_prefix("--split-string=")
                 .or_else(|| word.strip_prefix("-S").filter(|rest| !rest.is_empty()))
                 .or_else(|| word.strip_prefix("-vS").filter(|rest| !rest.is_empty()));
+            if matches!(word.as_str(), "-u" | "--unset" | "-C" | "--chdir") {
+                skip = true;
+                continue;
+            }
+            if std::mem::take(&mut skip) {
+                continue;
+            }
             let (text, after) = match inline {
                 Some(text) => (text.to_owned(), index.saturating_add(1)),
                 None if matches!(

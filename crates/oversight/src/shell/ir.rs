@@ -347,6 +347,8 @@ pub enum Operation {
         upper: bool,
         /// Every character, not only the first.
         all: bool,
+        /// Characters that change, when they are named.
+        pattern: Option<Word>,
     },
     /// `@P`: the value is expanded again like a prompt, substitutions included.
     Prompt,

@@ -6,6 +6,9 @@ pub(crate) const MAX_BYTES: usize = 512 * 1024;
 /// Deeper nesting of brackets, braces and substitutions is not parsed.
 const MAX_BRACKETS: usize = 48;
 
+/// More open `((` than this make a parser that tries both readings of each take for ever.
+const MAX_DOUBLE: usize = 10;
+
 /// Deeper nesting of compound commands is not parsed.
 const MAX_KEYWORDS: usize = 48;
 
@@ -20,15 +23,25 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
         return Err("the text holds a NUL character");
     }
     let mut depth = 0_usize;
+    let mut double = 0_usize;
+    let mut before = 0_u8;
     let mut keywords = 0_usize;
     for line in text.split(['\n', ';']) {
         for byte in line.bytes() {
+            match (before, byte) {
+                (b'(', b'(') => double = double.saturating_add(1),
+                (b')', b')') => double = double.saturating_sub(1),
+                _ => {}
+            }
+            if !byte.is_ascii_whitespace() {
+                before = byte;
+            }
             match byte {
                 b'(' | b'{' | b'[' => depth = depth.saturating_add(1),
                 b')' | b'}' | b']' => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            if depth > MAX_BRACKETS {
+            if depth > MAX_BRACKETS || double > MAX_DOUBLE {
                 return Err("brackets are nested too deeply to be analysed");
             }
         }
@@ -55,6 +68,8 @@ mod tests {
     fn deep_texts_are_refused_and_wide_ones_are_not() {
         assert!(check(&"(".repeat(1000)).is_err());
         assert!(check(&"if true; then ".repeat(1000)).is_err());
+        assert!(check(&format!("a|{}", "(".repeat(30))).is_err());
+        assert_eq!(check(&"echo $((1+((2*(3)))));".repeat(100)), Ok(()));
         assert_eq!(check(&"if true; then :; fi; (a)\n".repeat(1000)), Ok(()));
     }
 }

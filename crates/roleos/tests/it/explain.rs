@@ -44,6 +44,59 @@ fn a_batch_is_answered_in_order_in_the_directories_it_names() {
     );
 }
 
+/// Both corpora through the binary, each case in a directory with its files.
+#[test]
+fn the_corpora_are_answered_by_the_binary_as_by_the_library() {
+    let workspace = Workspace::new();
+    let mut lines = Vec::new();
+    let mut expected = std::collections::BTreeMap::new();
+    let corpora = [
+        include_str!("../../../oversight/tests/corpus/gated.jsonl"),
+        include_str!("../../../oversight/tests/corpus/benign.jsonl"),
+    ];
+    for case in corpora.iter().flat_map(|text| text.lines()) {
+        let case: serde_json::Value = serde_json::from_str(case).unwrap();
+        let id = case["id"].as_str().unwrap().to_owned();
+        let here = workspace.root().join("cases").join(&id);
+        std::fs::create_dir_all(&here).unwrap();
+        for (path, content) in case["files"].as_object().into_iter().flatten() {
+            workspace.write(&format!("cases/{id}/{path}"), content.as_str().unwrap());
+        }
+        let here = here.to_string_lossy();
+        lines.push(
+            serde_json::json!({ "id": id, "command": case["command"], "cwd": here, "home": here })
+                .to_string(),
+        );
+        expected.insert(id, case);
+    }
+    workspace.write("batch.jsonl", lines.join("\n"));
+    let answers = workspace
+        .roleos(&["explain", "--json", "--batch", "batch.jsonl"])
+        .exits(0)
+        .json_lines();
+    assert_eq!(answers.len(), expected.len());
+    let mut wrong = Vec::new();
+    for answer in answers {
+        let case = &expected[answer["id"].as_str().unwrap()];
+        let verdict = answer["verdict"].as_str().unwrap();
+        let gated = !case["expected"].as_array().unwrap().is_empty();
+        let flagged = case["note"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("static may flag");
+        let stops = matches!(verdict, "ask" | "deny");
+        let right = if gated {
+            stops
+        } else {
+            !stops || flagged || case["level"] == "opaque"
+        };
+        if !right {
+            wrong.push(format!("{verdict}: {}", case["command"]));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn people_see_the_deciding_part_underlined_and_the_chain() {
     let workspace = Workspace::new();

@@ -269,36 +269,46 @@ impl Lowering {
                     },
                 )
             }
-            other => return Self::rare_operation(other),
+            other => return self.rare_operation(other),
         })
     }
 
     fn rare_operation(
+        &self,
         expression: ParameterExpr,
     ) -> Result<(word::Parameter, bool, Operation), Piece> {
         use ParameterExpr as Expr;
-        let case = |upper, all| Operation::Case { upper, all };
+        let case = |upper, all| Operation::Case {
+            upper,
+            all,
+            pattern: None,
+        };
+        let matched = |upper, all, pattern: Option<String>| Operation::Case {
+            upper,
+            all,
+            pattern: pattern.map(|pattern| self.inner(&pattern)),
+        };
         Ok(match expression {
             Expr::UppercaseFirstChar {
                 parameter,
                 indirect,
-                ..
-            } => (parameter, indirect, case(true, false)),
+                pattern,
+            } => (parameter, indirect, matched(true, false, pattern)),
             Expr::UppercasePattern {
                 parameter,
                 indirect,
-                ..
-            } => (parameter, indirect, case(true, true)),
+                pattern,
+            } => (parameter, indirect, matched(true, true, pattern)),
             Expr::LowercaseFirstChar {
                 parameter,
                 indirect,
-                ..
-            } => (parameter, indirect, case(false, false)),
+                pattern,
+            } => (parameter, indirect, matched(false, false, pattern)),
             Expr::LowercasePattern {
                 parameter,
                 indirect,
-                ..
-            } => (parameter, indirect, case(false, true)),
+                pattern,
+            } => (parameter, indirect, matched(false, true, pattern)),
             Expr::Transform {
                 parameter,
                 indirect,

@@ -1,0 +1,129 @@
+//! Texts that are no shell command as a whole and may hold one: arguments of unknown programs, code of other languages.
+//!
+//! Nothing here is understood. A gated command behind a mark such as a quote or `!` is walked as possible, and code that
+//! starts programs and names all words of an act without spelling it out is opaque.
+
+use crate::value::has_hole;
+
+use super::Evaluator;
+use super::run::program_name;
+
+/// What may stand directly before a command inside other text.
+const MARKS: &[char] = &[
+    '"', '\'', '`', '(', '|', '!', ':', '=', ',', ';', '<', '{', '[', '\n', '/',
+];
+
+/// More places than this are not tried in one text.
+const MAX_PLACES: usize = 32;
+
+impl Evaluator<'_> {
+    /// A program that we do not know may start the words that it is given.
+    pub(crate) fn unknown_launcher(&mut self, name: &str, arguments: &[String]) {
+        for (index, word) in arguments.iter().enumerate().take(40) {
+            let text = match word.split_once('=') {
+                Some((option, value)) if option.starts_with('-') => value,
+                _ => word.as_str(),
+            };
+            if text.contains(char::is_whitespace) {
+                if self.catalog.mentions(text) {
+                    self.unknown_text(name, text);
+                }
+                continue;
+            }
+            let inner = program_name(text);
+            if self.catalog.is_program(&inner) || super::shells::is_shell(&inner) {
+                let rest: Vec<String> = arguments.iter().skip(index).cloned().collect();
+                self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
+            }
+        }
+    }
+
+    /// A text that an unknown program may run, as it stands or behind a mark as in `EXEC:git push`.
+    pub(crate) fn unknown_text(&mut self, name: &str, text: &str) {
+        self.perhaps(|this| this.linked(name, |this| this.shell_text(text)));
+        self.glance_inside(name, text);
+    }
+
+    /// Walks what follows a mark and begins with a program that matters.
+    pub(crate) fn glance_inside(&mut self, name: &str, text: &str) {
+        let mut places: Vec<(usize, char)> = Vec::new();
+        for program in self.catalog.programs() {
+            for (at, _) in text.match_indices(program) {
+                let before = text
+                    .get(..at)
+                    .and_then(|before| before.trim_end_matches(' ').chars().next_back());
+                let spaced = text.get(..at).is_some_and(|before| before.ends_with(' '));
+                if let Some(mark) = before.filter(|mark| MARKS.contains(mark))
+                    && (!spaced || matches!(mark, '!' | '|' | ';' | '\n' | '(' | '`'))
+                {
+                    places.push((at, mark));
+                }
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        for (at, mark) in places.into_iter().take(MAX_PLACES) {
+            let Some(rest) = text.get(at..) else { continue };
+            let close = match mark {
+                '(' => ')',
+                '<' => '>',
+                '{' => '}',
+                '[' => ']',
+                '`' => '\'',
+                '"' | '\'' => mark,
+                _ => '\n',
+            };
+            let ends = [close, '\n', if mark == '`' { '`' } else { close }];
+            let inner = rest.split(ends).next().unwrap_or(rest).to_owned();
+            self.perhaps(|this| this.linked(name, |this| this.shell_text(&inner)));
+        }
+    }
+
+    /// Code that starts programs and names a program and the rest of an act, apart from each other.
+    pub(crate) fn names_an_act(&mut self, name: &str, code: &str, words: &[String]) {
+        let before = self.findings.actions.len();
+        self.glance_inside(name, code);
+        if self.findings.actions.len() > before {
+            return;
+        }
+        let is_named = |wanted: &str| words.iter().any(|word| word == wanted);
+        let act = self.catalog.acts().find(|(program, verb)| {
+            (is_named(program) || contains_word(code, program)) && is_named(verb)
+        });
+        if let Some((program, verb)) = act {
+            let text = format!("{program} … {verb}");
+            self.opaque(
+                "code starts programs and names the words of a gated act",
+                &text,
+            );
+        }
+    }
+}
+
+/// Words of all texts, without the signs around them.
+pub(crate) fn words_of<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+    texts
+        .flat_map(|text| {
+            text.split(|character: char| {
+                character.is_whitespace()
+                    || matches!(character, '"' | '\'' | ',' | ';' | '[' | ']' | '(' | ')')
+            })
+        })
+        .filter(|word| !word.is_empty() && !has_hole(word))
+        .take(4000)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn contains_word(code: &str, wanted: &str) -> bool {
+    code.match_indices(wanted).any(|(at, found)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        let after = code
+            .get(at.saturating_add(found.len())..)
+            .and_then(|text| text.chars().next());
+        let joins = |character: Option<char>| {
+            character.is_some_and(|one| one.is_alphanumeric() || one == '_' || one == '-')
+        };
+        !joins(before) && !joins(after)
+    })
+}

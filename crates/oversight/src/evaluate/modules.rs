@@ -1,0 +1,326 @@
+//! Modules that code loads: files beside it run as well, so they are looked through in turn.
+
+use crate::lookup::{absolute, directory_of};
+
+use super::files::{File, is_system};
+use super::language::{LANGUAGES, Language};
+use super::literal::literals;
+use super::wrapper::skip_options;
+use super::{Evaluator, Outcome};
+
+/// More modules than this are not followed.
+const MAX_MODULES: usize = 64;
+
+impl Evaluator<'_> {
+    /// `python -m x`: a program by the name of its module, or a package in the directory.
+    pub(crate) fn python_module(&mut self, arguments: &[String]) -> Option<Outcome> {
+        let rest = skip_options(arguments, "WXQ", &[]);
+        let module = arguments
+            .iter()
+            .position(|word| word.starts_with("-m"))
+            .filter(|at| arguments.iter().take(*at).all(|word| word.starts_with('-')));
+        if let Some(at) = module {
+            let glued = arguments.get(at).and_then(|word| word.strip_prefix("-m"));
+            let words: Vec<String> = glued
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .into_iter()
+                .chain(arguments.iter().skip(at.saturating_add(1)).cloned())
+                .collect();
+            let name = words.first()?.clone();
+            if let Some(outcome) = self.python_tool(&name, words.get(1..).unwrap_or_default()) {
+                return Some(outcome);
+            }
+            let path = name.replace('.', "/");
+            for file in [format!("{path}.py"), format!("{path}/__main__.py")] {
+                if let Some(text) = self.known_file(&file) {
+                    let language = LANGUAGES.first()?;
+                    let directory = self.state.directory.clone();
+                    self.linked(format!("python -m {name}"), |this| {
+                        this.code_in(language, "python", &text, &directory);
+                    });
+                    return Some(Outcome::unknown());
+                }
+            }
+            return Some(self.linked("python -m", |this| this.run(&words)));
+        }
+        let script = rest.first()?;
+        let program = super::run::program_name(script);
+        if script.contains('/')
+            && self.catalog.is_program(&program)
+            && (is_system(&absolute(&self.state.directory, script))
+                || matches!(self.file(script), File::Missing))
+        {
+            let words = rest.to_vec();
+            return Some(self.linked("python", |this| this.run(&words)));
+        }
+        None
+    }
+
+    /// Modules that run another program of Python: `pdb`, `cProfile`, `timeit` and their kin.
+    fn python_tool(&mut self, module: &str, arguments: &[String]) -> Option<Outcome> {
+        let language = super::modules::python()?;
+        match module {
+            "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
+            | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
+                for path in arguments.iter().filter(|word| word.ends_with(".py")) {
+                    self.code_file(language, "python", path);
+                }
+                Some(Outcome::unknown())
+            }
+            "timeit" => {
+                for code in arguments.iter().filter(|word| !word.starts_with('-')) {
+                    self.code(language, "python", code);
+                }
+                Some(Outcome::unknown())
+            }
+            _ => None,
+        }
+    }
+
+    /// Follows what code loads by a name or a path that is written in it.
+    pub(crate) fn imported(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
+        let found = match language.names.first().copied() {
+            Some("python") => python_modules(code),
+            Some("node") => script_modules(code),
+            Some("perl") => path_modules(code, &["do ", "require "], &["", ".pl"]),
+            Some("ruby") => path_modules(
+                code,
+                &["require_relative ", "load ", "require "],
+                &[".rb", ""],
+            ),
+            Some("php") => path_modules(
+                code,
+                &["include ", "require ", "require_once ", "include_once "],
+                &[""],
+            ),
+            Some("lua") => path_modules(code, &["dofile", "require", "loadfile"], &[".lua", ""]),
+            _ => return,
+        };
+        for path in found.into_iter().take(MAX_MODULES) {
+            let path = absolute(beside, &path);
+            let key = format!("module {path}");
+            if self.walking.insert(key.clone()) {
+                if let Some(text) = self.known_file(&path) {
+                    self.code_in(language, name, &text, directory_of(&path));
+                }
+                self.walking.remove(&key);
+            }
+        }
+    }
+
+    /// Files that an interpreter reads before the code.
+    pub(crate) fn preloaded(&mut self, name: &str, arguments: &[String]) {
+        let directory = self.state.directory.clone();
+        let mut files: Vec<String> = Vec::new();
+        if matches!(name, "node" | "nodejs" | "tsx" | "ts-node") {
+            let options = self
+                .state
+                .get("NODE_OPTIONS")
+                .map_or_else(String::new, |value| value.first().to_owned());
+            let words: Vec<String> = options
+                .split_whitespace()
+                .map(str::to_owned)
+                .chain(arguments.iter().cloned())
+                .collect();
+            files.extend(option_files(
+                &words,
+                &[
+                    "-r",
+                    "--require",
+                    "--import",
+                    "--loader",
+                    "--experimental-loader",
+                ],
+            ));
+        }
+        if name == "ruby" {
+            files.extend(
+                option_files(arguments, &["-r"])
+                    .into_iter()
+                    .map(|path| path + ".rb"),
+            );
+        }
+        if name == "perl" {
+            files.extend(
+                option_files(arguments, &["-M", "-m"])
+                    .into_iter()
+                    .map(|module| module.replace("::", "/") + ".pm"),
+            );
+        }
+        if name == "python" {
+            if let Some(file) = self
+                .state
+                .get("PYTHONSTARTUP")
+                .and_then(|value| value.known().map(str::to_owned))
+            {
+                files.push(file);
+            }
+            if self.state.get("PYTHONPATH").is_some() {
+                files.extend(["sitecustomize.py", "usercustomize.py"].map(str::to_owned));
+            }
+        }
+        let Some(language) = super::language::of(name) else {
+            return;
+        };
+        for file in files {
+            if let Some(text) = self.known_file(&file) {
+                self.code_in(language, name, &text, &directory);
+            }
+        }
+        if matches!(name, "node" | "nodejs")
+            && let Some(script) = arguments.first().filter(|word| word.contains('/'))
+        {
+            let program = super::run::program_name(script);
+            let program = program.strip_suffix(".js").unwrap_or(&program).to_owned();
+            if self.catalog.is_program(&program) {
+                let mut words = arguments.to_vec();
+                if let Some(first) = words.first_mut() {
+                    *first = program;
+                }
+                self.linked("node", |this| this.run(&words));
+            }
+        }
+    }
+
+    /// The file behind a path as an interpreter finds it: `node x`, `node .`, `python3 package`.
+    pub(crate) fn code_path(&mut self, language: &Language, path: &str) -> String {
+        let endings: &[&str] = match language.names.first().copied() {
+            Some("python") => &["/__main__.py"],
+            Some("node") => &[
+                ".js",
+                ".mjs",
+                ".cjs",
+                ".ts",
+                "/index.js",
+                "/index.mjs",
+                "/index.ts",
+            ],
+            _ => &[],
+        };
+        if self.known_file(path).is_some() {
+            return path.to_owned();
+        }
+        let found = endings
+            .iter()
+            .map(|ending| format!("{}{ending}", path.trim_end_matches('/')))
+            .find(|path| self.known_file(path).is_some());
+        found.unwrap_or_else(|| path.to_owned())
+    }
+}
+
+/// The language of Python, which build files are written in.
+pub(crate) fn python() -> Option<&'static Language> {
+    LANGUAGES.first()
+}
+
+fn option_files(arguments: &[String], options: &[&str]) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if options.contains(&word.as_str()) {
+            files.extend(words.next().cloned());
+        } else {
+            let glued = options.iter().find_map(|option| {
+                let rest = word.strip_prefix(option)?;
+                if option.starts_with("--") {
+                    rest.strip_prefix('=')
+                } else {
+                    Some(rest)
+                }
+            });
+            files.extend(glued.filter(|rest| !rest.is_empty()).map(str::to_owned));
+        }
+    }
+    files
+}
+
+fn python_modules(code: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for line in code.split(['\n', ';']) {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("import ") {
+            names.extend(
+                rest.split(',')
+                    .filter_map(|part| part.split_whitespace().next())
+                    .map(str::to_owned),
+            );
+        } else if let Some((module, what)) = line
+            .strip_prefix("from ")
+            .and_then(|rest| rest.split_once(" import "))
+        {
+            let module = module.trim().trim_start_matches('.');
+            names.push(module.to_owned());
+            names.extend(
+                what.split(',')
+                    .filter_map(|part| part.split_whitespace().next())
+                    .map(|part| {
+                        if module.is_empty() {
+                            part.to_owned()
+                        } else {
+                            format!("{module}.{part}")
+                        }
+                    }),
+            );
+        }
+    }
+    let loads = [
+        "import_module",
+        "run_path",
+        "run_module",
+        "__import__",
+        "open(",
+        "execfile",
+    ];
+    if loads.iter().any(|word| code.contains(word)) {
+        names.extend(
+            literals(code)
+                .into_iter()
+                .map(|literal| literal.text)
+                .filter(|text| text.len() < 200),
+        );
+    }
+    let mut paths = Vec::new();
+    for name in names {
+        if name.ends_with(".py") {
+            paths.push(name);
+            continue;
+        }
+        let path = name.replace('.', "/");
+        if !path.is_empty() && !path.contains(char::is_whitespace) {
+            paths.push(format!("{path}.py"));
+            paths.push(format!("{path}/__init__.py"));
+        }
+    }
+    paths
+}
+
+/// `require('./x')`, `import './x.mjs'`, `from './x'`.
+fn script_modules(code: &str) -> Vec<String> {
+    if !["require", "import", "from"]
+        .iter()
+        .any(|word| code.contains(word))
+    {
+        return Vec::new();
+    }
+    let texts = literals(code).into_iter().map(|literal| literal.text);
+    let paths = texts.filter(|text| text.starts_with("./") || text.starts_with("../"));
+    paths
+        .take(MAX_MODULES)
+        .flat_map(|path| {
+            ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"].map(|ending| format!("{path}{ending}"))
+        })
+        .collect()
+}
+
+fn path_modules(code: &str, words: &[&str], endings: &[&str]) -> Vec<String> {
+    if !words.iter().any(|word| code.contains(word)) {
+        return Vec::new();
+    }
+    let texts = literals(code).into_iter().map(|literal| literal.text);
+    texts
+        .filter(|text| !text.contains(char::is_whitespace) && text.len() < 200)
+        .take(MAX_MODULES)
+        .flat_map(|path| endings.iter().map(move |ending| format!("{path}{ending}")))
+        .collect()
+}

@@ -1,0 +1,177 @@
+//! Other machines, other sessions, later times: `ssh`, `su`, `tmux`, `at`, `crontab`, `socat`.
+
+use crate::value::{ENVIRONMENT, HOLE, Value};
+
+use super::launch::letter_value;
+use super::run::quote;
+use super::wrapper::{option_value, skip_options};
+use super::{Evaluator, Outcome};
+
+/// Options of `ssh` whose value runs here.
+const LOCAL: &[&str] = &["proxycommand", "localcommand", "knownhostscommand"];
+
+impl Evaluator<'_> {
+    pub(crate) fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let mut options: Vec<String> = Vec::new();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            if word == "-o" {
+                options.extend(words.next().cloned());
+            } else {
+                options.extend(word.strip_prefix("-o").map(str::to_owned));
+            }
+        }
+        for option in options {
+            if let Some((key, value)) = option.split_once(['=', ' '])
+                && LOCAL.contains(&key.to_ascii_lowercase().as_str())
+            {
+                self.in_shell("ssh -o", value);
+            }
+        }
+        let rest = skip_options(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
+        let words = rest.get(1..).unwrap_or_default();
+        // `ssh host -p 22 cmd`: options may follow the host.
+        let words = skip_options(words, "BbcDEeFIiJLlmOopQRSWw", &[]);
+        if words.is_empty() {
+            return match self.state.input.clone() {
+                Some(input) => self.in_shell(name, input.first()),
+                None => Outcome::unknown(),
+            };
+        }
+        let text = words.join(" ");
+        let mut state = self.state.child();
+        state.directory = ENVIRONMENT.to_string();
+        self.apart(state, |this| {
+            this.linked(name, |this| this.evaluated(&text))
+        });
+        Outcome::unknown()
+    }
+
+    pub(crate) fn switch_user(&mut self, arguments: &[String]) -> Outcome {
+        match letter_value(arguments, 'c')
+            .or_else(|| option_value(arguments, &["--command", "--session-command"]))
+        {
+            Some(text) => self.in_shell("su -c", &text),
+            None => self.session_input("su"),
+        }
+    }
+
+    /// A shell that is started without a command reads its input.
+    pub(crate) fn session_input(&mut self, name: &str) -> Outcome {
+        match self.state.input.clone() {
+            Some(input) => self.in_shell(name, input.first()),
+            None => Outcome::unknown(),
+        }
+    }
+
+    pub(crate) fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        if name == "screen" {
+            let rest = skip_options(arguments, "cehpsStT", &[]);
+            return self.session_words(name, rest);
+        }
+        let rest = skip_options(arguments, "LSf", &[]);
+        for part in rest.split(|word| word == ";") {
+            let Some((verb, after)) = part.split_first() else {
+                continue;
+            };
+            let letters = if verb.starts_with("send") {
+                "tN"
+            } else {
+                "cnsxytFe"
+            };
+            let after = skip_options(after, letters, &[]);
+            if verb.starts_with("send") {
+                let text: Vec<&str> = after
+                    .iter()
+                    .map(|key| match key.as_str() {
+                        "Space" => " ",
+                        "Enter" | "C-m" | "C-j" | "KPEnter" => "\n",
+                        key => key,
+                    })
+                    .collect();
+                self.in_shell("tmux send-keys", &text.concat());
+                self.in_shell("tmux send-keys", &text.join(" "));
+            } else {
+                let words = if verb.contains(' ') { part } else { after };
+                self.session_words(name, words);
+                for word in words.iter().filter(|word| word.contains(' ')) {
+                    self.unknown_text(name, word);
+                }
+            }
+        }
+        Outcome::unknown()
+    }
+
+    fn session_words(&mut self, name: &str, words: &[String]) -> Outcome {
+        match words {
+            [] => Outcome::unknown(),
+            [text] => self.in_shell(name, text),
+            words => {
+                let text: Vec<String> = words.iter().map(|word| quote(word)).collect();
+                let outcome = self.in_shell(name, &text.join(" "));
+                for word in words.iter().filter(|word| word.contains(' ')) {
+                    self.unknown_text(name, word);
+                }
+                outcome
+            }
+        }
+    }
+
+    /// `at`, `batch` and `crontab`.
+    pub(crate) fn scheduled(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let file = option_value(arguments, &["-f"]);
+        if name != "crontab" {
+            let text = match file {
+                Some(path) => Some(self.content_value(&path)),
+                None => self.state.input.clone(),
+            };
+            return text.map_or_else(Outcome::unknown, |text| self.in_shell(name, text.first()));
+        }
+        let operand = arguments
+            .iter()
+            .find(|word| !word.starts_with('-') || *word == "-");
+        let table = match operand.map(String::as_str) {
+            Some("-") | None => self.state.input.clone().unwrap_or_else(Value::empty),
+            Some(path) => self.content_value(path),
+        };
+        for line in table.first().to_owned().lines() {
+            if line.contains(HOLE) && !line.contains(' ') {
+                self.opaque("a table of commands that nobody can know", line);
+                continue;
+            }
+            let fields = if line.trim_start().starts_with('@') {
+                1
+            } else {
+                5
+            };
+            let command: Vec<&str> = line.split_whitespace().skip(fields).collect();
+            self.in_shell("crontab", &command.join(" "));
+        }
+        Outcome::quiet(None)
+    }
+
+    /// `socat - EXEC:'git push',pty`.
+    pub(crate) fn relay(&mut self, arguments: &[String]) -> Outcome {
+        for word in arguments {
+            let Some((kind, rest)) = word.split_once(':') else {
+                continue;
+            };
+            if matches!(
+                kind.to_ascii_uppercase().as_str(),
+                "EXEC" | "SYSTEM" | "SHELL"
+            ) {
+                let command = rest
+                    .split(',')
+                    .next()
+                    .unwrap_or(rest)
+                    .trim_matches(['"', '\''])
+                    .to_owned();
+                if super::shells::is_shell(&super::run::program_name(&command)) {
+                    self.opaque("a shell is offered to the network", word);
+                }
+                self.in_shell("socat", &command);
+            }
+        }
+        Outcome::unknown()
+    }
+}

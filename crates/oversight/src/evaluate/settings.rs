@@ -1,0 +1,211 @@
+//! Git's configuration, read as files and from the environment: what a call of git would see, and which values it runs.
+
+use crate::lookup::absolute;
+
+use super::Evaluator;
+
+/// Settings whose value git gives to a shell.
+const RUN_SETTINGS: &[&str] = &[
+    "core.editor",
+    "core.pager",
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.askpass",
+    "core.gitproxy",
+    "diff.external",
+    "sequence.editor",
+    "gpg.program",
+    "credential.helper",
+    "interactive.difffilter",
+    "uploadpack.packobjectshook",
+    "sendemail.smtpserver",
+    "web.browser",
+    "init.templatedir",
+    "gpg.ssh.program",
+    "gpg.ssh.defaultkeycommand",
+    "man.viewer",
+    "sendemail.tocmd",
+    "sendemail.cccmd",
+];
+
+/// Endings of settings of the same kind, as in `filter.x.clean`.
+const RUN_ENDINGS: &[&str] = &[
+    ".clean",
+    ".smudge",
+    ".process",
+    ".cmd",
+    ".command",
+    ".textconv",
+    ".driver",
+    ".helper",
+    ".editor",
+    ".pager",
+    ".program",
+    ".sshcommand",
+    ".uploadpack",
+    ".receivepack",
+];
+
+impl Evaluator<'_> {
+    /// Settings of this call, of this command, of the environment and of the files, the strongest first.
+    pub(crate) fn git_settings_now(&mut self, own: &[(String, String)]) -> Vec<(String, String)> {
+        let mut all: Vec<(String, String)> = Vec::new();
+        for (key, value) in own {
+            // `--config-env=alias.x=VARIABLE` names a variable.
+            let value = match value.strip_prefix('\u{1}') {
+                Some(variable) => self
+                    .state
+                    .get(variable)
+                    .map_or_else(String::new, |value| value.first().to_owned()),
+                None => value.clone(),
+            };
+            all.push((key.to_ascii_lowercase(), value));
+        }
+        for index in 0..16 {
+            let Some(key) = self.state.get(&format!("GIT_CONFIG_KEY_{index}")) else {
+                break;
+            };
+            let value = self.state.get(&format!("GIT_CONFIG_VALUE_{index}"));
+            all.push((
+                key.first().to_ascii_lowercase(),
+                value.map_or_else(String::new, |value| value.first().to_owned()),
+            ));
+        }
+        if let Some(parameters) = self.state.get("GIT_CONFIG_PARAMETERS") {
+            // `'key=value'` and the newer `'key'='value'`.
+            let text = parameters.first().replace("'='", "=");
+            for part in text.split('\'').filter(|part| part.contains('=')) {
+                if let Some((key, value)) = part.split_once('=') {
+                    all.push((key.to_ascii_lowercase(), value.to_owned()));
+                }
+            }
+        }
+        all.extend(
+            self.git_settings
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
+        let named = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG"].map(|variable| {
+            self.state
+                .get(variable)
+                .map(|value| value.first().to_owned())
+        });
+        let home = self.home.clone();
+        let included: Vec<String> = all
+            .iter()
+            .filter(|(key, _)| key == "include.path")
+            .map(|(_, value)| value.clone())
+            .collect();
+        for file in included {
+            self.git_file(&file, &mut all, 4);
+        }
+        let files = [
+            self.repository() + "/config",
+            format!("{home}/.gitconfig"),
+            format!("{home}/.config/git/config"),
+        ];
+        for file in named.into_iter().flatten().chain(files) {
+            self.git_file(&file, &mut all, 4);
+        }
+        all
+    }
+
+    /// The `.git` of the directory or of one above it.
+    pub(crate) fn repository(&mut self) -> String {
+        let mut directory = self.state.directory.clone();
+        if crate::value::has_hole(&directory) {
+            return ".git".to_owned();
+        }
+        for _ in 0..12 {
+            let candidate = format!("{}/.git", directory.trim_end_matches('/'));
+            if !self.names_in(&candidate).is_empty() {
+                return candidate;
+            }
+            if directory == "/" {
+                break;
+            }
+            directory = crate::lookup::directory_of(&directory).to_owned();
+        }
+        ".git".to_owned()
+    }
+
+    fn git_file(&mut self, path: &str, settings: &mut Vec<(String, String)>, depth: usize) {
+        let Some(text) = self.known_file(path) else {
+            return;
+        };
+        let read = settings_of(&text);
+        for (key, value) in &read {
+            let included =
+                key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
+            if included && let Some(depth) = depth.checked_sub(1) {
+                let value = value.replacen('~', &self.home, 1);
+                let directory = crate::lookup::directory_of(path).to_owned();
+                self.git_file(
+                    &absolute(&absolute(&self.state.directory, &directory), &value),
+                    settings,
+                    depth,
+                );
+            }
+        }
+        settings.extend(read);
+    }
+}
+
+pub(crate) fn is_run(key: &str) -> bool {
+    (key.starts_with("pager.") && key != "pager.branch")
+        || RUN_SETTINGS.contains(&key)
+        || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))
+}
+
+/// Keys and values of a git configuration file, keys in lower case.
+pub(crate) fn settings_of(text: &str) -> Vec<(String, String)> {
+    let mut section = String::new();
+    let mut all = Vec::new();
+    for line in text.replace("\\\n", "").lines() {
+        let line = line.trim();
+        if let Some(head) = line.strip_prefix('[') {
+            let (head, rest) = head.split_once(']').unwrap_or((head, ""));
+            section = head
+                .replacen(" \"", ".", 1)
+                .trim_end_matches('"')
+                .to_ascii_lowercase();
+            if rest.trim().is_empty() {
+                continue;
+            }
+        }
+        let line = line
+            .rsplit_once(']')
+            .filter(|_| line.starts_with('['))
+            .map_or(line, |(_, rest)| rest.trim());
+        if line.starts_with(['#', ';']) || line.is_empty() {
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+        let value = unquoted(value.trim());
+        all.push((
+            format!("{section}.{}", key.trim().to_ascii_lowercase()),
+            value,
+        ));
+    }
+    all
+}
+
+fn unquoted(value: &str) -> String {
+    let mut text = String::new();
+    let mut characters = value.chars();
+    let mut quoted = false;
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => quoted = !quoted,
+            '\\' => text.push(match characters.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some(other) => other,
+                None => '\\',
+            }),
+            '#' | ';' if !quoted => break,
+            other => text.push(other),
+        }
+    }
+    text.trim_end().to_owned()
+}

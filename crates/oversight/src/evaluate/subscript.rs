@@ -1,0 +1,59 @@
+//! Names that are evaluated: subscripts inside the names that builtins take, completion commands, `BASH_FUNC_x%%`.
+
+use crate::shell::lower;
+use crate::value::Value;
+
+use super::wrapper::option_value;
+use super::{Evaluator, Outcome};
+
+impl Evaluator<'_> {
+    /// `a[$(cmd)]` as a name: its subscript is arithmetic, and arithmetic expands again.
+    pub(crate) fn subscripted(&mut self, name: &str) {
+        if let Some((_, inner)) = name.split_once('[') {
+            self.value(&lower::single_word(inner));
+            let inner = inner.trim_end_matches(']').to_owned();
+            self.number(&inner, 8);
+        }
+    }
+
+    /// Sets a variable or an element of an array by its name.
+    pub(crate) fn set_by_name(&mut self, name: &str, value: Value) {
+        self.subscripted(name);
+        match name.split_once('[') {
+            Some((array, key)) => {
+                let key = key.trim_end_matches(']').to_owned();
+                let mut elements = self.state.elements(array).unwrap_or_default();
+                elements.retain(|(old, _)| *old != key);
+                elements.push((key, value));
+                self.state.set_array(array, elements);
+            }
+            None => self.state.set(name, value, false),
+        }
+    }
+
+    /// `compgen -C cmd`, `-F function`, `-W words`: all of them run or expand.
+    pub(crate) fn completion(&mut self, arguments: &[String]) -> Outcome {
+        if let Some(text) = option_value(arguments, &["-C"]) {
+            self.in_shell("compgen -C", &text);
+        }
+        if let Some(function) = option_value(arguments, &["-F"]) {
+            self.run(&[function]);
+        }
+        if let Some(words) = option_value(arguments, &["-W"]) {
+            self.value(&lower::single_word(&words));
+        }
+        Outcome::unknown()
+    }
+
+    /// A function that comes through the environment: `BASH_FUNC_x%%=() { …; }`.
+    pub(crate) fn function_variable(&mut self, variable: &str, value: &str) {
+        let name = variable
+            .strip_prefix("BASH_FUNC_")
+            .and_then(|rest| rest.strip_suffix("%%").or_else(|| rest.strip_suffix("()")));
+        if let Some(name) = name
+            && value.trim_start().starts_with("()")
+        {
+            self.passed_functions.push(format!("{name} {value}"));
+        }
+    }
+}
