@@ -1,0 +1,1 @@
+//! Files under crashes, crowds and hands.
