@@ -285,7 +285,11 @@ pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileE
     if let Some(end) = length.checked_sub(1) {
         file.read_exact_at(&mut last, end).map_err(fail)?;
     }
-    let tail = if last == [b'\n'] { Tail::Whole } else { Tail::Torn };
+    let tail = if last == [b'\n'] {
+        Tail::Whole
+    } else {
+        Tail::Torn
+    };
     let mut bytes = Vec::with_capacity(line.len() + 2);
     if tail == Tail::Torn {
         bytes.push(b'\n');

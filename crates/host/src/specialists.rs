@@ -28,11 +28,12 @@ use crate::workspace::Workspace;
 use self::role_blocks::RoleBlocks;
 
 pub use self::dispatch::{Asked, Begun, Probed, Settled};
-pub use self::operate::{Moved, OperateError, Registered, Repaired};
+pub use self::operate::{Moved, OperateError, Operator, Registered, Repaired};
 
+pub mod command;
 mod dispatch;
 mod operate;
-mod pending;
+pub mod pending;
 mod role_blocks;
 pub mod spending;
 
@@ -80,7 +81,11 @@ impl Paths {
         );
         let beside = |name: &str| files::parent(&events).join(name);
         Self {
-            registry: pick(&named.registry, &environment.specialists, "specialists.json"),
+            registry: pick(
+                &named.registry,
+                &environment.specialists,
+                "specialists.json",
+            ),
             state: pick(
                 &named.state,
                 &environment.specialist_state,
@@ -159,7 +164,7 @@ impl Settings {
 #[non_exhaustive]
 pub enum Unreadable {
     /// The file cannot be read.
-    #[error("STATE_LOAD_ERROR: {0}: {}", .0.source)]
+    #[error("STATE_LOAD_ERROR: {}: {}", .0, .0.source)]
     File(FileError),
     /// It can, and is no state.
     #[error(transparent)]
@@ -187,7 +192,8 @@ impl Stamp {
     /// `None` when the file is not there, or so new that it may change without looking different.
     fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
-        let changed_ns = i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+        let changed_ns =
+            i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
         let age = i128::from(clock::now_ns()) - changed_ns;
         (age > RACY_NS).then(|| Self {
             inode: metadata.ino(),

@@ -109,7 +109,8 @@ impl Specialists {
             Ok(state) => state,
             Err(error) => return open(Reason::StateUnreadable, error.to_string()),
         };
-        let (mut decision, mut call, mut version) = self.decide(asked, &registry, &state, classifier);
+        let (mut decision, mut call, mut version) =
+            self.decide(asked, &registry, &state, classifier);
         if let Some(Err(why)) = call.as_ref().map(may_call) {
             decision = Decision::open(Reason::CircuitOpen, why);
             (call, version) = (None, None);
@@ -180,7 +181,13 @@ impl Specialists {
     }
 
     /// Writes down who answered, and says whether a probe is due. `can_probe` is false when nobody could be compared with.
-    pub fn settle(&self, asked: Asked<'_>, begun: &Begun, source: Source, can_probe: Result<(), &'static str>) -> Settled {
+    pub fn settle(
+        &self,
+        asked: Asked<'_>,
+        begun: &Begun,
+        source: Source,
+        can_probe: Result<(), &'static str>,
+    ) -> Settled {
         let (route, Some(number)) = (begun.decision.route, begun.number) else {
             return Settled {
                 shadow: None,
@@ -231,7 +238,13 @@ impl Specialists {
     }
 
     /// Records a probe, and halts the role when the rules say so.
-    pub fn probe(&self, asked: Asked<'_>, specialist: &Value, claude: &Value, agree: Agree) -> Probed {
+    pub fn probe(
+        &self,
+        asked: Asked<'_>,
+        specialist: &Value,
+        claude: &Value,
+        agree: Agree,
+    ) -> Probed {
         let Some(agreed) = agree(specialist, claude) else {
             return Probed {
                 shadow: Shadow::Skipped {
@@ -245,23 +258,25 @@ impl Specialists {
             specialist: summary(Some(specialist)),
             claude: summary(Some(claude)),
         };
-        self.record_probe(asked, agreed, &pair).unwrap_or_else(|error| Probed {
-            shadow: Shadow::Skipped {
-                why: "state_unreadable",
-                counter: None,
-            },
-            persist_error: Some(format!("STATE_PERSIST_ERROR: {error}")),
-        })
+        self.record_probe(asked, agreed, &pair)
+            .unwrap_or_else(|error| Probed {
+                shadow: Shadow::Skipped {
+                    why: "state_unreadable",
+                    counter: None,
+                },
+                persist_error: Some(format!("STATE_PERSIST_ERROR: {error}")),
+            })
     }
 
     fn record_probe(&self, asked: Asked<'_>, agreed: bool, pair: &Pair) -> Result<Probed, String> {
         let settings = self.settings().shadow;
         let _lock = self.lock_state().map_err(|error| said(&error))?;
         let mut state = self.state().map_err(|error| error.to_string())?;
-        let (judgement, halt_triggered) = state.probe(asked.role, agreed, &settings, |judgement| Halt {
-            reason: halt_reason(asked.role, judgement, &settings, pair),
-            since: asked.now.to_owned(),
-        });
+        let (judgement, halt_triggered) =
+            state.probe(asked.role, agreed, &settings, |judgement| Halt {
+                reason: halt_reason(asked.role, judgement, &settings, pair),
+                since: asked.now.to_owned(),
+            });
         let event = Event::probe(asked.role, asked.now, asked.trace_id, agreed, pair);
         let noted = self.note(&self.paths().probes, &event, false);
         // The state comes before the event: a halt without its line holds, a line without its halt does not.

@@ -126,7 +126,13 @@ impl Specialists {
     ) -> Result<Registered, OperateError> {
         let object = version.as_object_mut().ok_or(OperateError::NotAVersion)?;
         complete(object, operator.now);
-        let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text = |key: &str| {
+            object
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
         let (id, level) = (text("id"), text("certified_level"));
         let card = object.get("recipe_card").cloned();
         if id.is_empty() {
@@ -139,21 +145,36 @@ impl Specialists {
             (None, Some((backend, quota))) => registry.with_role(role, backend, quota),
             (None, None) => return Err(OperateError::NoBackend(role.to_owned())),
         };
-        if known.entry(role).is_some_and(|entry| entry.version(&id).is_some()) {
-            return Err(OperateError::DuplicateVersion { role: role.to_owned(), id });
+        if known
+            .entry(role)
+            .is_some_and(|entry| entry.version(&id).is_some())
+        {
+            return Err(OperateError::DuplicateVersion {
+                role: role.to_owned(),
+                id,
+            });
         }
         let after = known.with_version(role, version);
         if !after.is_valid() {
             return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
         }
-        let mut data = json!({ "version_id": id, "certified_level": level, "operator": operator.name });
+        let mut data =
+            json!({ "version_id": id, "certified_level": level, "operator": operator.name });
         if let (Some(card), Some(data)) = (card, data.as_object_mut()) {
-            data.insert("recipe_card".to_owned(), card.get("id").cloned().unwrap_or_default());
-            data.insert("recipe_sha256".to_owned(), card.get("sha256").cloned().unwrap_or_default());
+            data.insert(
+                "recipe_card".to_owned(),
+                card.get("id").cloned().unwrap_or_default(),
+            );
+            data.insert(
+                "recipe_sha256".to_owned(),
+                card.get("sha256").cloned().unwrap_or_default(),
+            );
         }
         let event = Event::new(Kind::Register, role, operator.now, data);
         self.move_pointer(&event, &before, &after)?;
-        let active = after.entry(role).and_then(|entry| entry.active_version.clone());
+        let active = after
+            .entry(role)
+            .and_then(|entry| entry.active_version.clone());
         Ok(Registered { id, level, active })
     }
 
@@ -170,7 +191,9 @@ impl Specialists {
     ) -> Result<Moved, OperateError> {
         let _lock = lock(&self.paths().registry)?;
         let (registry, before) = self.valid_registry()?;
-        let entry = registry.entry(role).ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        let entry = registry
+            .entry(role)
+            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
         let wanted = target(entry, version, direction, &self.audits(role))?;
         let moved = Moved {
             from: entry.active_version.clone(),
@@ -199,7 +222,9 @@ impl Specialists {
         self.recover_locked()?;
         let path = &self.paths().registry;
         let bytes = read_or_nothing(path, MAX_FILE)?;
-        let registry = bytes.as_ref().map_or_else(Registry::default, |bytes| Registry::parse(bytes));
+        let registry = bytes
+            .as_ref()
+            .map_or_else(Registry::default, |bytes| Registry::parse(bytes));
         if registry.is_valid() {
             return Ok((registry, bytes.unwrap_or_default()));
         }
@@ -211,7 +236,9 @@ impl Specialists {
 
     /// Which of the role's versions were audited against which exam.
     fn audits(&self, role: &str) -> Vec<Audited> {
-        let folder = walkdir::WalkDir::new(&self.paths().audits).max_depth(3).follow_links(false);
+        let folder = walkdir::WalkDir::new(&self.paths().audits)
+            .max_depth(3)
+            .follow_links(false);
         let read = |entry: walkdir::DirEntry| {
             let bytes = files::read(entry.path(), MAX_FILE).ok()?;
             let value: Value = serde_json::from_slice(&bytes).ok()?;
@@ -245,7 +272,10 @@ impl Specialists {
         if let Some(halt) = state.halt(role) {
             return Ok(Some(halt.clone()));
         }
-        let reason = format!("halted by {}: {}; resume with: roleos specialist clear-halt \"{role}\"", operator.name, operator.reason);
+        let reason = format!(
+            "halted by {}: {}; resume with: roleos specialist clear-halt \"{role}\"",
+            operator.name, operator.reason
+        );
         state.slot_mut(role).halt = Some(Halt {
             reason: reason.clone(),
             since: operator.now.to_owned(),
@@ -261,7 +291,11 @@ impl Specialists {
     ///
     /// # Errors
     /// The state cannot be used, or a file cannot be written.
-    pub fn clear_halt(&self, role: &str, operator: Operator<'_>) -> Result<Option<Halt>, OperateError> {
+    pub fn clear_halt(
+        &self,
+        role: &str,
+        operator: Operator<'_>,
+    ) -> Result<Option<Halt>, OperateError> {
         let _lock = self.lock_state()?;
         let mut state = self.usable_state()?;
         let Some(halt) = state.clear(role) else {
@@ -300,7 +334,9 @@ impl Specialists {
                 let fail = |source| FileError::new(Action::Name, path, source);
                 let state = self.rebuilt()?;
                 // The damaged file stays where it is until there is a good one to take its place.
-                fs::hard_link(path, &aside).or_else(|_| fs::copy(path, &aside).map(drop)).map_err(fail)?;
+                fs::hard_link(path, &aside)
+                    .or_else(|_| fs::copy(path, &aside).map(drop))
+                    .map_err(fail)?;
                 files::write(path, state.print().as_bytes(), Privacy::Shared)?;
                 (state, Some(aside))
             }

@@ -32,7 +32,12 @@ impl Specialists {
     }
 
     /// Replaces the registry, with `event` in the log before. Hold the registry's lock.
-    pub(super) fn move_pointer(&self, event: &Event, before: &[u8], after: &Registry) -> Result<(), FileError> {
+    pub(super) fn move_pointer(
+        &self,
+        event: &Event,
+        before: &[u8],
+        after: &Registry,
+    ) -> Result<(), FileError> {
         let text = after.print();
         let note = json!({
             "event": event.line(),
@@ -82,7 +87,9 @@ impl Specialists {
         }
         let log = read_or_nothing(&self.paths().events, super::MAX_LOG)?.unwrap_or_default();
         let line = note.event.trim_end().as_bytes();
-        let is_logged = log.split(|byte| *byte == b'\n').any(|other| other.trim_ascii() == line);
+        let is_logged = log
+            .split(|byte| *byte == b'\n')
+            .any(|other| other.trim_ascii() == line);
         if !is_logged {
             return Ok(Recovered::Undone);
         }
@@ -96,18 +103,28 @@ impl Specialists {
 
     /// The log said that a version is active which is not; it gets a line that says what is.
     fn note_overtaken(&self, note: &Note, now: &[u8]) -> Result<(), FileError> {
-        let Some(moved) = ::specialist::event::Log::parse(note.event.as_bytes()).events.pop() else {
+        let Some(moved) = ::specialist::event::Log::parse(note.event.as_bytes())
+            .events
+            .pop()
+        else {
             return Ok(());
         };
         let registry = Registry::parse(now);
-        let active = registry.entry(&moved.role).and_then(|entry| entry.active_version.clone());
+        let active = registry
+            .entry(&moved.role)
+            .and_then(|entry| entry.active_version.clone());
         let data = json!({
             "from_version": moved.data.get("to_version"),
             "to_version": active,
             "operator": "(recovery)",
             "reason": "the registry was changed by hand before the move was finished",
         });
-        let event = Event::new(Kind::Rollback, &moved.role, &crate::clock::text(crate::clock::now_ns()), data);
+        let event = Event::new(
+            Kind::Rollback,
+            &moved.role,
+            &crate::clock::text(crate::clock::now_ns()),
+            data,
+        );
         self.note(&self.paths().events, &event, true).map(drop)
     }
 }

@@ -26,7 +26,9 @@ pub struct Spending {
 #[non_exhaustive]
 pub enum SpendingError {
     /// The day's cap is reached.
-    #[error("the day's spending cap of {cap} millionths of a dollar does not cover this call: {spent} are spent")]
+    #[error(
+        "the day's spending cap of {cap} millionths of a dollar does not cover this call: {spent} are spent"
+    )]
     Cap {
         /// The cap.
         cap: MicroUsd,
