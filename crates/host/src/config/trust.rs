@@ -91,7 +91,9 @@ const GUARDED: &[Guarded] = &[
         key: "oversight.max_cost_microdollars",
         why: Why::WeakensTheGate,
         is_set: |set, _| set.oversight.max_cost_microdollars.is_some(),
-        reset: |set, default| set.oversight.max_cost_microdollars = default.oversight.max_cost_microdollars,
+        reset: |set, default| {
+            set.oversight.max_cost_microdollars = default.oversight.max_cost_microdollars
+        },
     },
     Guarded {
         key: "oversight.max_tool_calls",
@@ -102,7 +104,9 @@ const GUARDED: &[Guarded] = &[
     Guarded {
         key: "oversight.approval_minutes",
         why: Why::WeakensTheGate,
-        is_set: |set, default| set.oversight.approval_minutes.get() > default.oversight.approval_minutes.get(),
+        is_set: |set, default| {
+            set.oversight.approval_minutes.get() > default.oversight.approval_minutes.get()
+        },
         reset: |set, default| set.oversight.approval_minutes = default.oversight.approval_minutes,
     },
     Guarded {
