@@ -19,6 +19,8 @@ Examples:
   roleos explain 'env GIT_TRACE=1 git push'
   roleos approve 3f9c2a1b7d04
   roleos grant git:push --for 2h
+  roleos specialist promote <role> <version>       (undone by `specialist rollback`)
+  roleos dispatch <role> --input claim.json
   roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
   roleos witness verify .role-os/witness/2026/02/*.rvww
   roleos witness replay <task id>
@@ -107,6 +109,10 @@ pub enum Command {
     Mode(command::mode::Args),
     /// Trust the settings that came with a clone.
     Trust,
+    /// Trained adapters that may play a role: who serves, who is halted, who is next.
+    Specialist(command::specialist::Words),
+    /// One dispatch through the gate: the specialist where it may, the general model otherwise.
+    Dispatch(command::dispatch::Args),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

@@ -73,6 +73,8 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Grants => command::grant::list(ui, &context),
         Command::Mode(args) => command::mode::run(ui, &context, args),
         Command::Trust => command::trust_settings::run(ui, &context),
+        Command::Specialist(words) => command::specialist::run(ui, &context, words),
+        Command::Dispatch(args) => command::dispatch::run(ui, &context, args),
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),

@@ -49,6 +49,15 @@ mod saying_yes;
 
 mod contracts;
 
+#[expect(
+    dead_code,
+    reason = "the tests of `server` read more of a request than these"
+)]
+#[path = "../../../server/tests/dispatch/adapter.rs"]
+mod adapter;
+
+mod specialist;
+
 mod bad_input;
 
 mod init;
