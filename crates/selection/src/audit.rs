@@ -52,19 +52,29 @@ impl AuditSet {
         let version = text("version").unwrap_or_default();
         let number = version.strip_prefix('v').unwrap_or("");
         if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-            complain("version".to_owned(), format!("`{version}` is not `v` and a number"));
+            complain(
+                "version".to_owned(),
+                format!("`{version}` is not `v` and a number"),
+            );
         }
         let mut cases = Vec::new();
         match value.get("test_cases") {
-            Some(Value::Array(items)) if items.is_empty() => complain("test_cases".to_owned(), "is empty".to_owned()),
+            Some(Value::Array(items)) if items.is_empty() => {
+                complain("test_cases".to_owned(), "is empty".to_owned());
+            }
             Some(Value::Array(items)) if items.len() > MAX_CASES => {
-                complain("test_cases".to_owned(), format!("has more than {MAX_CASES} cases"));
+                complain(
+                    "test_cases".to_owned(),
+                    format!("has more than {MAX_CASES} cases"),
+                );
             }
             Some(Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     match Case::parse(item) {
                         Ok(case) => cases.push(case),
-                        Err((key, message)) => complain(format!("test_cases[{index}].{key}"), message),
+                        Err((key, message)) => {
+                            complain(format!("test_cases[{index}].{key}"), message);
+                        }
                     }
                 }
             }
@@ -87,9 +97,15 @@ impl Case {
         let Some(input) = value.get("input").and_then(Value::as_str) else {
             return Err(("input", "is missing or no text".to_owned()));
         };
-        let name = value.get("expected_format").and_then(Value::as_str).unwrap_or_default();
+        let name = value
+            .get("expected_format")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let Some(kind) = Kind::parse(name) else {
-            return Err(("expected_format", format!("`{name}` is no kind of verifier")));
+            return Err((
+                "expected_format",
+                format!("`{name}` is no kind of verifier"),
+            ));
         };
         let Some(config) = value.get("verifier_config").and_then(Value::as_object) else {
             return Err(("verifier_config", "is missing or no mapping".to_owned()));
@@ -137,7 +153,10 @@ impl Report {
         let hits = answers.iter().filter(|answer| answer.passed).count();
         let regressions = baseline.map_or_else(Vec::new, |before| {
             let pairs = before.iter().zip(answers).enumerate();
-            pairs.filter(|(_, (before, now))| before.passed && !now.passed).map(|(index, _)| index).collect()
+            pairs
+                .filter(|(_, (before, now))| before.passed && !now.passed)
+                .map(|(index, _)| index)
+                .collect()
         });
         let mean_reward = mean(answers);
         Self {
@@ -179,7 +198,12 @@ mod tests {
     fn check(change: impl FnOnce(&mut Value), expected: &[&str]) {
         let mut value = sound();
         change(&mut value);
-        let paths: Vec<String> = AuditSet::parse(&value).err().unwrap_or_default().into_iter().map(|problem| problem.path).collect();
+        let paths: Vec<String> = AuditSet::parse(&value)
+            .err()
+            .unwrap_or_default()
+            .into_iter()
+            .map(|problem| problem.path)
+            .collect();
         assert_eq!(paths, expected);
     }
 
@@ -188,9 +212,18 @@ mod tests {
         check(|_| {}, &[]);
         check(|value| value["version"] = json!("audit_v1"), &["version"]);
         check(|value| value["test_cases"] = json!([]), &["test_cases"]);
-        check(|value| value["test_cases"][0]["expected_format"] = json!("eyes"), &["test_cases[0].expected_format"]);
-        check(|value| value["test_cases"][0]["expected_output"] = json!(3), &["test_cases[0].expected_output"]);
-        check(|value| *value = json!({}), &["audit_id", "version", "test_cases"]);
+        check(
+            |value| value["test_cases"][0]["expected_format"] = json!("eyes"),
+            &["test_cases[0].expected_format"],
+        );
+        check(
+            |value| value["test_cases"][0]["expected_output"] = json!(3),
+            &["test_cases[0].expected_output"],
+        );
+        check(
+            |value| *value = json!({}),
+            &["audit_id", "version", "test_cases"],
+        );
     }
 
     #[test]
@@ -208,12 +241,21 @@ mod tests {
     fn a_regression_is_a_case_that_passed_before() {
         let answer = |passed, reward| Answer { passed, reward };
         let before = [answer(true, 1.0), answer(false, 0.0), answer(true, 1.0)];
-        let better = Report::of(&[answer(true, 1.0), answer(true, 1.0), answer(true, 1.0)], Some(&before));
+        let better = Report::of(
+            &[answer(true, 1.0), answer(true, 1.0), answer(true, 1.0)],
+            Some(&before),
+        );
         assert!(better.holds(0.0) && better.regressions.is_empty());
-        let worse = Report::of(&[answer(true, 1.0), answer(true, 1.0), answer(false, 0.0)], Some(&before));
+        let worse = Report::of(
+            &[answer(true, 1.0), answer(true, 1.0), answer(false, 0.0)],
+            Some(&before),
+        );
         assert_eq!(worse.regressions, [2]);
         assert!(!worse.holds(0.0));
-        let slower = Report::of(&[answer(true, 0.9), answer(false, 0.0), answer(true, 0.9)], Some(&before));
+        let slower = Report::of(
+            &[answer(true, 0.9), answer(false, 0.0), answer(true, 0.9)],
+            Some(&before),
+        );
         assert!(!slower.holds(0.0) && slower.holds(0.1));
         assert!(Report::of(&[], None).holds(0.0));
     }

@@ -88,13 +88,19 @@ impl Manifest {
     /// # Errors
     /// All problems, in the order of the schema. `licenses` replaces the list of allowed ones when it is not empty.
     pub fn parse(value: &Value, mode: Mode, licenses: &[String]) -> Result<Self, Vec<Problem>> {
-        let mut reader = Reader { problems: Vec::new() };
+        let mut reader = Reader {
+            problems: Vec::new(),
+        };
         let Value::Object(whole) = value else {
             reader.problem("", "is no mapping");
             return Err(reader.problems);
         };
         let manifest = reader.whole(whole, mode, licenses, canonical::hash(value));
-        if reader.problems.is_empty() { Ok(manifest) } else { Err(reader.problems) }
+        if reader.problems.is_empty() {
+            Ok(manifest)
+        } else {
+            Err(reader.problems)
+        }
     }
 }
 
@@ -111,7 +117,13 @@ impl Reader {
         });
     }
 
-    fn whole(&mut self, whole: &Map<String, Value>, mode: Mode, licenses: &[String], hash: String) -> Manifest {
+    fn whole(
+        &mut self,
+        whole: &Map<String, Value>,
+        mode: Mode,
+        licenses: &[String],
+        hash: String,
+    ) -> Manifest {
         let model_id = self.text(whole, "", "model_id");
         self.check_id(&model_id, mode);
         let version = self.text(whole, "", "version");
@@ -164,7 +176,12 @@ impl Reader {
         }
     }
 
-    fn get<'a>(&mut self, of: &'a Map<String, Value>, parent: &str, key: &str) -> Option<&'a Value> {
+    fn get<'a>(
+        &mut self,
+        of: &'a Map<String, Value>,
+        parent: &str,
+        key: &str,
+    ) -> Option<&'a Value> {
         let found = of.get(key);
         if found.is_none() {
             self.problem(&join(parent, key), "is missing");
@@ -176,14 +193,22 @@ impl Reader {
         match self.get(of, parent, key) {
             Some(Value::String(text)) => text.clone(),
             Some(other) => {
-                self.problem(&join(parent, key), format!("is {}, not text", name_of(other)));
+                self.problem(
+                    &join(parent, key),
+                    format!("is {}, not text", name_of(other)),
+                );
                 String::new()
             }
             None => String::new(),
         }
     }
 
-    fn optional_text(&mut self, of: &Map<String, Value>, parent: &str, key: &str) -> Option<String> {
+    fn optional_text(
+        &mut self,
+        of: &Map<String, Value>,
+        parent: &str,
+        key: &str,
+    ) -> Option<String> {
         of.contains_key(key).then(|| self.text(of, parent, key))
     }
 
@@ -191,14 +216,23 @@ impl Reader {
         match self.get(of, parent, key) {
             Some(Value::Object(object)) => object.clone(),
             Some(other) => {
-                self.problem(&join(parent, key), format!("is {}, not a mapping", name_of(other)));
+                self.problem(
+                    &join(parent, key),
+                    format!("is {}, not a mapping", name_of(other)),
+                );
                 Map::new()
             }
             None => Map::new(),
         }
     }
 
-    fn texts(&mut self, of: &Map<String, Value>, parent: &str, key: &str, least: usize) -> Vec<String> {
+    fn texts(
+        &mut self,
+        of: &Map<String, Value>,
+        parent: &str,
+        key: &str,
+        least: usize,
+    ) -> Vec<String> {
         let path = join(parent, key);
         let items = match self.get(of, parent, key) {
             Some(Value::Array(items)) => items.as_slice(),
@@ -215,7 +249,10 @@ impl Reader {
         for (index, item) in items.iter().enumerate() {
             match item {
                 Value::String(text) => texts.push(text.clone()),
-                other => self.problem(&format!("{path}[{index}]"), format!("is {}, not text", name_of(other))),
+                other => self.problem(
+                    &format!("{path}[{index}]"),
+                    format!("is {}, not text", name_of(other)),
+                ),
             }
         }
         texts
@@ -225,10 +262,16 @@ impl Reader {
         let before = self.problems.len();
         let text = self.text(of, parent, key);
         let good = text.strip_prefix("sha256:").is_some_and(|digits| {
-            digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+            digits.len() == 64
+                && digits
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
         });
         if !good && self.problems.len() == before {
-            self.problem(&join(parent, key), format!("`{text}` is not `sha256:` and 64 hex digits in lower case"));
+            self.problem(
+                &join(parent, key),
+                format!("`{text}` is not `sha256:` and 64 hex digits in lower case"),
+            );
         }
         text
     }
@@ -243,22 +286,40 @@ impl Reader {
             && bytes.iter().all(|byte| plain(*byte) || inner(*byte))
             && !id.contains("..");
         if !good && !id.is_empty() {
-            let dots = if mode == Mode::Strict && id.contains('.') { "; `--lenient` takes dots" } else { "" };
+            let dots = if mode == Mode::Strict && id.contains('.') {
+                "; `--lenient` takes dots"
+            } else {
+                ""
+            };
             self.problem(
                 "model_id",
-                format!("`{id}` is not lower-case letters, digits and inner hyphens, two or more{dots}"),
+                format!(
+                    "`{id}` is not lower-case letters, digits and inner hyphens, two or more{dots}"
+                ),
             );
-        } else if id.is_empty() && !self.problems.iter().any(|problem| problem.path == "model_id") {
+        } else if id.is_empty()
+            && !self
+                .problems
+                .iter()
+                .any(|problem| problem.path == "model_id")
+        {
             self.problem("model_id", "is empty");
         }
     }
 
     fn check_version(&mut self, version: &str) {
-        if self.problems.iter().any(|problem| problem.path == "version") {
+        if self
+            .problems
+            .iter()
+            .any(|problem| problem.path == "version")
+        {
             return;
         }
         if semantic(version).is_none() {
-            self.problem("version", format!("`{version}` is no semantic version like `1.0.0`"));
+            self.problem(
+                "version",
+                format!("`{version}` is no semantic version like `1.0.0`"),
+            );
         }
     }
 
@@ -281,7 +342,11 @@ impl Reader {
             licenses.contains(&license)
         };
         if !allowed && self.problems.len() == before {
-            let list = if licenses.is_empty() { LICENSES.join(", ") } else { licenses.join(", ") };
+            let list = if licenses.is_empty() {
+                LICENSES.join(", ")
+            } else {
+                licenses.join(", ")
+            };
             self.problem("license", format!("`{license}` is none of {list}"));
         }
         license
@@ -290,22 +355,32 @@ impl Reader {
     fn tokens(&mut self, input: &Map<String, Value>) -> u64 {
         let path = "io_contract.input.max_tokens";
         match self.get(input, "io_contract.input", "max_tokens") {
-            Some(value) => value.as_u64().filter(|tokens| *tokens >= 1).unwrap_or_else(|| {
-                self.problem(path, format!("`{value}` is no whole number from 1 up"));
-                0
-            }),
+            Some(value) => value
+                .as_u64()
+                .filter(|tokens| *tokens >= 1)
+                .unwrap_or_else(|| {
+                    self.problem(path, format!("`{value}` is no whole number from 1 up"));
+                    0
+                }),
             None => 0,
         }
     }
 
-    fn verifier(&mut self, whole: &Map<String, Value>, schema_ref: Option<&str>) -> (Kind, Map<String, Value>) {
+    fn verifier(
+        &mut self,
+        whole: &Map<String, Value>,
+        schema_ref: Option<&str>,
+    ) -> (Kind, Map<String, Value>) {
         let declared = self.object(whole, "", "verifier");
         let before = self.problems.len();
         let name = self.text(&declared, "verifier", "type");
         let kind = Kind::parse(&name);
         if kind.is_none() && self.problems.len() == before {
             let all: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-            self.problem("verifier.type", format!("`{name}` is none of {}", all.join(", ")));
+            self.problem(
+                "verifier.type",
+                format!("`{name}` is none of {}", all.join(", ")),
+            );
         }
         let before = self.problems.len();
         let condition = self.text(&declared, "verifier", "pass_condition");
@@ -315,30 +390,45 @@ impl Reader {
         {
             self.problem(
                 "verifier.pass_condition",
-                format!("`{condition}` is none of `{}`", kind.conditions().join("`, `")),
+                format!(
+                    "`{condition}` is none of `{}`",
+                    kind.conditions().join("`, `")
+                ),
             );
         }
         let config = match declared.get("config") {
             None => Map::new(),
             Some(Value::Object(config)) => config.clone(),
             Some(other) => {
-                self.problem("verifier.config", format!("is {}, not a mapping", name_of(other)));
+                self.problem(
+                    "verifier.config",
+                    format!("is {}, not a mapping", name_of(other)),
+                );
                 Map::new()
             }
         };
         let inline = config.contains_key("schema") || config.contains_key("schema_path");
         if kind == Some(Kind::JsonSchema) && schema_ref.is_none() && !inline {
-            self.problem("io_contract.output.schema_ref", "is missing, and `verifier.config` has no schema either");
+            self.problem(
+                "io_contract.output.schema_ref",
+                "is missing, and `verifier.config` has no schema either",
+            );
         }
         (kind.unwrap_or(Kind::RuleCheck), config)
     }
 
     fn confidence(&mut self, routing: &Map<String, Value>) -> f64 {
         match self.get(routing, "routing", "recommended_min_confidence") {
-            Some(value) => value.as_f64().filter(|number| (0.0..=1.0).contains(number)).unwrap_or_else(|| {
-                self.problem("routing.recommended_min_confidence", format!("`{value}` is no number from 0 to 1"));
-                0.0
-            }),
+            Some(value) => value
+                .as_f64()
+                .filter(|number| (0.0..=1.0).contains(number))
+                .unwrap_or_else(|| {
+                    self.problem(
+                        "routing.recommended_min_confidence",
+                        format!("`{value}` is no number from 0 to 1"),
+                    );
+                    0.0
+                }),
             None => 0.0,
         }
     }
@@ -357,7 +447,10 @@ impl Reader {
             return;
         };
         let Value::Object(metadata) = metadata else {
-            self.problem("metadata", format!("is {}, not a mapping", name_of(metadata)));
+            self.problem(
+                "metadata",
+                format!("is {}, not a mapping", name_of(metadata)),
+            );
             return;
         };
         for key in ["author", "description"] {
@@ -366,7 +459,10 @@ impl Reader {
         if let Some(value) = metadata.get("training_data")
             && !value.is_object()
         {
-            self.problem("metadata.training_data", format!("is {}, not a mapping", name_of(value)));
+            self.problem(
+                "metadata.training_data",
+                format!("is {}, not a mapping", name_of(value)),
+            );
         }
         if metadata.contains_key("known_limitations") {
             self.texts(metadata, "metadata", "known_limitations", 0);
@@ -383,14 +479,22 @@ pub fn semantic(version: &str) -> Option<(u64, u64, u64, &str)> {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let (head, tail) = rest.split_at_checked(digits)?;
         *number = head.parse().ok()?;
-        rest = if index < 2 { tail.strip_prefix('.')? } else { tail };
+        rest = if index < 2 {
+            tail.strip_prefix('.')?
+        } else {
+            tail
+        };
     }
     let [major, minor, patch] = numbers;
     Some((major, minor, patch, rest))
 }
 
 fn join(parent: &str, key: &str) -> String {
-    if parent.is_empty() { key.to_owned() } else { format!("{parent}.{key}") }
+    if parent.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{parent}.{key}")
+    }
 }
 
 fn name_of(value: &Value) -> &'static str {

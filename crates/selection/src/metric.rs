@@ -108,7 +108,10 @@ impl Metric {
         ];
         for (field, weight) in weights {
             if !weight.is_finite() || weight < 0.0 {
-                return Err(bad(field, "is no number from 0 up; a negative weight would reward what it should cost"));
+                return Err(bad(
+                    field,
+                    "is no number from 0 up; a negative weight would reward what it should cost",
+                ));
             }
         }
         if !(0.0..=1.0).contains(&self.alpha_q1) {
@@ -120,10 +123,16 @@ impl Metric {
             }
         }
         if self.similarity != "token_f1" {
-            return Err(bad("similarity", "is not `token_f1`, the one that there is"));
+            return Err(bad(
+                "similarity",
+                "is not `token_f1`, the one that there is",
+            ));
         }
         if self.refusal_rule != "vacuous_v1" {
-            return Err(bad("refusal_rule", "is not `vacuous_v1`, the one that there is"));
+            return Err(bad(
+                "refusal_rule",
+                "is not `vacuous_v1`, the one that there is",
+            ));
         }
         Ok(())
     }
@@ -159,7 +168,9 @@ impl Metric {
         let q0 = if parts.passed { 1.0 } else { 0.0 };
         let q1 = parts.q1.unwrap_or(0.0);
         let sound = q1.is_finite() && parts.cost.is_finite() && parts.refusal_penalty.is_finite();
-        sound.then(|| q0 + self.beta * q1 - self.lambda * parts.cost - self.pi * parts.refusal_penalty)
+        let reward =
+            q0 + self.beta * q1 - self.lambda * parts.cost - self.pi * parts.refusal_penalty;
+        sound.then_some(reward)
     }
 }
 
@@ -217,9 +228,21 @@ mod tests {
                 cost: 0.0,
                 refusal_penalty: 0.0,
             };
-            assert_eq!(Metric::v1().reward(Parts { q1: Some(bad), ..parts }), None);
+            assert_eq!(
+                Metric::v1().reward(Parts {
+                    q1: Some(bad),
+                    ..parts
+                }),
+                None
+            );
             assert_eq!(Metric::v1().reward(Parts { cost: bad, ..parts }), None);
-            assert_eq!(Metric::v1().reward(Parts { refusal_penalty: bad, ..parts }), None);
+            assert_eq!(
+                Metric::v1().reward(Parts {
+                    refusal_penalty: bad,
+                    ..parts
+                }),
+                None
+            );
         }
     }
 

@@ -58,10 +58,16 @@ fn counts(text: &str) -> BTreeMap<&str, usize> {
 
 /// F1 of two sets of items, by their canonical text. What is no list has no items.
 fn list_f1(given: Option<&Value>, wanted: &[Value]) -> f64 {
-    let given = given.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let given = given
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     let given: BTreeSet<String> = given.iter().map(canonical::text).collect();
     let wanted: BTreeSet<String> = wanted.iter().map(canonical::text).collect();
-    f1(given.intersection(&wanted).count(), given.len(), wanted.len())
+    f1(
+        given.intersection(&wanted).count(),
+        given.len(),
+        wanted.len(),
+    )
 }
 
 #[expect(
@@ -79,7 +85,11 @@ fn f1(common: usize, one: usize, other: usize) -> f64 {
 fn jaccard(one: &Map<String, Value>, other: &Map<String, Value>) -> f64 {
     let common = one.keys().filter(|key| other.contains_key(*key)).count();
     let all = one.len() + other.len() - common;
-    if all == 0 { 1.0 } else { common as f64 / all as f64 }
+    if all == 0 {
+        1.0
+    } else {
+        common as f64 / all as f64
+    }
 }
 
 fn as_text(value: Option<&Value>) -> String {

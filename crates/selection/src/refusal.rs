@@ -23,8 +23,24 @@ const REFUSALS: &[&str] = &[
 
 /// Texts that fill a field and say nothing, in lower case.
 const PLACEHOLDERS: &[&str] = &[
-    "n/a", "na", "none", "null", "nil", "tbd", "todo", "unknown", "unsure", "placeholder", "string", "text", "...", "…",
-    "-", "—", "?", "lorem ipsum",
+    "n/a",
+    "na",
+    "none",
+    "null",
+    "nil",
+    "tbd",
+    "todo",
+    "unknown",
+    "unsure",
+    "placeholder",
+    "string",
+    "text",
+    "...",
+    "…",
+    "-",
+    "—",
+    "?",
+    "lorem ipsum",
 ];
 
 /// The penalty from 0 to 1. `required` are the keys that the contract wants to be filled with text.
@@ -84,7 +100,10 @@ fn vacuous_share(value: &Value, required: &[String]) -> f64 {
     if texts.is_empty() {
         return 0.0;
     }
-    let empty = texts.iter().filter(|text| says_nothing(text) || is_refusal(text)).count();
+    let empty = texts
+        .iter()
+        .filter(|text| says_nothing(text) || is_refusal(text))
+        .count();
     empty as f64 / texts.len() as f64
 }
 
@@ -133,7 +152,14 @@ mod tests {
 
     #[test]
     fn an_answer_costs_nothing() {
-        for output in ["Paris", "0", "false", r#"{"title":"A b"}"#, "[1]", "I can do that: 4"] {
+        for output in [
+            "Paris",
+            "0",
+            "false",
+            r#"{"title":"A b"}"#,
+            "[1]",
+            "I can do that: 4",
+        ] {
             check(output, &[], 0.0);
         }
     }

@@ -23,7 +23,13 @@ pub struct Rate {
 #[expect(clippy::cast_precision_loss, reason = "counts of log lines")]
 pub fn rate(hits: u64, n: u64) -> Rate {
     if n == 0 {
-        return Rate { hits, n, value: 0.0, low: 0.0, high: 1.0 };
+        return Rate {
+            hits,
+            n,
+            value: 0.0,
+            low: 0.0,
+            high: 1.0,
+        };
     }
     let hits = hits.min(n);
     let (count, total) = (hits as f64, n as f64);
@@ -31,9 +37,23 @@ pub fn rate(hits: u64, n: u64) -> Rate {
     let spread = Z * Z / total;
     let middle = (value + spread / 2.0) / (1.0 + spread);
     let half = Z / (1.0 + spread) * (value * (1.0 - value) / total + spread / (4.0 * total)).sqrt();
-    let low = if hits == 0 { 0.0 } else { (middle - half).max(0.0) };
-    let high = if hits == n { 1.0 } else { (middle + half).min(1.0) };
-    Rate { hits, n, value, low, high }
+    let low = if hits == 0 {
+        0.0
+    } else {
+        (middle - half).max(0.0)
+    };
+    let high = if hits == n {
+        1.0
+    } else {
+        (middle + half).min(1.0)
+    };
+    Rate {
+        hits,
+        n,
+        value,
+        low,
+        high,
+    }
 }
 
 /// Entropy of counts in bits, and the largest share. Both 0 for no counts.
@@ -44,8 +64,13 @@ pub fn spread(counts: &[u64]) -> (f64, f64) {
     if total == 0 {
         return (0.0, 0.0);
     }
-    let shares = counts.iter().filter(|count| **count > 0).map(|count| *count as f64 / total as f64);
-    shares.fold((0.0, 0.0), |(entropy, largest): (f64, f64), share| (entropy - share * share.log2(), largest.max(share)))
+    let shares = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| *count as f64 / total as f64);
+    shares.fold((0.0, 0.0), |(entropy, largest): (f64, f64), share| {
+        (entropy - share * share.log2(), largest.max(share))
+    })
 }
 
 #[cfg(test)]
@@ -56,10 +81,25 @@ mod tests {
     fn bounds_are_those_of_the_books() {
         // 95 of 100: Wilson gives 0.8882 to 0.9785.
         let found = rate(95, 100);
-        assert!((found.low - 0.8882).abs() < 5e-4 && (found.high - 0.9785).abs() < 5e-4, "{found:?}");
+        assert!(
+            (found.low - 0.8882).abs() < 5e-4 && (found.high - 0.9785).abs() < 5e-4,
+            "{found:?}"
+        );
         let none = rate(0, 10);
-        assert!(none.low.abs() < 1e-12 && (none.high - 0.2775).abs() < 5e-4, "{none:?}");
-        assert_eq!(rate(0, 0), Rate { hits: 0, n: 0, value: 0.0, low: 0.0, high: 1.0 });
+        assert!(
+            none.low.abs() < 1e-12 && (none.high - 0.2775).abs() < 5e-4,
+            "{none:?}"
+        );
+        assert_eq!(
+            rate(0, 0),
+            Rate {
+                hits: 0,
+                n: 0,
+                value: 0.0,
+                low: 0.0,
+                high: 1.0
+            }
+        );
     }
 
     #[test]

@@ -53,7 +53,12 @@ pub enum Kind {
 
 impl Kind {
     /// All, in the order of the schema.
-    pub const ALL: [Self; 4] = [Self::JsonSchema, Self::UnitTest, Self::StaticAnalysis, Self::RuleCheck];
+    pub const ALL: [Self; 4] = [
+        Self::JsonSchema,
+        Self::UnitTest,
+        Self::StaticAnalysis,
+        Self::RuleCheck,
+    ];
 
     /// As manifests write it.
     #[must_use]
@@ -151,12 +156,17 @@ impl Verifier {
     /// A rule is unknown or malformed, or there is none.
     pub fn rules(config: &Value) -> Result<Self, BadVerifier> {
         let rules = match config.get("rules") {
-            Some(Value::Array(rules)) => rules.iter().map(Rule::parse).collect::<Result<Vec<_>, _>>()?,
+            Some(Value::Array(rules)) => rules
+                .iter()
+                .map(Rule::parse)
+                .collect::<Result<Vec<_>, _>>()?,
             Some(_) => return Err(BadVerifier("`rules` is no list".to_owned())),
             None => vec![Rule::parse(config)?],
         };
         if rules.is_empty() {
-            return Err(BadVerifier("`rules` is empty: nothing would be checked".to_owned()));
+            return Err(BadVerifier(
+                "`rules` is empty: nothing would be checked".to_owned(),
+            ));
         }
         Ok(Self::Rules(rules))
     }
@@ -185,7 +195,8 @@ impl Verifier {
 /// # Errors
 /// It is no JSON.
 pub fn parsed(output: &str) -> Result<Value, String> {
-    let value: Value = serde_json::from_str(output).map_err(|error| format!("the output is no JSON: {error}"))?;
+    let value: Value =
+        serde_json::from_str(output).map_err(|error| format!("the output is no JSON: {error}"))?;
     match &value {
         Value::String(inner) => Ok(serde_json::from_str(inner).unwrap_or(value)),
         _ => Ok(value),
@@ -197,7 +208,11 @@ fn validate(validator: &Validator, value: &Value) -> Outcome {
         Ok(()) => Outcome::Pass,
         Err(error) => {
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() { "the output".to_owned() } else { format!("`{place}`") };
+            let place = if place.is_empty() {
+                "the output".to_owned()
+            } else {
+                format!("`{place}`")
+            };
             let masked = error.masked();
             Outcome::Fail(format!("{place}: {masked}"))
         }
@@ -213,7 +228,12 @@ impl Rule {
                 .map(str::to_owned)
                 .ok_or_else(|| BadVerifier(format!("a rule has no text `{key}`")))
         };
-        let number = |key: &str| config.get(key).and_then(Value::as_f64).filter(|number| number.is_finite());
+        let number = |key: &str| {
+            config
+                .get(key)
+                .and_then(Value::as_f64)
+                .filter(|number| number.is_finite())
+        };
         match config.get("rule").and_then(Value::as_str) {
             Some("regex") => RegexBuilder::new(&text("pattern")?)
                 .size_limit(MAX_PATTERN)
@@ -231,7 +251,10 @@ impl Rule {
                         .filter(|tolerance| *tolerance >= 0.0)
                         .ok_or_else(|| BadVerifier("a rule has a bad `tolerance`".to_owned()))?,
                 };
-                Ok(Self::Near { expected, tolerance })
+                Ok(Self::Near {
+                    expected,
+                    tolerance,
+                })
             }
             Some(other) => Err(BadVerifier(format!(
                 "`{other}` is no rule; there are `regex`, `exact`, `contains` and `numeric`"
@@ -244,10 +267,19 @@ impl Rule {
     fn broken_by(&self, output: &str) -> Option<String> {
         let output = output.trim();
         match self {
-            Self::Matches(pattern) => (!pattern.is_match(output)).then(|| format!("does not match `{pattern}`")),
-            Self::Is(expected) => (output != expected.trim()).then(|| format!("is not `{expected}`")),
-            Self::Contains(text) => (!output.contains(text.as_str())).then(|| format!("does not contain `{text}`")),
-            Self::Near { expected, tolerance } => match output.parse::<f64>() {
+            Self::Matches(pattern) => {
+                (!pattern.is_match(output)).then(|| format!("does not match `{pattern}`"))
+            }
+            Self::Is(expected) => {
+                (output != expected.trim()).then(|| format!("is not `{expected}`"))
+            }
+            Self::Contains(text) => {
+                (!output.contains(text.as_str())).then(|| format!("does not contain `{text}`"))
+            }
+            Self::Near {
+                expected,
+                tolerance,
+            } => match output.parse::<f64>() {
                 Ok(number) if (number - expected).abs() <= *tolerance => None,
                 Ok(_) => Some(format!("is not within {tolerance} of {expected}")),
                 Err(_) => Some("is no number".to_owned()),
@@ -284,14 +316,22 @@ mod tests {
     #[test]
     fn a_failure_names_the_place_and_not_the_secret() {
         let schema = json!({ "properties": { "a": { "type": "integer" } } });
-        let outcome = Verifier::json_schema(&schema).unwrap().verify(r#"{"a":"s3cret"}"#);
-        let Outcome::Fail(why) = outcome else { panic!("it passed") };
+        let outcome = Verifier::json_schema(&schema)
+            .unwrap()
+            .verify(r#"{"a":"s3cret"}"#);
+        let Outcome::Fail(why) = outcome else {
+            panic!("it passed")
+        };
         assert!(why.contains("/a") && !why.contains("s3cret"), "{why}");
     }
 
     #[test]
     fn a_schema_may_not_reach_out() {
-        for reference in ["http://127.0.0.1:9/x.json", "file:///etc/passwd", "other.json"] {
+        for reference in [
+            "http://127.0.0.1:9/x.json",
+            "file:///etc/passwd",
+            "other.json",
+        ] {
             let schema = json!({ "$ref": reference });
             assert!(Verifier::json_schema(&schema).is_err(), "{reference}");
         }
@@ -302,15 +342,53 @@ mod tests {
     #[test]
     fn rules_hold_or_say_why_not() {
         let rules = |config: Value| Verifier::rules(&config).unwrap();
-        check(&rules(json!({ "rule": "regex", "pattern": "^\\d+$" })), " 42 ", true);
-        check(&rules(json!({ "rule": "regex", "pattern": "^\\d+$" })), "4x", false);
-        check(&rules(json!({ "rule": "exact", "expected": "yes" })), "yes\n", true);
-        check(&rules(json!({ "rule": "exact", "expected": "yes" })), "Yes", false);
-        check(&rules(json!({ "rule": "contains", "text": "ok" })), "all ok", true);
-        check(&rules(json!({ "rule": "numeric", "expected": 3.14, "tolerance": 0.01 })), "3.141", true);
-        check(&rules(json!({ "rule": "numeric", "expected": 3 })), "3.1", false);
-        check(&rules(json!({ "rule": "numeric", "expected": 3 })), "NaN", false);
-        check(&rules(json!({ "rules": [{ "rule": "contains", "text": "a" }, { "rule": "contains", "text": "b" }] })), "a", false);
+        check(
+            &rules(json!({ "rule": "regex", "pattern": "^\\d+$" })),
+            " 42 ",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "regex", "pattern": "^\\d+$" })),
+            "4x",
+            false,
+        );
+        check(
+            &rules(json!({ "rule": "exact", "expected": "yes" })),
+            "yes\n",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "exact", "expected": "yes" })),
+            "Yes",
+            false,
+        );
+        check(
+            &rules(json!({ "rule": "contains", "text": "ok" })),
+            "all ok",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 2.5, "tolerance": 0.01 })),
+            "2.509",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 3 })),
+            "3.1",
+            false,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 3 })),
+            "NaN",
+            false,
+        );
+        check(
+            &rules(
+                json!({ "rules": [{ "rule": "contains", "text": "a" }, { "rule": "contains", "text": "b" }] }),
+            ),
+            "a",
+            false,
+        );
     }
 
     #[test]

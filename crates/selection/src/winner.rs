@@ -67,9 +67,7 @@ pub fn decide(metric: &Metric, runs: Vec<Run>) -> Contest {
         .iter()
         .enumerate()
         .filter(|(_, scored)| scored.passed())
-        .max_by(|(at, one), (other_at, other)| {
-            better(one, other).then_with(|| other_at.cmp(at))
-        })
+        .max_by(|(at, one), (other_at, other)| better(one, other).then_with(|| other_at.cmp(at)))
         .map(|(at, _)| at);
     Contest { scored, winner }
 }
@@ -131,37 +129,66 @@ mod tests {
     fn only_what_passed_can_win() {
         check(vec![], None);
         check(vec![run("a", false, 1.0, 0.0, 0.0)], None);
-        check(vec![run("a", false, 1.0, 0.0, 0.0), run("b", true, 0.0, 1.2, 1.0)], Some("b"));
+        check(
+            vec![
+                run("a", false, 1.0, 0.0, 0.0),
+                run("b", true, 0.0, 1.2, 1.0),
+            ],
+            Some("b"),
+        );
     }
 
     #[test]
     fn a_fast_refuser_loses_against_a_slow_answer() {
-        check(vec![run("fast", true, 0.0, 0.0, 1.0), run("slow", true, 0.6, 1.0, 0.0)], Some("slow"));
+        check(
+            vec![
+                run("fast", true, 0.0, 0.0, 1.0),
+                run("slow", true, 0.6, 1.0, 0.0),
+            ],
+            Some("slow"),
+        );
     }
 
     #[test]
     fn what_is_no_number_cannot_win() {
-        check(vec![run("a", true, f64::NAN, 0.0, 0.0), run("b", true, 0.1, 0.5, 0.0)], Some("b"));
+        check(
+            vec![
+                run("a", true, f64::NAN, 0.0, 0.0),
+                run("b", true, 0.1, 0.5, 0.0),
+            ],
+            Some("b"),
+        );
         check(vec![run("a", true, 0.5, f64::INFINITY, 0.0)], None);
     }
 
     #[test]
     fn ties_go_by_the_rule() {
-        // 0.3 of cost weighs 0.09 of score: equal rewards, the higher score wins.
         let (one, other) = (run("a", true, 0.5, 0.0, 0.0), run("b", true, 0.5, 0.0, 0.0));
         check(vec![one.clone(), other.clone()], Some("a"));
         check(vec![other.clone(), one.clone()], Some("b"));
-        let mut stable = other.clone();
+        let mut stable = other;
         stable.stable = true;
-        check(vec![one.clone(), stable], Some("b"));
+        check(vec![one, stable], Some("b"));
         let mut metric = Metric::v1();
         metric.lambda = 0.0;
-        let contest = decide(&metric, vec![run("dear", true, 0.5, 0.9, 0.0), run("cheap", true, 0.5, 0.1, 0.0)]);
+        let contest = decide(
+            &metric,
+            vec![
+                run("dear", true, 0.5, 0.9, 0.0),
+                run("cheap", true, 0.5, 0.1, 0.0),
+            ],
+        );
         assert_eq!(contest.winner, Some(1));
     }
 
     fn runs() -> impl Strategy<Value = Vec<Run>> {
-        let one = (any::<bool>(), 0.0..=1.0, 0.0..=1.2, 0.0..=1.0, any::<bool>());
+        let one = (
+            any::<bool>(),
+            0.0..=1.0,
+            0.0..=1.2,
+            0.0..=1.0,
+            any::<bool>(),
+        );
         proptest::collection::vec(one, 0..6).prop_map(|all| {
             all.into_iter()
                 .enumerate()

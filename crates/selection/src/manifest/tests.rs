@@ -37,7 +37,11 @@ fn check(pointer: &str, with: Option<Value>, expected: &[&str]) {
         Some(with) => parent.insert(key.to_owned(), with),
         None => parent.shift_remove(key),
     };
-    assert_eq!(problems(&value, Mode::Strict), expected, "{pointer} {with:?}");
+    assert_eq!(
+        problems(&value, Mode::Strict),
+        expected,
+        "{pointer} {with:?}"
+    );
 }
 
 #[test]
@@ -52,12 +56,33 @@ fn a_sound_manifest_is_read_whole() {
 fn every_required_group_is_missed_by_its_path() {
     check("/model_id", None, &["model_id"]);
     check("/version", None, &["version"]);
-    check("/base_model", None, &["base_model", "base_model.model_id", "base_model.version", "base_model.base_hash"]);
-    check("/artifacts/weights/sha256", None, &["artifacts.weights.sha256"]);
+    check(
+        "/base_model",
+        None,
+        &[
+            "base_model",
+            "base_model.model_id",
+            "base_model.version",
+            "base_model.base_hash",
+        ],
+    );
+    check(
+        "/artifacts/weights/sha256",
+        None,
+        &["artifacts.weights.sha256"],
+    );
     check("/license", None, &["license"]);
     check("/scope/non_scope", None, &["scope.non_scope"]);
-    check("/io_contract/input/max_tokens", None, &["io_contract.input.max_tokens"]);
-    check("/verifier/pass_condition", None, &["verifier.pass_condition"]);
+    check(
+        "/io_contract/input/max_tokens",
+        None,
+        &["io_contract.input.max_tokens"],
+    );
+    check(
+        "/verifier/pass_condition",
+        None,
+        &["verifier.pass_condition"],
+    );
     check("/routing/fallback", None, &["routing.fallback"]);
 }
 
@@ -71,21 +96,61 @@ fn every_value_has_its_range() {
     check("/version", Some(json!("1.0")), &["version"]);
     check("/version", Some(json!("v1.0.0")), &["version"]);
     check("/version", Some(json!("1.0.0-rc.1")), &[]);
-    check("/base_model/base_hash", Some(json!("sha256:AB")), &["base_model.base_hash"]);
-    check("/artifacts/weights/filename", Some(json!("../x")), &["artifacts.weights.filename"]);
-    check("/artifacts/weights/filename", Some(json!("..")), &["artifacts.weights.filename"]);
-    check("/artifacts/weights/filename", Some(json!("")), &["artifacts.weights.filename"]);
+    check(
+        "/base_model/base_hash",
+        Some(json!("sha256:AB")),
+        &["base_model.base_hash"],
+    );
+    check(
+        "/artifacts/weights/filename",
+        Some(json!("../x")),
+        &["artifacts.weights.filename"],
+    );
+    check(
+        "/artifacts/weights/filename",
+        Some(json!("..")),
+        &["artifacts.weights.filename"],
+    );
+    check(
+        "/artifacts/weights/filename",
+        Some(json!("")),
+        &["artifacts.weights.filename"],
+    );
     check("/license", Some(json!("GPL-3.0")), &["license"]);
     check("/scope/tasks", Some(json!([])), &["scope.tasks"]);
     check("/scope/tasks", Some(json!([1])), &["scope.tasks[0]"]);
-    check("/io_contract/input/max_tokens", Some(json!(0)), &["io_contract.input.max_tokens"]);
-    check("/io_contract/output/schema_ref", None, &["io_contract.output.schema_ref"]);
-    check("/verifier/type", Some(json!("jsonschema")), &["verifier.type"]);
-    check("/verifier/pass_condition", Some(json!("os.system('x')")), &["verifier.pass_condition"]);
+    check(
+        "/io_contract/input/max_tokens",
+        Some(json!(0)),
+        &["io_contract.input.max_tokens"],
+    );
+    check(
+        "/io_contract/output/schema_ref",
+        None,
+        &["io_contract.output.schema_ref"],
+    );
+    check(
+        "/verifier/type",
+        Some(json!("jsonschema")),
+        &["verifier.type"],
+    );
+    check(
+        "/verifier/pass_condition",
+        Some(json!("os.system('x')")),
+        &["verifier.pass_condition"],
+    );
     check("/verifier/config", Some(json!({ "schema": {} })), &[]);
-    check("/routing/recommended_min_confidence", Some(json!(1.01)), &["routing.recommended_min_confidence"]);
+    check(
+        "/routing/recommended_min_confidence",
+        Some(json!(1.01)),
+        &["routing.recommended_min_confidence"],
+    );
     check("/routing/tags", Some(json!("x")), &["routing.tags"]);
-    check("/metadata", Some(json!({ "author": 1, "known_limitations": [2] })), &["metadata.author", "metadata.known_limitations[0]"]);
+    check(
+        "/metadata",
+        Some(json!({ "author": 1, "known_limitations": [2] })),
+        &["metadata.author", "metadata.known_limitations[0]"],
+    );
 }
 
 #[test]

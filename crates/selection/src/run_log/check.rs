@@ -30,6 +30,7 @@ pub struct Checker {
     metrics: BTreeMap<u32, Metric>,
     lines: u64,
     expected_link: String,
+    linked: bool,
     contest: Vec<(u64, Record)>,
     bad: Vec<Bad>,
 }
@@ -38,11 +39,14 @@ impl Checker {
     /// With the metrics that the log may name.
     #[must_use]
     pub fn new(metrics: impl IntoIterator<Item = Metric>) -> Self {
-        let numbered = metrics.into_iter().filter_map(|metric| Some((version_number(&metric.metric_version)?, metric)));
+        let numbered = metrics
+            .into_iter()
+            .filter_map(|metric| Some((version_number(&metric.metric_version)?, metric)));
         Self {
             metrics: numbered.collect(),
             lines: 0,
             expected_link: FIRST.to_owned(),
+            linked: false,
             contest: Vec::new(),
             bad: Vec::new(),
         }
@@ -86,8 +90,15 @@ impl Checker {
             Some(prev) if *prev != self.expected_link => {
                 self.complain(number, "`prev` is not the hash of the line before: a line was changed, taken out or put in".to_owned());
             }
+            None if self.linked => {
+                self.complain(
+                    number,
+                    "`prev` is missing: the line was put in by somebody else".to_owned(),
+                );
+            }
             _ => {}
         }
+        self.linked |= record.more.prev.is_some();
     }
 
     fn problems(&self, record: &Record) -> Vec<String> {
@@ -100,10 +111,16 @@ impl Checker {
             problems.push("`prompt_hash` is not 64 hex digits in lower case".to_owned());
         }
         if !matches!(record.verifier_result.as_str(), "PASS" | "FAIL") {
-            problems.push(format!("`verifier_result` is `{}`, not `PASS` or `FAIL`", record.verifier_result));
+            problems.push(format!(
+                "`verifier_result` is `{}`, not `PASS` or `FAIL`",
+                record.verifier_result
+            ));
         }
         if record.q0 != u8::from(record.passed()) {
-            problems.push(format!("`q0` is {} for {}", record.q0, record.verifier_result));
+            problems.push(format!(
+                "`q0` is {} for {}",
+                record.q0, record.verifier_result
+            ));
         }
         if record.q1.is_some_and(|q1| !(0.0..=1.0).contains(&q1)) {
             problems.push("`q1` is not between 0 and 1".to_owned());
@@ -121,23 +138,39 @@ impl Checker {
     /// The cost and the reward, computed again.
     fn numbers(&self, record: &Record) -> Vec<String> {
         let mut problems = Vec::new();
-        let Some(metric) = version_number(&record.metric_version).and_then(|number| self.metrics.get(&number)) else {
-            problems.push(format!("`metric_version` names no known metric: `{}`", record.metric_version));
+        let Some(metric) =
+            version_number(&record.metric_version).and_then(|number| self.metrics.get(&number))
+        else {
+            problems.push(format!(
+                "`metric_version` names no known metric: `{}`",
+                record.metric_version
+            ));
             return problems;
         };
-        if record.more.metric_hash.as_ref().is_some_and(|hash| *hash != metric.hash()) {
+        if record
+            .more
+            .metric_hash
+            .as_ref()
+            .is_some_and(|hash| *hash != metric.hash())
+        {
             problems.push("`metric_hash` is not the hash of that metric".to_owned());
         }
         if let (Some(time), Some(tokens)) = (record.more.time_ms, record.more.output_tokens) {
             #[expect(clippy::cast_precision_loss, reason = "milliseconds of one run")]
             let cost = metric.cost(time as f64, tokens);
             if !near(cost, record.cost) {
-                problems.push(format!("`cost` is {}, its time and tokens make {cost}", record.cost));
+                problems.push(format!(
+                    "`cost` is {}, its time and tokens make {cost}",
+                    record.cost
+                ));
             }
         }
         match self.reward(metric, record) {
             Some(reward) if near(reward, record.reward) => {}
-            Some(reward) => problems.push(format!("`reward` is {}, its parts make {reward}", record.reward)),
+            Some(reward) => problems.push(format!(
+                "`reward` is {}, its parts make {reward}",
+                record.reward
+            )),
             None => problems.push("`reward` cannot be computed from its parts".to_owned()),
         }
         problems
@@ -155,13 +188,18 @@ impl Checker {
             return Some(new);
         };
         // While two metrics are mixed, the cost in the line is the new metric's; the old reward stands beside it.
-        let old = rewards.iter().find(|(name, _)| version_number(name) != version_number(&record.metric_version));
+        let old = rewards
+            .iter()
+            .find(|(name, _)| version_number(name) != version_number(&record.metric_version));
         let (_, old) = old?;
         Some(alpha * old + (1.0 - alpha) * new)
     }
 
     fn join_contest(&mut self, number: u64, record: Record) {
-        let same = self.contest.last().is_some_and(|(_, last)| last.more.run_id == record.more.run_id);
+        let same = self
+            .contest
+            .last()
+            .is_some_and(|(_, last)| last.more.run_id == record.more.run_id);
         if !same || self.contest.len() >= MAX_CONTEST {
             self.end_contest();
         }
@@ -178,20 +216,28 @@ impl Checker {
         };
         let runs = contest.iter().map(|(_, record)| Run {
             model_id: record.model_id.clone(),
-            outcome: if record.passed() { Outcome::Pass } else { Outcome::Fail(String::new()) },
+            outcome: if record.passed() {
+                Outcome::Pass
+            } else {
+                Outcome::Fail(String::new())
+            },
             q1: record.q1,
             cost: record.cost,
             refusal_penalty: record.refusal_penalty,
             stable: record.more.stable.unwrap_or(false),
         });
-        let Some(metric) = version_number(&first.metric_version).and_then(|number| self.metrics.get(&number)) else {
+        let Some(metric) =
+            version_number(&first.metric_version).and_then(|number| self.metrics.get(&number))
+        else {
             return;
         };
         // A mixed reward decides differently from either metric; its winner is checked by the rewards alone.
         let winner = if first.more.mix_alpha.is_some() {
             best_by_reward(&contest)
         } else {
-            winner::decide(metric, runs.collect()).winner().map(|scored| scored.run.model_id.clone())
+            winner::decide(metric, runs.collect())
+                .winner()
+                .map(|scored| scored.run.model_id.clone())
         };
         for (number, record) in &contest {
             if record.winner_model_id != winner {
@@ -207,7 +253,10 @@ impl Checker {
 }
 
 fn best_by_reward(contest: &[(u64, Record)]) -> Option<String> {
-    let passed = contest.iter().map(|(_, record)| record).filter(|record| record.passed());
+    let passed = contest
+        .iter()
+        .map(|(_, record)| record)
+        .filter(|record| record.passed());
     // The first of equals, as the rule has it.
     passed
         .rev()
@@ -224,9 +273,20 @@ mod tests {
     use super::super::More;
     use super::*;
 
-    fn record(model_id: &str, passed: bool, q1: Option<f64>, cost: f64, winner: Option<&str>) -> Record {
+    fn record(
+        model_id: &str,
+        passed: bool,
+        q1: Option<f64>,
+        cost: f64,
+        winner: Option<&str>,
+    ) -> Record {
         let metric = Metric::v1();
-        let parts = Parts { passed, q1, cost, refusal_penalty: 0.0 };
+        let parts = Parts {
+            passed,
+            q1,
+            cost,
+            refusal_penalty: 0.0,
+        };
         Record {
             timestamp: "2026-03-04T05:06:07Z".to_owned(),
             prompt_hash: "ab".repeat(32),
@@ -239,7 +299,10 @@ mod tests {
             refusal_penalty: 0.0,
             reward: metric.reward(parts).unwrap(),
             winner_model_id: winner.map(str::to_owned),
-            more: More { run_id: Some("r1".to_owned()), ..More::default() },
+            more: More {
+                run_id: Some("r1".to_owned()),
+                ..More::default()
+            },
         }
     }
 
@@ -292,13 +355,32 @@ mod tests {
     fn each_lie_is_found_on_its_line() {
         check(|records| records[1].reward += 0.1, &[2]);
         check(|records| records[0].q0 = 0, &[1]);
-        check(|records| records[2].verifier_result = "MAYBE".to_owned(), &[3]);
+        check(
+            |records| records[2].verifier_result = "MAYBE".to_owned(),
+            &[3],
+        );
         check(|records| records[0].prompt_hash = "12".to_owned(), &[1]);
-        check(|records| records[0].timestamp = "yesterday".to_owned(), &[1]);
-        check(|records| records[0].metric_version = "metric_v9".to_owned(), &[1]);
+        check(
+            |records| records[0].timestamp = "yesterday".to_owned(),
+            &[1],
+        );
+        check(
+            |records| records[0].metric_version = "metric_v9".to_owned(),
+            &[1],
+        );
         check(|records| records[2].winner_model_id = None, &[3]);
-        check(|records| records.iter_mut().for_each(|record| record.winner_model_id = Some("a".to_owned())), &[1, 2, 3]);
-        check(|records| records[1].more.metric_hash = Some("00".repeat(32)), &[2]);
+        check(
+            |records| {
+                records
+                    .iter_mut()
+                    .for_each(|record| record.winner_model_id = Some("a".to_owned()));
+            },
+            &[1, 2, 3],
+        );
+        check(
+            |records| records[1].more.metric_hash = Some("00".repeat(32)),
+            &[2],
+        );
         check(
             |records| {
                 records[0].more.time_ms = Some(1);
@@ -311,11 +393,23 @@ mod tests {
     #[test]
     fn a_line_that_was_taken_out_or_changed_breaks_the_chain() {
         let lines = chained(sound());
-        assert_eq!(bad(&[lines[0].clone(), lines[2].clone()]).first(), Some(&1), "b is gone, so a names a winner that is not there");
+        assert_eq!(
+            bad(&[lines[0].clone(), lines[2].clone()]).first(),
+            Some(&1),
+            "b is gone, so a names a winner that is not there"
+        );
         let mut changed = lines.clone();
         changed[0] = changed[0].replace("05:06:07", "05:06:08");
         assert_eq!(bad(&changed), [2]);
-        assert_eq!(bad(&lines[1..]).first(), Some(&2));
+        assert_eq!(bad(&lines[1..]).first(), Some(&1), "the first line is gone");
+        let mut unlinked = sound();
+        unlinked.push(record("d", true, None, 0.1, Some("d")));
+        let mut lines = chained(unlinked);
+        let mut last = Record::parse(lines[3].as_bytes()).unwrap();
+        last.more.prev = None;
+        last.more.run_id = Some("r2".to_owned());
+        lines[3] = last.to_line();
+        assert_eq!(bad(&lines), [4], "one link makes all others necessary");
     }
 
     #[test]
