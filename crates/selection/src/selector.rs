@@ -25,6 +25,8 @@ const RATE: f32 = 0.5;
 const DECAY: f32 = 1e-6;
 /// This share of the trained texts is less familiar than the threshold.
 const UNFAMILIAR_SHARE: f64 = 0.01;
+/// A text with this share of known words is familiar, however narrow the trained ones were.
+const FAMILIAR_ENOUGH: f32 = 0.8;
 /// The format of the file.
 const FORMAT: &str = "roleos-selector/v1";
 /// More models than this are no role's candidates.
@@ -197,7 +199,7 @@ impl Selector {
             reason = "an index into the list"
         )]
         let at = (all.len() as f64 * UNFAMILIAR_SHARE) as usize;
-        all.get(at).copied().unwrap_or(0.0)
+        all.get(at).copied().unwrap_or(0.0).min(FAMILIAR_ENOUGH)
     }
 
     /// The models that it knows.

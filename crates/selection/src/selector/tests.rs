@@ -21,7 +21,7 @@ const TOPICS: [(&str, &[&str]); 3] = [
 fn example(index: usize) -> Example {
     let (topic, words) = TOPICS[index % TOPICS.len()];
     let text: Vec<&str> = (0..8)
-        .map(|at| words[(index * 7 + at * at + at) % words.len()])
+        .map(|at| words[(index * 7 + at * (1 + index % 4)) % words.len()])
         .collect();
     let rewards = TOPICS
         .iter()
