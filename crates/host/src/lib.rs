@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
 //! then [`keys`], [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
-//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`manifests`] and [`runs`] (what models declare, and what became of their runs), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
@@ -42,6 +42,10 @@ pub mod authoring;
 pub mod roles;
 
 pub mod exports;
+
+pub mod manifests;
+
+pub mod runs;
 
 pub mod trace_input;
 

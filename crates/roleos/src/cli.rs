@@ -76,6 +76,15 @@ pub enum Command {
     Catalog(command::catalog::Command),
     /// What would the gate say to this command, and why?
     Explain(command::explain::Args),
+    /// What models declare of themselves.
+    #[command(subcommand)]
+    Manifest(command::manifest::Command),
+    /// What became of every candidate: statistics, proof, export.
+    #[command(subcommand)]
+    Runs(command::runs::Command),
+    /// What a run is worth.
+    #[command(subcommand)]
+    Metric(command::metric::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

@@ -49,6 +49,9 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
+        Command::Manifest(command) => command::manifest::run(ui, command),
+        Command::Runs(command) => command::runs::run(ui, &context, command),
+        Command::Metric(command) => command::metric::run(ui, &context, command),
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),
