@@ -113,6 +113,15 @@ pub enum Command {
     Specialist(command::specialist::Words),
     /// One dispatch through the gate: the specialist where it may, the general model otherwise.
     Dispatch(command::dispatch::Args),
+    /// What models declare of themselves.
+    #[command(subcommand)]
+    Manifest(command::manifest::Command),
+    /// What became of every candidate: statistics, proof, export.
+    #[command(subcommand)]
+    Runs(command::runs::Command),
+    /// What a run is worth.
+    #[command(subcommand)]
+    Metric(command::metric::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),
