@@ -2,11 +2,12 @@
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
+use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::Recorded;
+use oversight::governance::{Mode, Recorded, Spent};
 use oversight::grants::Grants;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
@@ -23,6 +24,8 @@ use crate::journal::append::Journal;
 use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
+use crate::sealing::budget;
+use crate::sealing::prices::Prices;
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -168,9 +171,22 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let calls = self.journal.map_or(0, |journal| journal.head().calls);
-        let spent = desk.spent(self.event, calls);
+        let spent = Spent {
+            calls: self.journal.map_or(0, |journal| journal.head().calls),
+            ..self.cost()
+        };
         decide(&rules, &self.call(), &spent, &Disk, self.now)
+    }
+
+    /// What the session has cost, by the agent's own record of it. Read only where a budget asks for it.
+    fn cost(&self) -> Spent {
+        let record = self.event.transcript.as_ref();
+        let Some(record) = record.filter(|_| self.desk.governance.mode != Mode::Off) else {
+            return Spent::default();
+        };
+        let prices = Prices::new(&self.desk.config.oversight.prices);
+        let agent = self.desk.agent.name();
+        budget::so_far(agent, Path::new(record), prices).unwrap_or_default()
     }
 
     /// Contracts advise; when they cannot be read there is no advice.
@@ -193,7 +209,7 @@ impl<'a> Judging<'a> {
 
     /// Takes a person's approval of exactly this act, if there is one.
     fn is_approved(&self, act: &Act) -> bool {
-        if !self.gate && self.desk.governance.mode == oversight::governance::Mode::Off {
+        if !self.gate && self.desk.governance.mode == Mode::Off {
             return false;
         }
         let workspace = &self.desk.workspace;

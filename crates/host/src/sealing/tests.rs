@@ -181,7 +181,6 @@ impl Told {
             checks: contents
                 .calls()
                 .map(|call| {
-                    let call = call.unwrap();
                     (
                         String::from_utf8_lossy(call.action).into_owned(),
                         call.check,
