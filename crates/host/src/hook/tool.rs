@@ -217,7 +217,7 @@ impl<'a> Judging<'a> {
 
     /// Takes a person's approval of exactly this act, if there is one.
     fn is_approved(&self, act: &Act) -> bool {
-        if !self.gate && self.desk.governance.mode == oversight::governance::Mode::Off {
+        if !self.gate && self.desk.governance.mode == Mode::Off {
             return false;
         }
         let workspace = &self.desk.workspace;
