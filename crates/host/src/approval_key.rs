@@ -269,10 +269,15 @@ pub fn ensure(workspace: &Workspace, passphrase: Option<&str>) -> Result<Signing
     if place.verifying_key()?.is_some() {
         return place.signing_key(passphrase);
     }
-    replace(workspace, None, None)
+    let changing = Changing::begin(workspace)?;
+    // Two processes may want the first key at once.
+    if place.verifying_key()?.is_some() {
+        return place.signing_key(passphrase);
+    }
+    make(&changing, workspace, None, None)
 }
 
-/// Makes a new key and leaves the receipt, which the old one signs if there was one.
+/// Makes a new key and leaves the receipt, which the old one signs if it can still be opened.
 ///
 /// # Errors
 /// The key or the receipt cannot be written.
@@ -281,14 +286,17 @@ pub fn replace(
     old: Option<&SigningKey>,
     passphrase: Option<&str>,
 ) -> Result<SigningKey, KeyError> {
-    let changing = Changing::begin(workspace)?;
-    let place = Place::of(workspace);
-    // Two processes may want the first key at once.
-    if old.is_none() && passphrase.is_none() && place.verifying_key()?.is_some() {
-        return place.signing_key(None);
-    }
+    make(&Changing::begin(workspace)?, workspace, old, passphrase)
+}
+
+fn make(
+    changing: &Changing<'_>,
+    workspace: &Workspace,
+    old: Option<&SigningKey>,
+    passphrase: Option<&str>,
+) -> Result<SigningKey, KeyError> {
     let before = pins::key_mark(workspace);
-    let key = place.create(passphrase)?;
+    let key = Place::of(workspace).create(passphrase)?;
     let receipt = Receipt {
         place: 0,
         at: clock::text(clock::now_ns()),

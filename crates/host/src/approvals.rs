@@ -94,11 +94,7 @@ impl Act {
     /// Whether the repositories are as they were, so that an approval would still fit.
     #[must_use]
     pub fn is_current(&self) -> bool {
-        let now = self
-            .repositories
-            .iter()
-            .map(|then| State::read(Path::new(&then.top)));
-        now.eq(self.repositories.iter().cloned().map(Some))
+        self.repositories.iter().all(State::is_current)
     }
 
     /// The hash that names it.

@@ -301,3 +301,81 @@ fn keep(mut reader: impl io::Read, limit: usize) -> io::Result<Printed> {
         truncated: dropped > 0,
     })
 }
+
+/// The directory from which git takes the hooks of the repository around `directory`, `core.hooksPath` respected.
+///
+/// # Errors
+/// The directory is in no repository.
+pub fn hooks_dir(directory: &Path) -> Result<PathBuf, GitError> {
+    git_path(directory, "hooks")
+}
+
+/// The file in which a clone lists what it alone ignores.
+///
+/// # Errors
+/// The directory is in no repository.
+pub fn exclude_file(directory: &Path) -> Result<PathBuf, GitError> {
+    git_path(directory, "info/exclude")
+}
+
+/// Asked without our own settings, because one of them hides the hooks; this command starts none.
+fn git_path(directory: &Path, name: &str) -> Result<PathBuf, GitError> {
+    let mut command = Command::new("git");
+    for variable in LOCAL_VARIABLES {
+        command.env_remove(variable);
+    }
+    let fail = |message: String| GitError {
+        command: format!("rev-parse --git-path {name}"),
+        message,
+    };
+    let output = command
+        .arg("-C")
+        .arg(directory)
+        .args(["rev-parse", "--git-path", name])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| fail(error.to_string()))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(fail(message.trim().to_owned()));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(directory.join(text.trim_end_matches('\n')))
+}
+
+/// Whether git keeps this file.
+#[must_use]
+pub fn is_tracked(directory: &Path, path: &Path) -> bool {
+    let arguments: [&OsStr; 4] = [
+        "ls-files".as_ref(),
+        "--error-unmatch".as_ref(),
+        "--".as_ref(),
+        path.as_os_str(),
+    ];
+    run(directory, arguments, &[]).is_ok()
+}
+
+/// Whether git passes over this file when files are added.
+#[must_use]
+pub fn is_ignored(directory: &Path, path: &Path) -> bool {
+    let arguments: [&OsStr; 4] = [
+        "check-ignore".as_ref(),
+        "--quiet".as_ref(),
+        "--".as_ref(),
+        path.as_os_str(),
+    ];
+    run(directory, arguments, &[]).is_ok()
+}
+
+/// Whether `ancestor` is `commit` or lies behind it.
+#[must_use]
+pub fn is_ancestor(directory: &Path, ancestor: &str, commit: &str) -> bool {
+    let arguments = [
+        "merge-base",
+        "--is-ancestor",
+        "--end-of-options",
+        ancestor,
+        commit,
+    ];
+    run(directory, arguments, &[]).is_ok()
+}

@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use oversight::grants::{Grants, Standing};
-use serde_json::{Map, Value, json};
+use oversight::grants::{Grants, Standing, use_once};
+use serde_json::{Map, Value};
 use witness::key::SigningKey;
 
 use crate::clock;
@@ -112,7 +112,7 @@ pub fn list(workspace: &Workspace, now: Timestamp) -> Result<Vec<Entry>, GrantEr
             expires: entry.get("expires").map(text),
             uses: entry.get("uses").and_then(Value::as_u64),
             scope: entry.get("scope").map(text),
-            enforce: entry.get("enforce") == Some(&Value::Bool(true)),
+            enforce: !matches!(entry.get("enforce"), None | Some(Value::Bool(false))),
         })
         .collect();
     list.sort_by(|one, other| one.action.cmp(&other.action));
@@ -216,25 +216,31 @@ pub fn count_use(
         return Ok(Counted::Yes(Vec::new()));
     }
     let changing = Changing::begin(workspace)?;
-    let mut entries = read(workspace)?;
+    let entries = read(workspace)?;
     let grants = load(workspace);
+    let mut counted = Vec::new();
     let mut left = Vec::new();
     for action in actions {
         if let Standing::Refused(why) = grants.standing(action, now) {
             return Ok(Counted::No(action.clone(), why));
         }
-        let Some(uses) = entries
-            .get_mut(action)
-            .and_then(|entry| entry.get_mut("uses"))
-        else {
-            continue;
-        };
-        let rest = uses.as_u64().unwrap_or(0).saturating_sub(1);
-        *uses = json!(rest);
-        left.push((action.clone(), rest));
+        if grants.is_countable(action) {
+            let uses = entries.get(action).and_then(|entry| entry.get("uses"));
+            let uses = uses.and_then(Value::as_u64).unwrap_or(0);
+            counted.push(action.clone());
+            left.push((action.clone(), uses.saturating_sub(1)));
+        }
     }
+    let path = workspace.grants_path();
+    let text = files::read(&path, MAX_FILE)?;
+    let text = use_once(&String::from_utf8_lossy(&text), &counted).map_err(|error| {
+        GrantError::NotGrants {
+            path: path.clone(),
+            why: error.to_string(),
+        }
+    })?;
     // First the file, then the line: a crash between the two has taken a use away, and never gives one back.
-    files::write(&workspace.grants_path(), &pretty(&entries), Privacy::Shared)?;
+    files::write(&path, text.as_bytes(), Privacy::Shared)?;
     for (action, _) in &left {
         changing.used(action)?;
     }

@@ -3,7 +3,7 @@
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
 //! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`], [`approvals`], [`settings_edit`] and [`ownership`] (what a person allows),
 //! [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
-//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), [`install`] (setting a repository up for them), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
@@ -71,6 +71,8 @@ pub mod authoring;
 pub mod roles;
 
 pub mod exports;
+
+pub mod install;
 
 pub mod sealing;
 

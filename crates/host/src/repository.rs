@@ -75,8 +75,10 @@ pub struct State {
     pub remotes: Vec<(String, String)>,
     /// SHA-256 over all branches and tags.
     pub refs: String,
-    /// SHA-256 over git's settings: the repository's, the worktree's, the user's and the machine's.
+    /// SHA-256 over the repository's and the worktree's settings.
     pub settings: String,
+    /// SHA-256 over the user's and the machine's settings.
+    pub user_settings: String,
 }
 
 impl State {
@@ -92,7 +94,25 @@ impl State {
             head,
             remotes: remotes(&location),
             refs: refs(&location),
-            settings: settings(&location),
+            settings: hash_of(&[
+                location.common_dir.join("config"),
+                location.git_dir.join("config.worktree"),
+            ]),
+            user_settings: user_settings(),
+        })
+    }
+
+    /// Whether the repository is as it was, whoever looks: the one who approves may have other settings of their own.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        let now = Self::read(Path::new(&self.top));
+        now.is_some_and(|now| {
+            let user_settings = self.user_settings.clone();
+            *self
+                == Self {
+                    user_settings,
+                    ..now
+                }
         })
     }
 
@@ -148,20 +168,20 @@ fn refs(location: &Location) -> String {
     hex::encode(hash.finalize())
 }
 
-/// Where a name leads can be said in any of these files.
-fn settings(location: &Location) -> String {
-    let mut paths = vec![
-        PathBuf::from("/etc/gitconfig"),
-        location.common_dir.join("config"),
-        location.git_dir.join("config.worktree"),
-    ];
+/// Where a name leads can be said outside of the repository too.
+fn user_settings() -> String {
+    let mut paths = vec![PathBuf::from("/etc/gitconfig")];
     if let Some(home) = environment::home() {
         paths.push(home.join(".gitconfig"));
         paths.push(home.join(".config/git/config"));
     }
+    hash_of(&paths)
+}
+
+fn hash_of(paths: &[PathBuf]) -> String {
     let mut hash = Sha256::new();
     for path in paths {
-        feed(&mut hash, &path.to_string_lossy(), &path);
+        feed(&mut hash, &path.to_string_lossy(), path);
     }
     hex::encode(hash.finalize())
 }

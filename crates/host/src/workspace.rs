@@ -104,7 +104,7 @@ impl Workspace {
     /// `.claude/role-os/capabilities.json`: the grants.
     #[must_use]
     pub fn grants_path(&self) -> PathBuf {
-        self.root.join(".claude/role-os/capabilities.json")
+        self.root.join(oversight::grants::MANIFEST)
     }
 
     /// `.role-os/approvals/`: acts that were refused and may be approved, once each.

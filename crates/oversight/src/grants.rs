@@ -79,7 +79,7 @@ impl Grants {
         }
         let Some(entry) = self.entries.get(action) else {
             return Standing::Refused(format!(
-                "has no grant in `{MANIFEST}`; a person adds {{\"{action}\": {{\"granted\": true}}}} there"
+                "has no grant in `{MANIFEST}`; a person gives one with `roleos grant {action}`"
             ));
         };
         if entry.get("granted") != Some(&Value::Bool(true)) {

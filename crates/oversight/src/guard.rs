@@ -199,7 +199,7 @@ impl Guard {
                 _ => None,
             };
         }
-        if part == ".gitconfig" || (part == "git" && next == Some("config")) {
+        if part == ".gitconfig" || matches!(rest, [".config", "git", "config", ..]) {
             return Some(Thing::GitSettings);
         }
         let next = next?;
@@ -227,7 +227,15 @@ impl Guard {
                 .iter()
                 .any(|name| name == "role-os" || name.starts_with("settings"))
         };
-        if name == ".claude" || settings(&format!("{path}/.claude")) {
+        let of_agent = SETTINGS.iter().find(|(directory, _)| name == *directory);
+        let holds_settings = of_agent.is_some_and(|(_, entries)| {
+            let names = lookup.list(path);
+            let mut pairs = names
+                .iter()
+                .flat_map(|name| entries.iter().map(move |entry| (entry, name)));
+            pairs.any(|(entry, name)| pattern::matches(entry, &name.to_lowercase()))
+        });
+        if name == ".claude" || holds_settings || settings(&format!("{path}/.claude")) {
             return Some(Thing::Settings);
         }
         (home.len() > 1 && holds(home)).then_some(Thing::StartFile)

@@ -368,10 +368,8 @@ fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)
         value
     } else if let Some(value) = after_quote.strip_prefix(':') {
         value.trim_start_matches(' ')
-    } else if let Some(value) = rest.strip_prefix(' ').filter(|_| is_option) {
-        value
     } else {
-        return None;
+        rest.strip_prefix(' ').filter(|_| is_option)?
     };
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
     let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
@@ -396,8 +394,7 @@ fn is_worth(secret: &str, name: &str, certain: bool) -> bool {
         return secret.len() >= 16;
     }
     let has_digit = secret.bytes().any(|byte| byte.is_ascii_digit());
-    (shouted && certain)
-        || (shouted && secret.len() >= 4)
+    (shouted && (certain || secret.len() >= 4))
         || (secret.len() >= MIN_VALUE && (certain || has_digit))
 }
 

@@ -11,7 +11,7 @@ use crate::decide::Call;
 use crate::evaluate::run::quote;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
 use crate::guard::inputs;
-use crate::lookup::Lookup;
+use crate::lookup::{Lookup, absolute};
 use crate::verdict::Policy;
 
 /// What a tool's arguments must show for it to be the action.
@@ -127,10 +127,29 @@ fn command_of(input: &Value) -> Option<String> {
     }
 }
 
+/// Where a call runs: some agents give a shell's directory with the command.
+pub(crate) fn directory_of(call: &Call<'_>) -> String {
+    let keys = [
+        "workdir",
+        "cwd",
+        "working_directory",
+        "workingDirectory",
+        "dir_path",
+    ];
+    let named = keys.iter().find_map(|key| call.input.get(key)?.as_str());
+    match named {
+        Some(named) if SHELLS.contains(&call.tool) || call.tool.contains("__") => {
+            absolute(call.place.directory, named)
+        }
+        _ => call.place.directory.to_owned(),
+    }
+}
+
 /// Everything that a call does, whichever tool it is.
 pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) -> Findings {
     let Call { tool, input, place } = call;
-    let mut evaluator = Evaluator::new(lookup, &policy.catalog, place.directory, place.home);
+    let directory = directory_of(call);
+    let mut evaluator = Evaluator::new(lookup, &policy.catalog, &directory, place.home);
     evaluator.guard = Some(&policy.guard);
     if SHELLS.contains(tool) {
         match command_of(input) {

@@ -190,7 +190,7 @@ fn conclude(
     now: Timestamp,
 ) -> Decision {
     let mut decision = Decision::allow(call);
-    decision.act = Act::of(call.tool, call.input, call.place.directory, &findings);
+    decision.act = Act::of(call.tool, call.input, &tools::directory_of(call), &findings);
     let mut ids: Vec<String> = findings
         .actions
         .iter()

@@ -73,6 +73,8 @@ impl From<Color> for ColorChoice {
 /// Every command, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Set this repository up for coding agents: hooks, settings, keys.
+    Init(command::init::Args),
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),

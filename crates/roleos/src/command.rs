@@ -8,6 +8,7 @@ pub mod curve;
 pub mod explain;
 pub mod grant;
 pub mod hook;
+pub mod init;
 pub mod key;
 pub mod ledger;
 pub mod many_bundles;

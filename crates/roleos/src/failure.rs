@@ -8,6 +8,7 @@ use host::config::ConfigError;
 use host::contracts::CorpusError;
 use host::files::{Action, FileError};
 use host::grants::GrantError;
+use host::install::InstallError;
 use host::keys::KeyError;
 use host::ledger::LedgerError;
 use host::rerun::RerunError;
@@ -167,7 +168,7 @@ impl From<KeyError> for Failure {
             KeyError::NotOwned { .. } => Self::refused("key_not_owned", chain(&error))
                 .hint("the machine's approval key must belong to root, and nobody else may write where it lies"),
             KeyError::WrongPassphrase { .. } => Self::refused("wrong_passphrase", chain(&error))
-                .hint("try again; a forgotten passphrase means a new key, `roleos key new --approval`"),
+                .hint("try again; a forgotten one means a new key, `roleos key new --approval --lost`"),
             KeyError::NotHex(_) => Self::input("bad_key", chain(&error))
                 .hint("give a key in another form as a file, with `--key-file`"),
             _ => Self::refused("key", chain(&error)),
@@ -210,6 +211,23 @@ impl From<EditError> for Failure {
             EditError::Config(error) => error.into(),
             _ => Self::input("settings", chain(&error))
                 .hint("`docs/config.md` shows a file with every default"),
+        }
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        match error {
+            InstallError::File(error) => error.into(),
+            InstallError::Key(error) => error.into(),
+            InstallError::Settings { .. } => Self::input("bad_settings", chain(&error)).hint(
+                "nothing was written; correct that place or move the file away, then try again",
+            ),
+            InstallError::NotRoot => Self::refused("not_root", chain(&error))
+                .hint("`sudo roleos init --system`, in the workspace whose rules are to hold"),
+            InstallError::NotOwned { .. } => Self::refused("not_owned", chain(&error))
+                .hint("whoever can write there can replace the gate; let root own it"),
+            _ => Self::refused("install", chain(&error)),
         }
     }
 }

@@ -58,6 +58,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         ui.warn_of_ignored(&context.config.ignored);
     }
     match &cli.command {
+        Command::Init(args) => command::init::run(ui, &context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 
+use anstream::AutoStream;
 use host::agents_above::{self, AgentAbove};
 use host::approval_key::{self, Place};
 use witness::key::SigningKey;
@@ -13,6 +14,7 @@ use zeroize::Zeroizing;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::clean;
+use crate::ui::Ui;
 
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 1024;
@@ -22,7 +24,8 @@ const MIN_PASSPHRASE: usize = 8;
 /// Proof that somebody sits there.
 #[derive(Debug)]
 pub struct Person {
-    terminal: File,
+    keyboard: File,
+    screen: AutoStream<File>,
 }
 
 impl Person {
@@ -30,7 +33,7 @@ impl Person {
     ///
     /// # Errors
     /// An agent is above, or there is no terminal.
-    pub fn at_terminal(command: &str) -> Result<Self, Failure> {
+    pub fn at_terminal(ui: &Ui, command: &str) -> Result<Self, Failure> {
         if let Some(AgentAbove { agent, shown_by }) = agents_above::find() {
             let agent = clean::name(agent.as_bytes()).into_owned();
             let shown_by = clean::name(shown_by.as_bytes()).into_owned();
@@ -50,9 +53,14 @@ impl Person {
         if !io::stdin().is_terminal() {
             return Err(none("standard input is no terminal".to_owned()));
         }
-        let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
-        let terminal = terminal.map_err(|error| none(format!("there is no terminal: {error}")))?;
-        Ok(Self { terminal })
+        let open = || {
+            let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
+            file.map_err(|error| none(format!("there is no terminal: {error}")))
+        };
+        Ok(Self {
+            keyboard: open()?,
+            screen: ui.on(open()?),
+        })
     }
 
     /// Shows something on the terminal, wherever standard output goes.
@@ -60,7 +68,7 @@ impl Person {
     /// # Errors
     /// The terminal went away.
     pub fn tell(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
-        writeln!(self.terminal, "{text}")?;
+        writeln!(self.screen, "{text}")?;
         Ok(())
     }
 
@@ -69,10 +77,10 @@ impl Person {
     /// # Errors
     /// The answer was no, or the terminal went away.
     pub fn confirms(&mut self, question: &str) -> Result<(), Failure> {
-        write!(self.terminal, "{question} [y/N] ")?;
-        self.terminal.flush()?;
+        write!(self.screen, "{question} [y/N] ")?;
+        self.screen.flush()?;
         let mut answer = String::new();
-        let reader = io::Read::take(&self.terminal, MAX_ANSWER);
+        let reader = io::Read::take(&self.keyboard, MAX_ANSWER);
         BufReader::new(reader).read_line(&mut answer)?;
         match answer.trim().to_lowercase().as_str() {
             "y" | "yes" => Ok(()),

@@ -1,6 +1,7 @@
 //! The one object that talks: data to standard output, people's notes to standard error.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Duration;
 
@@ -50,6 +51,12 @@ impl Ui {
         io::BufWriter::with_capacity(1 << 16, stream)
     }
 
+    /// Another stream, with colours where they are wanted.
+    #[must_use]
+    pub fn on(&self, file: File) -> AutoStream<File> {
+        AutoStream::new(file, self.color)
+    }
+
     /// Prints one line of data.
     ///
     /// # Errors
@@ -82,7 +89,7 @@ impl Ui {
         }
         let keys: Vec<String> = ignored.iter().map(|one| format!("`{}`", one.key)).collect();
         self.stderr(format_args!(
-            "{WARN}warning{WARN:#}: ignored {}, for git tracks the settings file; `roleos trust` shows it and asks",
+            "{WARN}warning{WARN:#}: ignored {}, because git tracks the settings file; `roleos trust` shows it and asks",
             keys.join(", ")
         ));
     }

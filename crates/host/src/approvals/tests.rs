@@ -160,6 +160,7 @@ fn an_approval_of_another_act_is_refused() {
                 remotes: Vec::new(),
                 refs: String::new(),
                 settings: String::new(),
+                user_settings: String::new(),
             });
         },
     ];

@@ -2,12 +2,11 @@
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
-use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::{Mode, Recorded, Spent};
+use oversight::governance::Recorded;
 use oversight::grants::Grants;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
@@ -24,8 +23,6 @@ use crate::journal::append::Journal;
 use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
-use crate::sealing::budget;
-use crate::sealing::prices::Prices;
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -40,8 +37,9 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         Err(error) => return Answer::Deny(words::failure(&said(&error))),
     };
     inject_panic(event);
+    let is_first = journal.as_ref().is_some_and(Journal::is_new);
     let ruling = Judging::new(desk, event, gate, journal.as_ref()).rule();
-    let mut ruling = match ruling {
+    let ruling = match ruling {
         Ok(ruling) => ruling,
         Err(why) => return Answer::Deny(words::failure(&why)),
     };
@@ -49,16 +47,13 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         return Answer::Deny(words::failure("it took too long"));
     }
     if let Some(journal) = &mut journal {
-        let written = write(desk, event, journal, &mut ruling, begun);
+        let written = write(desk, event, journal, &ruling, begun);
         if let Err(error) = written
             && (gate || desk.is_closed())
         {
             return Answer::Deny(words::failure(&said(&error)));
         }
     }
-    let is_first = journal
-        .as_ref()
-        .is_some_and(|journal| journal.head().seq <= 2);
     drop(journal);
     around::call(desk, event, is_first, &ruling.decision, ruling.answer())
 }
@@ -173,22 +168,9 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let spent = Spent {
-            calls: self.journal.map_or(0, |journal| journal.head().calls),
-            ..self.cost()
-        };
+        let calls = self.journal.map_or(0, |journal| journal.head().calls);
+        let spent = desk.spent(self.event, calls);
         decide(&rules, &self.call(), &spent, &Disk, self.now)
-    }
-
-    /// What the session has cost, by the agent's own record of it. Read only where a budget asks for it.
-    fn cost(&self) -> Spent {
-        let record = self.event.transcript.as_ref();
-        let Some(record) = record.filter(|_| self.desk.governance.mode != Mode::Off) else {
-            return Spent::default();
-        };
-        let prices = Prices::new(&self.desk.config.oversight.prices);
-        let agent = self.desk.agent.name();
-        budget::so_far(agent, Path::new(record), prices).unwrap_or_default()
     }
 
     /// Contracts advise; when they cannot be read there is no advice.
@@ -317,7 +299,7 @@ fn write(
     desk: &Desk<'_>,
     event: &Event,
     journal: &mut Journal,
-    ruling: &mut Ruling,
+    ruling: &Ruling,
     begun: Instant,
 ) -> Result<(), crate::files::FileError> {
     desk.begin(journal, event);

@@ -76,20 +76,29 @@ pub fn holds(index: &[u8], wanted: &str) -> Option<bool> {
         return None;
     }
     let count = number(take(&mut input, 4)?)?;
+    // Hashes have 20 bytes, or 32 in a repository of SHA-256; with the wrong length the names do not come out right.
+    [20, 32]
+        .into_iter()
+        .find_map(|hash| is_named(input, version, count, hash, wanted.as_bytes()))
+}
+
+fn is_named(
+    mut input: &[u8],
+    version: u32,
+    count: u32,
+    hash: usize,
+    wanted: &[u8],
+) -> Option<bool> {
     let mut name: Vec<u8> = Vec::new();
-    // The trailing hash is 20 bytes, or 32 in a repository of SHA-256: the one whose entries can be read is meant.
-    let hash = hash_length(input, version)?;
+    let mut found = false;
     for _ in 0..count {
         let mode = entry(&mut input, version, hash, &mut name)?;
         let is_above = wanted
-            .as_bytes()
             .strip_prefix(name.strip_suffix(b"/").unwrap_or(&name))
             .is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'));
-        if is_above || (mode == TREE && wanted.as_bytes().starts_with(&name)) {
-            return Some(true);
-        }
+        found |= is_above || (mode == TREE && wanted.starts_with(&name));
     }
-    extensions(input, hash)
+    Some(found || extensions(input, hash)?)
 }
 
 /// A split index keeps its names elsewhere.
@@ -103,14 +112,6 @@ fn extensions(mut input: &[u8], hash: usize) -> Option<bool> {
         }
     }
     (input.len() == hash).then_some(false)
-}
-
-/// The first entry of a wrongly guessed length would not have a name that ends as names do.
-fn hash_length(input: &[u8], version: u32) -> Option<usize> {
-    [20, 32].into_iter().find(|&hash| {
-        let (mut rest, mut name) = (input, Vec::new());
-        entry(&mut rest, version, hash, &mut name).is_some() || input.len() == hash
-    })
 }
 
 /// Reads one entry, leaves its name in `name`, and says its mode.

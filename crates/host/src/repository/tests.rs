@@ -198,6 +198,17 @@ fn every_version_of_the_index_is_read() {
 }
 
 #[test]
+fn an_empty_index_names_nothing() {
+    for options in [&[][..], &["--object-format=sha256"]] {
+        let repository = Repository::new(options);
+        repository.git(&["rm", "--quiet", "a.txt"]);
+        assert!(!is_tracked(&repository.path().join("a.txt")));
+        repository.git(&["commit", "--quiet", "--message", "nothing left"]);
+        assert!(!is_tracked(&repository.path().join("a.txt")));
+    }
+}
+
+#[test]
 fn many_names_are_read() {
     let repository = Repository::new(&[]);
     for number in 0..300 {

@@ -347,6 +347,8 @@ fn char_at(object: &Map<String, Value>, at: At<'_>, problems: &mut Problems) -> 
     })
 }
 
+type Named = fn(String) -> Operand;
+
 /// Reads where a value comes from. The first key that fits decides.
 fn operand(
     object: &Map<String, Value>,
@@ -367,7 +369,7 @@ fn operand(
     if let Some(value) = source.get("value") {
         return Some(Operand::Value(value.clone()));
     }
-    let named: [(&str, fn(String) -> Operand); 3] = [
+    let named: [(&str, Named); 3] = [
         ("state", Operand::State),
         ("field", Operand::Field),
         ("len", Operand::Len),

@@ -39,8 +39,8 @@ pub struct Problem {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At<'a> {
     Root,
-    Key(&'a At<'a>, &'a str),
-    Index(&'a At<'a>, usize),
+    Key(&'a Self, &'a str),
+    Index(&'a Self, usize),
 }
 
 impl fmt::Display for At<'_> {

@@ -1,7 +1,7 @@
 //! Redirections, and files as far as the command itself or the lookup knows them.
 
 use crate::guard::Touch;
-use crate::shell::ir::{Kind, Redirect, Script, Target};
+use crate::shell::ir::{Kind, Redirect, Script, Target, Word};
 use crate::value::Value;
 
 use super::files::File;
@@ -49,8 +49,7 @@ impl Evaluator<'_> {
             let number = redirect.descriptor;
             match &redirect.target {
                 Target::Read(word) => {
-                    let path = self.value(word).first().to_owned();
-                    self.touch(Touch::Read, &path);
+                    let path = self.opened(Touch::Read, word);
                     let content = self.content_value(&path);
                     self.feed(number, content);
                 }
@@ -69,8 +68,7 @@ impl Evaluator<'_> {
                 }
                 Target::Duplicate(word) => self.duplicate(number, word, &mut sinks),
                 Target::Write(word) | Target::Append(word) => {
-                    let path = self.value(word).first().to_owned();
-                    self.touch(Touch::Write, &path);
+                    let path = self.opened(Touch::Write, word);
                     let append = matches!(redirect.target, Target::Append(_));
                     if number == 1 {
                         sinks.push(Sink::File { path, append });
@@ -82,7 +80,16 @@ impl Evaluator<'_> {
         sinks
     }
 
-    fn duplicate(&mut self, number: i32, word: &crate::shell::ir::Word, sinks: &mut Vec<Sink>) {
+    /// The file of a redirection: the first that it can be, after the guard has seen all of them.
+    fn opened(&mut self, touch: Touch, word: &Word) -> String {
+        let value = self.value(word);
+        for path in value.possibilities() {
+            self.touch(touch, path);
+        }
+        value.first().to_owned()
+    }
+
+    fn duplicate(&mut self, number: i32, word: &Word, sinks: &mut Vec<Sink>) {
         let from = self.value(word).first().to_owned();
         match from.parse::<i32>() {
             Ok(source) if number == 0 => {
@@ -149,8 +156,7 @@ impl Evaluator<'_> {
             (Kind::Simple { assignments, words }, Target::Read(word))
                 if assignments.is_empty() && words.is_empty() =>
             {
-                let path = self.value(word).first().to_owned();
-                self.touch(Touch::Read, &path);
+                let path = self.opened(Touch::Read, word);
                 Some(self.content_value(&path))
             }
             _ => None,

@@ -95,7 +95,7 @@ fn walk(input: &Value, touch: Touch, depth: usize, found: &mut Touches) {
         Value::Object(entries) => {
             for (key, value) in entries {
                 let key = key.to_lowercase();
-                if PATHS.contains(&key.as_str()) {
+                if is_path(&key) {
                     path(value, touch, deeper, found);
                 } else {
                     walk(value, touch, deeper, found);
@@ -111,8 +111,18 @@ fn walk(input: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     }
 }
 
+/// Whether an argument of this name holds a path.
+fn is_path(key: &str) -> bool {
+    let text = ["text", "content", "body", "data", "pattern", "type"];
+    PATHS.contains(&key)
+        || (key.contains("path") || key.contains("file"))
+            && !text.iter().any(|word| key.contains(word))
+}
+
 fn path(value: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     match value {
+        // Longer than any path, or several lines: it is a text.
+        Value::String(text) if text.len() > 4096 || text.contains('\n') => {}
         Value::String(text) => found.push((touch, text.replace('\\', "/"))),
         Value::Array(items) => {
             for item in items {

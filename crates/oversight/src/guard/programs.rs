@@ -175,7 +175,10 @@ fn copied(name: &str, arguments: &[String], found: &mut Touches) {
     for from in &words {
         found.push((Touch::Write, format!("{target}/{}", base_name(from))));
     }
-    found.push((Touch::Write, target));
+    // `rsync --delete` empties the target first.
+    let empties = name == "rsync" && arguments.iter().any(|word| word.starts_with("--del"));
+    let touch = if empties { Touch::Tree } else { Touch::Write };
+    found.push((touch, target));
 }
 
 fn archived(arguments: &[String], found: &mut Touches) {
@@ -247,13 +250,39 @@ fn searched(arguments: &[String], found: &mut Touches) {
     ];
     let deletes = arguments.iter().any(|word| word == "-delete");
     let runs = arguments.iter().any(|word| acts.contains(&word.as_str()));
+    let tests = [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-mtime",
+        "-mmin",
+        "-newer",
+        "-size",
+        "-empty",
+        "-ctime",
+        "-atime",
+        "-user",
+        "-perm",
+        "-lname",
+        "-amin",
+        "-cmin",
+    ];
+    let picks = arguments.iter().any(|word| tests.contains(&word.as_str()));
     let roots = arguments
         .iter()
         .skip_while(|word| matches!(word.as_str(), "-L" | "-H" | "-P"))
         .take_while(|word| !word.starts_with(['-', '(', '!']));
     for root in roots.filter(|_| runs) {
-        // Only a search that starts in a protected place: one over the whole project is ordinary.
-        let touch = if deletes { Touch::Write } else { Touch::Named };
+        // A search that picks files by name is ordinary anywhere but in a protected place.
+        let touch = match (deletes, picks) {
+            (true, false) => Touch::Tree,
+            (true, true) => Touch::Write,
+            (false, _) => Touch::Named,
+        };
         found.push((touch, root.clone()));
     }
     for path in value(arguments, &["-fprint", "-fprintf", "-fls", "-fprint0"]) {

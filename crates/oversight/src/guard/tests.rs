@@ -22,6 +22,7 @@ impl Lookup for Machine {
             "/w/.role-os" => &["keys", "config.toml"],
             "/w/.role-os/keys" => &["hmac"],
             "/w/.claude" => &["settings.json", "role-os"],
+            "/w/.codex" => &["config.toml"],
             _ => &[],
         };
         names.iter().map(ToString::to_string).collect()
@@ -138,6 +139,12 @@ fn writing_to_our_own_things_is_denied_however_it_is_written() {
             "apply_patch <<'E'\n*** Begin Patch\n*** Update File: .claude/settings.json\nE",
             "f() { rm -rf .role-os; }; f",
             "exec 3> .role-os/config.toml",
+            "exec 3<> .role-os/config.toml",
+            "for f in a .role-os/config.toml; do echo x > $f; done",
+            "find . -delete",
+            "find . -type f -delete",
+            "rsync -a --delete /tmp/empty/ .",
+            "rm -rf .codex",
             "echo x 2> .role-os/config.toml",
         ],
         Verdict::Deny,
@@ -256,6 +263,9 @@ fn ordinary_work_is_left_alone() {
             "echo x > .github/workflows/ci.yml",
             "echo '.role-os/config.toml' > notes.txt",
             "cargo build",
+            "find . -name '*.pyc' -delete",
+            "echo x > crates/git/config/mod.rs",
+            "rm -rf .cursor .github",
             "find . -name '*.rs' -exec grep -l foo {} +",
             "sed -i s/a/b/ src/main.rs",
             "tar xf a.tar -C /tmp",
@@ -379,5 +389,22 @@ fn tools_that_are_no_shell_are_held_to_the_same() {
         "mcp__fs__edit",
         &json!({"edits":[{"path":".codex/config.toml"}]}),
         deny,
+    );
+    let long = "see .role-os/keys\n".repeat(3);
+    check_tool("create", &json!({"path":"a","file_text":long}), allow);
+    check_tool(
+        "mcp__fs__write",
+        &json!({"filePaths":["x",".role-os/a"]}),
+        deny,
+    );
+    check_tool(
+        "shell",
+        &json!({"command":["rm","config.toml"],"workdir":".role-os"}),
+        deny,
+    );
+    check_tool(
+        "shell",
+        &json!({"command":["rm","config.toml"],"workdir":"/w/src"}),
+        allow,
     );
 }

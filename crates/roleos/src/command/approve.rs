@@ -41,7 +41,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
-    let mut person = Person::at_terminal("approve")?;
+    let mut person = Person::at_terminal(ui, "approve")?;
     let refused = approvals::find(&context.workspace, id)?;
     if !refused.act.is_current() {
         let message = format!("the repository is no longer as it was when `{id}` was refused");

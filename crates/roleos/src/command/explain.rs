@@ -4,11 +4,12 @@ use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
 use host::command_lookup::Disk;
+use host::contracts::Source;
 use host::{clock, environment, files};
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Spent};
-use oversight::grants::{Grants, MANIFEST};
+use oversight::grants::Grants;
 use oversight::{Call, Decision, NoApprovals, Place, Policy, Rules, decide};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -104,16 +105,18 @@ impl Desk {
         let home = environment::home().unwrap_or_else(|| PathBuf::from("/"));
         let now = i128::from(clock::now_ns());
         // A batch is measured against what ships, wherever it runs.
-        let (policy, governance) = if args.batch.is_some() {
-            (Policy::default(), Governance::default())
+        let (policy, governance, contracts) = if args.batch.is_some() {
+            (Policy::default(), Governance::default(), Contracts::none())
         } else {
             let set = &context.config.oversight;
-            (set.policy_in(&context.workspace), set.governance())
+            let contracts = Source::of(&context.workspace)?.contracts();
+            let policy = set.policy_in(&context.workspace);
+            (policy, set.governance(), contracts)
         };
         Ok(Self {
             policy,
             governance,
-            contracts: Contracts::none(),
+            contracts,
             grants: grants(context, args)?,
             now: Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX),
             directory: here.to_string_lossy().into_owned(),
@@ -199,14 +202,7 @@ fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
     if args.batch.is_some() {
         return Ok(Grants::none());
     }
-    let path = context.workspace.root().join(MANIFEST);
-    if !path.exists() {
-        return Ok(Grants::none());
-    }
-    Ok(match files::read(&path, MAX_GRANTS) {
-        Ok(bytes) => Grants::parse(&String::from_utf8_lossy(&bytes)),
-        Err(error) => Grants::unreadable(&error.to_string()),
-    })
+    Ok(host::grants::load(&context.workspace))
 }
 
 fn as_json(decision: &Decision) -> Value {

@@ -96,7 +96,7 @@ pub fn grant(ui: &Ui, context: &Context, args: &Grant) -> Result<Exit, Failure> 
         scope: args.scope.clone(),
         enforce: args.enforce,
     };
-    let mut person = Person::at_terminal("grant")?;
+    let mut person = Person::at_terminal(ui, "grant")?;
     person.tell(format_args!(
         "{BOLD}{}{BOLD:#}  {}\n  to undo: {}\n  agents may do this here {}",
         action.id,
@@ -206,7 +206,7 @@ pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure
         }
         .into());
     }
-    let mut person = Person::at_terminal("revoke")?;
+    let mut person = Person::at_terminal(ui, "revoke")?;
     let shown = clean::name(args.action.as_bytes()).into_owned();
     person.confirms(&format!("Revoke the grant of {shown}?"))?;
     let key = person.signing_key(context)?;

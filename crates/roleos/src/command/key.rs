@@ -36,6 +36,9 @@ pub struct New {
     /// Encrypt that key with a passphrase, so that nothing but a person can use it.
     #[arg(long, requires = "approval")]
     passphrase: bool,
+    /// The old one cannot be opened any more; grants are then void in sessions that are running.
+    #[arg(long, requires = "approval")]
+    lost: bool,
 }
 
 /// Which kind of key.
@@ -73,11 +76,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     let existing = context.store.keys()?.list();
     match command {
         Command::List => show(ui, &existing)?,
-        Command::New(New {
-            approval: true,
-            passphrase,
-            ..
-        }) => approval(ui, context, *passphrase)?,
+        Command::New(new) if new.approval => approval(ui, context, new)?,
         Command::New(New { which, .. }) => {
             let signs = |algorithm: &Algorithm| {
                 existing
@@ -103,8 +102,8 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
 }
 
 /// Replaces the key with which a person says yes. The old one signs the receipt, if it can still be opened.
-fn approval(ui: &Ui, context: &Context, sealed: bool) -> Result<(), Failure> {
-    let mut person = Person::at_terminal("key new --approval")?;
+fn approval(ui: &Ui, context: &Context, new: &New) -> Result<(), Failure> {
+    let mut person = Person::at_terminal(ui, "key new --approval")?;
     let place = Place::of(&context.workspace);
     if place.level()? == Level::System {
         return Err(Failure::refused(
@@ -118,11 +117,19 @@ fn approval(ui: &Ui, context: &Context, sealed: bool) -> Result<(), Failure> {
             person.confirms(
                 "Replace the approval key? Approvals that were not used yet become void.",
             )?;
-            Some(person.signing_key(context)?)
+            (!new.lost)
+                .then(|| person.signing_key(context))
+                .transpose()?
         }
-        None => None,
+        None => {
+            person.confirms("Make a key with which you approve and grant?")?;
+            None
+        }
     };
-    let passphrase = sealed.then(|| person.new_passphrase()).transpose()?;
+    let passphrase = new
+        .passphrase
+        .then(|| person.new_passphrase())
+        .transpose()?;
     let passphrase = passphrase.as_ref().map(|text| text.as_str());
     let key = approval_key::replace(&context.workspace, old.as_ref(), passphrase)?.public();
     let level = place.level()?.as_str();

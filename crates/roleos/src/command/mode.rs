@@ -79,7 +79,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let wanted = GovernanceMode::from(choice);
-    let mut person = Person::at_terminal("mode")?;
+    let mut person = Person::at_terminal(ui, "mode")?;
     person.tell(format_args!(
         "{} → {BOLD}{}{BOLD:#}: {}",
         name(present),

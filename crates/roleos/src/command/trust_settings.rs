@@ -43,7 +43,7 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     }
-    let mut person = Person::at_terminal("trust")?;
+    let mut person = Person::at_terminal(ui, "trust")?;
     person.tell(format_args!(
         "{BOLD}{}{BOLD:#} came with the repository:\n",
         path.display()

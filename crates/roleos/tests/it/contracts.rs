@@ -138,3 +138,29 @@ fn a_hostile_file_moves_no_cursor() {
     let ran = workspace.roleos(&["contracts", "check", "c.json"]).exits(1);
     assert!(!ran.stdout.contains('\u{1b}'), "{}", ran.stdout);
 }
+
+#[test]
+fn explain_tells_what_the_contract_says_and_blocks_nothing() {
+    let workspace = Workspace::new();
+    let ask = |tool: &str, input: &str| {
+        workspace
+            .roleos(&["explain", "--json", "--tool", tool, "--input", input])
+            .exits(0)
+            .json()
+    };
+    let answer = ask("Bash", r#"{"command":"ls","timeout":600001}"#);
+    assert_eq!(answer["verdict"], "advise");
+    assert_eq!(
+        answer["notes"],
+        json!([
+            "Tool-Call Conformance (advisory): \"Bash\" appears NONCONFORMANT — 'timeout' exceeds max 600000."
+        ])
+    );
+    assert_eq!(ask("Bash", r#"{"command":"ls"}"#)["verdict"], "allow");
+    workspace.write(".claude/role-os/tool-contracts.json", WRONG);
+    assert_eq!(ask("Bash", r#"{"timeout":-1}"#)["verdict"], "advise");
+    assert_eq!(
+        ask("Bash", r#"{"command":"ls","timeout":1}"#)["verdict"],
+        "allow"
+    );
+}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::hook::{call, hook, tell};
+use crate::hook::{call, hook, only_journal, tell};
 use crate::workspace::{ROLEOS, Workspace, is_root};
 
 const GATE: &str = "[oversight]\ncapability_gate = true\n";
@@ -124,12 +124,8 @@ fn two_hundred_kills_lose_nothing_that_was_acknowledged() {
 fn a_line_that_a_crash_cut_off_is_taken_out_and_told() {
     let workspace = Workspace::with_config(GATE);
     tell(hook(&workspace, "claude", &[]), &event(&workspace, 0)).exits(0);
-    let name = fs::read_dir(workspace.path(".role-os/sessions"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let mut journal = fs::File::options().append(true).open(name.path()).unwrap();
+    let name = workspace.path(&only_journal(&workspace));
+    let mut journal = fs::File::options().append(true).open(name).unwrap();
     journal.write_all(b"{\"seq\":2,\"prev\":\"ab").unwrap();
     assert_eq!(
         shown(&workspace, 1)["problems"].as_array().unwrap().len(),

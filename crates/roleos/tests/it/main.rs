@@ -43,6 +43,10 @@ mod hook_crowd;
 
 mod sessions;
 
+mod terminal;
+
+mod saying_yes;
+
 mod contracts;
 
 mod bad_input;
