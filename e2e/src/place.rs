@@ -25,7 +25,7 @@ impl Place {
     /// Makes one, with the first commit already pushed.
     pub(crate) fn new(roleos: &Path) -> Result<Self> {
         let whole = tempfile::Builder::new()
-            .prefix("roleos-e2e-")
+            .prefix("e2e-")
             .tempdir()
             .map_err(|error| Failure::of("cannot make a temporary directory", error))?;
         let place = Self {
