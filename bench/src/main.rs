@@ -3,6 +3,7 @@
 //! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
 
 mod catalog_rows;
+mod hook_rows;
 mod measure;
 mod oversight_rows;
 mod row;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
     let mut rows: Vec<Row> = witness_rows::rows(&wanted);
     rows.extend(catalog_rows::rows(&wanted));
     rows.extend(oversight_rows::rows(&wanted));
+    rows.extend(hook_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

@@ -7,6 +7,8 @@ use crate::shell::{self, Result};
 
 /// Passes `arguments` on; the table or the JSON comes out on stdout.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
+    // The hook rows start the program itself.
+    shell::run(&mut project.cargo(&["build", "--release", "--locked", "-p", "roleos"]))?;
     let mut command = project.cargo(&["run", "--release", "--locked", "-p", "bench", "--"]);
     shell::run(command.args(arguments))
 }

@@ -193,7 +193,7 @@ fn lock(folder: &Path) -> Result<File> {
     clippy::disallowed_methods,
     reason = "a torn stamp only means that the environment is made again"
 )]
-fn write(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)
         .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }

@@ -15,6 +15,7 @@ use crate::project::Project;
 
 mod bench;
 mod codegen;
+mod e2e;
 mod gate_report;
 mod install;
 mod project;
@@ -46,6 +47,12 @@ enum Chore {
     },
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
+    /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex]`.
+    E2e {
+        /// Passed on to the `e2e` program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -73,6 +80,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::GateReport => gate_report::run(&project),
+        Chore::E2e { arguments } => e2e::run(&project, &arguments),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

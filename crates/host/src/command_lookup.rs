@@ -4,7 +4,7 @@
 //! writer. Nothing is run and nothing is written.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use oversight::lookup::{Content, Lookup};
 
@@ -60,6 +60,52 @@ impl Lookup for Disk {
         names.sort_unstable();
         names
     }
+
+    fn real(&self, path: &str) -> String {
+        if let Ok(real) = fs::canonicalize(path) {
+            return real.to_string_lossy().into_owned();
+        }
+        resolved(path)
+    }
+}
+
+/// More links in one path are a circle.
+const MAX_LINKS: usize = 64;
+
+/// Follows links part by part, also where the end of the path does not exist yet: writing would make it there.
+fn resolved(path: &str) -> String {
+    let mut real = PathBuf::from("/");
+    let mut rest: Vec<String> = parts(path);
+    let mut links = 0;
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&part);
+        match fs::read_link(&next) {
+            Ok(target) if links < MAX_LINKS => {
+                links += 1;
+                let target = target.to_string_lossy().into_owned();
+                if target.starts_with('/') {
+                    real = PathBuf::from("/");
+                }
+                rest.extend(parts(&target));
+            }
+            _ => real = next,
+        }
+    }
+    real.to_string_lossy().into_owned()
+}
+
+/// The parts of a path, the first one last.
+fn parts(path: &str) -> Vec<String> {
+    let parts = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".");
+    let mut parts: Vec<String> = parts.map(str::to_owned).collect();
+    parts.reverse();
+    parts
 }
 
 /// ELF and Mach-O: what is compiled is a program by its name, however large.
@@ -104,6 +150,26 @@ mod tests {
         assert_eq!(Disk.read(&path("")), Content::Missing);
         assert_eq!(Disk.list(&path("")), ["a.sh", "b"]);
         assert!(Disk.list(&path("c")).is_empty());
+    }
+
+    #[test]
+    fn links_are_followed_even_to_what_does_not_exist_yet() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(directory.path()).unwrap();
+        let path = |name: &str| top.join(name).to_string_lossy().into_owned();
+        fs::create_dir(top.join("real")).unwrap();
+        fs::create_dir(top.join("real/deep")).unwrap();
+        std::os::unix::fs::symlink("real", top.join("link")).unwrap();
+        std::os::unix::fs::symlink(top.join("real/deep"), top.join("down")).unwrap();
+        std::os::unix::fs::symlink("link/new", top.join("dangling")).unwrap();
+        std::os::unix::fs::symlink("circle", top.join("circle")).unwrap();
+        assert_eq!(Disk.real(&path("link")), path("real"));
+        assert_eq!(Disk.real(&path("link/new/file")), path("real/new/file"));
+        assert_eq!(Disk.real(&path("dangling")), path("real/new"));
+        // The parent of a link's target, not of the link.
+        assert_eq!(Disk.real(&path("down/../x")), path("real/x"));
+        assert_eq!(Disk.real(&path("./a//../b")), path("b"));
+        assert!(Disk.real(&path("circle")).ends_with("circle"));
     }
 
     #[test]

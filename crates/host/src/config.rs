@@ -19,8 +19,11 @@ use serde_json::Value;
 use crate::environment::{Environment, VARIABLES, Variable};
 use crate::workspace::Workspace;
 
+use self::oversight::Oversight;
 use self::within::Within;
 
+pub mod oversight;
+pub mod trust;
 pub mod within;
 
 /// Longest settings file that is read; a clone may bring one, so its size is not to be trusted.
@@ -36,6 +39,12 @@ pub struct Config {
     pub witness: Witness,
     /// Limits of the process in which `roleos witness rerun` runs a task's tests again.
     pub rerun: Rerun,
+    /// Decisions about tool calls: the capability gate, governance, and what is kept of a session.
+    pub oversight: Oversight,
+    /// What the file says and nobody has trusted: these settings have their defaults.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub ignored: Vec<trust::Ignored>,
 }
 
 /// Section `[witness]`.
@@ -119,7 +128,7 @@ impl Rerun {
 
 impl Config {
     /// Loads the file that `ROLEOS_CONFIG` names, which must exist; else the workspace's, whose absence means the
-    /// defaults.
+    /// defaults. Of a file that came with a clone, what needs trust and has none is ignored, see [`trust`].
     ///
     /// # Errors
     /// When the file cannot be read, is no TOML, or holds an unknown key or a value out of range.
@@ -144,7 +153,9 @@ impl Config {
             path: path.to_owned(),
             source,
         })?;
-        Self::parse(path, &text)
+        let mut config = Self::parse(path, &text)?;
+        config.ignored = trust::ignore_untrusted(&mut config, path, &text);
+        Ok(config)
     }
 
     /// Parses the text of a settings file; `path` is only for the error.
@@ -280,11 +291,12 @@ fn section_markdown(section: &str, shape: &Value) -> String {
         description(shape)
     );
     for (key, setting) in properties(shape) {
-        let default = setting.get("default").map(Value::to_string);
+        let default = setting.get("default").filter(|value| !value.is_null());
+        let default = default.map(|value| format!("`{value}`"));
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| `{key}` | {} | `{}` | {} |",
+            "| `{key}` | {} | {} | {} |",
             kind(setting),
             default.unwrap_or_default(),
             description(setting)
@@ -330,11 +342,35 @@ fn description(schema: &Value) -> String {
         .replace('|', "\\|")
 }
 
+/// The words that an enumeration accepts.
+fn words(schema: &Value) -> Vec<&str> {
+    let variants = schema.get("oneOf").and_then(Value::as_array);
+    let listed = schema.get("enum").and_then(Value::as_array);
+    let named = variants
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one.get("const"));
+    let words = listed.into_iter().flatten().chain(named);
+    words.filter_map(Value::as_str).collect()
+}
+
 fn kind(schema: &Value) -> String {
-    let name = schema.get("type").and_then(Value::as_str).unwrap_or("any");
+    let words = words(schema);
+    if !words.is_empty() {
+        return words.join(" or ");
+    }
+    let name = match schema.get("type") {
+        Some(Value::Array(names)) => {
+            let names = names.iter().filter_map(Value::as_str);
+            let names: Vec<&str> = names.filter(|name| *name != "null").collect();
+            names.join(" or ")
+        }
+        Some(Value::String(name)) => name.clone(),
+        _ => "any".to_owned(),
+    };
     match (schema.get("minimum"), schema.get("maximum")) {
         (Some(minimum), Some(maximum)) => format!("{name}, {minimum} to {maximum}"),
-        _ => name.to_owned(),
+        _ => name,
     }
 }
 

@@ -149,10 +149,14 @@ pub struct Prepared {
 /// # Errors
 /// The new content cannot be written.
 pub fn prepare(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<Prepared, FileError> {
+    prepare_as(path, bytes, mode(privacy))
+}
+
+fn prepare_as(path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
     let fail = |source| FileError::new(Action::Write, path, source);
     let mut file = tempfile::Builder::new()
         .prefix(".roleos-")
-        .permissions(fs::Permissions::from_mode(mode(privacy)))
+        .permissions(fs::Permissions::from_mode(mode))
         .tempfile_in(parent(path))
         .map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
@@ -183,6 +187,27 @@ impl Prepared {
 /// The new file cannot be written; the old one is then untouched.
 pub fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<(), FileError> {
     prepare(path, bytes, privacy)?.commit()
+}
+
+/// Replaces somebody else's file in one step: its links are followed and its permissions kept. A new file gets `mode`.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn rewrite(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mode = match fs::metadata(&real) {
+        Ok(facts) => facts.permissions().mode() & 0o7777,
+        Err(_) => mode,
+    };
+    prepare_as(&real, bytes, mode)?.commit()
+}
+
+/// Replaces a file in one step, with exactly these permissions.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn write_as(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    prepare_as(path, bytes, mode)?.commit()
 }
 
 /// Appends in one call and syncs, so that what was acknowledged survives. Hold a [`Lock`] around it.

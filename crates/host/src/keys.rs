@@ -16,7 +16,7 @@ use crate::clock;
 use crate::files::{self, Action, FileError, Lock, Privacy};
 
 /// No key file is larger.
-const MAX_KEY_FILE: u64 = 16 * 1024;
+pub(crate) const MAX_KEY_FILE: u64 = 16 * 1024;
 const FORMAT: &str = "roleos-key/v1";
 /// First word of a file that holds a public key.
 const PUBLIC_WORD: &str = "roleos-ed25519";
@@ -64,6 +64,20 @@ pub enum KeyError {
     /// Text that should be hexadecimal. It may be a secret, so it is not repeated.
     #[error("the key is not hexadecimal: {0}")]
     NotHex(String),
+    /// A key of the whole machine that somebody else could have put there.
+    #[error("the approval key `{}` cannot be trusted: {why}", path.display())]
+    NotOwned {
+        /// The file, or a directory above it.
+        path: PathBuf,
+        /// Who could change it.
+        why: String,
+    },
+    /// The passphrase does not open the key.
+    #[error("the passphrase does not open `{}`", path.display())]
+    WrongPassphrase {
+        /// The key file.
+        path: PathBuf,
+    },
     /// The system gave no random bytes.
     #[error("cannot get random bytes from the system: {0}")]
     NoRandomness(String),
@@ -81,19 +95,19 @@ struct KeyFile {
     secret: Zeroizing<Vec<u8>>,
 }
 
-mod secret_hex {
+pub(crate) mod secret_hex {
     //! A secret as hexadecimal text, wiped on both sides.
     use serde::{Deserialize, Deserializer, Serializer};
     use zeroize::Zeroizing;
 
-    pub(super) fn serialize<S: Serializer>(
+    pub(crate) fn serialize<S: Serializer>(
         secret: &Zeroizing<Vec<u8>>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&Zeroizing::new(hex::encode(secret)))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Zeroizing<Vec<u8>>, D::Error> {
         let text = Zeroizing::new(String::deserialize(deserializer)?);
@@ -275,7 +289,7 @@ pub fn create_missing(directory: &Path) -> Result<(KeyStore, Vec<Algorithm>), Ke
 }
 
 /// The directory of the keys: closed to others, and ignored by git, so that `git add` takes no secret along.
-fn make_home(directory: &Path) -> Result<(), FileError> {
+pub(crate) fn make_home(directory: &Path) -> Result<(), FileError> {
     files::make_directory(directory, Privacy::Secret)?;
     let ignore = directory.join(".gitignore");
     if ignore.exists() {
@@ -411,7 +425,7 @@ fn parse_key(path: &Path, text: &str) -> Result<AnyKey, KeyError> {
     Ok(key)
 }
 
-fn parse_public(text: &str) -> Option<PublicKey> {
+pub(crate) fn parse_public(text: &str) -> Option<PublicKey> {
     let mut words = text.split_ascii_whitespace();
     let (word, key, id) = (words.next()?, words.next()?, words.next()?);
     let bytes: [u8; 32] = hex::decode(key).ok()?.try_into().ok()?;

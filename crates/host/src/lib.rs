@@ -1,8 +1,9 @@
 //! Where Role OS touches the machine: files, clock, keys, locks, git and child processes.
 //!
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
-//! then [`keys`], [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
-//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`], [`approvals`], [`settings_edit`] and [`ownership`] (what a person allows),
+//! [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
+//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), [`install`] (setting a repository up for them), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
@@ -19,6 +20,24 @@ pub mod files;
 
 pub mod keys;
 
+pub mod approval_key;
+
+pub mod agents_above;
+
+pub mod receipts;
+
+pub mod grants;
+
+pub mod pins;
+
+pub mod repository;
+
+pub mod approvals;
+
+pub mod settings_edit;
+
+pub mod ownership;
+
 pub mod ledger;
 
 pub mod store;
@@ -31,6 +50,16 @@ pub mod git;
 
 pub mod command_lookup;
 
+pub mod agents;
+
+pub mod hook;
+
+pub mod rehearsal;
+
+pub mod journal;
+
+pub mod contracts;
+
 pub mod process;
 
 pub mod rerun;
@@ -42,6 +71,10 @@ pub mod authoring;
 pub mod roles;
 
 pub mod exports;
+
+pub mod install;
+
+pub mod sealing;
 
 pub mod trace_input;
 

@@ -88,6 +88,43 @@ impl Workspace {
         self.role_os_dir().join("roles")
     }
 
+    /// `.role-os/sessions/`: the journals of the agents' sessions.
+    #[must_use]
+    pub fn sessions_dir(&self) -> PathBuf {
+        self.role_os_dir().join("sessions")
+    }
+
+    /// The settings file that holds: the one that `ROLEOS_CONFIG` names, else the workspace's.
+    #[must_use]
+    pub fn settings_path(&self, environment: &Environment) -> PathBuf {
+        let named = environment.config.clone();
+        named.unwrap_or_else(|| self.config_path())
+    }
+
+    /// `.claude/role-os/capabilities.json`: the grants.
+    #[must_use]
+    pub fn grants_path(&self) -> PathBuf {
+        self.root.join(oversight::grants::MANIFEST)
+    }
+
+    /// `.role-os/approvals/`: acts that were refused and may be approved, once each.
+    #[must_use]
+    pub fn approvals_dir(&self) -> PathBuf {
+        self.role_os_dir().join("approvals")
+    }
+
+    /// `.role-os/receipts.jsonl`: what a person changed through us.
+    #[must_use]
+    pub fn receipts_path(&self) -> PathBuf {
+        self.role_os_dir().join("receipts.jsonl")
+    }
+
+    /// `.claude/role-os/tool-contracts.json`: what calls of tools must look like.
+    #[must_use]
+    pub fn contracts_path(&self) -> PathBuf {
+        self.root.join(".claude/role-os/tool-contracts.json")
+    }
+
     /// `.role-os/keys/`: the secrets.
     #[must_use]
     pub fn keys_dir(&self) -> PathBuf {

@@ -8,7 +8,7 @@ mod words;
 
 use std::collections::BTreeSet;
 
-pub(crate) use words::{git_command, is_git_builtin};
+pub(crate) use words::{GitCall, git_command, is_git_builtin};
 
 use crate::value::{has_hole, without_holes};
 
@@ -188,6 +188,16 @@ const RULES: &[(&str, &str, &str, &str)] = &[
     ("jj:push", "jj", "git push", "--dry-run"),
 ];
 
+/// Whether the text may name a protected thing at all.
+pub(crate) fn mentions_guarded(text: &str) -> bool {
+    const MARKS: &[&str] = &[
+        "role", ".claude", ".codex", ".gemini", ".cursor", ".copilot", "hooks", ".github", "rc",
+        "profile", ".git",
+    ];
+    let text = text.to_lowercase();
+    MARKS.iter().any(|mark| text.contains(mark))
+}
+
 /// What a program's words say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
@@ -226,7 +236,12 @@ impl Catalog {
                 extended: *extended,
             })
             .collect();
-        actions.extend(own_actions);
+        for own in own_actions {
+            // The id of an action that is gated already only adds a way to perform it.
+            if !actions.iter().any(|action| action.id == own.id) {
+                actions.push(own);
+            }
+        }
         let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         let mut rules: Vec<Rule> = RULES
             .iter()
@@ -245,6 +260,12 @@ impl Catalog {
             rules,
             programs,
         }
+    }
+
+    /// The ids that ship switched off.
+    pub fn extended_ids() -> impl Iterator<Item = &'static str> {
+        let extra = ACTIONS.iter().filter(|(.., extra)| *extra);
+        extra.map(|(id, ..)| *id)
     }
 
     /// All actions that are gated.
@@ -287,6 +308,7 @@ impl Catalog {
             || ["$", "`", "\\", "sh"]
                 .iter()
                 .any(|mark| text.contains(mark))
+            || mentions_guarded(text)
     }
 
     /// Whether the text names a part of an act, so that a computed word may complete it.

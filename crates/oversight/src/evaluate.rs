@@ -2,10 +2,10 @@
 //!
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
-//! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
+//! [`run`] (who is asked, in order) with [`finding`], [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`sed`],
 //! [`scripts`], [`just`], [`project`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
-//! computed) and [`files`] (what the command itself wrote or brought).
+//! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -19,6 +19,7 @@ pub(crate) mod escape;
 pub(crate) mod expand;
 pub(crate) mod files;
 pub(crate) mod filter;
+pub(crate) mod finding;
 pub(crate) mod git;
 pub(crate) mod glance;
 pub(crate) mod just;
@@ -42,11 +43,13 @@ pub(crate) mod shells;
 pub(crate) mod state;
 pub(crate) mod subscript;
 pub(crate) mod text;
+pub(crate) mod touch;
 pub(crate) mod wrapper;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actions::Catalog;
+use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
 use crate::shell::ir::{Script, Span};
 use crate::shell::{lower, second};
@@ -87,6 +90,8 @@ pub struct Finding {
     pub words: Vec<String>,
     /// Where it would run.
     pub directory: String,
+    /// Variables that the command gives to the program and that change what it does, as `NAME=value`.
+    pub environment: Vec<String>,
 }
 
 /// A part of the command that could not be followed.
@@ -107,6 +112,8 @@ pub struct Findings {
     pub actions: Vec<Finding>,
     /// What stayed unknown.
     pub opaque: Vec<Opaque>,
+    /// Protected things that are touched.
+    pub guarded: Vec<Guarded>,
 }
 
 /// What a command leaves behind.
@@ -145,6 +152,10 @@ impl Outcome {
 pub(crate) struct Evaluator<'a> {
     pub(crate) lookup: &'a dyn Lookup,
     pub(crate) catalog: &'a Catalog,
+    /// What is protected; without it nothing is.
+    pub(crate) guard: Option<&'a Guard>,
+    /// Files that were looked at for the guard.
+    pub(crate) files: usize,
     pub(crate) home: String,
     pub(crate) state: State,
     pub(crate) findings: Findings,
@@ -202,6 +213,8 @@ impl<'a> Evaluator<'a> {
         Self {
             lookup,
             catalog,
+            guard: None,
+            files: 0,
             home: home.to_owned(),
             state: State::new(directory, home),
             findings: Findings::default(),

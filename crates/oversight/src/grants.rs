@@ -1,11 +1,16 @@
 //! What the director has granted: `capabilities.json`, given as text. Every doubt is a refusal that names itself.
 
+mod place;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use serde_json::Value;
+
+/// Where the grants stand, below the workspace's root.
+pub const MANIFEST: &str = ".claude/role-os/capabilities.json";
 
 /// All grants of a workspace.
 #[derive(Clone, Debug, Default)]
@@ -24,13 +29,15 @@ pub enum Standing {
     Refused(String),
 }
 
-/// Whose scope a grant names, and whether it binds.
+/// What a grant is meant for, where that binds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
-    /// A package, a remote and branch, or a repository.
-    pub text: String,
-    /// `"enforce": true`.
-    pub enforced: bool,
+pub(crate) enum Binding {
+    /// Nothing binds.
+    No,
+    /// Only acts within this scope.
+    Scope(String),
+    /// A scope should bind and is none, and why.
+    Broken(&'static str),
 }
 
 impl Grants {
@@ -67,14 +74,18 @@ impl Grants {
     pub fn standing(&self, action: &str, now: Timestamp) -> Standing {
         if let Some(problem) = &self.broken {
             return Standing::Refused(format!(
-                "the grants in `capabilities.json` cannot be used: {problem}"
+                "the grants in `{MANIFEST}` cannot be used: {problem}; a person repairs the file first"
             ));
         }
         let Some(entry) = self.entries.get(action) else {
-            return Standing::Refused("has no grant".to_owned());
+            return Standing::Refused(format!(
+                "has no grant in `{MANIFEST}`; a person gives one with `roleos grant {action}`"
+            ));
         };
         if entry.get("granted") != Some(&Value::Bool(true)) {
-            return Standing::Refused("has no grant (`granted` is not `true`)".to_owned());
+            return Standing::Refused(format!(
+                "has no grant in `{MANIFEST}`: `granted` is not `true` there"
+            ));
         }
         if entry
             .get("uses")
@@ -89,14 +100,57 @@ impl Grants {
         }
     }
 
-    /// What the grant is meant for.
+    /// Whether the grant counts how often it is used.
     #[must_use]
-    pub fn scope(&self, action: &str) -> Option<Scope> {
-        let entry = self.entries.get(action)?;
-        let text = entry.get("scope")?.as_str()?.to_owned();
-        let enforced = entry.get("enforce") == Some(&Value::Bool(true));
-        Some(Scope { text, enforced })
+    pub fn is_countable(&self, action: &str) -> bool {
+        let entry = self.entries.get(action);
+        entry.is_some_and(|entry| entry.get("uses").is_some())
     }
+
+    /// What the grant is meant for. `all` makes every scope bind; an `enforce` that is neither true nor false does so too.
+    pub(crate) fn binding(&self, action: &str, all: bool) -> Binding {
+        let Some(entry) = self.entries.get(action) else {
+            return Binding::No;
+        };
+        let own = !matches!(entry.get("enforce"), None | Some(Value::Bool(false)));
+        match entry.get("scope") {
+            Some(Value::String(text)) if own || all => Binding::Scope(text.clone()),
+            Some(Value::String(_)) => Binding::No,
+            Some(_) if own || all => Binding::Broken("its grant has a `scope` that is no text"),
+            None if own => Binding::Broken("its grant says `enforce` and names no `scope`"),
+            _ => Binding::No,
+        }
+    }
+}
+
+/// A manifest whose countable grants cannot be counted down.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot count down the use of `{action}` in the grants: {problem}")]
+pub struct CountError {
+    action: String,
+    problem: &'static str,
+}
+
+/// The manifest with one use less for each of these actions; every other byte stays as it is.
+///
+/// # Errors
+/// An action has no `uses` that is a number above zero. Nothing is counted then.
+pub fn use_once(text: &str, actions: &[String]) -> Result<String, CountError> {
+    let mut text = text.to_owned();
+    for action in actions {
+        let failed = |problem| CountError {
+            action: action.clone(),
+            problem,
+        };
+        let place = place::of_uses(&text, action).ok_or_else(|| failed("there is none"))?;
+        let written = text.get(place.clone()).unwrap_or_default();
+        let left: u64 = written
+            .parse()
+            .map_err(|_| failed("it is no whole number"))?;
+        let left = left.checked_sub(1).ok_or_else(|| failed("it is used up"))?;
+        text.replace_range(place, &left.to_string());
+    }
+    Ok(text)
 }
 
 fn expiry(text: &str, now: Timestamp) -> Standing {
@@ -157,6 +211,34 @@ mod tests {
         check("{\"granted\":true,\"expires\":null}", false);
         check("{\"granted\":true,\"uses\":1}", true);
         check("{\"granted\":true,\"uses\":0}", false);
+    }
+
+    #[test]
+    fn a_use_is_counted_down_and_nothing_else_changes() {
+        let before = "{ \"a\" : {\"note\":\"\\u007b \\\" uses\", \"uses\" :  10 , \"x\":1.50},\n\"b\":{\"uses\":1}}\n";
+        let ids = ["a".to_owned(), "b".to_owned()];
+        let after = use_once(before, &ids).expect("two that count");
+        let expected = before.replace(":  10", ":  9").replace(":1}}", ":0}}");
+        assert_eq!(after, expected);
+        assert_eq!(use_once(before, &[]), Ok(before.to_owned()));
+        for bad in [
+            "{}",
+            "{\"a\":{}}",
+            "{\"a\":{\"uses\":0}}",
+            "{\"a\":{\"uses\":-1}}",
+            "{\"a\":{\"uses\":1.5}}",
+            "{\"a\":{\"uses\":\"3\"}}",
+            "{\"a\":{\"x\":{\"uses\":3}}}",
+            "[",
+            "",
+        ] {
+            let counted = use_once(bad, &["a".to_owned()]);
+            assert!(counted.is_err(), "{bad} {counted:?}");
+        }
+        // The last of two entries counts, as it does for who reads the grants.
+        let twice = "{\"a\":{\"uses\":5},\"a\":{\"uses\":3,\"uses\":2}}";
+        let after = use_once(twice, &["a".to_owned()]).expect("one that counts");
+        assert_eq!(after, twice.replace(":2}", ":1}"));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! Reading order: [`value`] (what is known of a text), [`shell`] (from text to a picture), [`lookup`] (what may be asked
 //! of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
-//! for tools that are no shell), [`grants`] (what is allowed) and [`verdict`] (the answer).
+//! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how
+//! much freedom), [`conformance`] (what a call must look like), [`verdict`] (the answer), [`act`] (what an approval
+//! binds) and [`decide`] (the question). Apart from them, [`redact`] takes secrets out of what is kept and
+//! [`test_commands`] knows whose output is evidence.
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
 //! ends quickly and without a panic; the same input gives the same answer. What the machine knows arrives as a value.
@@ -19,6 +22,26 @@ pub mod actions;
 
 pub mod tools;
 
+pub mod guard;
+
+pub mod test_commands;
+
 pub mod grants;
 
+mod scope;
+
+pub mod governance;
+
+pub mod conformance;
+
+pub mod act;
+
 pub mod verdict;
+
+pub mod decide;
+
+pub mod redact;
+
+pub use act::{Act, Approvals, Fact, NoApprovals};
+pub use decide::{Call, Rules, decide};
+pub use verdict::{Decision, Place, Policy, Verdict};

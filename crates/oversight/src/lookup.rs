@@ -19,6 +19,10 @@ pub trait Lookup {
     fn read(&self, path: &str) -> Content;
     /// The names in a directory; empty when there is none.
     fn list(&self, directory: &str) -> Vec<String>;
+    /// The path with every link in it followed; what does not exist stays as it is written.
+    fn real(&self, path: &str) -> String {
+        path.to_owned()
+    }
 }
 
 /// A machine without files.

@@ -1,30 +1,72 @@
 //! Tools that are no shell: the same actions by the name of the tool and what it is given.
+//!
+//! An MCP server may also run commands or programs for the agent; those are followed like any other, and PowerShell by
+//! [`powershell`].
+
+mod powershell;
 
 use serde_json::Value;
 
-use crate::actions::Catalog;
-use crate::evaluate::{Certainty, Finding, Findings};
+use crate::decide::Call;
+use crate::evaluate::run::quote;
+use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
+use crate::guard::inputs;
+use crate::lookup::{Lookup, absolute};
+use crate::verdict::Policy;
+
+/// What a tool's arguments must show for it to be the action.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// The name alone tells.
+    Name,
+    /// It names a repository of a forge: a local file is none.
+    Repository,
+    /// `method` or `action` is one of the words that make or change something.
+    Method,
+}
 
 /// Endings of tool names and the action they perform; the server's name stands in front.
-const TOOLS: &[(&str, &str)] = &[
-    ("create_pull_request", "gh:pr-create"),
-    ("create_pull_request_with_copilot", "gh:pr-create"),
-    ("push_files", "git:push"),
-    ("create_or_update_file", "git:push"),
-    ("delete_file", "git:push"),
-    ("create_branch", "git:push"),
-    ("git_push", "git:push"),
-    ("create_release", "gh:release"),
-    ("update_release", "gh:release"),
-    ("delete_release", "gh:release"),
-    ("upload_release_asset", "gh:release"),
-    ("update_repository", "gh:repo-edit"),
-    ("delete_repository", "gh:repo-edit"),
-    ("archive_repository", "gh:repo-edit"),
-    ("npm_publish", "npm:publish"),
-    ("publish_package", "npm:publish"),
-    ("pages_deploy", "pages:deploy"),
-    ("merge_pull_request", "gh:pr-merge"),
+const TOOLS: &[(&str, &str, Sign)] = &[
+    ("create_pull_request", "gh:pr-create", Sign::Name),
+    (
+        "create_pull_request_with_copilot",
+        "gh:pr-create",
+        Sign::Name,
+    ),
+    ("open_pull_request", "gh:pr-create", Sign::Name),
+    ("create_pr", "gh:pr-create", Sign::Name),
+    ("create_merge_request", "gh:pr-create", Sign::Name),
+    ("pull_request_write", "gh:pr-create", Sign::Method),
+    ("push_files", "git:push", Sign::Name),
+    ("push_to_remote", "git:push", Sign::Name),
+    ("git_push", "git:push", Sign::Name),
+    ("create_or_update_file", "git:push", Sign::Repository),
+    ("delete_file", "git:push", Sign::Repository),
+    ("create_branch", "git:push", Sign::Repository),
+    ("create_release", "gh:release", Sign::Name),
+    ("update_release", "gh:release", Sign::Name),
+    ("edit_release", "gh:release", Sign::Name),
+    ("delete_release", "gh:release", Sign::Name),
+    ("upload_release_asset", "gh:release", Sign::Name),
+    ("release_write", "gh:release", Sign::Method),
+    ("update_repository", "gh:repo-edit", Sign::Name),
+    ("edit_repository", "gh:repo-edit", Sign::Name),
+    ("delete_repository", "gh:repo-edit", Sign::Name),
+    ("archive_repository", "gh:repo-edit", Sign::Name),
+    ("rename_repository", "gh:repo-edit", Sign::Name),
+    ("transfer_repository", "gh:repo-edit", Sign::Name),
+    ("repository_write", "gh:repo-edit", Sign::Method),
+    ("npm_publish", "npm:publish", Sign::Name),
+    ("publish_package", "npm:publish", Sign::Name),
+    ("pypi_publish", "pypi:publish", Sign::Name),
+    ("twine_upload", "pypi:publish", Sign::Name),
+    ("pages_deploy", "pages:deploy", Sign::Name),
+    ("deploy_pages", "pages:deploy", Sign::Name),
+    ("pages_deployment_create", "pages:deploy", Sign::Name),
+    ("cargo_publish", "cargo:publish", Sign::Name),
+    ("docker_push", "docker:push", Sign::Name),
+    ("merge_pull_request", "gh:pr-merge", Sign::Name),
+    ("merge_merge_request", "gh:pr-merge", Sign::Name),
 ];
 
 /// Tools of coding agents whose input is a shell command.
@@ -36,53 +78,214 @@ const SHELLS: &[&str] = &[
     "run_shell_command",
     "run_terminal_cmd",
     "run_in_terminal",
+    "runInTerminal",
     "Shell",
     "exec_command",
     "unified_exec",
 ];
 
+/// Parts of the names of other tools that run what they are given.
+const RUNNERS: &[&str] = &[
+    "exec",
+    "run_command",
+    "run_cmd",
+    "shell",
+    "terminal",
+    "bash",
+    "run_script",
+    "process_start",
+    "start_process",
+    "command",
+];
+
 /// The command of a tool that runs a shell.
 #[must_use]
 pub fn shell_command(tool: &str, input: &Value) -> Option<String> {
-    if !SHELLS.contains(&tool) {
-        return None;
-    }
-    let command = input.get("command").or_else(|| input.get("cmd"))?;
+    SHELLS.contains(&tool).then(|| command_of(input)).flatten()
+}
+
+/// A command in the arguments of a tool: a text, or words.
+fn command_of(input: &Value) -> Option<String> {
+    let keys = ["command", "cmd", "script", "commandLine", "command_line"];
+    let command = keys.iter().find_map(|key| input.get(key))?;
     match command {
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => {
+            let mut whole = text.clone();
+            let rest = input.get("args").and_then(Value::as_array);
+            for word in rest.into_iter().flatten().filter_map(Value::as_str) {
+                whole.push(' ');
+                whole.push_str(&quote(word));
+            }
+            Some(whole)
+        }
         Value::Array(words) => {
-            let words: Option<Vec<String>> = words
-                .iter()
-                .map(|word| word.as_str().map(crate::evaluate::run::quote))
-                .collect();
+            let words: Option<Vec<String>> =
+                words.iter().map(|word| word.as_str().map(quote)).collect();
             Some(words?.join(" "))
         }
         _ => None,
     }
 }
 
-/// What a tool of another kind does.
-pub(crate) fn findings(tool: &str, input: &Value, catalog: &Catalog) -> Findings {
-    let mut findings = Findings::default();
-    let Some(name) = tool
-        .strip_prefix("mcp__")
-        .and_then(|rest| rest.split_once("__"))
-        .map(|(_, name)| name)
-    else {
-        return findings;
-    };
-    for (ending, action) in TOOLS {
-        if name == *ending && catalog.action(action).is_some() {
-            let words = vec![tool.to_owned(), input.to_string()];
-            findings.actions.push(Finding {
-                action: (*action).to_owned(),
-                span: None,
-                chain: vec![tool.to_owned()],
-                certainty: Certainty::Certain,
-                words,
-                directory: String::new(),
-            });
+/// Where a call runs: some agents give a shell's directory with the command.
+pub(crate) fn directory_of(call: &Call<'_>) -> String {
+    let keys = [
+        "workdir",
+        "cwd",
+        "working_directory",
+        "workingDirectory",
+        "dir_path",
+    ];
+    let named = keys.iter().find_map(|key| call.input.get(key)?.as_str());
+    match named {
+        Some(named) if SHELLS.contains(&call.tool) || call.tool.contains("__") => {
+            absolute(call.place.directory, named)
         }
+        _ => call.place.directory.to_owned(),
+    }
+}
+
+/// Everything that a call does, whichever tool it is.
+pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) -> Findings {
+    let Call { tool, input, place } = call;
+    let directory = directory_of(call);
+    let mut evaluator = Evaluator::new(lookup, &policy.catalog, &directory, place.home);
+    evaluator.guard = Some(&policy.guard);
+    if SHELLS.contains(tool) {
+        match command_of(input) {
+            Some(command) => evaluator.whole(&command),
+            // A shell without a command that we can read may do anything.
+            None => evaluator.opaque(
+                "the command of this call cannot be read",
+                &input.to_string(),
+            ),
+        }
+        return evaluator.findings;
+    }
+    if powershell::is_it(tool) {
+        match command_of(input) {
+            Some(command) => powershell::walk(&mut evaluator, &command, 0),
+            None => evaluator.opaque(
+                "the command of this call cannot be read",
+                &input.to_string(),
+            ),
+        }
+        return evaluator.findings;
+    }
+    let name = bare_name(tool);
+    by_program(&mut evaluator, &name, input);
+    if RUNNERS.iter().any(|part| name.contains(part))
+        && let Some(command) = command_of(input)
+    {
+        evaluator.whole(&command);
+    }
+    by_address(&mut evaluator, input);
+    for (touch, path) in inputs::touches(tool, input) {
+        evaluator.touch(touch, &path);
+    }
+    let mut findings = evaluator.findings;
+    let action = action_of(tool, &name, input);
+    if let Some(action) = action.filter(|action| policy.catalog.action(action).is_some()) {
+        findings.actions.push(Finding {
+            action: action.to_owned(),
+            span: None,
+            chain: vec![(*tool).to_owned()],
+            certainty: Certainty::Certain,
+            words: vec![(*tool).to_owned(), input.to_string()],
+            directory: place.directory.to_owned(),
+            environment: Vec::new(),
+        });
+    }
+    for finding in &mut findings.actions {
+        // Positions mean something in a command only.
+        finding.span = None;
     }
     findings
 }
+
+/// The name without its server, in the way that most servers write it.
+fn bare_name(tool: &str) -> String {
+    let name = tool.rsplit("__").next().unwrap_or(tool);
+    let name = name.rsplit(['.', ':', '/']).next().unwrap_or(name);
+    let mut bare = String::new();
+    let mut lower = false;
+    for character in name.chars() {
+        if character.is_ascii_uppercase() && lower {
+            bare.push('_');
+        }
+        lower = character.is_ascii_lowercase();
+        bare.push(if character == '-' {
+            '_'
+        } else {
+            character.to_ascii_lowercase()
+        });
+    }
+    bare
+}
+
+/// The action that a tool performs by itself.
+fn action_of(tool: &str, name: &str, input: &Value) -> Option<&'static str> {
+    let (_, action, sign) = TOOLS.iter().find(|(ending, ..)| {
+        name == *ending
+            || name
+                .strip_suffix(ending)
+                .is_some_and(|front| front.ends_with('_'))
+    })?;
+    let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
+    let shown = match sign {
+        Sign::Name => true,
+        Sign::Repository => tool.to_lowercase().contains("git") || input.get("repo").is_some(),
+        Sign::Method => {
+            let method = format!("{}{}", text("method"), text("action")).to_lowercase();
+            let harmless = ["get", "list", "read", "search", "view"];
+            !harmless.iter().any(|word| method.starts_with(word))
+        }
+    };
+    shown.then_some(*action)
+}
+
+/// A tool that is a program by its name: `git` with `args: ["push"]`.
+fn by_program(evaluator: &mut Evaluator<'_>, name: &str, input: &Value) {
+    let program = name.replace('_', "-");
+    if !evaluator.catalog.is_program(&program) {
+        return;
+    }
+    let keys = ["args", "arguments", "argv", "command", "subcommand"];
+    let Some(given) = keys.iter().find_map(|key| input.get(key)) else {
+        return;
+    };
+    match given {
+        Value::String(text) => {
+            evaluator.shell_text(&format!("{program} {text}"));
+        }
+        Value::Array(items) => {
+            let mut words = vec![program];
+            words.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
+            evaluator.run(&words);
+        }
+        _ => {}
+    }
+}
+
+/// A tool that sends requests can do what `gh api` does.
+fn by_address(evaluator: &mut Evaluator<'_>, input: &Value) {
+    let text = |keys: &[&str]| {
+        let found = keys.iter().find_map(|key| input.get(key)?.as_str());
+        found.unwrap_or_default().to_owned()
+    };
+    let address = text(&["url", "uri", "endpoint"]);
+    let Some((_, path)) = address.split_once("api.github.com/") else {
+        return;
+    };
+    let method = text(&["method", "httpMethod", "http_method"]).to_uppercase();
+    let method = if method.is_empty() {
+        "GET".to_owned()
+    } else {
+        method
+    };
+    let words = ["gh", "api", "-X", &method, path].map(str::to_owned);
+    evaluator.run(&words);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,19 @@
 //! The answer: allow, advise, ask or deny, with what was found and why. A refusal is a value; deciding cannot fail.
 
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::act::Act;
 use crate::actions::Catalog;
-use crate::evaluate::{Certainty, Evaluator, Finding, Findings, Opaque};
-use crate::grants::{Grants, Standing};
+use crate::decide::Call;
+use crate::evaluate::{Certainty, Finding, Findings, Opaque};
+use crate::governance::{Recorded, Violation};
+use crate::grants::{Binding, Grants, Standing};
+use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
+use crate::scope;
 use crate::shell::ir::Span;
 use crate::tools;
-
-use jiff::Timestamp;
 
 /// What may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +60,10 @@ pub struct Policy {
     pub catalog: Catalog,
     /// What opaque means.
     pub opaque: OnOpaque,
+    /// Whether the scope of every grant binds.
+    pub enforce_scope: bool,
+    /// What stays out of the agent's reach.
+    pub guard: Guard,
 }
 
 /// Where a command would run.
@@ -80,9 +90,52 @@ pub struct Decision {
     pub reasons: Vec<String>,
     /// The parts of the command that decided.
     pub spans: Vec<Span>,
+    /// Protected things that the call touches.
+    pub guarded: Vec<Guarded>,
+    /// Advice for the agent about the form of the call.
+    pub notes: Vec<String>,
+    /// Actions whose countable grant this call uses up by one.
+    pub uses: Vec<String>,
+    /// Breaches of the mode, the tool lists and the budgets.
+    pub violations: Vec<Violation>,
+    /// What the trace of a bundle records.
+    pub recorded: Recorded,
+    /// What exactly would happen, for an approval.
+    pub act: Act,
+    /// Whether a person may approve it once; what is protected and what the mode refuses is not for the taking.
+    pub approvable: bool,
+    /// A one-time approval covered it and is used up.
+    pub approved: bool,
 }
 
-/// Decides about a shell command, the gate being on.
+impl Decision {
+    /// Nothing stands against the call.
+    pub(crate) fn allow(call: &Call<'_>) -> Self {
+        Self {
+            verdict: Verdict::Allow,
+            actions: Vec::new(),
+            findings: Vec::new(),
+            opaque: Vec::new(),
+            reasons: Vec::new(),
+            spans: Vec::new(),
+            guarded: Vec::new(),
+            notes: Vec::new(),
+            uses: Vec::new(),
+            violations: Vec::new(),
+            recorded: Recorded::Allowed,
+            act: Act::of(
+                call.tool,
+                call.input,
+                call.place.directory,
+                &Findings::default(),
+            ),
+            approvable: true,
+            approved: false,
+        }
+    }
+}
+
+/// Decides about a shell command by the gate alone.
 pub fn decide_command(
     policy: &Policy,
     command: &str,
@@ -91,36 +144,53 @@ pub fn decide_command(
     grants: &Grants,
     now: Timestamp,
 ) -> Decision {
-    let mut evaluator = Evaluator::new(lookup, &policy.catalog, place.directory, place.home);
-    evaluator.whole(command);
-    conclude(policy, evaluator.findings, grants, now)
+    let input = serde_json::json!({ "command": command });
+    decide_tool(policy, "Bash", &input, place, lookup, grants, now)
 }
 
-/// Decides about a call of another tool, by its name and arguments.
+/// Decides about a call of any tool by the gate alone.
 pub fn decide_tool(
     policy: &Policy,
     tool: &str,
-    input: &serde_json::Value,
+    input: &Value,
     place: Place<'_>,
     lookup: &dyn Lookup,
     grants: &Grants,
     now: Timestamp,
 ) -> Decision {
-    if let Some(command) = tools::shell_command(tool, input) {
-        return decide_command(policy, &command, place, lookup, grants, now);
-    }
-    conclude(
-        policy,
-        tools::findings(tool, input, &policy.catalog),
-        grants,
-        now,
-    )
+    let call = Call { tool, input, place };
+    let mut decision = gate(policy, &call, lookup, grants, now);
+    decision.recorded = match decision.verdict {
+        Verdict::Deny => Recorded::Denied,
+        Verdict::Ask => Recorded::Confirmed,
+        Verdict::Allow | Verdict::Advise => Recorded::Allowed,
+    };
+    decision
 }
 
-fn conclude(policy: &Policy, findings: Findings, grants: &Grants, now: Timestamp) -> Decision {
-    let mut verdict = Verdict::Allow;
-    let mut reasons = Vec::new();
-    let mut spans = Vec::new();
+/// What the gate says to a call.
+pub(crate) fn gate(
+    policy: &Policy,
+    call: &Call<'_>,
+    lookup: &dyn Lookup,
+    grants: &Grants,
+    now: Timestamp,
+) -> Decision {
+    let findings = tools::findings(call, policy, lookup);
+    conclude(policy, call, findings, grants, lookup, now)
+}
+
+/// Weighs what was found, action by action.
+fn conclude(
+    policy: &Policy,
+    call: &Call<'_>,
+    findings: Findings,
+    grants: &Grants,
+    lookup: &dyn Lookup,
+    now: Timestamp,
+) -> Decision {
+    let mut decision = Decision::allow(call);
+    decision.act = Act::of(call.tool, call.input, &tools::directory_of(call), &findings);
     let mut ids: Vec<String> = findings
         .actions
         .iter()
@@ -129,54 +199,86 @@ fn conclude(policy: &Policy, findings: Findings, grants: &Grants, now: Timestamp
     ids.sort();
     ids.dedup();
     for id in &ids {
-        let certain = findings
-            .actions
-            .iter()
-            .any(|finding| finding.action == *id && finding.certainty == Certainty::Certain);
-        let label = policy
-            .catalog
-            .action(id)
-            .map_or("", |action| action.label.as_str());
-        match grants.standing(id, now) {
-            Standing::Granted => reasons.push(format!("`{id}` ({label}) is granted")),
-            Standing::Refused(why) => {
-                verdict = verdict.max(if certain { Verdict::Deny } else { Verdict::Ask });
-                let undo = policy
-                    .catalog
-                    .action(id)
-                    .map_or("", |action| action.compensator.as_str());
-                reasons.push(format!(
-                    "`{id}` ({label}) is irreversible and {why}; to undo: {undo}"
-                ));
-                spans.extend(
-                    findings
-                        .actions
-                        .iter()
-                        .filter(|finding| finding.action == *id)
-                        .filter_map(|finding| finding.span),
-                );
-            }
-        }
+        let found = findings.actions.iter().filter(|one| one.action == *id);
+        let found: Vec<&Finding> = found.collect();
+        weigh_action(policy, id, &found, grants, lookup, now, &mut decision);
+    }
+    for guarded in &findings.guarded {
+        decision.verdict = decision.verdict.max(guarded.verdict);
+        decision.approvable &= guarded.verdict != Verdict::Deny;
+        decision.reasons.push(guarded.reason.clone());
+        decision.spans.extend(guarded.span);
     }
     if !findings.opaque.is_empty() {
-        verdict = verdict.max(match policy.opaque {
+        decision.verdict = decision.verdict.max(match policy.opaque {
             OnOpaque::Allow => Verdict::Allow,
             OnOpaque::Ask => Verdict::Ask,
             OnOpaque::Deny => Verdict::Deny,
         });
         for note in &findings.opaque {
-            reasons.push(format!("{}: `{}`", note.reason, note.text.trim()));
-            spans.extend(note.span);
+            let reason = format!("{}: `{}`", note.reason, note.text.trim());
+            decision.reasons.push(reason);
+            decision.spans.extend(note.span);
         }
     }
-    spans.sort_unstable();
-    spans.dedup();
-    Decision {
-        verdict,
-        actions: ids,
-        findings: findings.actions,
-        opaque: findings.opaque,
-        reasons,
-        spans,
+    if decision.verdict == Verdict::Deny {
+        decision.uses.clear();
     }
+    decision.spans.sort_unstable();
+    decision.spans.dedup();
+    decision.actions = ids;
+    decision.findings = findings.actions;
+    decision.opaque = findings.opaque;
+    decision.guarded = findings.guarded;
+    decision
+}
+
+fn weigh_action(
+    policy: &Policy,
+    id: &str,
+    found: &[&Finding],
+    grants: &Grants,
+    lookup: &dyn Lookup,
+    now: Timestamp,
+    decision: &mut Decision,
+) {
+    let action = policy.catalog.action(id);
+    let label = action.map_or("", |action| action.label.as_str());
+    let why = match grants.standing(id, now) {
+        Standing::Refused(why) => Some(why),
+        Standing::Granted => match grants.binding(id, policy.enforce_scope) {
+            Binding::No => None,
+            Binding::Broken(why) => Some(why.to_owned()),
+            Binding::Scope(text) => found
+                .iter()
+                .find_map(|finding| scope::refusal(&text, finding, lookup)),
+        },
+    };
+    let Some(why) = why else {
+        decision
+            .reasons
+            .push(format!("`{id}` ({label}) is granted"));
+        if grants.is_countable(id) {
+            decision.uses.push(id.to_owned());
+        }
+        return;
+    };
+    let certain = found
+        .iter()
+        .any(|finding| finding.certainty == Certainty::Certain);
+    decision.verdict = decision
+        .verdict
+        .max(if certain { Verdict::Deny } else { Verdict::Ask });
+    let undo = action.map_or("", |action| action.compensator.as_str());
+    let undo = if undo.is_empty() {
+        "nothing known"
+    } else {
+        undo
+    };
+    decision.reasons.push(format!(
+        "`{id}` ({label}) is irreversible and {why}; to undo it: {undo}"
+    ));
+    decision
+        .spans
+        .extend(found.iter().filter_map(|finding| finding.span));
 }

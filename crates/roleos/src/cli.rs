@@ -17,6 +17,8 @@ const EXAMPLES: &str = "\
 Examples:
   roleos catalog check --strict
   roleos explain 'env GIT_TRACE=1 git push'
+  roleos approve 3f9c2a1b7d04
+  roleos grant git:push --for 2h
   roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
   roleos witness verify .role-os/witness/2026/02/*.rvww
   roleos witness replay <task id>
@@ -71,11 +73,35 @@ impl From<Color> for ColorChoice {
 /// Every command, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Set this repository up for coding agents: hooks, settings, keys.
+    Init(command::init::Args),
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),
     /// What would the gate say to this command, and why?
     Explain(command::explain::Args),
+    /// Answer one event of a coding agent; agents call this.
+    Hook(command::hook::Args),
+    /// What agents did here: every call and its verdict.
+    #[command(subcommand)]
+    Sessions(command::sessions::Command),
+    /// Decide again over recorded sessions: what would a changed policy change?
+    Rehearse(command::rehearse::Args),
+    /// What calls of tools must look like: is the file sound, does it flag good calls?
+    #[command(subcommand)]
+    Contracts(command::contracts::Command),
+    /// Allow one refused act, exactly as it was, once.
+    Approve(command::approve::Args),
+    /// Let agents do a gated action: until when, how often, for what.
+    Grant(command::grant::Grant),
+    /// Take a grant back.
+    Revoke(command::grant::Revoke),
+    /// Show what is granted.
+    Grants,
+    /// Show or set how much freedom agents have.
+    Mode(command::mode::Args),
+    /// Trust the settings that came with a clone.
+    Trust,
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

@@ -3,11 +3,16 @@
 use std::error::Error;
 use std::io;
 
+use host::approvals::ApprovalError;
 use host::config::ConfigError;
+use host::contracts::CorpusError;
 use host::files::{Action, FileError};
+use host::grants::GrantError;
+use host::install::InstallError;
 use host::keys::KeyError;
 use host::ledger::LedgerError;
 use host::rerun::RerunError;
+use host::settings_edit::EditError;
 use host::store::StoreError;
 use host::workspace::FindError;
 use serde::Serialize;
@@ -160,9 +165,69 @@ impl From<KeyError> for Failure {
             KeyError::File(error) => error.into(),
             KeyError::NotAKey { .. } => Self::input("bad_key_file", chain(&error))
                 .hint("restore it from a backup, or move it elsewhere if it is no key of ours"),
+            KeyError::NotOwned { .. } => Self::refused("key_not_owned", chain(&error))
+                .hint("the machine's approval key must belong to root, and nobody else may write where it lies"),
+            KeyError::WrongPassphrase { .. } => Self::refused("wrong_passphrase", chain(&error))
+                .hint("try again; a forgotten one means a new key, `roleos key new --approval --lost`"),
             KeyError::NotHex(_) => Self::input("bad_key", chain(&error))
                 .hint("give a key in another form as a file, with `--key-file`"),
             _ => Self::refused("key", chain(&error)),
+        }
+    }
+}
+
+impl From<ApprovalError> for Failure {
+    fn from(error: ApprovalError) -> Self {
+        match error {
+            ApprovalError::File(error) => error.into(),
+            ApprovalError::Key(error) => error.into(),
+            ApprovalError::Unknown(_) => Self::input("unknown_act", chain(&error))
+                .hint("`roleos approve` without an id lists what was refused and not used yet"),
+            ApprovalError::UsedDamaged(_) => Self::refused("approvals_damaged", chain(&error))
+                .hint("restore it from a backup; nothing is allowed by approval until then"),
+            _ => Self::refused("act_damaged", chain(&error))
+                .hint("let the agent try again; the new refusal replaces the file"),
+        }
+    }
+}
+
+impl From<GrantError> for Failure {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::File(error) => error.into(),
+            GrantError::NotGranted { .. } => {
+                Self::input("not_granted", chain(&error)).hint("`roleos grants` shows what is")
+            }
+            _ => Self::input("bad_grants", chain(&error))
+                .hint("repair or remove the file; until then nothing is granted"),
+        }
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Self {
+        match error {
+            EditError::File(error) => error.into(),
+            EditError::Config(error) => error.into(),
+            _ => Self::input("settings", chain(&error))
+                .hint("`docs/config.md` shows a file with every default"),
+        }
+    }
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        match error {
+            InstallError::File(error) => error.into(),
+            InstallError::Key(error) => error.into(),
+            InstallError::Settings { .. } => Self::input("bad_settings", chain(&error)).hint(
+                "nothing was written; correct that place or move the file away, then try again",
+            ),
+            InstallError::NotRoot => Self::refused("not_root", chain(&error))
+                .hint("`sudo roleos init --system`, in the workspace whose rules are to hold"),
+            InstallError::NotOwned { .. } => Self::refused("not_owned", chain(&error))
+                .hint("whoever can write there can replace the gate; let root own it"),
+            _ => Self::refused("install", chain(&error)),
         }
     }
 }
@@ -193,6 +258,16 @@ impl From<StoreError> for Failure {
             StoreError::AlreadySealed(_) => Self::input("already_sealed", chain(&error))
                 .hint("leave out `--task-id` to get a fresh one"),
             _ => Self::refused("seal", chain(&error)),
+        }
+    }
+}
+
+impl From<CorpusError> for Failure {
+    fn from(error: CorpusError) -> Self {
+        match error {
+            CorpusError::File(error) => error.into(),
+            _ => Self::input("bad_line", chain(&error))
+                .hint(r#"each line is an object like {"tool":"Bash","input":{"command":"ls"}}"#),
         }
     }
 }

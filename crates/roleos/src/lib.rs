@@ -10,6 +10,8 @@ pub mod ui;
 
 pub mod context;
 
+pub mod person;
+
 pub mod command;
 
 pub mod render;
@@ -27,6 +29,9 @@ use ui::Ui;
 
 /// Runs one command line, the program's name first, and says how it ended.
 pub fn run(arguments: &[OsString]) -> Exit {
+    if let Some(exit) = command::hook::direct(arguments) {
+        return exit;
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, arguments),
@@ -45,10 +50,27 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     if let Command::Completions(args) = &cli.command {
         return command::completions::run(ui, args);
     }
+    if let Command::Hook(args) = &cli.command {
+        return Ok(command::hook::run(args, cli.root.clone()));
+    }
     let context = Context::load(cli.root.as_deref())?;
+    if !matches!(cli.command, Command::Trust) {
+        ui.warn_of_ignored(&context.config.ignored);
+    }
     match &cli.command {
+        Command::Init(args) => command::init::run(ui, &context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
+        Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),
+        Command::Sessions(command) => command::sessions::run(ui, &context, command),
+        Command::Rehearse(args) => command::rehearse::run(ui, &context, args),
+        Command::Contracts(command) => command::contracts::run(ui, &context, command),
+        Command::Approve(args) => command::approve::run(ui, &context, args),
+        Command::Grant(args) => command::grant::grant(ui, &context, args),
+        Command::Revoke(args) => command::grant::revoke(ui, &context, args),
+        Command::Grants => command::grant::list(ui, &context),
+        Command::Mode(args) => command::mode::run(ui, &context, args),
+        Command::Trust => command::trust_settings::run(ui, &context),
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),
@@ -82,7 +104,9 @@ fn usage(error: &clap::Error, arguments: &[OsString]) -> Exit {
     let mut failure = Failure::input("usage", message.trim_start_matches("error: "));
     failure.hint = advice(error.kind(), &paragraphs.collect::<Vec<_>>());
     Ui::new(json, false, anstream::ColorChoice::Auto).fail(&failure);
-    Exit::Failed
+    // An agent takes every other code for a hook that has nothing to say.
+    let of_hook = arguments.get(1).is_some_and(|word| word == "hook");
+    if of_hook { Exit::Refused } else { Exit::Failed }
 }
 
 /// What clap says beside its error, as far as it helps.

@@ -3,6 +3,8 @@
 //! Everything here turns values into text and does nothing else: no file, no clock, no terminal. A bundle is written by
 //! strangers, so every byte of one passes through [`clean`] before it is shown.
 
+pub mod changes;
+
 pub mod clean;
 
 pub mod units;
@@ -22,3 +24,5 @@ pub mod replay_html;
 pub mod curve_svg;
 
 pub mod decision_text;
+
+pub mod session_text;

@@ -1,11 +1,13 @@
 //! The one object that talks: data to standard output, people's notes to standard error.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use host::config::trust::Ignored;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -49,6 +51,12 @@ impl Ui {
         io::BufWriter::with_capacity(1 << 16, stream)
     }
 
+    /// Another stream, with colours where they are wanted.
+    #[must_use]
+    pub fn on(&self, file: File) -> AutoStream<File> {
+        AutoStream::new(file, self.color)
+    }
+
     /// Prints one line of data.
     ///
     /// # Errors
@@ -72,6 +80,18 @@ impl Ui {
         if !self.quiet && !self.json {
             self.stderr(format_args!("{note}"));
         }
+    }
+
+    /// Warns that settings of a clone do not hold. On standard error, for people.
+    pub fn warn_of_ignored(&self, ignored: &[Ignored]) {
+        if ignored.is_empty() || self.quiet || self.json {
+            return;
+        }
+        let keys: Vec<String> = ignored.iter().map(|one| format!("`{}`", one.key)).collect();
+        self.stderr(format_args!(
+            "{WARN}warning{WARN:#}: ignored {}, because git tracks the settings file; `roleos trust` shows it and asks",
+            keys.join(", ")
+        ));
     }
 
     /// Tells what went wrong, in one line, and what to do about it.

@@ -89,6 +89,12 @@ impl Builder {
         self
     }
 
+    /// How the task ended, as far as it was said.
+    #[must_use]
+    pub fn stated_outcome(&self) -> Outcome {
+        self.outcome
+    }
+
     /// The task as it was asked. A section that is set to nothing is written with length 0.
     pub fn spec(&mut self, value: impl Into<Vec<u8>>) -> &mut Self {
         self.set(Tag::Spec, value.into())
@@ -160,6 +166,22 @@ impl Builder {
             check: Check::Denied,
             ..*call
         })
+    }
+
+    /// Writes down a call with the verdict that it was given when it was made, and the breaches that were found then.
+    ///
+    /// # Errors
+    /// The format cannot hold another call, or not this name.
+    pub fn record_judged(&mut self, call: &Call<'_>, breaches: &[String]) -> Result<(), Refused> {
+        let index = u32::try_from(self.totals.calls).unwrap_or(u32::MAX);
+        self.write_call(call)?;
+        for text in breaches {
+            self.violation(Violation {
+                call: index,
+                text: text.clone(),
+            });
+        }
+        Ok(())
     }
 
     /// Adds a breach that the policy alone cannot see.

@@ -7,7 +7,7 @@ use crate::lookup::absolute;
 use crate::value::{HOLE, Value};
 
 use super::files::File;
-use super::language::{LANGUAGES, Language};
+use super::language::{LANGUAGES, Language, in_place, reads_file, writes};
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
 use super::run::is_system;
 use super::wrapper::skip_options;
@@ -282,6 +282,7 @@ impl Evaluator<'_> {
             self.opaque("code that nobody can know is run", name);
             return;
         }
+        self.guard_code(code);
         if !self.step() {
             return;
         }
@@ -328,6 +329,9 @@ impl Evaluator<'_> {
             let is_word = !literal.text.trim().contains(char::is_whitespace);
             let starts = self.catalog.is_program(&first)
                 || super::shells::is_shell(&first)
+                || words
+                    .iter()
+                    .any(|word| crate::actions::mentions_guarded(word))
                 || matches!(
                     first.as_str(),
                     "make" | "just" | "sudo" | "env" | "npx" | "task"
@@ -432,46 +436,6 @@ impl Evaluator<'_> {
         );
         all
     }
-}
-
-/// Whether an editor or interpreter changes the files that it is given.
-fn in_place(name: &str, arguments: &[String]) -> bool {
-    let flag = |letters: &str| {
-        arguments.iter().any(|word| {
-            word.starts_with('-')
-                && !word.starts_with("--")
-                && word.len() < 6
-                && word.chars().any(|one| letters.contains(one))
-        })
-    };
-    match name {
-        "perl" | "ruby" => flag("i"),
-        "vim" | "vi" | "nvim" | "ex" | "vimx" => {
-            flag("ces") || arguments.iter().any(|word| word.starts_with('+'))
-        }
-        _ => false,
-    }
-}
-
-/// Options that name a file of code.
-fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => matches!(word, "-S" | "-s"),
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
-}
-
-/// Whether code may write files.
-fn writes(code: &str) -> bool {
-    [
-        "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
-    ]
-    .iter()
-    .any(|word| code.contains(word))
 }
 
 /// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.

@@ -182,3 +182,43 @@ pub(crate) fn of(name: &str) -> Option<&'static Language> {
         .iter()
         .find(|language| language.names.contains(&name))
 }
+
+/// Whether an editor or interpreter changes the files that it is given.
+pub(super) fn in_place(name: &str, arguments: &[String]) -> bool {
+    let flag = |letters: &str| {
+        arguments.iter().any(|word| {
+            word.starts_with('-')
+                && !word.starts_with("--")
+                && word.len() < 6
+                && word.chars().any(|one| letters.contains(one))
+        })
+    };
+    match name {
+        "perl" | "ruby" => flag("i"),
+        "vim" | "vi" | "nvim" | "ex" | "vimx" => {
+            flag("ces") || arguments.iter().any(|word| word.starts_with('+'))
+        }
+        _ => false,
+    }
+}
+
+/// Options that name a file of code.
+pub(super) fn reads_file(name: &str, word: &str) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => matches!(word, "-S" | "-s"),
+        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
+        "sqlite3" => word == "-init",
+        "emacs" => matches!(word, "-l" | "--load" | "--script"),
+        _ => false,
+    }
+}
+
+/// Whether code may write files.
+pub(super) fn writes(code: &str) -> bool {
+    [
+        "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
+    ]
+    .iter()
+    .any(|word| code.contains(word))
+}

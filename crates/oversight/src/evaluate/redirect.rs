@@ -1,6 +1,7 @@
 //! Redirections, and files as far as the command itself or the lookup knows them.
 
-use crate::shell::ir::{Kind, Redirect, Script, Target};
+use crate::guard::Touch;
+use crate::shell::ir::{Kind, Redirect, Script, Target, Word};
 use crate::value::Value;
 
 use super::files::File;
@@ -67,7 +68,7 @@ impl Evaluator<'_> {
             let number = redirect.descriptor;
             match &redirect.target {
                 Target::Read(word) => {
-                    let path = self.value(word).first().to_owned();
+                    let path = self.opened(Touch::Read, word);
                     let content = self.content_value(&path);
                     self.feed(number, content);
                 }
@@ -86,7 +87,7 @@ impl Evaluator<'_> {
                 }
                 Target::Duplicate(word) => self.duplicate(number, word, &mut sinks),
                 Target::Write(word) | Target::Append(word) => {
-                    let path = self.value(word).first().to_owned();
+                    let path = self.opened(Touch::Write, word);
                     let append = matches!(redirect.target, Target::Append(_));
                     if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
                         self.state.input = Some(Value::unknown());
@@ -101,7 +102,16 @@ impl Evaluator<'_> {
         sinks
     }
 
-    fn duplicate(&mut self, number: i32, word: &crate::shell::ir::Word, sinks: &mut Vec<Sink>) {
+    /// The file of a redirection: the first that it can be, after the guard has seen all of them.
+    fn opened(&mut self, touch: Touch, word: &Word) -> String {
+        let value = self.value(word);
+        for path in value.possibilities() {
+            self.touch(touch, path);
+        }
+        value.first().to_owned()
+    }
+
+    fn duplicate(&mut self, number: i32, word: &Word, sinks: &mut Vec<Sink>) {
         let from = self.value(word).first().to_owned();
         match from.parse::<i32>() {
             Ok(source) if number == 0 => {
@@ -115,6 +125,7 @@ impl Evaluator<'_> {
             }
             Ok(_) => {}
             Err(_) if number == 1 && from != "-" => {
+                self.touch(Touch::Write, &from);
                 sinks.push(Sink::File {
                     path: from,
                     append: false,
@@ -170,7 +181,7 @@ impl Evaluator<'_> {
             (Kind::Simple { assignments, words }, Target::Read(word))
                 if assignments.is_empty() && words.is_empty() =>
             {
-                let path = self.value(word).first().to_owned();
+                let path = self.opened(Touch::Read, word);
                 Some(self.content_value(&path))
             }
             _ => None,

@@ -2,10 +2,10 @@
 
 use crate::lookup::{absolute, base_name};
 use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
-use crate::value::{for_people, has_hole, without_holes};
+use crate::value::{has_hole, without_holes};
 
 use super::files::File;
-use super::{Certainty, Evaluator, Finding, Outcome};
+use super::{Certainty, Evaluator, Outcome};
 
 /// Programs that only read, print or search their words: none of them is started.
 const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
@@ -300,10 +300,11 @@ impl Evaluator<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Outcome::unknown();
         };
+        let name = program_name(program);
+        self.guard_program(&name, arguments);
         if let Some(outcome) = self.written_program(program, arguments) {
             return outcome;
         }
-        let name = program_name(program);
         self.classify(&name, arguments);
         self.command_options(&name, arguments);
         self.project_tool(&name, arguments);
@@ -425,48 +426,6 @@ impl Evaluator<'_> {
         let mut words = vec![target.to_owned()];
         words.extend(arguments.iter().cloned());
         self.linked(program, |this| this.run(&words))
-    }
-
-    /// Notes the actions that this program performs by itself.
-    pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
-        if !self.catalog.is_program(name) {
-            return;
-        }
-        let variables = &self.state.variables;
-        let environment = |variable: &str| {
-            let found = variables.get(variable).filter(|found| found.exported)?;
-            found.stored.scalar().known().map(str::to_owned)
-        };
-        let answer = self.catalog.classify(name, arguments, &environment);
-        if let Some(reason) = answer.unknown {
-            self.opaque(reason, &format!("{name} {}", arguments.join(" ")));
-        }
-        for (action, label) in answer.actions {
-            self.found(&action, &label, name, arguments);
-        }
-    }
-
-    pub(crate) fn found(&mut self, action: &str, label: &str, name: &str, arguments: &[String]) {
-        let mut chain = self.chain.clone();
-        chain.push(label.to_owned());
-        let mut words = vec![name.to_owned()];
-        words.extend(arguments.iter().map(|word| for_people(word)));
-        let finding = Finding {
-            action: action.to_owned(),
-            span: self.span,
-            chain,
-            certainty: self.certainty,
-            words,
-            directory: for_people(&self.state.directory),
-        };
-        let known = self.findings.actions.iter().any(|old| {
-            old.action == finding.action
-                && old.certainty >= finding.certainty
-                && old.words == finding.words
-        });
-        if !known && self.findings.actions.len() < 256 {
-            self.findings.actions.push(finding);
-        }
     }
 
     /// What runs when the shell ends: traps again, with what is known by then.

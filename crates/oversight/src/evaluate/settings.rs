@@ -158,7 +158,7 @@ pub(crate) fn is_run(key: &str) -> bool {
 }
 
 /// Keys and values of a git configuration file, keys in lower case.
-fn settings_of(text: &str) -> Vec<(String, String)> {
+pub(crate) fn settings_of(text: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut all = Vec::new();
     for line in text.replace("\\\n", "").lines() {

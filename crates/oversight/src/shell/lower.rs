@@ -384,7 +384,16 @@ impl Lowering {
             }
         };
         let descriptor = descriptor.unwrap_or(if reads { 0 } else { 1 });
-        vec![Redirect { descriptor, target }]
+        let both = match (kind, &target) {
+            // `<>` opens the file for both.
+            (Way::ReadAndWrite, Target::Read(word)) => Some(Target::Append(word.clone())),
+            _ => None,
+        };
+        [Some(target), both]
+            .into_iter()
+            .flatten()
+            .map(|target| Redirect { descriptor, target })
+            .collect()
     }
 
     fn span(&self, place: Option<&brush_parser::SourceSpan>) -> Option<Span> {

@@ -4,10 +4,13 @@ use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
 use host::command_lookup::Disk;
+use host::contracts::Source;
 use host::{clock, environment, files};
 use jiff::Timestamp;
+use oversight::conformance::Contracts;
+use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
-use oversight::verdict::{Decision, Place, Policy, decide_command, decide_tool};
+use oversight::{Call, Decision, NoApprovals, Place, Policy, Rules, decide};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -88,6 +91,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 /// What every question of one run shares.
 struct Desk {
     policy: Policy,
+    governance: Governance,
+    contracts: Contracts,
     grants: Grants,
     now: Timestamp,
     directory: String,
@@ -99,8 +104,19 @@ impl Desk {
         let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
         let home = environment::home().unwrap_or_else(|| PathBuf::from("/"));
         let now = i128::from(clock::now_ns());
+        // A batch is measured against what ships, wherever it runs.
+        let (policy, governance, contracts) = if args.batch.is_some() {
+            (Policy::default(), Governance::default(), Contracts::none())
+        } else {
+            let set = &context.config.oversight;
+            let contracts = Source::of(&context.workspace)?.contracts();
+            let policy = set.policy_in(&context.workspace);
+            (policy, set.governance(), contracts)
+        };
         Ok(Self {
-            policy: Policy::default(),
+            policy,
+            governance,
+            contracts,
             grants: grants(context, args)?,
             now: Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX),
             directory: here.to_string_lossy().into_owned(),
@@ -113,26 +129,32 @@ impl Desk {
             directory: directory.unwrap_or(&self.directory),
             home: home.unwrap_or(&self.home),
         };
-        decide_command(&self.policy, command, place, &Disk, &self.grants, self.now)
+        self.decide("Bash", &json!({ "command": command }), place)
+    }
+
+    fn decide(&self, tool: &str, input: &Value, place: Place<'_>) -> Decision {
+        let rules = Rules {
+            gate: true,
+            policy: &self.policy,
+            grants: &self.grants,
+            contracts: &self.contracts,
+            governance: &self.governance,
+            approved: &NoApprovals,
+        };
+        let call = Call { tool, input, place };
+        decide(&rules, &call, &Spent::default(), &Disk, self.now)
     }
 
     fn tool(&self, tool: &str, input: &str) -> Result<(String, Decision), Failure> {
         let value: Value = serde_json::from_str(input).map_err(|error| {
             Failure::input("bad_input", format!("`--input` is no JSON: {error}"))
+                .hint(r#"for example --input '{"file_path":"src/main.rs"}'"#)
         })?;
         let place = Place {
             directory: &self.directory,
             home: &self.home,
         };
-        let decision = decide_tool(
-            &self.policy,
-            tool,
-            &value,
-            place,
-            &Disk,
-            &self.grants,
-            self.now,
-        );
+        let decision = self.decide(tool, &value, place);
         let shown = oversight::tools::shell_command(tool, &value);
         Ok((shown.unwrap_or_else(|| format!("{tool} {value}")), decision))
     }
@@ -180,17 +202,7 @@ fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
     if args.batch.is_some() {
         return Ok(Grants::none());
     }
-    let path = context
-        .workspace
-        .root()
-        .join(".claude/role-os/capabilities.json");
-    if !path.exists() {
-        return Ok(Grants::none());
-    }
-    Ok(match files::read(&path, MAX_GRANTS) {
-        Ok(bytes) => Grants::parse(&String::from_utf8_lossy(&bytes)),
-        Err(error) => Grants::unreadable(&error.to_string()),
-    })
+    Ok(host::grants::load(&context.workspace))
 }
 
 fn as_json(decision: &Decision) -> Value {
@@ -199,11 +211,19 @@ fn as_json(decision: &Decision) -> Value {
         .iter()
         .map(|note| json!({ "reason": note.reason, "text": note.text }))
         .collect();
+    let protected: Vec<&str> = decision
+        .guarded
+        .iter()
+        .map(|guarded| guarded.what.as_str())
+        .collect();
     json!({
         "verdict": decision.verdict.as_str(),
         "actions": decision.actions,
         "opaque": opaque,
         "reasons": decision.reasons,
         "spans": decision.spans,
+        "protected": protected,
+        "notes": decision.notes,
+        "uses": decision.uses,
     })
 }

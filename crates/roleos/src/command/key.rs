@@ -1,24 +1,44 @@
 //! `roleos key`: make, list and rotate the keys of the workspace. Secrets are never printed.
 
 use clap::{Args, Subcommand, ValueEnum};
+use host::approval_key::{self, Level, Place};
 use host::keys::{self, Algorithm, KeyInfo, public_line};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::person::Person;
 use crate::ui::{DIM, GOOD, Ui};
 
 /// Words of `key`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Make the keys that are missing.
-    #[command(after_help = "Example:\n  roleos key new --algorithm ed25519")]
-    New(Which),
+    /// Make the keys that are missing, or the key with which a person says yes.
+    #[command(
+        after_help = "Examples:\n  roleos key new --algorithm ed25519\n  roleos key new --approval --passphrase"
+    )]
+    New(New),
     /// Show ids, never secrets.
     List,
     /// Make new keys; the old ones keep verifying what they signed.
     Rotate(Which),
+}
+
+/// Words of `key new`.
+#[derive(Debug, Args)]
+pub struct New {
+    #[command(flatten)]
+    which: Which,
+    /// A new key for approvals, grants and the mode instead; a person has to confirm it.
+    #[arg(long, conflicts_with = "algorithm")]
+    approval: bool,
+    /// Encrypt that key with a passphrase, so that nothing but a person can use it.
+    #[arg(long, requires = "approval")]
+    passphrase: bool,
+    /// The old one cannot be opened any more; grants are then void in sessions that are running.
+    #[arg(long, requires = "approval")]
+    lost: bool,
 }
 
 /// Which kind of key.
@@ -56,7 +76,8 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     let existing = context.store.keys()?.list();
     match command {
         Command::List => show(ui, &existing)?,
-        Command::New(which) => {
+        Command::New(new) if new.approval => approval(ui, context, new)?,
+        Command::New(New { which, .. }) => {
             let signs = |algorithm: &Algorithm| {
                 existing
                     .iter()
@@ -78,6 +99,54 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::Rotate(which) => make(ui, &directory, &which.algorithms())?,
     }
     Ok(Exit::Done)
+}
+
+/// Replaces the key with which a person says yes. The old one signs the receipt, if it can still be opened.
+fn approval(ui: &Ui, context: &Context, new: &New) -> Result<(), Failure> {
+    let mut person = Person::at_terminal(ui, "key new --approval")?;
+    let place = Place::of(&context.workspace);
+    if place.level()? == Level::System {
+        return Err(Failure::refused(
+            "key_of_the_machine",
+            "the approval key of this machine belongs to root",
+        )
+        .hint("`sudo roleos init --system` replaces it"));
+    }
+    let old = match place.verifying_key()? {
+        Some(_) => {
+            person.confirms(
+                "Replace the approval key? Approvals that were not used yet become void.",
+            )?;
+            (!new.lost)
+                .then(|| person.signing_key(context))
+                .transpose()?
+        }
+        None => {
+            person.confirms("Make a key with which you approve and grant?")?;
+            None
+        }
+    };
+    let passphrase = new
+        .passphrase
+        .then(|| person.new_passphrase())
+        .transpose()?;
+    let passphrase = passphrase.as_ref().map(|text| text.as_str());
+    let key = approval_key::replace(&context.workspace, old.as_ref(), passphrase)?.public();
+    let level = place.level()?.as_str();
+    if ui.json {
+        ui.json(&json!({
+            "id": key.id().to_string(),
+            "public_key": hex::encode(key.to_bytes()),
+            "level": level,
+        }))?;
+    } else {
+        ui.line(format_args!("{}  approval key  {level}", key.id()))?;
+        ui.note(format_args!(
+            "{DIM}kept in {}{DIM:#}",
+            place.secret_path().display()
+        ));
+    }
+    Ok(())
 }
 
 fn make(ui: &Ui, directory: &std::path::Path, algorithms: &[Algorithm]) -> Result<(), Failure> {

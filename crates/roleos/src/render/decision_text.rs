@@ -36,7 +36,9 @@ fn style(verdict: Verdict) -> Style {
 fn headline(text: &mut String, decision: &Decision) -> std::fmt::Result {
     let style = style(decision.verdict);
     let word = decision.verdict.as_str();
-    let what = if decision.actions.is_empty() {
+    let what = if decision.actions.is_empty() && !decision.guarded.is_empty() {
+        "protected".to_owned()
+    } else if decision.actions.is_empty() {
         "no gated action".to_owned()
     } else {
         decision.actions.join(", ")
@@ -83,6 +85,9 @@ fn reasoning(text: &mut String, decision: &Decision) -> std::fmt::Result {
     }
     for reason in &decision.reasons {
         writeln!(text, "  {}", clean::line(reason, 400))?;
+    }
+    for note in &decision.notes {
+        writeln!(text, "  {WARN}{}{WARN:#}", clean::line(note, 400))?;
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ mod curve;
 
 mod seal;
 
+mod sealed_sessions;
+
 mod keys;
 
 mod roots;
@@ -34,6 +36,18 @@ mod dsse;
 mod rerun;
 
 mod explain;
+
+mod hook;
+
+mod hook_crowd;
+
+mod sessions;
+
+mod terminal;
+
+mod saying_yes;
+
+mod contracts;
 
 mod bad_input;
 

@@ -5,7 +5,7 @@ use crate::workspace::Workspace;
 #[test]
 fn help_pages() {
     let workspace = Workspace::new();
-    let pages: [(&str, &[&str]); 9] = [
+    let pages: [(&str, &[&str]); 10] = [
         ("help", &["--help"]),
         ("help_witness", &["witness", "--help"]),
         ("help_witness_seal", &["witness", "seal", "-h"]),
@@ -15,6 +15,7 @@ fn help_pages() {
         ("help_curve", &["curve", "-h"]),
         ("help_ledger", &["ledger", "--help"]),
         ("help_key", &["key", "--help"]),
+        ("help_contracts_check", &["contracts", "check", "-h"]),
     ];
     for (name, words) in pages {
         insta::assert_snapshot!(name, workspace.roleos(words).succeeds());
@@ -30,7 +31,7 @@ fn errors() {
     );
     workspace.write("notes.txt", "x".repeat(100));
     workspace.write(".role-os/keys/team.key", "{}");
-    let errors: [(&str, &[&str]); 8] = [
+    let errors: [(&str, &[&str]); 10] = [
         (
             "error_missing_file",
             &["witness", "verify", "task.rvww", "--key-hex", ""],
@@ -52,6 +53,14 @@ fn errors() {
         ),
         ("error_outcome", &["witness", "seal", "--outcome", "done"]),
         ("error_subcommand", &["witness", "verfy"]),
+        (
+            "error_contracts_missing",
+            &["contracts", "check", "contracts.json"],
+        ),
+        (
+            "error_contracts_corpus",
+            &["contracts", "check", "--corpus", "calls.jsonl"],
+        ),
         ("error_key_file", &["key", "list", "--root", "."]),
         (
             "error_key_hex",

@@ -81,13 +81,20 @@ pub(crate) fn keys(value: &Value) -> Vec<&str> {
 #[derive(Debug)]
 pub(crate) struct Workspace {
     folder: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Workspace {
     pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
         }
+    }
+
+    /// A home of its own, so that the tester's decisions and git settings play no part.
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// A workspace with settings.
@@ -124,6 +131,7 @@ impl Workspace {
             .args(arguments)
             .current_dir(self.root())
             .env("ROLEOS_ROOT", self.root())
+            .env("HOME", self.home())
             .env_remove("ROLEOS_CONFIG")
             .env("NO_COLOR", "1");
         command

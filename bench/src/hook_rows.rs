@@ -1,0 +1,239 @@
+//! A whole hook process, gate and journal on, against an empty Rust program that reads its input and against Node on an
+//! empty script. The binary is the one that was built beside this program.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use host::journal::SessionId;
+use host::journal::append::Journal;
+use host::journal::record::{Call, Record, Start};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::row::{Goal, Row};
+
+/// Turns of each side; every side once in each.
+const TURNS: usize = 400;
+
+/// Node takes a hundred times longer.
+const NODE_TURNS: usize = 30;
+
+/// Calls in the long journal.
+const MANY: usize = 10_000;
+
+/// The smallest Rust program that does what every hook must: read its input to the end.
+const EMPTY: &str = "use std::io::Read as _;\nfn main() {\n    let mut event = Vec::new();\n    std::io::stdin().read_to_end(&mut event).ok();\n}\n";
+
+const P50: &str = "hook call, p50";
+const P99: &str = "hook call, p99";
+const NODE: &str = "hook call against Node";
+const LONG: &str = "hook call, journal of 10,000 calls";
+
+/// Rows whose names are wanted.
+pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
+    if ![P50, P99, NODE, LONG].into_iter().any(wanted) {
+        return Vec::new();
+    }
+    let desk = Desk::new();
+    let mut rows = Vec::new();
+    if wanted(P50) || wanted(P99) || wanted(LONG) {
+        rows.extend(
+            desk.against_rust()
+                .into_iter()
+                .filter(|row| wanted(row.name)),
+        );
+    }
+    if wanted(NODE) {
+        rows.push(desk.against_node());
+    }
+    rows
+}
+
+/// A workspace with the gate on, two sessions, and the peers.
+struct Desk {
+    folder: TempDir,
+    roleos: PathBuf,
+    empty: PathBuf,
+}
+
+#[expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a bench that cannot be set up has nothing to say; its files are thrown away"
+)]
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let beside = std::env::current_exe()
+            .expect("a program")
+            .with_file_name("roleos");
+        assert!(
+            beside.exists(),
+            "build it first: cargo build --release -p roleos"
+        );
+        let source = folder.path().join("empty.rs");
+        let empty = folder.path().join("empty");
+        fs::write(&source, EMPTY).expect("room");
+        let built = Command::new("rustc")
+            .args(["-C", "opt-level=3", "-o"])
+            .args([&empty, &source])
+            .status();
+        assert!(built.expect("rustc").success());
+        let role_os = folder.path().join(".role-os");
+        fs::create_dir(&role_os).expect("room");
+        fs::write(
+            role_os.join("config.toml"),
+            "[oversight]\ncapability_gate = true\n",
+        )
+        .expect("room");
+        fs::write(folder.path().join("empty.mjs"), "").expect("room");
+        let desk = Self {
+            folder,
+            roleos: beside,
+            empty,
+        };
+        desk.fill("long", MANY);
+        desk.fill("short", 1);
+        desk
+    }
+
+    /// A journal with so many calls.
+    fn fill(&self, session: &str, calls: usize) {
+        let sessions = self.folder.path().join(".role-os/sessions");
+        let mut journal = Journal::open(&sessions, &SessionId::new(session)).expect("a journal");
+        let start = Start {
+            session: session.to_owned(),
+            ..Start::default()
+        };
+        journal.push("claude", 1, Record::Start(Box::new(start)));
+        for number in 0..calls {
+            let call = Call {
+                call_id: format!("call-{number}"),
+                tool: "Bash".to_owned(),
+                input: json!({ "command": "cargo test --locked 2>&1 | tail -20" }),
+                verdict: "allow".to_owned(),
+                ..Call::default()
+            };
+            journal.push("claude", 1, Record::Call(Box::new(call)));
+        }
+        journal.commit(false).expect("room");
+    }
+
+    fn hook(&self, session: &str) -> Duration {
+        let root = self.folder.path();
+        let event = json!({
+            "session_id": session,
+            "transcript_path": "/nowhere/t.jsonl",
+            "cwd": root,
+            "permission_mode": "default",
+            "hook_event_name": "PreToolUse",
+            "tool_name": "Bash",
+            "tool_input": { "command": "git status --short && git diff --stat", "description": "Look" },
+            "tool_use_id": "toolu_01",
+        });
+        let mut command = Command::new(&self.roleos);
+        command.args(["hook", "claude", "--root"]).arg(root);
+        timed(command, &event.to_string())
+    }
+
+    fn peer(&self) -> Duration {
+        timed(Command::new(&self.empty), "{}")
+    }
+
+    fn against_rust(&self) -> Vec<Row> {
+        let (mut short, mut long, mut peer) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..TURNS {
+            peer.push(self.peer());
+            short.push(self.hook("short"));
+            long.push(self.hook("long"));
+        }
+        let (peer, long) = (part(&mut peer, 50), part(&mut long, 50));
+        let (median, slow) = (part(&mut short, 50), part(&mut short, 99));
+        vec![
+            row(
+                P50,
+                median,
+                peer,
+                "an empty Rust program that reads stdin",
+                Goal::AtMost(2.0),
+            ),
+            row(
+                P99,
+                slow,
+                Duration::from_millis(10),
+                "the limit",
+                Goal::AtMost(1.0),
+            ),
+            row(LONG, long, median, "an empty journal", Goal::AtMost(1.1)),
+        ]
+    }
+
+    /// As rates, so that more is better.
+    fn against_node(&self) -> Row {
+        let (mut ours, mut node) = (Vec::new(), Vec::new());
+        for _ in 0..NODE_TURNS {
+            ours.push(self.hook("short"));
+            let mut command = Command::new("node");
+            command.arg(self.folder.path().join("empty.mjs"));
+            node.push(timed(command, "{}"));
+        }
+        let rate = |times: &mut Vec<Duration>| 1.0 / part(times, 50).as_secs_f64();
+        Row {
+            name: NODE,
+            ours: rate(&mut ours),
+            peer: rate(&mut node),
+            peer_name: "node on an empty script",
+            unit: "calls/s",
+            goal: Goal::AtLeast(15.0),
+        }
+    }
+}
+
+fn row(
+    name: &'static str,
+    ours: Duration,
+    peer: Duration,
+    peer_name: &'static str,
+    goal: Goal,
+) -> Row {
+    Row {
+        name,
+        ours: ours.as_secs_f64() * 1e6,
+        peer: peer.as_secs_f64() * 1e6,
+        peer_name,
+        unit: "µs",
+        goal,
+    }
+}
+
+/// From the start of a process to its end. A call that is not let through is no call to measure.
+#[expect(
+    clippy::expect_used,
+    reason = "a bench that cannot run has nothing to say"
+)]
+fn timed(mut command: Command, event: &str) -> Duration {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .current_dir(Path::new("/"));
+    let start = Instant::now();
+    let mut child = command.spawn().expect("a process");
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(event.as_bytes()).ok();
+    }
+    let ended = child.wait().expect("an end");
+    let took = start.elapsed();
+    assert!(ended.success(), "{command:?}");
+    took
+}
+
+/// The time below which so many of a hundred lie.
+fn part(times: &mut [Duration], percent: usize) -> Duration {
+    times.sort_unstable();
+    let index = (times.len() * percent / 100).min(times.len().saturating_sub(1));
+    times.get(index).copied().unwrap_or_default()
+}

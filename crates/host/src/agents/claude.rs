@@ -1,0 +1,114 @@
+//! Claude Code. A refusal is exit 2 with the reason on standard error; a question and advice are JSON with exit 0.
+
+use std::ffi::OsString;
+
+use serde_json::{Value, json};
+
+use super::fields::{BadEvent, Fields};
+use super::{Answer, Dialect, Event, Kind, Reply, Then, WhenHook};
+
+const SINCE: &str = "because it is registered with `onFailure: \"block\"` (2.1.295 or newer)";
+
+pub(super) static DIALECT: Dialect = Dialect {
+    name: "claude",
+    label: "Claude Code",
+    when_hook: WhenHook {
+        is_silent: Then::Proceeds("under Claude Code's own permission rules"),
+        is_slow: Then::Blocks(SINCE),
+        crashes: Then::Blocks(SINCE),
+        is_missing: Then::Blocks(SINCE),
+    },
+    holes: &[
+        "`@file` mentions read files without a tool call",
+        "`--bare` and `--safe-mode` load no hooks",
+        "in-process mods can approve a call inside the client",
+        "older clients than 2.1.295 let a call run when the hook fails",
+    ],
+    tried: true,
+    read,
+    reply,
+    can_ask: |event| event.kind == Kind::BeforeTool,
+    unattended,
+};
+
+/// The events by name; those that are not here proceed.
+const EVENTS: &[(&str, Kind)] = &[
+    ("SessionStart", Kind::SessionStart),
+    ("UserPromptSubmit", Kind::Prompt),
+    ("PreToolUse", Kind::BeforeTool),
+    ("PostToolUse", Kind::AfterTool),
+    ("PostToolUseFailure", Kind::ToolFailed),
+    ("Stop", Kind::Stop),
+    ("SubagentStop", Kind::SubagentStop),
+    ("SessionEnd", Kind::SessionEnd),
+    ("ConfigChange", Kind::ConfigChange),
+    ("PostModelSwitch", Kind::ModelSwitch),
+];
+
+pub(super) fn read(event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
+    let fields = Fields::of(event)?;
+    let name = fields
+        .text(&["hook_event_name"])
+        .or_else(|| named.map(str::to_owned))
+        .ok_or_else(|| BadEvent::new("the event has no `hook_event_name`"))?;
+    let known = EVENTS.iter().find(|(known, _)| *known == name);
+    let kind = known.map_or(Kind::Other, |(_, kind)| *kind);
+    let mut read = Event {
+        kind,
+        name,
+        ..fields.common()
+    };
+    match kind {
+        Kind::BeforeTool | Kind::AfterTool | Kind::ToolFailed => {
+            read.tool = fields.tool(&["tool_name"])?;
+            read.input = fields.input(&["tool_input"])?;
+            read.response = fields.response(&["tool_response", "tool_output"]);
+            read.text = fields.text(&["error"]);
+        }
+        Kind::Prompt => read.text = fields.text(&["prompt"]),
+        Kind::Stop | Kind::SubagentStop => read.text = fields.text(&["last_assistant_message"]),
+        Kind::ModelSwitch => {
+            read.from_model = fields.text(&["from_model", "previous_model", "old_model"]);
+            read.model = fields.text(&["to_model", "new_model", "model"]);
+        }
+        Kind::SessionStart | Kind::SessionEnd | Kind::ConfigChange | Kind::Other => {
+            read.source = fields.text(&["source", "reason"]);
+            read.file = fields.text(&["file_path"]);
+        }
+    }
+    Ok(read)
+}
+
+pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
+    let specific = |key: &str, text: &str| {
+        let mut output = json!({ "hookEventName": event.name });
+        if let Some(output) = output.as_object_mut() {
+            output.insert(key.to_owned(), text.into());
+        }
+        output
+    };
+    match answer {
+        Answer::Proceed => Reply::proceed(),
+        Answer::Advise(text) => Reply::json(&json!({
+            "hookSpecificOutput": specific("additionalContext", text),
+        })),
+        Answer::Tell(text) => Reply::json(&json!({ "systemMessage": text })),
+        Answer::Ask(reason) => Reply::json(&json!({
+            "hookSpecificOutput": {
+                "hookEventName": event.name,
+                "permissionDecision": "ask",
+                "permissionDecisionReason": reason,
+            },
+        })),
+        Answer::Deny(reason) => Reply::block(reason),
+    }
+}
+
+/// `claude -p` and the SDK run without a person; nothing in the event tells, the environment does.
+fn unattended(variable: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    match variable("CLAUDE_CODE_SESSION_ATTENDED") {
+        Some(attended) => attended == "0" || attended == "false",
+        None => variable("CLAUDE_CODE_ENTRYPOINT")
+            .is_some_and(|entry| entry.to_string_lossy().starts_with("sdk-")),
+    }
+}

@@ -1,0 +1,97 @@
+//! Takes fields out of an agent's event. Nothing is believed: a field of another type is an absent one, unless a
+//! decision depends on it.
+
+use serde_json::{Map, Value};
+
+use super::Event;
+
+/// Something that is no event. With the gate on, this blocks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadEvent(String);
+
+impl BadEvent {
+    /// Says what is wrong with it.
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+/// An event as an object.
+pub(super) struct Fields<'a>(&'a Map<String, Value>);
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(event: &'a Value) -> Result<Self, BadEvent> {
+        let object = event.as_object();
+        object
+            .map(Self)
+            .ok_or_else(|| BadEvent::new("the event is no JSON object"))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.0.get(name)
+    }
+
+    /// The first of these fields that holds some text.
+    pub(super) fn text(&self, names: &[&str]) -> Option<String> {
+        let texts = names.iter().filter_map(|name| self.0.get(*name)?.as_str());
+        texts
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+            .next()
+    }
+
+    pub(super) fn number(&self, names: &[&str]) -> Option<u64> {
+        let found = names.iter().find_map(|name| self.0.get(*name))?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a duration; a wrong one saturates"
+        )]
+        let rounded = || found.as_f64().map(|number| number.max(0.0) as u64);
+        found.as_u64().or_else(rounded)
+    }
+
+    /// The name of the tool. A call without one cannot be judged.
+    pub(super) fn tool(&self, names: &[&str]) -> Result<String, BadEvent> {
+        self.text(names).ok_or_else(|| {
+            let expected = names.first().copied().unwrap_or_default();
+            BadEvent::new(format!("the event of a tool call has no `{expected}`"))
+        })
+    }
+
+    /// The arguments, also when they come as JSON inside of a text.
+    pub(super) fn input(&self, names: &[&str]) -> Result<Value, BadEvent> {
+        match names.iter().find_map(|name| self.0.get(*name)) {
+            None | Some(Value::Null) => Ok(Value::Object(Map::new())),
+            Some(Value::String(text)) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
+            Some(Value::String(text)) => {
+                let parsed: Result<Value, _> = serde_json::from_str(text);
+                // A tool whose one argument is a text.
+                Ok(parsed.unwrap_or_else(|_| Value::String(text.clone())))
+            }
+            Some(value) => Ok(value.clone()),
+        }
+    }
+
+    /// What Claude Code, Codex, Gemini and those that follow them call by the same names.
+    pub(super) fn common(&self) -> Event {
+        Event {
+            session: self.text(&["session_id", "sessionId", "conversation_id"]),
+            cwd: self.text(&["cwd"]),
+            model: self.text(&["model"]),
+            transcript: self.text(&["transcript_path", "transcriptPath"]),
+            subagent: self.text(&["agent_type", "agent_id"]),
+            call_id: self
+                .text(&["tool_use_id", "toolUseId", "toolCallId"])
+                .unwrap_or_default(),
+            duration_ms: self.number(&["duration_ms", "duration"]),
+            ..Event::default()
+        }
+    }
+
+    pub(super) fn response(&self, names: &[&str]) -> Value {
+        let found = names.iter().find_map(|name| self.0.get(*name));
+        found.cloned().unwrap_or_default()
+    }
+}

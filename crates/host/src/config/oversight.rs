@@ -1,0 +1,482 @@
+//! Section `[oversight]`: the capability gate, governance, what is kept, and prices, as the rooms want them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use oversight::actions::{Action, Catalog, Rule};
+use oversight::governance::{Governance, Mode};
+use oversight::guard::Guard;
+use oversight::verdict::{OnOpaque, Policy};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::within::Within;
+use crate::workspace::Workspace;
+
+/// Section `[oversight]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Oversight {
+    /// Whether irreversible actions need a grant; `ROLEOS_CAPABILITY_GATE` switches it on as well, and neither switches the other off.
+    pub capability_gate: bool,
+    /// The answer to a command of which a part could not be followed.
+    pub opaque: Answer,
+    /// What a question becomes when the agent runs without a person.
+    pub unattended: Unattended,
+    /// Whether the `scope` of every grant binds, not only of those that say `"enforce": true`.
+    pub enforce_scope: bool,
+    /// Further actions that are gated: `true` for all of them, or a list of ids.
+    pub extended: Extended,
+    /// How much freedom the agent has.
+    pub mode: GovernanceMode,
+    /// Tools that may be used; without it the published list of the mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<Vec<String>>,
+    /// Tools that may never be used; without it the published list of the mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied_tools: Option<Vec<String>>,
+    /// Budget of a session in millionths of a US dollar; without it the published one of the mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cost_microdollars: Option<Within<0, 4_294_967_295>>,
+    /// Budget of a session in calls of tools; without it the published one of the mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tool_calls: Option<Within<0, 65_535>>,
+    /// Minutes for which `roleos approve` allows an act.
+    pub approval_minutes: Within<1, 1440>,
+    /// Commands of your own that run tests, by their first words; the usual test runners are known.
+    pub test_commands: Vec<String>,
+    /// Days for which a session's journal is kept after it was sealed.
+    pub keep_days: Within<1, 3650>,
+    /// Actions of your own that need a grant.
+    pub action: Vec<OwnAction>,
+    /// Prices by model, in US dollars per million tokens; a model that is not listed has the price that we ship, if any.
+    pub prices: BTreeMap<String, Price>,
+}
+
+impl Default for Oversight {
+    fn default() -> Self {
+        Self {
+            capability_gate: false,
+            opaque: Answer::Ask,
+            unattended: Unattended::Deny,
+            enforce_scope: false,
+            extended: Extended::All(false),
+            mode: GovernanceMode::Off,
+            allowed_tools: None,
+            denied_tools: None,
+            max_cost_microdollars: None,
+            max_tool_calls: None,
+            approval_minutes: Within::of::<10>(),
+            test_commands: Vec::new(),
+            keep_days: Within::of::<30>(),
+            action: Vec::new(),
+            prices: BTreeMap::new(),
+        }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// Let it run.
+    Allow,
+    /// Ask a person.
+    Ask,
+    /// Refuse.
+    Deny,
+}
+
+/// What a question becomes without a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unattended {
+    /// It stays a question, and the agent's own rules answer it.
+    Ask,
+    /// A refusal.
+    Deny,
+}
+
+/// A mode of governance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GovernanceMode {
+    /// No lists, no budgets.
+    Off,
+    /// Only the tools of the allow list.
+    Restricted,
+    /// A person confirms everything that does not only read.
+    Approved,
+    /// Everything within the budgets.
+    Autonomous,
+}
+
+impl From<GovernanceMode> for Mode {
+    fn from(mode: GovernanceMode) -> Self {
+        match mode {
+            GovernanceMode::Off => Self::Off,
+            GovernanceMode::Restricted => Self::Restricted,
+            GovernanceMode::Approved => Self::Approved,
+            GovernanceMode::Autonomous => Self::Autonomous,
+        }
+    }
+}
+
+/// Which of the further actions are gated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Extended {
+    /// All or none.
+    All(bool),
+    /// These.
+    Named(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for Extended {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ExtendedReader)
+    }
+}
+
+/// Written by hand because its `expecting` is what the person reads.
+struct ExtendedReader;
+
+impl<'de> Visitor<'de> for ExtendedReader {
+    type Value = Extended;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<&str> = Catalog::extended_ids().collect();
+        write!(f, "true, false or a list of {}", known.join(", "))
+    }
+
+    fn visit_bool<E: Error>(self, all: bool) -> Result<Extended, E> {
+        Ok(Extended::All(all))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Extended, A::Error> {
+        let mut named = Vec::new();
+        while let Some(id) = items.next_element::<String>()? {
+            if !Catalog::extended_ids().any(|known| known == id) {
+                return Err(A::Error::invalid_value(Unexpected::Str(&id), &self));
+            }
+            named.push(id);
+        }
+        Ok(Extended::Named(named))
+    }
+}
+
+impl JsonSchema for Extended {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "extended_actions".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["boolean", "array"] })
+    }
+}
+
+/// One `[[oversight.action]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnAction {
+    /// Its id, as in the grants. The id of an action that is gated already adds another way to perform it.
+    #[serde(deserialize_with = "one_word")]
+    pub id: String,
+    /// The program's name, without directory.
+    #[serde(deserialize_with = "one_word")]
+    pub program: String,
+    /// Subcommands in order, with blanks between; `a|b` are alternatives, `*` is any word.
+    #[serde(default)]
+    pub subcommand: String,
+    /// Options that make it harmless.
+    #[serde(default)]
+    pub harmless: Vec<String>,
+    /// What it does, for people.
+    #[serde(default)]
+    pub label: String,
+    /// What undoes it, as far as possible.
+    #[serde(default)]
+    pub compensator: String,
+}
+
+/// A name that can stand in a grant or in front of a command: one word, and no path.
+fn one_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let bad = text.is_empty() || text.contains(|c: char| c.is_whitespace() || c == '/');
+    if bad {
+        let expected = &"one word without blanks and slashes";
+        return Err(D::Error::invalid_value(Unexpected::Str(&text), expected));
+    }
+    Ok(text)
+}
+
+/// Prices of one model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Price {
+    /// Tokens that go in.
+    pub input: Dollars,
+    /// Tokens that come out.
+    pub output: Dollars,
+    /// Tokens read from the cache.
+    pub cache_read: Dollars,
+    /// Tokens written to the cache.
+    pub cache_write: Dollars,
+}
+
+/// An amount, kept in millionths of a dollar so that sums are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dollars(u64);
+
+/// No model costs more per million tokens.
+const MAX_DOLLARS: f64 = 1_000_000.0;
+
+impl Dollars {
+    /// In millionths of a dollar.
+    #[must_use]
+    pub const fn of_microdollars(amount: u64) -> Self {
+        Self(amount)
+    }
+
+    /// In millionths of a dollar.
+    #[must_use]
+    pub const fn microdollars(self) -> u64 {
+        self.0
+    }
+}
+
+impl Serialize for Dollars {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "an amount in range is exact to the millionth"
+    )]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0 as f64 / 1e6)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the range is checked before"
+    )]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let amount = f64::deserialize(deserializer)?;
+        if !(0.0..=MAX_DOLLARS).contains(&amount) {
+            let expected = &"an amount in US dollars from 0 to 1000000";
+            return Err(D::Error::invalid_value(Unexpected::Float(amount), expected));
+        }
+        Ok(Self((amount * 1e6).round() as u64))
+    }
+}
+
+impl JsonSchema for Dollars {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "dollars".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "number", "minimum": 0, "maximum": 1_000_000 })
+    }
+}
+
+impl Oversight {
+    /// How long an approval holds.
+    #[must_use]
+    pub fn approval_lifetime(&self) -> Duration {
+        Duration::from_secs(self.approval_minutes.get().saturating_mul(60))
+    }
+
+    /// The gate's settings. Who protects what is added by whoever knows the workspace.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        Policy {
+            catalog: self.catalog(),
+            opaque: match self.opaque {
+                Answer::Allow => OnOpaque::Allow,
+                Answer::Ask => OnOpaque::Ask,
+                Answer::Deny => OnOpaque::Deny,
+            },
+            enforce_scope: self.enforce_scope,
+            ..Policy::default()
+        }
+    }
+
+    /// The same with what is protected in this workspace.
+    #[must_use]
+    pub fn policy_in(&self, workspace: &Workspace) -> Policy {
+        let binary = std::env::current_exe().and_then(std::fs::canonicalize);
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Policy {
+            guard: Guard {
+                root: Some(text(workspace.root())),
+                binary: binary.ok().map(|path| text(&path)),
+            },
+            ..self.policy()
+        }
+    }
+
+    fn catalog(&self) -> Catalog {
+        let extended: Vec<&str> = match &self.extended {
+            Extended::All(false) => Vec::new(),
+            Extended::All(true) => Catalog::extended_ids().collect(),
+            Extended::Named(ids) => ids.iter().map(String::as_str).collect(),
+        };
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        let actions = self.action.iter().map(|own| Action {
+            id: own.id.clone(),
+            label: own.label.clone(),
+            compensator: own.compensator.clone(),
+            extended: false,
+        });
+        let rules = self.action.iter().map(|own| Rule {
+            action: own.id.clone(),
+            program: own.program.to_ascii_lowercase(),
+            path: words(&own.subcommand),
+            harmless: own.harmless.clone(),
+        });
+        Catalog::new(&extended, actions.collect(), rules.collect())
+    }
+
+    /// Mode, lists and budgets: the published ones of the mode, with what is set here in their place.
+    #[must_use]
+    pub fn governance(&self) -> Governance {
+        let published = Governance::of_mode(self.mode.into());
+        if self.mode == GovernanceMode::Off {
+            return published;
+        }
+        let cost = self.max_cost_microdollars.map(Within::get);
+        let calls = self.max_tool_calls.map(Within::get);
+        Governance {
+            mode: published.mode,
+            allowed_tools: self
+                .allowed_tools
+                .clone()
+                .unwrap_or(published.allowed_tools),
+            denied_tools: self.denied_tools.clone().unwrap_or(published.denied_tools),
+            max_cost_microdollars: cost
+                .and_then(|cost| u32::try_from(cost).ok())
+                .unwrap_or(published.max_cost_microdollars),
+            max_tool_calls: calls
+                .and_then(|calls| u16::try_from(calls).ok())
+                .unwrap_or(published.max_tool_calls),
+        }
+    }
+}
+
+/// Governance as a bundle carries it.
+#[must_use]
+pub fn recorded(governance: &Governance) -> witness::policy::Policy {
+    use witness::wire::Mode as Wire;
+    witness::policy::Policy {
+        mode: match governance.mode {
+            Mode::Restricted => Wire::Restricted,
+            Mode::Approved => Wire::Approved,
+            Mode::Off | Mode::Autonomous => Wire::Autonomous,
+        },
+        allowed_tools: governance.allowed_tools.clone(),
+        denied_tools: governance.denied_tools.clone(),
+        max_cost_microdollars: governance.max_cost_microdollars,
+        max_tool_calls: governance.max_tool_calls,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(text: &str) -> Result<Oversight, String> {
+        let config = Config::parse(Path::new("config.toml"), text);
+        config
+            .map(|config| config.oversight)
+            .map_err(|error| error.to_string())
+    }
+
+    /// Expects a message that names all of these.
+    fn refused(text: &str, parts: &[&str]) {
+        let message = parse(text).unwrap_err();
+        for part in parts {
+            assert!(message.contains(part), "`{part}` is not in: {message}");
+        }
+    }
+
+    #[test]
+    fn everything_can_be_set() {
+        let set = parse(
+            "[oversight]\ncapability_gate = true\nopaque = \"deny\"\nunattended = \"ask\"\n\
+             enforce_scope = true\nextended = [\"cargo:publish\"]\nmode = \"restricted\"\n\
+             denied_tools = [\"WebFetch\"]\nmax_tool_calls = 7\nkeep_days = 3\n\
+             [[oversight.action]]\nid = \"acme:deploy\"\nprogram = \"Acme\"\nsubcommand = \"deploy prod|live\"\n\
+             harmless = [\"--plan\"]\nlabel = \"deploy\"\ncompensator = \"acme rollback\"\n\
+             [oversight.prices.\"big-1\"]\ninput = 3\noutput = 15.25\ncache_read = 0.3\n",
+        )
+        .unwrap();
+        assert!(set.capability_gate);
+        let policy = set.policy();
+        assert_eq!(policy.opaque, OnOpaque::Deny);
+        assert!(policy.enforce_scope);
+        assert!(policy.catalog.action("cargo:publish").is_some());
+        assert!(policy.catalog.action("gem:push").is_none());
+        let own = policy.catalog.action("acme:deploy").unwrap();
+        assert_eq!(own.compensator, "acme rollback");
+        let governance = set.governance();
+        assert_eq!(governance.mode, Mode::Restricted);
+        assert_eq!(governance.denied_tools, ["WebFetch"]);
+        assert_eq!(governance.allowed_tools.len(), 5);
+        assert_eq!(governance.max_tool_calls, 7);
+        assert_eq!(governance.max_cost_microdollars, 10_000);
+        let price = set.prices["big-1"];
+        assert_eq!(price.output.microdollars(), 15_250_000);
+        assert_eq!(price.cache_read.microdollars(), 300_000);
+        assert_eq!(price.cache_write.microdollars(), 0);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_right() {
+        refused("oversight.opaque = \"maybe\"", &["maybe", "ask"]);
+        refused(
+            "oversight.extended = [\"git:push\"]",
+            &["git:push", "cargo:publish"],
+        );
+        refused("oversight.extended = 3", &["true, false or a list of"]);
+        refused("oversight.keep_days = 0", &["from 1 to 3650"]);
+        refused("oversight.mode = \"free\"", &["free", "autonomous"]);
+        refused(
+            "[[oversight.action]]\nid = \"a b\"\nprogram = \"x\"",
+            &["a b", "one word"],
+        );
+        refused("[[oversight.action]]\nid = \"a\"", &["program"]);
+        refused(
+            "oversight.prices.m.input = -1",
+            &["0 to 1000000", "oversight.prices"],
+        );
+    }
+
+    #[test]
+    fn a_bundle_carries_the_published_policies_and_off_as_autonomous_without_limits() {
+        for (mode, wire) in [
+            (Mode::Restricted, witness::wire::Mode::Restricted),
+            (Mode::Approved, witness::wire::Mode::Approved),
+            (Mode::Autonomous, witness::wire::Mode::Autonomous),
+        ] {
+            let policy = recorded(&Governance::of_mode(mode));
+            assert_eq!(policy, witness::policy::Policy::of_mode(wire));
+            assert_eq!(policy.mode as u8, mode.wire());
+        }
+        let off = recorded(&Governance::default());
+        assert_eq!(off.hashed_text(), "mode=2|cost=4294967295|calls=65535");
+    }
+}

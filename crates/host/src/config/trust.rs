@@ -1,0 +1,293 @@
+//! Settings that came with a clone: those that run programs, weaken the gate or redirect traffic are ignored until a
+//! person has run `roleos trust` for exactly this content.
+//!
+//! What was trusted is kept in the user's own folder, where no clone can bring it along. Whether git tracks the file is
+//! read from its index, and only when it matters.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::Config;
+use super::oversight::{Answer, GovernanceMode, Oversight, Unattended};
+use crate::clock;
+use crate::environment;
+use crate::files::{self, FileError, Lock, Privacy};
+use crate::repository::index;
+
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// Why a setting needs trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It lets more happen.
+    WeakensTheGate,
+    /// It changes files without asking.
+    ChangesFiles,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WeakensTheGate => "weakens the gate",
+            Self::ChangesFiles => "changes files without asking",
+        })
+    }
+}
+
+/// A setting that a clone must not decide.
+struct Guarded {
+    key: &'static str,
+    why: Why,
+    /// Whether the value does what the setting is guarded for; a stricter value is welcome from anybody.
+    is_set: fn(&Oversight, &Oversight) -> bool,
+    /// Back to the default.
+    reset: fn(&mut Oversight, Oversight),
+}
+
+/// Every guarded setting. One that is in neither list fails a test, so that nobody forgets to decide.
+const GUARDED: &[Guarded] = &[
+    Guarded {
+        key: "oversight.opaque",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| set.opaque == Answer::Allow,
+        reset: |set, default| set.opaque = default.opaque,
+    },
+    Guarded {
+        key: "oversight.unattended",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| set.unattended == Unattended::Ask,
+        reset: |set, default| set.unattended = default.unattended,
+    },
+    Guarded {
+        key: "oversight.mode",
+        why: Why::ChangesFiles,
+        is_set: |set, _| set.mode == GovernanceMode::Autonomous,
+        reset: |set, default| set.mode = default.mode,
+    },
+    Guarded {
+        key: "oversight.allowed_tools",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| set.allowed_tools.is_some(),
+        reset: |set, default| set.allowed_tools = default.allowed_tools,
+    },
+    Guarded {
+        key: "oversight.denied_tools",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| set.denied_tools.is_some(),
+        reset: |set, default| set.denied_tools = default.denied_tools,
+    },
+    Guarded {
+        key: "oversight.max_cost_microdollars",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| set.max_cost_microdollars.is_some(),
+        reset: |set, default| set.max_cost_microdollars = default.max_cost_microdollars,
+    },
+    Guarded {
+        key: "oversight.max_tool_calls",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| set.max_tool_calls.is_some(),
+        reset: |set, default| set.max_tool_calls = default.max_tool_calls,
+    },
+    Guarded {
+        key: "oversight.approval_minutes",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| set.approval_minutes.get() > default.approval_minutes.get(),
+        reset: |set, default| set.approval_minutes = default.approval_minutes,
+    },
+    Guarded {
+        key: "oversight.prices",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| !set.prices.is_empty(),
+        reset: |set, default| set.prices = default.prices,
+    },
+];
+
+/// A setting that was ignored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// The key with its section.
+    pub key: &'static str,
+    /// Why it needs trust.
+    pub why: Why,
+}
+
+/// What would need trust in these settings.
+#[must_use]
+pub fn guarded(config: &Config) -> Vec<Ignored> {
+    let default = Oversight::default();
+    GUARDED
+        .iter()
+        .filter(|guarded| (guarded.is_set)(&config.oversight, &default))
+        .map(|&Guarded { key, why, .. }| Ignored { key, why })
+        .collect()
+}
+
+/// Puts defaults in the place of what needs trust and has none, and says what that was.
+pub(super) fn ignore_untrusted(config: &mut Config, path: &Path, text: &str) -> Vec<Ignored> {
+    let found = guarded(config);
+    if found.is_empty() || is_trusted(path, text) || !index::is_tracked(path) {
+        return Vec::new();
+    }
+    for guarded in GUARDED {
+        if found.iter().any(|ignored| ignored.key == guarded.key) {
+            (guarded.reset)(&mut config.oversight, Oversight::default());
+        }
+    }
+    found
+}
+
+/// Names what was trusted: this content at this place.
+fn name(path: &Path, text: &str) -> String {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let hash = Sha256::new()
+        .chain_update(b"roleos trusted settings v1\n")
+        .chain_update(path.as_os_str().as_encoded_bytes())
+        .chain_update(b"\0")
+        .chain_update(text.as_bytes())
+        .finalize();
+    hex::encode(hash)
+}
+
+/// What is kept of one decision.
+#[derive(Serialize, Deserialize)]
+struct Trusted {
+    path: String,
+    at: String,
+}
+
+fn store() -> Option<PathBuf> {
+    Some(environment::data_dir()?.join("trusted.json"))
+}
+
+/// Whether a person trusted exactly this content. A list that cannot be read trusts nothing.
+#[must_use]
+pub fn is_trusted(path: &Path, text: &str) -> bool {
+    let Some(bytes) = store().and_then(|store| files::read(&store, MAX_FILE).ok()) else {
+        return false;
+    };
+    let list: Option<BTreeMap<String, Trusted>> = serde_json::from_slice(&bytes).ok();
+    list.is_some_and(|list| list.contains_key(&name(path, text)))
+}
+
+/// Trusts exactly this content, and says where that is kept. For what a person starts.
+///
+/// # Errors
+/// The user's folder is not known or cannot be written.
+pub fn trust(path: &Path, text: &str) -> Result<PathBuf, FileError> {
+    let store = store().ok_or_else(|| {
+        let why = io::Error::new(io::ErrorKind::NotFound, "the user has no home directory");
+        FileError::new(
+            files::Action::Write,
+            Path::new("~/.local/share/roleos"),
+            why,
+        )
+    })?;
+    let folder = files::parent(&store);
+    files::make_directory(folder, Privacy::Secret)?;
+    let _alone = Lock::take(&folder.join(".lock"))?;
+    let bytes = files::read(&store, MAX_FILE).unwrap_or_default();
+    let mut list: BTreeMap<String, Trusted> = serde_json::from_slice(&bytes).unwrap_or_default();
+    list.insert(
+        name(path, text),
+        Trusted {
+            path: path.to_string_lossy().into_owned(),
+            at: clock::text(clock::now_ns()),
+        },
+    );
+    let mut bytes = serde_json::to_vec_pretty(&list).unwrap_or_default();
+    bytes.push(b'\n');
+    files::write(&store, &bytes, Privacy::Secret)?;
+    Ok(store)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Settings that anybody may bring: they only make the gate stricter, or have nothing to do with it.
+    const HARMLESS: &[&str] = &[
+        "oversight.action",
+        "oversight.capability_gate",
+        "oversight.enforce_scope",
+        "oversight.extended",
+        "oversight.keep_days",
+        "oversight.test_commands",
+        "rerun.max_memory_mib",
+        "rerun.max_output_mib",
+        "rerun.timeout_seconds",
+        "witness.max_bundle_mib",
+        "witness.threads",
+    ];
+
+    #[test]
+    fn every_setting_was_decided_about() {
+        let schema = schemars::generate::SchemaSettings::draft2020_12()
+            .with(|settings| settings.inline_subschemas = true)
+            .into_generator()
+            .into_root_schema_for::<Config>();
+        let mut undecided = Vec::new();
+        for (section, shape) in super::super::properties(schema.as_value()) {
+            for (key, _) in super::super::properties(shape) {
+                let key = format!("{section}.{key}");
+                let guarded = GUARDED.iter().any(|guarded| guarded.key == key);
+                if guarded == HARMLESS.contains(&key.as_str()) {
+                    undecided.push(key);
+                }
+            }
+        }
+        assert_eq!(
+            undecided, [""; 0],
+            "put each into GUARDED if a clone must not decide it (it runs a program, weakens the gate, redirects \
+             traffic), else into HARMLESS"
+        );
+    }
+
+    fn config(text: &str) -> Config {
+        Config::parse(Path::new("config.toml"), text).unwrap()
+    }
+
+    #[test]
+    fn a_weaker_value_needs_trust_and_a_stricter_one_does_not() {
+        let keys = |text| -> Vec<_> { guarded(&config(text)).iter().map(|one| one.key).collect() };
+        assert_eq!(keys("oversight.opaque = \"allow\""), ["oversight.opaque"]);
+        assert_eq!(
+            keys("oversight.\"opa\\u0071ue\" = \"allow\""),
+            ["oversight.opaque"]
+        );
+        assert_eq!(keys("oversight.opaque = \"deny\""), [""; 0]);
+        assert_eq!(keys("oversight.mode = \"restricted\""), [""; 0]);
+        assert_eq!(keys("oversight.mode = \"autonomous\""), ["oversight.mode"]);
+        assert_eq!(keys("oversight.approval_minutes = 5"), [""; 0]);
+        assert_eq!(
+            keys("oversight.approval_minutes = 11"),
+            ["oversight.approval_minutes"]
+        );
+        assert_eq!(
+            keys("oversight.denied_tools = []"),
+            ["oversight.denied_tools"]
+        );
+        assert_eq!(
+            keys("oversight.capability_gate = true\nwitness.threads = 2"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn every_guarded_setting_goes_back_to_its_default() {
+        let mut set = config(
+            "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\nmode = \"autonomous\"\nallowed_tools = [\"x\"]\n\
+             denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
+             prices.m.input = 1\n",
+        );
+        assert_eq!(guarded(&set).len(), GUARDED.len());
+        for guarded in GUARDED {
+            (guarded.reset)(&mut set.oversight, Oversight::default());
+        }
+        assert_eq!(set, Config::default());
+    }
+}

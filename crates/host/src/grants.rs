@@ -1,0 +1,276 @@
+//! The grants on disk, `.claude/role-os/capabilities.json`: read, changed one entry at a time, counted down.
+//!
+//! What a grant means is decided by [`oversight::grants`]. Other entries and keys that we do not know stay as they are.
+
+use std::io;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use oversight::grants::{Grants, Standing, use_once};
+use serde_json::{Map, Value};
+use witness::key::SigningKey;
+
+use crate::clock;
+use crate::files::{self, FileError, Privacy};
+use crate::pins;
+use crate::receipts::{Changing, Receipt, Subject};
+use crate::workspace::Workspace;
+
+/// No list of grants is longer.
+pub const MAX_FILE: u64 = 1024 * 1024;
+
+/// Why the grants could not be changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrantError {
+    /// The file itself.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There is something else in it.
+    #[error("`{}` is no list of grants: {why}", path.display())]
+    NotGrants {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is nothing to revoke.
+    #[error("`{action}` is not granted")]
+    NotGranted {
+        /// As the person named it.
+        action: String,
+    },
+}
+
+/// One grant as it stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The action's id.
+    pub action: String,
+    /// Whether it holds now, and if not, why.
+    pub standing: Standing,
+    /// When it ends, as written.
+    pub expires: Option<String>,
+    /// How often it may still be used.
+    pub uses: Option<u64>,
+    /// What it is meant for.
+    pub scope: Option<String>,
+    /// Whether the scope binds.
+    pub enforce: bool,
+}
+
+/// What a person grants.
+#[derive(Clone, Debug, Default)]
+pub struct NewGrant {
+    /// The action's id.
+    pub action: String,
+    /// When it ends.
+    pub expires: Option<Timestamp>,
+    /// How often it may be used.
+    pub uses: Option<u64>,
+    /// What it is meant for.
+    pub scope: Option<String>,
+    /// Whether the scope binds.
+    pub enforce: bool,
+}
+
+/// Whether the use of a grant could be counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Yes; where a grant is counted, so often it may still be used.
+    Yes(Vec<(String, u64)>),
+    /// Another process took the last use, or the grant was withdrawn, since the decision was made: a clause that follows
+    /// "is irreversible and".
+    No(String, String),
+}
+
+/// The grants as the gate wants them. A missing file grants nothing; one that cannot be read says so in every answer.
+#[must_use]
+pub fn load(workspace: &Workspace) -> Grants {
+    match files::read(&workspace.grants_path(), MAX_FILE) {
+        Ok(bytes) => match std::str::from_utf8(&bytes) {
+            Ok(text) => Grants::parse(text),
+            Err(_) => Grants::unreadable("it is no UTF-8 text"),
+        },
+        Err(error) if is_missing(&error) => Grants::none(),
+        Err(error) => Grants::unreadable(&error.source.to_string()),
+    }
+}
+
+/// Every entry, by name.
+///
+/// # Errors
+/// The file cannot be read, or is no list of grants.
+pub fn list(workspace: &Workspace, now: Timestamp) -> Result<Vec<Entry>, GrantError> {
+    let entries = read(workspace)?;
+    let grants = load(workspace);
+    let mut list: Vec<Entry> = entries
+        .iter()
+        .map(|(action, entry)| Entry {
+            standing: grants.standing(action, now),
+            action: action.clone(),
+            expires: entry.get("expires").map(text),
+            uses: entry.get("uses").and_then(Value::as_u64),
+            scope: entry.get("scope").map(text),
+            enforce: !matches!(entry.get("enforce"), None | Some(Value::Bool(false))),
+        })
+        .collect();
+    list.sort_by(|one, other| one.action.cmp(&other.action));
+    Ok(list)
+}
+
+fn text(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Writes one grant; an earlier one for the same action is replaced. Says whether there was one.
+///
+/// # Errors
+/// The file cannot be read or written, or is no list of grants.
+pub fn grant(workspace: &Workspace, new: &NewGrant, key: &SigningKey) -> Result<bool, GrantError> {
+    let changing = Changing::begin(workspace)?;
+    let mut entries = read(workspace)?;
+    let mut entry = Map::new();
+    entry.insert("granted".to_owned(), true.into());
+    if let Some(expires) = new.expires {
+        entry.insert("expires".to_owned(), expires.to_string().into());
+    }
+    if let Some(uses) = new.uses {
+        entry.insert("uses".to_owned(), uses.into());
+    }
+    if let Some(scope) = &new.scope {
+        entry.insert("scope".to_owned(), scope.as_str().into());
+    }
+    if new.enforce {
+        entry.insert("enforce".to_owned(), true.into());
+    }
+    let replaced = entries
+        .insert(new.action.clone(), Value::Object(entry))
+        .is_some();
+    write(
+        &changing,
+        workspace,
+        &entries,
+        &format!("grant {}", new.action),
+        key,
+    )?;
+    Ok(replaced)
+}
+
+/// Takes one grant out.
+///
+/// # Errors
+/// There is none, or the file cannot be read or written.
+pub fn revoke(workspace: &Workspace, action: &str, key: &SigningKey) -> Result<(), GrantError> {
+    let changing = Changing::begin(workspace)?;
+    let mut entries = read(workspace)?;
+    if entries.shift_remove(action).is_none() {
+        return Err(GrantError::NotGranted {
+            action: action.to_owned(),
+        });
+    }
+    write(
+        &changing,
+        workspace,
+        &entries,
+        &format!("revoke {action}"),
+        key,
+    )
+}
+
+fn write(
+    changing: &Changing<'_>,
+    workspace: &Workspace,
+    entries: &Map<String, Value>,
+    what: &str,
+    key: &SigningKey,
+) -> Result<(), GrantError> {
+    let path = workspace.grants_path();
+    let bytes = pretty(entries);
+    let receipt = Receipt {
+        place: 0,
+        at: clock::text(clock::now_ns()),
+        what: what.to_owned(),
+        subject: Subject::Grants,
+        before: pins::grants_mark(workspace),
+        after: pins::grants_mark_of(&bytes),
+    };
+    Ok(changing.replace(&receipt, &path, &bytes, key)?)
+}
+
+/// Counts one use of each of the actions, all or none. To be called between the decision and the answer: of many
+/// processes that decided at once, only as many as there are uses left are told yes.
+///
+/// # Errors
+/// The file cannot be read or written; nothing may be allowed then.
+pub fn count_use(
+    workspace: &Workspace,
+    actions: &[String],
+    now: Timestamp,
+) -> Result<Counted, GrantError> {
+    let entries = read(workspace)?;
+    let is_counted = |action: &String| entries.get(action)?.get("uses");
+    if actions.iter().filter_map(is_counted).next().is_none() {
+        return Ok(Counted::Yes(Vec::new()));
+    }
+    let changing = Changing::begin(workspace)?;
+    let entries = read(workspace)?;
+    let grants = load(workspace);
+    let mut counted = Vec::new();
+    let mut left = Vec::new();
+    for action in actions {
+        if let Standing::Refused(why) = grants.standing(action, now) {
+            return Ok(Counted::No(action.clone(), why));
+        }
+        if grants.is_countable(action) {
+            let uses = entries.get(action).and_then(|entry| entry.get("uses"));
+            let uses = uses.and_then(Value::as_u64).unwrap_or(0);
+            counted.push(action.clone());
+            left.push((action.clone(), uses.saturating_sub(1)));
+        }
+    }
+    let path = workspace.grants_path();
+    let text = files::read(&path, MAX_FILE)?;
+    let text = use_once(&String::from_utf8_lossy(&text), &counted).map_err(|error| {
+        GrantError::NotGrants {
+            path: path.clone(),
+            why: error.to_string(),
+        }
+    })?;
+    // First the file, then the line: a crash between the two has taken a use away, and never gives one back.
+    files::write(&path, text.as_bytes(), Privacy::Shared)?;
+    for (action, _) in &left {
+        changing.used(action)?;
+    }
+    Ok(Counted::Yes(left))
+}
+
+fn pretty(entries: &Map<String, Value>) -> Vec<u8> {
+    let mut bytes = serde_json::to_vec_pretty(entries).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+fn read(workspace: &Workspace) -> Result<Map<String, Value>, GrantError> {
+    let path = workspace.grants_path();
+    let bytes = match files::read(&path, MAX_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if is_missing(&error) => return Ok(Map::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let why = match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(entries)) => return Ok(entries),
+        Ok(_) => "it is no JSON object".to_owned(),
+        Err(error) => format!("it is no JSON: {error}"),
+    };
+    Err(GrantError::NotGrants { path, why })
+}
+
+fn is_missing(error: &FileError) -> bool {
+    error.source.kind() == io::ErrorKind::NotFound
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! What the workspace has set, read once for one event.
+
+use std::io;
+use std::path::Path;
+
+use oversight::governance::{Governance, Mode, Spent};
+use oversight::verdict::Policy;
+
+use super::Request;
+use crate::agents::{Agent, Dialect, Event};
+use crate::clock;
+use crate::config::oversight::{Unattended, recorded};
+use crate::config::{Config, ConfigError};
+use crate::environment::{self, Environment};
+use crate::files::FileError;
+use crate::journal::SessionId;
+use crate::journal::append::Journal;
+use crate::journal::record::{Limits, Record, Start};
+use crate::pins::{self, Held, Pin};
+use crate::repository::State;
+use crate::sealing::prices::Prices;
+use crate::sealing::{liveness, transcript};
+use crate::workspace::Workspace;
+
+/// Everything that one answer needs to know.
+pub(super) struct Desk<'a> {
+    pub(super) agent: Agent,
+    pub(super) workspace: Workspace,
+    pub(super) config: Config,
+    pub(super) environment: &'a Environment,
+    pub(super) governance: Governance,
+    pub(super) version: &'a str,
+    pub(super) now_ns: u64,
+    gate: bool,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn open(request: &Request<'a>) -> Result<Self, String> {
+        let environment = request.environment;
+        let workspace = Workspace::find(request.root, environment).map_err(|error| said(&error))?;
+        let config = Config::load(&workspace, environment).map_err(|error| config_said(&error))?;
+        Ok(Self {
+            agent: request.agent,
+            governance: config.oversight.governance(),
+            gate: environment.capability_gate || config.oversight.capability_gate,
+            workspace,
+            config,
+            environment,
+            version: request.version,
+            now_ns: clock::now_ns(),
+        })
+    }
+
+    /// Whether what goes wrong must block.
+    pub(super) fn is_closed(&self) -> bool {
+        self.gate || self.governance.mode != Mode::Off
+    }
+
+    pub(super) fn dialect(&self) -> &'static Dialect {
+        self.agent.dialect()
+    }
+
+    /// The settings of the gate, with what stays out of the agent's reach.
+    pub(super) fn policy(&self) -> Policy {
+        self.config.oversight.policy_in(&self.workspace)
+    }
+
+    /// Whether a question must be a refusal, because nobody is there to answer it.
+    pub(super) fn nobody_answers(&self) -> bool {
+        self.config.oversight.unattended == Unattended::Deny && self.is_unattended()
+    }
+
+    fn is_unattended(&self) -> bool {
+        self.dialect().unattended(environment::agent_mark)
+    }
+
+    /// Where the agent works.
+    pub(super) fn directory(&self, event: &Event) -> String {
+        let root = || self.workspace.root().to_string_lossy().into_owned();
+        let told = event.cwd.as_ref().filter(|cwd| cwd.starts_with('/'));
+        told.cloned().unwrap_or_else(root)
+    }
+
+    /// The session's journal, locked. What an agent calls by no name shares one.
+    pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
+        Journal::open(&self.workspace.sessions_dir(), &self.session(event))
+    }
+
+    /// The session's name on disk.
+    pub(super) fn session(&self, event: &Event) -> SessionId {
+        let unnamed = || format!("{}-unnamed", self.agent.name());
+        SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
+    }
+
+    /// What the session has used so far. Cost and tokens are in the agent's own record, which is read only when a mode
+    /// sets a budget; a model without a price costs nothing.
+    pub(super) fn spent(&self, event: &Event, calls: u64) -> Spent {
+        let mut spent = Spent {
+            calls,
+            ..Spent::default()
+        };
+        let record = event.transcript.as_ref();
+        let Some(record) = record.filter(|_| self.governance.mode != Mode::Off) else {
+            return spent;
+        };
+        let prices = Prices::new(&self.config.oversight.prices);
+        let read = transcript::read(self.agent.name(), Path::new(record));
+        for message in read.map(|read| read.messages).unwrap_or_default() {
+            let cost = prices.cost(&message.model, message.usage).unwrap_or(0);
+            spent.cost_microdollars = spent.cost_microdollars.saturating_add(cost);
+            spent.tokens = spent.tokens.saturating_add(message.usage.tokens());
+        }
+        spent
+    }
+
+    /// Begins a journal that has no beginning, because the agent never told of the session's start.
+    pub(super) fn begin(&self, journal: &mut Journal, event: &Event) {
+        if journal.is_new() {
+            let start = self.start(event, "first-seen");
+            journal.push(self.agent.name(), self.now_ns, start);
+        }
+    }
+
+    pub(super) fn start(&self, event: &Event, source: &str) -> Record {
+        let directory = self.directory(event);
+        let state = State::read(Path::new(&directory));
+        let policy = recorded(&self.governance);
+        Record::Start(Box::new(Start {
+            session: event.session.clone().unwrap_or_default(),
+            source: source.to_owned(),
+            model: event.model.clone(),
+            transcript: event.transcript.clone(),
+            base_commit: state.as_ref().and_then(|state| state.commit.clone()),
+            branch: state.map(|state| state.branch().to_owned()),
+            cwd: directory,
+            pins: Some(pins::pin(&self.workspace, self.environment)),
+            wired: super::notes::is_wired(self.workspace.root()),
+            roleos: self.version.to_owned(),
+            gate: self.gate,
+            unattended: self.is_unattended(),
+            mode: self.governance.mode.as_str().to_owned(),
+            policy: policy.hashed_text(),
+            limits: (self.governance.mode != Mode::Off).then(|| Limits::from(&self.governance)),
+            process: liveness::agent_process(),
+        }))
+    }
+
+    /// Whether what was pinned when the session began still holds. A session without a pin has nothing to hold to.
+    pub(super) fn held(&self, pin: Option<&Pin>) -> Held {
+        pin.map_or(Held::Yes, |pin| {
+            pins::check(pin, &self.workspace, self.environment)
+        })
+    }
+
+    /// Whether the gate is on for this session. It stays on for one that began with it, unless a person has switched it
+    /// off through us: code that an agent runs can write the settings too.
+    pub(super) fn gate_in(&self, journal: Option<&Journal>) -> Result<bool, FileError> {
+        let Some(journal) = journal.filter(|journal| !self.gate && !journal.is_new()) else {
+            return Ok(self.gate);
+        };
+        let start = journal.start()?.filter(|start| start.gate);
+        Ok(start.is_some_and(|start| self.held(start.pins.as_ref()) != Held::Yes))
+    }
+}
+
+/// An error and its causes on one line.
+pub(super) fn said(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn config_said(error: &ConfigError) -> String {
+    let is_missing = matches!(
+        error,
+        ConfigError::Read { source, .. } if source.kind() == io::ErrorKind::NotFound
+    );
+    let hint = if is_missing {
+        "; `ROLEOS_CONFIG` names it"
+    } else {
+        ""
+    };
+    format!("{}{hint}", said(error))
+}

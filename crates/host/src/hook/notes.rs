@@ -1,0 +1,172 @@
+//! Events that nobody has to answer: they are written down. Only a change of the agent's settings can be refused.
+
+use std::path::Path;
+
+use oversight::redact;
+use serde_json::Value;
+
+use super::desk::{Desk, said};
+use super::{Progress, around, outcome, words};
+use crate::agents::{Agent, Answer, Event, Kind};
+use crate::environment;
+use crate::files::{self, FileError};
+use crate::journal::append::Journal;
+use crate::journal::capture::{self, MAX_TEXT};
+use crate::journal::record::{ConfigChange, End, ModelSwitch, Plan, Prompt, Record, Stop};
+
+/// Longest settings file of an agent that is looked at.
+const MAX_SETTINGS: u64 = 4 * 1024 * 1024;
+
+/// Tools by which agents say what they are going to do.
+const PLANS: &[&str] = &[
+    "ExitPlanMode",
+    "TodoWrite",
+    "update_plan",
+    "write_todos",
+    "exit_plan_mode",
+];
+
+/// Writes an event down.
+pub(super) fn write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
+    match try_write(desk, event, progress) {
+        Ok(answer) => answer,
+        Err(error) if desk.is_closed() => {
+            let why = said(&error);
+            Answer::Tell(format!(
+                "roleos cannot write its journal, so tool calls will be blocked: {why}"
+            ))
+        }
+        Err(_) => Answer::Proceed,
+    }
+}
+
+fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answer, FileError> {
+    let mut journal = desk.journal(event)?;
+    let repaired = journal.torn().map(|torn| {
+        format!(
+            "roleos found a line of {} bytes that a crash had cut off in the session's journal, and took it out",
+            torn.bytes
+        )
+    });
+    let mut refused = None;
+    let record = match event.kind {
+        Kind::SessionStart => desk.start(event, event.source.as_deref().unwrap_or("startup")),
+        Kind::ConfigChange => {
+            refused = unwired(desk, &journal)?;
+            Record::ConfigChange(ConfigChange {
+                source: event.source.clone().unwrap_or_default(),
+                file: event.file.clone(),
+                refused: refused.is_some(),
+            })
+        }
+        _ => record_of(event, &desk.config.oversight.test_commands),
+    };
+    if event.kind != Kind::SessionStart {
+        desk.begin(&mut journal, event);
+    }
+    journal.push(desk.agent.name(), desk.now_ns, record);
+    if !progress.claim() {
+        return Ok(Answer::Proceed);
+    }
+    journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
+    drop(journal);
+    if event.kind == Kind::SessionStart {
+        around::start(desk, event)?;
+    }
+    Ok(match (refused, repaired) {
+        (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
+        (None, Some(note)) => Answer::Tell(note),
+        (None, None) => Answer::Proceed,
+    })
+}
+
+fn record_of(event: &Event, own_tests: &[String]) -> Record {
+    let kept = |text: &Option<String>| text.as_ref().map(|text| capture::text(text, MAX_TEXT));
+    let stop = || Stop {
+        subagent: event.subagent.clone(),
+        message: kept(&event.text),
+    };
+    match event.kind {
+        Kind::Prompt => Record::Prompt(Prompt {
+            kept: kept(&event.text).unwrap_or_default(),
+        }),
+        Kind::AfterTool => Record::Result(outcome::of(event, own_tests)),
+        Kind::ToolFailed => Record::Failure(outcome::of(event, own_tests)),
+        Kind::Stop => Record::Stop(stop()),
+        Kind::SubagentStop => Record::SubagentStop(stop()),
+        Kind::ModelSwitch => Record::ModelSwitch(ModelSwitch {
+            from: event.from_model.clone(),
+            to: event.model.clone(),
+        }),
+        Kind::SessionEnd => Record::End(End {
+            reason: event.source.clone().unwrap_or_default(),
+        }),
+        Kind::SessionStart | Kind::BeforeTool | Kind::ConfigChange | Kind::Other => Record::Unknown,
+    }
+}
+
+/// The plan that a call gives, if its tool is one for that.
+pub(super) fn plan(event: &Event) -> Option<Plan> {
+    if !PLANS.contains(&event.tool.as_str()) {
+        return None;
+    }
+    let text = match event.input.get("plan") {
+        Some(Value::String(plan)) => plan.clone(),
+        Some(Value::Array(steps)) => steps_text(steps),
+        _ => steps_text(event.input.get("todos").and_then(Value::as_array)?),
+    };
+    Some(Plan {
+        tool: event.tool.clone(),
+        kept: capture::text(&text, MAX_TEXT),
+    })
+}
+
+/// One line a step, with its state in front.
+fn steps_text(steps: &[Value]) -> String {
+    let line = |step: &Value| {
+        let field = |names: &[&str]| {
+            let found = names.iter().find_map(|name| step.get(*name)?.as_str());
+            found.map(str::to_owned)
+        };
+        let what = field(&["step", "content", "description", "title"])?;
+        let state = field(&["status"]).unwrap_or_else(|| "pending".to_owned());
+        Some(format!("[{state}] {what}"))
+    };
+    let lines: Vec<String> = steps.iter().filter_map(line).collect();
+    lines.join("\n")
+}
+
+/// Sentences as they may be kept.
+pub(super) fn redacted(sentences: &[String]) -> Vec<String> {
+    let clean = |text: &String| redact::text(text).text.into_owned();
+    sentences.iter().map(clean).collect()
+}
+
+/// Why a change of settings is refused: it would take the hook out that was there when the session began.
+fn unwired(desk: &Desk<'_>, journal: &Journal) -> Result<Option<String>, FileError> {
+    if desk.agent != Agent::Claude || !desk.is_closed() {
+        return Ok(None);
+    }
+    let was_wired = journal.start()?.is_some_and(|start| start.wired);
+    let lost = was_wired && !is_wired(desk.workspace.root());
+    Ok(lost.then(|| "this change would take the hook of roleos out of the settings".to_owned()))
+}
+
+/// Whether our hook stands in the settings of Claude Code that we can see, and hooks are not switched off there.
+pub(super) fn is_wired(root: &Path) -> bool {
+    let home = environment::home().map(|home| home.join(".claude/settings.json"));
+    let own = ["settings.local.json", "settings.json"].map(|name| root.join(".claude").join(name));
+    let texts: Vec<String> = own
+        .into_iter()
+        .chain(home)
+        .filter_map(|path| files::read(&path, MAX_SETTINGS).ok())
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .collect();
+    let switched_off = |text: &String| {
+        let rest = text.split_once("\"disableAllHooks\"").map(|(_, rest)| rest);
+        rest.and_then(|rest| rest.trim_start().strip_prefix(':'))
+            .is_some_and(|rest| rest.trim_start().starts_with("true"))
+    };
+    let holds = |text: &String| text.contains("roleos") && text.contains("\"PreToolUse\"");
+    texts.iter().any(holds) && !texts.iter().any(switched_off)
+}

@@ -1,0 +1,351 @@
+//! One tool call: judged, written down, answered. The journal is locked throughout, so that two calls of one session
+//! cannot spend the same budget.
+
+use std::cell::{OnceCell, RefCell};
+use std::time::Instant;
+
+use jiff::Timestamp;
+use oversight::conformance::Contracts;
+use oversight::governance::Recorded;
+use oversight::grants::Grants;
+use oversight::verdict::{Decision, Place, Verdict};
+use oversight::{Act, Call, Rules, decide};
+
+use super::desk::{Desk, said};
+use super::{Progress, around, notes, words};
+use crate::agents::{Answer, Event};
+use crate::approvals::{self, Taken};
+use crate::command_lookup::Disk;
+use crate::contracts;
+use crate::environment;
+use crate::grants::{self, Counted};
+use crate::journal::append::Journal;
+use crate::journal::capture;
+use crate::journal::record::{self, Record};
+use crate::pins::Held;
+
+/// Judges a call and writes it down.
+pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
+    let begun = Instant::now();
+    let mut journal = match desk.journal(event) {
+        Ok(journal) => Some(journal),
+        Err(error) if desk.is_closed() => return Answer::Deny(words::failure(&said(&error))),
+        Err(_) => None,
+    };
+    let gate = match desk.gate_in(journal.as_ref()) {
+        Ok(gate) => gate,
+        Err(error) => return Answer::Deny(words::failure(&said(&error))),
+    };
+    inject_panic(event);
+    let is_first = journal.as_ref().is_some_and(Journal::is_new);
+    let ruling = Judging::new(desk, event, gate, journal.as_ref()).rule();
+    let ruling = match ruling {
+        Ok(ruling) => ruling,
+        Err(why) => return Answer::Deny(words::failure(&why)),
+    };
+    if !progress.claim() {
+        return Answer::Deny(words::failure("it took too long"));
+    }
+    if let Some(journal) = &mut journal {
+        let written = write(desk, event, journal, &ruling, begun);
+        if let Err(error) = written
+            && (gate || desk.is_closed())
+        {
+            return Answer::Deny(words::failure(&said(&error)));
+        }
+    }
+    drop(journal);
+    around::call(desk, event, is_first, &ruling.decision, ruling.answer())
+}
+
+/// What is to be answered, and what led to it.
+struct Ruling {
+    gate: bool,
+    decision: Decision,
+    /// The id of the approval that was used.
+    approval: Option<String>,
+    /// The id by which a person may approve.
+    refusal: Option<String>,
+    /// Hash of the act, when it is a gated one.
+    act: Option<String>,
+}
+
+impl Ruling {
+    fn answer(&self) -> Answer {
+        let decision = &self.decision;
+        match decision.verdict {
+            Verdict::Deny => {
+                let id = self.refusal.as_deref();
+                Answer::Deny(words::refusal(&decision.reasons, id))
+            }
+            Verdict::Ask => Answer::Ask(words::question(&decision.reasons)),
+            Verdict::Advise => Answer::Advise(decision.notes.join(" ")),
+            Verdict::Allow => Answer::Proceed,
+        }
+    }
+
+    /// Refusals, and whatever used something up, survive a loss of power as well.
+    fn is_durable(&self) -> bool {
+        let used = !self.decision.uses.is_empty() || self.approval.is_some();
+        used || self.decision.verdict == Verdict::Deny
+    }
+}
+
+/// Everything that a ruling is made from.
+struct Judging<'a> {
+    desk: &'a Desk<'a>,
+    event: &'a Event,
+    gate: bool,
+    journal: Option<&'a Journal>,
+    directory: String,
+    home: String,
+    now: Timestamp,
+    held: OnceCell<Held>,
+    bound: OnceCell<approvals::Act>,
+    /// What came of asking for an approval.
+    asked: RefCell<Result<Option<String>, String>>,
+}
+
+impl<'a> Judging<'a> {
+    fn new(desk: &'a Desk<'a>, event: &'a Event, gate: bool, journal: Option<&'a Journal>) -> Self {
+        let home = environment::home().unwrap_or_else(|| "/".into());
+        Self {
+            desk,
+            event,
+            gate,
+            journal,
+            directory: desk.directory(event),
+            home: home.to_string_lossy().into_owned(),
+            now: Timestamp::from_nanosecond(i128::from(desk.now_ns)).unwrap_or(Timestamp::MAX),
+            held: OnceCell::new(),
+            bound: OnceCell::new(),
+            asked: RefCell::new(Ok(None)),
+        }
+    }
+
+    fn rule(&self) -> Result<Ruling, String> {
+        let granted = if self.gate {
+            grants::load(&self.desk.workspace)
+        } else {
+            Grants::none()
+        };
+        let mut decision = self.decide(&granted);
+        let by_grant =
+            !decision.actions.is_empty() && decision.verdict < Verdict::Deny && !decision.approved;
+        if by_grant && let Held::No(why) = self.held() {
+            decision = self.decide(&Grants::unreadable(why));
+        }
+        self.count(&mut decision)?;
+        if decision.verdict == Verdict::Ask {
+            self.nobody_to_ask(&mut decision);
+        }
+        let approval = self.asked.borrow().clone().unwrap_or_else(|why| {
+            decision.reasons.push(why);
+            None
+        });
+        let refusal = self.refuse(&mut decision);
+        let act = (self.gate && !decision.actions.is_empty())
+            .then(|| hex::encode(self.bound(&decision.act).digest()));
+        Ok(Ruling {
+            gate: self.gate,
+            decision,
+            approval,
+            refusal,
+            act,
+        })
+    }
+
+    fn decide(&self, granted: &Grants) -> Decision {
+        let covers = |act: &Act| self.is_approved(act);
+        let desk = self.desk;
+        let policy = desk.policy();
+        let contracts = self.contracts();
+        let rules = Rules {
+            gate: self.gate,
+            policy: &policy,
+            grants: granted,
+            contracts: &contracts,
+            governance: &desk.governance,
+            approved: &covers,
+        };
+        let calls = self.journal.map_or(0, |journal| journal.head().calls);
+        let spent = desk.spent(self.event, calls);
+        decide(&rules, &self.call(), &spent, &Disk, self.now)
+    }
+
+    /// Contracts advise; when they cannot be read there is no advice.
+    fn contracts(&self) -> Contracts {
+        let source = contracts::Source::of(&self.desk.workspace);
+        source.map_or_else(
+            |_| Contracts::none(),
+            |source| source.contract_of(&self.event.tool),
+        )
+    }
+
+    /// Whether grants and approvals may be believed in this session.
+    fn held(&self) -> &Held {
+        self.held.get_or_init(|| {
+            let start = self.journal.and_then(|journal| journal.start().ok());
+            let start = start.flatten();
+            self.desk.held(start.and_then(|start| start.pins).as_ref())
+        })
+    }
+
+    /// Takes a person's approval of exactly this act, if there is one.
+    fn is_approved(&self, act: &Act) -> bool {
+        if !self.gate && self.desk.governance.mode == oversight::governance::Mode::Off {
+            return false;
+        }
+        let workspace = &self.desk.workspace;
+        if !workspace.approvals_dir().exists() {
+            return false;
+        }
+        let taken = match self.held() {
+            Held::No(why) => Err(why.clone()),
+            Held::Yes => approvals::take(workspace, self.bound(act), self.desk.now_ns)
+                .map_err(|error| format!("approvals cannot be used: {}", said(&error))),
+        };
+        let (covered, outcome) = match taken {
+            Ok(Taken::Yes(id)) => (true, Ok(Some(id.to_string()))),
+            Ok(Taken::No) => (false, Ok(None)),
+            Ok(Taken::Refused(flaw)) => {
+                (false, Err(format!("its approval does not count: {flaw}")))
+            }
+            Err(why) => (false, Err(why)),
+        };
+        *self.asked.borrow_mut() = outcome;
+        covered
+    }
+
+    /// The act with everything that an approval binds.
+    fn bound(&self, act: &Act) -> &approvals::Act {
+        self.bound
+            .get_or_init(|| approvals::Act::of(&self.call(), act))
+    }
+
+    fn call(&self) -> Call<'_> {
+        Call {
+            tool: &self.event.tool,
+            input: &self.event.input,
+            place: Place {
+                directory: &self.directory,
+                home: &self.home,
+            },
+        }
+    }
+
+    /// Counts the use of a grant; of two calls that want the last one, one is refused.
+    fn count(&self, decision: &mut Decision) -> Result<(), String> {
+        if decision.uses.is_empty() || decision.verdict == Verdict::Deny {
+            return Ok(());
+        }
+        let counted = grants::count_use(&self.desk.workspace, &decision.uses, self.now);
+        match counted.map_err(|error| said(&error))? {
+            Counted::Yes(_) => Ok(()),
+            Counted::No(action, why) => {
+                decision.verdict = Verdict::Deny;
+                decision.recorded = Recorded::Denied;
+                decision.uses.clear();
+                decision
+                    .reasons
+                    .push(format!("`{action}` is irreversible and {why}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// A question that nobody can answer is a refusal.
+    fn nobody_to_ask(&self, decision: &mut Decision) {
+        let dialect = self.desk.dialect();
+        let why = if !dialect.can_ask(self.event) {
+            format!("{} cannot put this question to a person", dialect.label)
+        } else if self.desk.nobody_answers() {
+            "no person is there to be asked".to_owned()
+        } else {
+            return;
+        };
+        decision.verdict = Verdict::Deny;
+        decision.recorded = Recorded::Denied;
+        decision.reasons.push(why);
+    }
+
+    /// Keeps a refused act, so that a person can approve it.
+    fn refuse(&self, decision: &mut Decision) -> Option<String> {
+        if decision.verdict != Verdict::Deny || !decision.approvable {
+            return None;
+        }
+        let act = self.bound(&decision.act);
+        let kept = approvals::refuse(
+            &self.desk.workspace,
+            act,
+            &decision.reasons,
+            self.desk.now_ns,
+        );
+        match kept {
+            Ok(id) => Some(id.to_string()),
+            Err(error) => {
+                let why = said(&error);
+                decision
+                    .reasons
+                    .push(format!("it cannot be kept for an approval either: {why}"));
+                None
+            }
+        }
+    }
+}
+
+/// Adds the lines of a call to the journal.
+fn write(
+    desk: &Desk<'_>,
+    event: &Event,
+    journal: &mut Journal,
+    ruling: &Ruling,
+    begun: Instant,
+) -> Result<(), crate::files::FileError> {
+    desk.begin(journal, event);
+    let agent = desk.agent.name();
+    if let Some(plan) = notes::plan(event) {
+        journal.push(agent, desk.now_ns, Record::Plan(plan));
+    }
+    let decision = &ruling.decision;
+    let input = capture::input(&event.input);
+    let grants = match decision.verdict {
+        Verdict::Allow | Verdict::Advise if !decision.approved => decision.actions.clone(),
+        _ => Vec::new(),
+    };
+    let violations = decision.violations.iter().map(|one| one.reason.clone());
+    let call = record::Call {
+        call_id: event.call_id.clone(),
+        tool: event.tool.clone(),
+        input: input.value,
+        input_sha256: input.sha256,
+        redacted: input.redacted,
+        capped: input.capped,
+        cwd: desk.directory(event),
+        subagent: event.subagent.clone(),
+        gate: ruling.gate,
+        verdict: decision.verdict.as_str().to_owned(),
+        recorded: decision.recorded.as_str().to_owned(),
+        actions: decision.actions.clone(),
+        reasons: notes::redacted(&decision.reasons),
+        notes: notes::redacted(&decision.notes),
+        grants,
+        approval: ruling.approval.clone(),
+        violations: violations.collect(),
+        refusal: ruling.refusal.clone(),
+        act: ruling.act.clone(),
+        decided_us: u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+    };
+    journal.push(agent, desk.now_ns, Record::Call(Box::new(call)));
+    journal.commit(ruling.is_durable())
+}
+
+/// Lets the tests see what a panic comes to. A release build does not know the name.
+#[cfg(debug_assertions)]
+#[expect(clippy::panic, reason = "this is what the tests want to see caught")]
+fn inject_panic(event: &Event) {
+    assert!(event.tool != "roleos-test-panic", "as the test asked");
+}
+
+#[cfg(not(debug_assertions))]
+fn inject_panic(_: &Event) {}

@@ -1,0 +1,188 @@
+//! The files that a workspace starts with: settings with the gate on, contracts, and what git passes over.
+
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use crate::contracts;
+use crate::workspace::Workspace;
+
+use super::record::read_text;
+use super::{Change, InstallError, Mode};
+
+/// The settings of a new workspace.
+const CONFIG: &str = "\
+# Settings of Role OS for this workspace; `docs/config.md` lists all of them.
+# A line that is removed means the default.
+
+[oversight]
+# Irreversible actions (push, publish, release, deploy …) need a grant or an approval.
+capability_gate = true
+# What to answer when a part of a command could not be followed: \"ask\", \"deny\" or \"allow\".
+opaque = \"ask\"
+# What a question becomes when the agent runs without a person: \"deny\" or \"ask\".
+unattended = \"deny\"
+";
+
+/// Secrets, journals and what can be made again belong in no repository.
+const IGNORED: &str = "\
+# Written by `roleos init`.
+/keys/
+/approvals/
+/sessions/
+/receipts.jsonl
+/installed.json
+/up.json
+/view.db*
+*.lock
+.lock
+.roleos-*
+";
+
+/// The starter files that are missing or do not switch the gate on yet.
+///
+/// # Errors
+/// A file cannot be read, or the settings are no TOML.
+pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
+    let mut changes: Vec<Change> = config(workspace)?.into_iter().collect();
+    let contracts = workspace.contracts_path();
+    if contracts.symlink_metadata().is_err() {
+        changes.push(new(
+            contracts,
+            contracts::SHIPPED,
+            "contracts of the usual tools",
+        ));
+    }
+    let ignore = workspace.role_os_dir().join(".gitignore");
+    let before = read_text(&ignore)?;
+    let missing = |line: &&str| {
+        let lines = before.as_deref().unwrap_or_default().lines();
+        !lines.map(str::trim_end).any(|known| known == *line)
+    };
+    let lines: Vec<&str> = IGNORED.lines().filter(missing).collect();
+    if before.is_none() {
+        changes.push(new(ignore, IGNORED, "what git passes over"));
+    } else if lines.iter().any(|line| !line.starts_with('#')) {
+        let old = before.clone().unwrap_or_default();
+        let joint = if old.is_empty() || old.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        let after = format!("{old}{joint}{}\n", lines.join("\n"));
+        changes.push(Change {
+            before: Some(old.into_bytes()),
+            ..new(ignore, &after, "what git passes over")
+        });
+    }
+    Ok(changes)
+}
+
+fn new(path: std::path::PathBuf, text: &str, what: &str) -> Change {
+    Change {
+        path,
+        before: None,
+        after: Some(text.as_bytes().to_vec()),
+        mode: Mode::Plain,
+        what: what.to_owned(),
+    }
+}
+
+/// Everything in an existing file stays as it is, but for the one key.
+fn config(workspace: &Workspace) -> Result<Option<Change>, InstallError> {
+    let path = workspace.config_path();
+    let what = "settings; they switch the capability gate on";
+    let Some(before) = read_text(&path)? else {
+        return Ok(Some(new(path, CONFIG, what)));
+    };
+    let Some(after) = with_gate_on(&before).map_err(|why| InstallError::Settings {
+        path: path.clone(),
+        why,
+    })?
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Change {
+        before: Some(before.into_bytes()),
+        ..new(path, &after, what)
+    }))
+}
+
+/// The text with `capability_gate = true`; `None` when it says so already.
+fn with_gate_on(text: &str) -> Result<Option<String>, String> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| error.to_string().trim_end().replace('\n', " "))?;
+    let crlf = text.contains("\r\n");
+    let section = document
+        .entry("oversight")
+        .or_insert_with(|| Item::Table(Table::new()));
+    let Some(section) = section.as_table_like_mut() else {
+        return Err("`oversight` is no section".to_owned());
+    };
+    match section.get_mut("capability_gate") {
+        Some(item) if item.as_bool() == Some(true) => return Ok(None),
+        Some(Item::Value(old)) => {
+            // The comment beside the value stays.
+            let decor = old.decor().clone();
+            *old = true.into();
+            *old.decor_mut() = decor;
+        }
+        _ => {
+            section.insert("capability_gate", value(true));
+        }
+    }
+    let after = document.to_string();
+    // The writer ends the lines that it adds with a line feed.
+    let after = if crlf {
+        after.replace("\r\n", "\n").replace('\n', "\r\n")
+    } else {
+        after
+    };
+    Ok(Some(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::path::Path;
+
+    #[test]
+    fn the_starter_settings_are_settings_with_the_gate_on() {
+        let config = Config::parse(Path::new("config.toml"), CONFIG).unwrap();
+        assert!(config.oversight.capability_gate);
+        let mut plain = Config::default();
+        plain.oversight.capability_gate = true;
+        assert_eq!(config, plain, "the rest is the default, written out");
+    }
+
+    fn check(before: &str, after: Option<&str>) {
+        assert_eq!(
+            with_gate_on(before).unwrap().as_deref(),
+            after,
+            "{before:?}"
+        );
+    }
+
+    #[test]
+    fn the_gate_is_switched_on_and_nothing_else_changes() {
+        check("[oversight]\ncapability_gate = true # yes\n", None);
+        check("oversight.capability_gate = true\n", None);
+        check(
+            "# mine\n[oversight]\ncapability_gate  =  false   # why\nopaque = 'deny'\n[rerun]\n",
+            Some(
+                "# mine\n[oversight]\ncapability_gate  =  true   # why\nopaque = 'deny'\n[rerun]\n",
+            ),
+        );
+        check(
+            "# mine\n[witness]\nthreads=1 # one\n",
+            Some("# mine\n[witness]\nthreads=1 # one\n\n[oversight]\ncapability_gate = true\n"),
+        );
+        check(
+            "[oversight]\r\nopaque = \"ask\"\r\n",
+            Some("[oversight]\r\nopaque = \"ask\"\r\ncapability_gate = true\r\n"),
+        );
+        check("", Some("[oversight]\ncapability_gate = true\n"));
+        assert!(with_gate_on("oversight = 3\n").is_err());
+        assert!(with_gate_on("[oversight\n").unwrap_err().contains("line 1"));
+    }
+}

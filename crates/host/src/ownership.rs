@@ -1,0 +1,64 @@
+//! What root writes into somebody's workspace (`sudo roleos approve`) is given to them, or their own hook could not read
+//! it. Nothing else changes owners.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Gid, Uid, chownat};
+
+use crate::workspace::Workspace;
+
+/// Gives what commands of a person write to the owner of the workspace, when root runs them.
+pub fn hand_over(workspace: &Workspace) {
+    let Ok(owner) = fs::metadata(workspace.root()) else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() || owner.uid() == 0 {
+        return;
+    }
+    let role_os = workspace.role_os_dir();
+    let grants = workspace.grants_path();
+    let mut paths = vec![
+        role_os.clone(),
+        role_os.join(".changes.lock"),
+        workspace.receipts_path(),
+        workspace.config_path(),
+        workspace.approvals_dir(),
+    ];
+    paths.extend(grants.ancestors().take(3).map(Path::to_owned));
+    for folder in [
+        workspace.approvals_dir(),
+        workspace.keys_dir().join("approval"),
+    ] {
+        paths.extend(names(&folder));
+    }
+    paths.extend([workspace.keys_dir(), workspace.keys_dir().join("approval")]);
+    for path in paths {
+        give(&path, owner.uid(), owner.gid());
+    }
+}
+
+fn names(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// Only what is root's, and never through a link: that could lead to a file of root's own.
+fn give(path: &Path, user: u32, group: u32) {
+    let is_roots = fs::symlink_metadata(path).is_ok_and(|facts| {
+        facts.uid() == 0 && !facts.is_symlink() && (facts.is_dir() || facts.nlink() == 1)
+    });
+    if is_roots {
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        // What cannot be given is named by the first command that cannot read it.
+        chownat(
+            CWD,
+            path,
+            Some(user),
+            Some(group),
+            AtFlags::SYMLINK_NOFOLLOW,
+        )
+        .ok();
+    }
+}

@@ -1,0 +1,216 @@
+//! What a session pins when it begins: the content of grants, settings and approval key. A change that no person made
+//! through us voids the grants for that session.
+//!
+//! The pin is a value that the session's journal keeps. Checking it again reads three small files; the receipts only
+//! when something is new.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use witness::key::PublicKey;
+
+use crate::approval_key;
+use crate::environment::Environment;
+use crate::files;
+use crate::grants;
+use crate::receipts::{self, Line, Mark, Receipt, Subject};
+use crate::workspace::Workspace;
+
+/// Longest settings file that is looked at; a longer one is refused elsewhere.
+const MAX_CONFIG: u64 = 1024 * 1024;
+const ABSENT: &str = "absent";
+
+/// What was there when a session began. Kept in its journal as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pin {
+    grants: Mark,
+    config: Mark,
+    approval_key: Mark,
+    /// Length of the receipts: what comes behind happened in this session.
+    receipts: u64,
+}
+
+/// Whether what was pinned still holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nothing changed, or a person changed it through us.
+    Yes,
+    /// Something else changed it; a sentence for the refusal.
+    No(String),
+}
+
+/// Pins what is there now. To be called at the start of a session.
+#[must_use]
+pub fn pin(workspace: &Workspace, environment: &Environment) -> Pin {
+    Pin {
+        grants: grants_mark(workspace),
+        config: config_mark(&workspace.settings_path(environment)),
+        approval_key: key_mark(workspace),
+        receipts: receipts::length(workspace),
+    }
+}
+
+/// Whether the grants may be believed in the session that began with `pin`.
+#[must_use]
+pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Held {
+    let now = self::pin(workspace, environment);
+    if now == *pin {
+        return Held::Yes;
+    }
+    let lines = match receipts::read_from(workspace, pin.receipts) {
+        Ok(lines) => lines,
+        Err(why) => return changed(&why),
+    };
+    let mut known = pin.clone();
+    for line in lines {
+        match line {
+            Line::Use(action) => {
+                if let Some(left) = known.grants.uses.get_mut(&action) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+            Line::Change(receipt, signature) => follow(&mut known, &receipt, signature.as_ref()),
+            Line::Other => {}
+        }
+    }
+    if now.approval_key != known.approval_key {
+        return changed("the approval key is another one");
+    }
+    if now.config != known.config {
+        return changed("the settings file was changed");
+    }
+    let more_uses = now.grants.uses.iter().any(|(action, left)| {
+        let known = known.grants.uses.get(action);
+        known.is_none_or(|known| left > known)
+    });
+    if now.grants.content != known.grants.content || more_uses {
+        return changed("the grants in `capabilities.json` were changed");
+    }
+    Held::Yes
+}
+
+/// Takes a receipt over when it continues what is known and was signed with the key that was known.
+fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
+    // The very first key can only vouch for itself.
+    let signer = match (receipt.subject, known.approval_key.content.as_str()) {
+        (Subject::ApprovalKey, ABSENT) => &receipt.after.content,
+        (_, content) => content,
+    };
+    let Some(key) = public_key(signer) else {
+        return;
+    };
+    if !receipts::is_signed_by(receipt, signature, &key) {
+        return;
+    }
+    let mark = match receipt.subject {
+        Subject::Grants => &mut known.grants,
+        Subject::Config => &mut known.config,
+        Subject::ApprovalKey => &mut known.approval_key,
+    };
+    let continues = mark.content == receipt.before.content
+        && receipt
+            .before
+            .uses
+            .iter()
+            .all(|(action, left)| mark.uses.get(action).is_some_and(|known| left <= known));
+    if continues {
+        *mark = receipt.after.clone();
+    }
+}
+
+fn changed(what: &str) -> Held {
+    Held::No(format!(
+        "{what} since this session began, and not by `roleos`; all grants are void until the next session"
+    ))
+}
+
+fn public_key(content: &str) -> Option<PublicKey> {
+    let bytes: [u8; 32] = hex::decode(content).ok()?.try_into().ok()?;
+    PublicKey::parse(&bytes)
+}
+
+/// The grants as they are now.
+pub(crate) fn grants_mark(workspace: &Workspace) -> Mark {
+    match files::read(&workspace.grants_path(), grants::MAX_FILE) {
+        Ok(bytes) => grants_mark_of(&bytes),
+        Err(error) => unread(error.source.kind()),
+    }
+}
+
+/// The hash covers everything but how many uses are left: those may become fewer without a receipt, never more.
+pub(crate) fn grants_mark_of(bytes: &[u8]) -> Mark {
+    let mut uses = BTreeMap::new();
+    let content = match serde_json::from_slice::<Value>(bytes) {
+        Ok(Value::Object(mut entries)) => {
+            for (action, entry) in &mut entries {
+                let Some(left) = entry.get_mut("uses") else {
+                    continue;
+                };
+                if let Some(number) = left.as_u64() {
+                    uses.insert(action.clone(), number);
+                    *left = Value::Bool(true);
+                }
+            }
+            let sorted: BTreeMap<_, _> = entries.into_iter().collect();
+            serde_json::to_vec(&sorted).unwrap_or_default()
+        }
+        _ => bytes.to_vec(),
+    };
+    Mark {
+        content: hex::encode(crate::digest(&content)),
+        uses,
+    }
+}
+
+/// The settings as they are now.
+pub(crate) fn config_mark(path: &Path) -> Mark {
+    match files::read(path, MAX_CONFIG) {
+        Ok(bytes) => content_mark(&bytes),
+        Err(error) => unread(error.source.kind()),
+    }
+}
+
+/// The mark of a file with this content.
+#[must_use]
+pub fn content_mark(bytes: &[u8]) -> Mark {
+    Mark {
+        content: hex::encode(crate::digest(bytes)),
+        ..Mark::default()
+    }
+}
+
+/// The approval key as it is now.
+pub(crate) fn key_mark(workspace: &Workspace) -> Mark {
+    match approval_key::verifying_key(workspace) {
+        Ok(key) => key_mark_of(key.as_ref()),
+        Err(_) => Mark {
+            content: "unreadable".to_owned(),
+            ..Mark::default()
+        },
+    }
+}
+
+pub(crate) fn key_mark_of(key: Option<&PublicKey>) -> Mark {
+    Mark {
+        content: key.map_or_else(|| ABSENT.to_owned(), |key| hex::encode(key.to_bytes())),
+        ..Mark::default()
+    }
+}
+
+fn unread(kind: io::ErrorKind) -> Mark {
+    let content = match kind {
+        io::ErrorKind::NotFound => ABSENT.to_owned(),
+        kind => format!("{kind:?}"),
+    };
+    Mark {
+        content,
+        ..Mark::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! Receipts: every change of grants, settings and approval key that a person made through us, as one signed line.
+//!
+//! A session remembers what these files were when it began ([`crate::pins`]); a file that changed without a receipt was
+//! changed by somebody else. The file is append-only and synced. Uses of a counted grant are lines without a signature:
+//! they can only take away.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use witness::key::{PublicKey, SigningKey};
+
+use crate::clock;
+use crate::files::{self, FileError, Lock, Privacy};
+use crate::workspace::Workspace;
+
+/// What a signature covers is preceded by this text, so that it can mean nothing else.
+const CONTEXT: &[u8] = b"roleos receipt ed25519 v1\n";
+/// More of the file is not read.
+const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// What was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// `capabilities.json`.
+    Grants,
+    /// `config.toml`.
+    Config,
+    /// The key that signs approvals and receipts.
+    ApprovalKey,
+}
+
+/// What a file was at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// Names the content: a hash, a public key, or `absent`.
+    pub content: String,
+    /// How often the counted grants may still be used; no part of the hash, because every use changes it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uses: BTreeMap<String, u64>,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// Where in the file it stands, in bytes, so that it cannot be played again at another place. Set when written.
+    #[serde(default)]
+    pub place: u64,
+    /// When.
+    pub at: String,
+    /// By which command, for people: `grant git:push --uses 3`.
+    pub what: String,
+    /// Which file.
+    pub subject: Subject,
+    /// What it was.
+    pub before: Mark,
+    /// What it is.
+    pub after: Mark,
+}
+
+/// One line of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A change, with its signature, which nobody has checked yet.
+    Change(Receipt, Option<[u8; 64]>),
+    /// A counted grant was used.
+    Use(String),
+    /// Something that means nothing here: an approval, or damage.
+    Other,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    receipt: Option<Receipt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    used: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approved: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+}
+
+/// Holds off every other change of grants, settings and keys in this workspace, for as long as it lives.
+#[derive(Debug)]
+pub struct Changing<'a> {
+    workspace: &'a Workspace,
+    _lock: Lock,
+}
+
+impl<'a> Changing<'a> {
+    /// Waits until nobody else changes anything.
+    ///
+    /// # Errors
+    /// The lock cannot be taken.
+    pub fn begin(workspace: &'a Workspace) -> Result<Self, FileError> {
+        files::make_directory(&workspace.role_os_dir(), Privacy::Shared)?;
+        let lock = Lock::take(&workspace.role_os_dir().join(".changes.lock"))?;
+        Ok(Self {
+            workspace,
+            _lock: lock,
+        })
+    }
+
+    /// Replaces a file and leaves the receipt for it: all that can need space first, then the receipt, then the name.
+    ///
+    /// # Errors
+    /// Nothing was changed, or the receipt alone stands there.
+    pub fn replace(
+        &self,
+        receipt: &Receipt,
+        path: &Path,
+        bytes: &[u8],
+        key: &SigningKey,
+    ) -> Result<(), FileError> {
+        files::make_directory(files::parent(path), Privacy::Shared)?;
+        let prepared = files::prepare(path, bytes, Privacy::Shared)?;
+        self.record(receipt, key)?;
+        prepared.commit()
+    }
+
+    /// Leaves a receipt.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn record(&self, receipt: &Receipt, key: &SigningKey) -> Result<(), FileError> {
+        let mut receipt = receipt.clone();
+        receipt.place = self.end();
+        self.append(&Written {
+            signature: Some(hex::encode(key.sign(&message(&receipt)))),
+            receipt: Some(receipt),
+            used: None,
+            approved: None,
+            at: None,
+        })
+    }
+
+    /// Where the next line will begin.
+    fn end(&self) -> u64 {
+        let length = length(self.workspace);
+        length + u64::from(self.is_torn())
+    }
+
+    /// A torn last line must not swallow the next one.
+    fn is_torn(&self) -> bool {
+        let bytes = files::read(&self.workspace.receipts_path(), MAX_FILE);
+        bytes.is_ok_and(|bytes| !bytes.is_empty() && !bytes.ends_with(b"\n"))
+    }
+
+    /// Notes that a counted grant was used.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn used(&self, action: &str) -> Result<(), FileError> {
+        self.append(&Written {
+            receipt: None,
+            signature: None,
+            used: Some(action.to_owned()),
+            approved: None,
+            at: Some(clock::text(clock::now_ns())),
+        })
+    }
+
+    /// Notes that an act was approved; the approval itself is signed elsewhere.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn approved(&self, id: &str) -> Result<(), FileError> {
+        self.append(&Written {
+            receipt: None,
+            signature: None,
+            used: None,
+            approved: Some(id.to_owned()),
+            at: Some(clock::text(clock::now_ns())),
+        })
+    }
+
+    fn append(&self, line: &Written) -> Result<(), FileError> {
+        let path = self.workspace.receipts_path();
+        let mut text = serde_json::to_vec(line).unwrap_or_default();
+        if self.is_torn() {
+            text.insert(0, b'\n');
+        }
+        text.push(b'\n');
+        files::append(&path, &text)
+    }
+}
+
+/// How long the file is.
+#[must_use]
+pub fn length(workspace: &Workspace) -> u64 {
+    std::fs::metadata(workspace.receipts_path()).map_or(0, |facts| facts.len())
+}
+
+/// The lines behind the first `skip` bytes.
+///
+/// # Errors
+/// The file cannot be read, or is shorter than that: somebody has cut it.
+pub fn read_from(workspace: &Workspace, skip: u64) -> Result<Vec<Line>, String> {
+    let path = workspace.receipts_path();
+    let bytes = match files::read(&path, MAX_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if skip == 0 && error.source.kind() == std::io::ErrorKind::NotFound => {
+            Vec::new()
+        }
+        Err(error) => {
+            return Err(format!(
+                "`{}` cannot be read: {}",
+                path.display(),
+                error.source
+            ));
+        }
+    };
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+    let rest = bytes
+        .get(skip..)
+        .ok_or_else(|| format!("`{}` was cut", path.display()))?;
+    let mut place = skip as u64;
+    let mut lines = Vec::new();
+    for line in rest.split(|&byte| byte == b'\n') {
+        if !line.is_empty() {
+            lines.push(parse(line, place));
+        }
+        place += line.len() as u64 + 1;
+    }
+    Ok(lines)
+}
+
+fn parse(line: &[u8], place: u64) -> Line {
+    let Ok(written) = serde_json::from_slice::<Written>(line) else {
+        return Line::Other;
+    };
+    match (written.receipt, written.used) {
+        (Some(receipt), None) if receipt.place == place => {
+            let signature = written.signature.and_then(|text| hex::decode(text).ok());
+            Line::Change(receipt, signature.and_then(|bytes| bytes.try_into().ok()))
+        }
+        (None, Some(action)) => Line::Use(action),
+        _ => Line::Other,
+    }
+}
+
+/// Whether the receipt was signed with the private half of `key`.
+#[must_use]
+pub fn is_signed_by(receipt: &Receipt, signature: Option<&[u8; 64]>, key: &PublicKey) -> bool {
+    signature.is_some_and(|signature| key.verifies(&message(receipt), signature))
+}
+
+fn message(receipt: &Receipt) -> Vec<u8> {
+    let mut bytes = CONTEXT.to_vec();
+    bytes.extend(serde_json::to_vec(receipt).unwrap_or_default());
+    bytes
+}

@@ -1,0 +1,177 @@
+//! Whether git tracks a file, from the names in the repository's index. Whatever is not understood counts as tracked.
+//!
+//! The format is git's `index-format`, versions 2 to 4. Only names are read; nothing is allocated by a number that the
+//! file states.
+
+use std::path::Path;
+
+use super::Location;
+use crate::files;
+
+/// A larger index is not read.
+const MAX_INDEX: u64 = 512 * 1024 * 1024;
+/// Longest name that is followed.
+const MAX_NAME: usize = 64 * 1024;
+/// Times, device, inode, mode, owner and size: what stands before the name's hash.
+const STAT: usize = 40;
+const FLAG_EXTENDED: u16 = 0x4000;
+const TREE: u32 = 0o040_000;
+
+/// Whether `path` came with the repository. Outside of any, or with no index, it did not.
+#[must_use]
+pub fn is_tracked(path: &Path) -> bool {
+    let by_name = path.parent().is_some_and(|folder| {
+        let name = path.file_name().map(|name| folder.join(name));
+        name.is_some_and(|path| is_tracked_here(folder, &path))
+    });
+    // A link leads elsewhere, perhaps to a file that is tracked under another name.
+    by_name
+        || path.canonicalize().is_ok_and(|real| {
+            real.parent()
+                .is_some_and(|folder| is_tracked_here(folder, &real))
+        })
+}
+
+fn is_tracked_here(folder: &Path, path: &Path) -> bool {
+    let Some(location) = Location::around(folder) else {
+        return false;
+    };
+    let index = location.git_dir.join("index");
+    if !index.exists() {
+        return false;
+    }
+    // Names in the index are relative to the top, which is a real path; a link on the way is a tracked name itself.
+    let names = [
+        relative(&location.top, path),
+        real_relative(&location.top, path),
+    ];
+    let wanted: Vec<String> = names.into_iter().flatten().collect();
+    let Ok(bytes) = files::read(&index, MAX_INDEX) else {
+        return true;
+    };
+    wanted
+        .iter()
+        .any(|name| holds(&bytes, name).unwrap_or(true))
+}
+
+fn relative(top: &Path, path: &Path) -> Option<String> {
+    let name = path.strip_prefix(top).ok()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+fn real_relative(top: &Path, path: &Path) -> Option<String> {
+    let folder = path.parent()?.canonicalize().ok()?;
+    relative(top, &folder.join(path.file_name()?))
+}
+
+/// Whether an index names `wanted`, or something above it; `None` when it is not understood.
+#[must_use]
+pub fn holds(index: &[u8], wanted: &str) -> Option<bool> {
+    let mut input = index;
+    if take(&mut input, 4)? != b"DIRC" {
+        return None;
+    }
+    let version = number(take(&mut input, 4)?)?;
+    if !(2..=4).contains(&version) {
+        return None;
+    }
+    let count = number(take(&mut input, 4)?)?;
+    // Hashes have 20 bytes, or 32 in a repository of SHA-256; with the wrong length the names do not come out right.
+    [20, 32]
+        .into_iter()
+        .find_map(|hash| is_named(input, version, count, hash, wanted.as_bytes()))
+}
+
+fn is_named(
+    mut input: &[u8],
+    version: u32,
+    count: u32,
+    hash: usize,
+    wanted: &[u8],
+) -> Option<bool> {
+    let mut name: Vec<u8> = Vec::new();
+    let mut found = false;
+    for _ in 0..count {
+        let mode = entry(&mut input, version, hash, &mut name)?;
+        let is_above = wanted
+            .strip_prefix(name.strip_suffix(b"/").unwrap_or(&name))
+            .is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'));
+        found |= is_above || (mode == TREE && wanted.starts_with(&name));
+    }
+    Some(found || extensions(input, hash)?)
+}
+
+/// A split index keeps its names elsewhere.
+fn extensions(mut input: &[u8], hash: usize) -> Option<bool> {
+    while input.len() > hash {
+        let kind = take(&mut input, 4)?;
+        let length = usize::try_from(number(take(&mut input, 4)?)?).ok()?;
+        take(&mut input, length)?;
+        if kind == b"link" {
+            return None;
+        }
+    }
+    (input.len() == hash).then_some(false)
+}
+
+/// Reads one entry, leaves its name in `name`, and says its mode.
+fn entry(input: &mut &[u8], version: u32, hash: usize, name: &mut Vec<u8>) -> Option<u32> {
+    let before = input.len();
+    let stat = take(input, STAT)?;
+    let mode = number(stat.get(24..28)?)?;
+    take(input, hash)?;
+    let flags = half(take(input, 2)?)?;
+    if flags & FLAG_EXTENDED != 0 {
+        take(input, 2)?;
+    }
+    if version == 4 {
+        let drop = variable(input)?;
+        let keep = name.len().checked_sub(drop)?;
+        name.truncate(keep);
+    } else {
+        name.clear();
+    }
+    let end = input.iter().take(MAX_NAME).position(|&byte| byte == 0)?;
+    name.extend_from_slice(take(input, end)?);
+    let said = usize::from(flags & 0x0FFF);
+    let fits = said == 0x0FFF || said == name.len();
+    if name.is_empty() || name.len() > MAX_NAME || !fits {
+        return None;
+    }
+    if version == 4 {
+        take(input, 1)?;
+    } else {
+        // Padded with one to eight zeros to a multiple of eight.
+        let length = before - input.len();
+        take(input, 8 - length % 8)?;
+    }
+    Some(mode)
+}
+
+/// The number with which version 4 shortens names: seven bits a byte, each further byte counts from one more.
+fn variable(input: &mut &[u8]) -> Option<usize> {
+    let mut value = 0_usize;
+    for _ in 0..4 {
+        let byte = *take(input, 1)?.first()?;
+        value = (value << 7) | usize::from(byte & 0x7F);
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+        value += 1;
+    }
+    None
+}
+
+fn take<'a>(input: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (head, rest) = input.split_at_checked(length)?;
+    *input = rest;
+    Some(head)
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    bytes.try_into().ok().map(u32::from_be_bytes)
+}
+
+fn half(bytes: &[u8]) -> Option<u16> {
+    bytes.try_into().ok().map(u16::from_be_bytes)
+}

@@ -1,0 +1,439 @@
+//! From a story to a bundle: sections, calls with what they cost, facts, and how it ended.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use witness::builder::{Builder, Refused};
+use witness::extension::{Rollback, field};
+use witness::outcome::{self, Judged, Known, Run, RunEnd};
+use witness::policy::{Check, Policy};
+use witness::trace::{Call, MAX_CALLS};
+use witness::wire::{Mode, Outcome, TaskId};
+
+use super::diff::{self, Diff};
+use super::prices::Prices;
+use super::spent::Spent;
+use super::story::{CallStory, Story};
+use super::transcript;
+use crate::config::Config;
+use crate::journal::record::Start;
+use crate::repository::Location;
+
+/// Bytes of a diff that are kept.
+const MAX_DIFF: usize = 16 * 1024 * 1024;
+
+/// Bytes of a fact that are kept.
+const MAX_FACT: usize = 4096;
+
+/// Failed tests that a postmortem names.
+const MAX_NAMED: usize = 20;
+
+/// Refused calls that a postmortem names.
+const MAX_REFUSALS: usize = 10;
+
+/// What a bundle is made of, beside the story.
+pub(super) struct Sources<'a> {
+    pub(super) config: &'a Config,
+    pub(super) task_id: TaskId,
+    pub(super) created_ns: u64,
+    /// SHA-256 of the journal's last line that goes into it, and whether the chain held.
+    pub(super) journal: (String, bool),
+    /// Sessions that worked in the same place at the same time.
+    pub(super) others: Vec<String>,
+}
+
+/// Puts the bundle together.
+///
+/// # Errors
+/// The format cannot hold it.
+pub(super) fn draft(story: &Story<'_>, sources: &Sources<'_>) -> Result<Builder, Refused> {
+    let policy = policy(story.start);
+    let mut draft = Draft {
+        builder: Builder::new(sources.task_id, policy, sources.created_ns),
+        story,
+        sources,
+        notes: Vec::new(),
+        broke: None,
+    };
+    let spent = draft.spent();
+    draft.sections();
+    draft.calls(&spent)?;
+    let runs = draft.test_log();
+    let diff = draft.diff();
+    draft.ending(&runs, diff.as_ref());
+    draft.facts();
+    Ok(draft.builder)
+}
+
+/// The policy that was in force: of the mode, or autonomous without limits when there was none.
+fn policy(start: Option<&Start>) -> Policy {
+    let mode = match start.map(|start| &*start.mode) {
+        Some("restricted") => Mode::Restricted,
+        Some("approved") => Mode::Approved,
+        _ => Mode::Autonomous,
+    };
+    match start.and_then(|start| start.limits.as_ref()) {
+        Some(limits) => Policy {
+            mode,
+            allowed_tools: limits.allowed_tools.clone(),
+            denied_tools: limits.denied_tools.clone(),
+            max_cost_microdollars: limits.max_cost_microdollars,
+            max_tool_calls: limits.max_tool_calls,
+        },
+        None => Policy {
+            mode,
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            max_cost_microdollars: u32::MAX,
+            max_tool_calls: u16::MAX,
+        },
+    }
+}
+
+struct Draft<'a> {
+    builder: Builder,
+    story: &'a Story<'a>,
+    sources: &'a Sources<'a>,
+    /// What was left out or masked.
+    notes: Vec<String>,
+    /// What the agent's own record says of a breakdown at its end.
+    broke: Option<String>,
+}
+
+/// A test run with its place and what it says.
+struct Tested {
+    place: usize,
+    run: Run,
+    judged: Judged,
+}
+
+impl Draft<'_> {
+    /// States a fact, as long as it may be.
+    fn fact(&mut self, name: &str, value: &str) {
+        let end = value.floor_char_boundary(MAX_FACT);
+        self.builder
+            .provenance(name, value.get(..end).unwrap_or_default());
+    }
+
+    fn sections(&mut self) {
+        if let Some(prompt) = self.story.prompts.first() {
+            self.builder.spec(prompt.text.clone());
+        }
+        if let Some(plan) = self.story.plan {
+            self.builder.plan(plan.text.clone());
+        }
+    }
+
+    fn calls(&mut self, spent: &Spent) -> Result<(), Refused> {
+        let story = self.story;
+        for (place, one) in story.calls.iter().take(MAX_CALLS).enumerate() {
+            let (cost, tokens) = spent.of(place);
+            let call = Call {
+                action: one.call.tool.as_bytes(),
+                check: one.check(),
+                args_hash: short(&one.call.input_sha256),
+                result_hash: one
+                    .result
+                    .map_or([0; 8], |(result, _)| short(&result.sha256)),
+                latency_ms: one.latency_ms(),
+                cost_microdollars: narrow(cost),
+                tokens: narrow(tokens),
+            };
+            self.builder.record_judged(&call, &one.call.violations)?;
+        }
+        if story.calls.len() > MAX_CALLS {
+            let more = story.calls.len() - MAX_CALLS;
+            self.notes.push(format!("{more} calls did not fit"));
+        }
+        for _ in 0..story.retries() {
+            self.builder.retry();
+        }
+        for rollback in &story.rollbacks {
+            self.builder.rollback(Rollback {
+                restored: rollback.restored,
+                wanted: rollback.wanted.clone(),
+                found: rollback.found.clone(),
+                kept: rollback.kept.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Tokens and cost of the calls, from the agent's own record.
+    fn spent(&mut self) -> Spent {
+        let path = self.story.start.and_then(|start| start.transcript.clone());
+        let read = path.map(|path| transcript::read(&self.story.agent, Path::new(&path)));
+        let transcript = match read {
+            Some(Ok(transcript)) => transcript,
+            Some(Err(why)) => {
+                self.fact("usage", &format!("unknown: {why}"));
+                return Spent::default();
+            }
+            None => {
+                self.fact("usage", "unknown: the agent names no record of the session");
+                return Spent::default();
+            }
+        };
+        self.broke = transcript.broken_at_the_end(self.story.began_ns);
+        let prices = Prices::new(&self.sources.config.oversight.prices);
+        let spent = Spent::new(self.story, &transcript, prices);
+        self.fact("usage", &spent.usage_text());
+        self.fact("cost", &spent.cost_text());
+        if let Some(model) = spent.model() {
+            self.fact(field::MODEL, model);
+        }
+        spent
+    }
+
+    /// The output of the runs that decide, and one line about every earlier one.
+    fn test_log(&mut self) -> Vec<Tested> {
+        let judged: Vec<(usize, (Run, Judged))> = self
+            .story
+            .runs()
+            .into_iter()
+            .map(|(place, run)| {
+                let judged = run.judge();
+                (place, (run, judged))
+            })
+            .collect();
+        let (places, runs): (Vec<usize>, Vec<(Run, Judged)>) = judged.into_iter().unzip();
+        let deciding = outcome::deciding(&runs);
+        let mut log = String::new();
+        let mut tested = Vec::new();
+        for (index, (place, (run, judged))) in places.into_iter().zip(runs).enumerate() {
+            let command = run.command.replace('\n', "\n  ");
+            if deciding.contains(&index) {
+                let _ = writeln!(log, "$ {command}");
+                log.push_str(&String::from_utf8_lossy(&run.output));
+                if !log.ends_with('\n') {
+                    log.push('\n');
+                }
+                tested.push(Tested { place, run, judged });
+            } else {
+                let _ = writeln!(
+                    log,
+                    "# an earlier run of `{command}`: {}",
+                    judged.end.name()
+                );
+            }
+        }
+        if !tested.is_empty() {
+            self.builder.test_log(log);
+        }
+        tested
+    }
+
+    fn diff(&mut self) -> Option<Diff> {
+        let start = self.story.start?;
+        let Some(location) = Location::around(Path::new(&start.cwd)) else {
+            self.fact("diff", "none: the session was not in a git repository");
+            return None;
+        };
+        match diff::take(&location.top, start.base_commit.as_deref(), MAX_DIFF) {
+            Ok(diff) => {
+                self.builder.diff(diff.text.clone());
+                if diff.left_out > 0 {
+                    let (left_out, files) = (diff.left_out, diff.files);
+                    self.notes
+                        .push(format!("{left_out} of {files} files did not fit the diff"));
+                }
+                if diff.redacted > 0 {
+                    let count = diff.redacted;
+                    self.notes.push(format!(
+                        "{count} secrets masked in the diff, so it may not apply as it stands"
+                    ));
+                }
+                if self.story.end.is_none() {
+                    self.fact("diff", "taken when the session was found to be over");
+                }
+                Some(diff)
+            }
+            Err(why) => {
+                self.fact("diff", &format!("none: {why}"));
+                None
+            }
+        }
+    }
+
+    fn ending(&mut self, runs: &[Tested], diff: Option<&Diff>) {
+        let tests = outcome::together(runs.iter().map(|tested| tested.judged.end));
+        let breakdown = self.story.breakdown().or(self.broke.take());
+        let known = Known {
+            tests,
+            diff_fails: diff.is_some_and(|diff| !diff.applies),
+            broke: breakdown.is_some(),
+        };
+        let outcome = outcome::decide(known);
+        self.builder.outcome(outcome);
+        let decided_by = runs.iter().rfind(|run| Some(run.judged.end) == tests);
+        if let Some(tested) = decided_by.or(runs.last()) {
+            let command = self.command_from_top(tested);
+            self.fact(field::TEST_COMMAND, &command);
+        }
+        if let Some(last) = runs.iter().map(|tested| tested.place).max() {
+            let edits = self.story.edits_after(last);
+            if edits > 0 {
+                self.fact("edits_after_tests", &edits.to_string());
+            }
+        }
+        if outcome != Outcome::Solved {
+            let text = self.postmortem(outcome, known, runs, breakdown.as_deref());
+            self.builder.postmortem(text);
+        }
+    }
+
+    /// The test command as it runs at the top of the repository, which is where it is run again.
+    fn command_from_top(&self, tested: &Tested) -> String {
+        let command = tested.run.command.clone();
+        let cwd = self.story.calls.get(tested.place).map(|one| &*one.call.cwd);
+        let below = cwd.and_then(|cwd| {
+            let cwd = Path::new(cwd);
+            let top = Location::around(cwd)?.top;
+            let below = cwd.canonicalize().ok()?.strip_prefix(top).ok()?.to_owned();
+            let below = below.to_str()?.to_owned();
+            (!below.is_empty()).then_some(below)
+        });
+        match below {
+            Some(below) => format!("cd '{}' && {command}", below.replace('\'', r"'\''")),
+            None => command,
+        }
+    }
+
+    fn postmortem(
+        &self,
+        outcome: Outcome,
+        known: Known,
+        runs: &[Tested],
+        breakdown: Option<&str>,
+    ) -> String {
+        let mut text = match outcome {
+            Outcome::Error if known.tests.is_some() => "The tests could not be started.\n",
+            Outcome::Error => "The agent broke before any test ran.\n",
+            Outcome::Skipped => "No test ran, so nothing shows that the task is solved.\n",
+            _ if known.tests == Some(RunEnd::Passed) => {
+                "The tests pass, but the diff does not apply to the commit that it starts from.\n"
+            }
+            _ => "Tests fail.\n",
+        }
+        .to_owned();
+        for tested in runs.iter().filter(|run| run.judged.end != RunEnd::Passed) {
+            describe(&mut text, tested);
+        }
+        if let Some(breakdown) = breakdown {
+            let _ = writeln!(text, "{breakdown}");
+        }
+        if let Some(failed) = self.story.last_failure() {
+            describe_failure(&mut text, failed);
+        }
+        let refused = self.story.calls.iter();
+        let refused = refused.filter(|one| one.check() == Check::Denied);
+        for one in refused.take(MAX_REFUSALS) {
+            let why = one.call.reasons.first().map_or("", |reason| reason);
+            let _ = writeln!(text, "Refused: {} {why}", one.call.tool);
+        }
+        if let Some(words) = self.story.last_words {
+            let _ = writeln!(text, "The agent's last words: {}", words.text);
+        }
+        text
+    }
+
+    /// Where the bundle comes from, and what it leaves out.
+    fn facts(&mut self) {
+        let story = self.story;
+        self.fact(field::AGENT, &story.agent);
+        if let Some(start) = story.start {
+            self.fact(field::SESSION, &start.session);
+            self.fact("roleos", &start.roleos);
+            self.fact("gate", if start.gate { "on" } else { "off" });
+            if !start.mode.is_empty() {
+                self.fact("mode", &start.mode);
+            }
+            if let Some(commit) = &start.base_commit {
+                self.fact(field::BASE_COMMIT, commit);
+            }
+            if let Some(branch) = &start.branch {
+                self.fact("branch", branch);
+            }
+        }
+        if let Some(model) = story.model {
+            self.fact(field::MODEL, model);
+        }
+        self.fact("ended", story.end.unwrap_or("never said"));
+        if story.prompts.len() > 1 {
+            self.fact("prompts", &story.prompts.len().to_string());
+        }
+        let (hash, whole) = &self.sources.journal;
+        self.fact("journal", hash);
+        if !whole {
+            self.fact("journal_problem", "a line was changed, lost or cut off");
+        } else if story.repaired > 0 {
+            self.fact(
+                "journal_problem",
+                "a line was cut off by a crash and taken out",
+            );
+        }
+        if !self.sources.others.is_empty() {
+            let others = self.sources.others.join(", ");
+            self.fact(
+                "beside",
+                &format!("the diff may hold work of sessions {others}"),
+            );
+        }
+        if story.redacted > 0 {
+            self.notes
+                .push(format!("{} secrets masked", story.redacted));
+        }
+        if story.capped > 0 {
+            self.notes.push(format!("{} texts shortened", story.capped));
+        }
+        if !self.notes.is_empty() {
+            let notes = self.notes.join("; ");
+            self.fact(field::REDACTED, &notes);
+        }
+    }
+}
+
+/// What a run that did not pass says.
+fn describe(text: &mut String, tested: &Tested) {
+    let command = &tested.run.command;
+    let _ = writeln!(text, "`{command}` {}.", tested.judged.end.name());
+    let Some(reading) = &tested.judged.reading else {
+        return;
+    };
+    let _ = writeln!(
+        text,
+        "{}: {} passed, {} failed, {} errors, {} skipped.",
+        reading.runner.name(),
+        reading.passed,
+        reading.failed,
+        reading.errors,
+        reading.skipped
+    );
+    for failure in reading.failures.iter().take(MAX_NAMED) {
+        let _ = writeln!(text, "Failed: {}", failure.name);
+    }
+    if !reading.complete {
+        text.push_str("The output is cut off, so it cannot be told that nothing else failed.\n");
+    }
+}
+
+fn describe_failure(text: &mut String, failed: &CallStory<'_>) {
+    let _ = write!(text, "The last failed call: {}", failed.call.tool);
+    if let Some(command) = failed.command() {
+        let _ = write!(text, " `{command}`");
+    }
+    if let Some(exit) = failed.result.and_then(|(result, _)| result.exit) {
+        let _ = write!(text, ", exit code {exit}");
+    }
+    text.push('\n');
+}
+
+/// The first eight bytes of a hash in hexadecimal text.
+fn short(sha256: &str) -> [u8; 8] {
+    let bytes = hex::decode(sha256).unwrap_or_default();
+    bytes.first_chunk::<8>().copied().unwrap_or_default()
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

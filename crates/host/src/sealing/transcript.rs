@@ -1,0 +1,210 @@
+//! Tokens, models and breakdowns out of an agent's own record of a session.
+//!
+//! The record is another program's and may be anything: it is read line by line with a limit, what is not understood
+//! is passed over, and what could not be read is said.
+
+mod claude;
+mod codex;
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Longer lines are passed over.
+const MAX_LINE: u64 = 64 * 1024 * 1024;
+
+/// More messages than this are not counted.
+const MAX_MESSAGES: usize = 1_000_000;
+
+/// More records of subagents than this are not read.
+const MAX_SUBAGENTS: usize = 1000;
+
+/// Tokens of one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Read by the model, without those from the cache.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Put into the cache for minutes.
+    pub cache_write: u64,
+    /// Put into the cache for an hour.
+    pub cache_write_hour: u64,
+}
+
+impl Usage {
+    /// All of them.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        [
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.cache_write_hour,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// The greater of both, field by field: an answer is written down several times while it grows.
+    fn grown(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+            cache_write_hour: self.cache_write_hour.max(other.cache_write_hour),
+        }
+    }
+
+    /// Adds another answer's.
+    pub fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.cache_write_hour = self.cache_write_hour.saturating_add(other.cache_write_hour);
+    }
+}
+
+/// One answer of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// When, in nanoseconds since 1970; 0 when that is not known.
+    pub time_ns: u64,
+    /// The model, as it calls itself.
+    pub model: String,
+    /// What it used.
+    pub usage: Usage,
+    /// Tool calls that it asked for, by their ids.
+    pub calls: Vec<String>,
+}
+
+/// What a record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transcript {
+    /// Answers in the order of the record, each once.
+    pub messages: Vec<Message>,
+    /// When the model could last not be reached, and what was said.
+    pub broke: Option<(u64, String)>,
+    /// Lines that were passed over because they are too long or no JSON.
+    pub skipped: u64,
+}
+
+impl Transcript {
+    /// What was said when the model could not be reached, when nothing came after that and it is no older than `since`.
+    #[must_use]
+    pub fn broken_at_the_end(&self, since: u64) -> Option<String> {
+        let (time, text) = self.broke.as_ref()?;
+        let went_on = self.messages.iter().any(|message| message.time_ns > *time);
+        let text: String = oversight::redact::text(text)
+            .text
+            .chars()
+            .take(500)
+            .collect();
+        (*time >= since && !went_on).then(|| format!("The agent broke: {text}"))
+    }
+}
+
+/// Takes one line of a record.
+trait Reader {
+    fn line(&mut self, line: &[u8]) -> Result<(), serde_json::Error>;
+
+    fn finish(self: Box<Self>) -> Transcript;
+}
+
+/// Why nothing is known.
+#[derive(Debug, thiserror::Error)]
+pub enum Unknown {
+    /// There is no reader for this agent's record.
+    #[error("the record that {0} keeps is not read here")]
+    Agent(String),
+    /// It cannot be read.
+    #[error("`{path}` cannot be read: {source}")]
+    Read {
+        /// The record.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Reads the record of an agent, those of its subagents included.
+///
+/// # Errors
+/// The agent's record is not known here, or cannot be read.
+pub fn read(agent: &str, path: &Path) -> Result<Transcript, Unknown> {
+    let mut reader: Box<dyn Reader> = match agent {
+        "claude" => Box::<claude::Claude>::default(),
+        "codex" => Box::<codex::Codex>::default(),
+        other => return Err(Unknown::Agent(other.to_owned())),
+    };
+    let mut skipped = 0;
+    let fail = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Unknown::Read { path, source }
+    };
+    feed(path, reader.as_mut(), &mut skipped).map_err(fail(path))?;
+    if agent == "claude" {
+        for path in claude::subagents(path).into_iter().take(MAX_SUBAGENTS) {
+            feed(&path, reader.as_mut(), &mut skipped).map_err(fail(&path))?;
+        }
+    }
+    let mut transcript = reader.finish();
+    transcript.skipped = skipped;
+    Ok(transcript)
+}
+
+fn feed(path: &Path, reader: &mut dyn Reader, skipped: &mut u64) -> io::Result<()> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a file",
+        ));
+    }
+    let mut file = BufReader::new(File::open(path)?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        (&mut file).take(MAX_LINE).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(());
+        }
+        if line.len() as u64 >= MAX_LINE && !line.ends_with(b"\n") {
+            *skipped += 1;
+            skip_line(&mut file)?;
+            continue;
+        }
+        let text = line.trim_ascii();
+        if !text.is_empty() && reader.line(text).is_err() {
+            *skipped += 1;
+        }
+    }
+}
+
+fn skip_line(file: &mut impl io::BufRead) -> io::Result<()> {
+    loop {
+        let buffer = file.fill_buf()?;
+        let (used, is_end) = match buffer.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (end + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        file.consume(used);
+        if is_end {
+            return Ok(());
+        }
+    }
+}
+
+/// A time as records write it.
+fn time_ns(text: Option<&str>) -> u64 {
+    text.and_then(|text| text.parse::<jiff::Timestamp>().ok())
+        .and_then(|time| u64::try_from(time.as_nanosecond()).ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

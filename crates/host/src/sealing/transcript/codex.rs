@@ -1,0 +1,115 @@
+//! The record of Codex: one JSON object a line; after every answer an event says how many tokens all of them took.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{MAX_MESSAGES, Message, Reader, Transcript, Usage, time_ns};
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default)]
+    timestamp: Option<String>,
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    payload: Payload,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    #[serde(rename = "type")]
+    kind: String,
+    model: Option<String>,
+    call_id: Option<String>,
+    info: Option<Info>,
+    message: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Info {
+    total_token_usage: Tokens,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+struct Tokens {
+    input_tokens: u64,
+    cached_input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// Collects the calls between two counts.
+#[derive(Default)]
+pub(super) struct Codex {
+    transcript: Transcript,
+    model: String,
+    total: Tokens,
+    calls: Vec<String>,
+}
+
+impl Reader for Codex {
+    fn line(&mut self, line: &[u8]) -> Result<(), serde_json::Error> {
+        let line: Line = serde_json::from_slice(line)?;
+        let payload = line.payload;
+        let time_ns = time_ns(line.timestamp.as_deref());
+        match (&*line.kind, &*payload.kind) {
+            ("turn_context" | "session_meta", _) => {
+                if let Some(model) = payload.model {
+                    self.model = model;
+                }
+            }
+            ("response_item", "function_call" | "custom_tool_call" | "local_shell_call") => {
+                self.calls.extend(payload.call_id);
+            }
+            ("event_msg", "token_count") => {
+                if let Some(info) = payload.info {
+                    self.count(time_ns, info.total_token_usage);
+                }
+            }
+            ("event_msg", "error" | "stream_error") => {
+                let text = payload.message.as_ref().and_then(Value::as_str);
+                self.transcript.broke = Some((time_ns, text.unwrap_or("an error").to_owned()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Transcript {
+        self.transcript
+    }
+}
+
+impl Codex {
+    /// The count is of the whole session and is repeated; what it grew by is the last answer's.
+    fn count(&mut self, time_ns: u64, total: Tokens) {
+        let before = self.total;
+        self.total = total;
+        // A session that was begun anew counts from the start.
+        let restarted =
+            total.output_tokens < before.output_tokens || total.input_tokens < before.input_tokens;
+        let before = if restarted { Tokens::default() } else { before };
+        let input = total.input_tokens - before.input_tokens;
+        let cached = total
+            .cached_input_tokens
+            .saturating_sub(before.cached_input_tokens)
+            .min(input);
+        let usage = Usage {
+            input: input - cached,
+            output: total.output_tokens - before.output_tokens,
+            cache_read: cached,
+            ..Usage::default()
+        };
+        if usage.tokens() == 0 || self.transcript.messages.len() >= MAX_MESSAGES {
+            return;
+        }
+        self.transcript.messages.push(Message {
+            time_ns,
+            model: self.model.clone(),
+            usage,
+            calls: std::mem::take(&mut self.calls),
+        });
+    }
+}

@@ -1,0 +1,337 @@
+//! How much freedom an agent has as a whole: a mode, tool lists and budgets, judged before a call runs.
+//!
+//! The order is fixed: the deny list, then the mode with its allow list, then the budgets. The sentences of violations
+//! are those of the published format, so that a bundle tells the same story as the refusal.
+
+use std::borrow::Cow;
+
+/// How much freedom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// No lists, no budgets.
+    #[default]
+    Off,
+    /// Only the tools of the allow list.
+    Restricted,
+    /// A person confirms everything that does not only read.
+    Approved,
+    /// Everything within the budgets.
+    Autonomous,
+}
+
+impl Mode {
+    /// Every mode.
+    pub const ALL: [Self; 4] = [
+        Self::Off,
+        Self::Restricted,
+        Self::Approved,
+        Self::Autonomous,
+    ];
+
+    /// As people and programs write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Restricted => "restricted",
+            Self::Approved => "approved",
+            Self::Autonomous => "autonomous",
+        }
+    }
+
+    /// The mode of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.as_str() == name)
+    }
+
+    /// The number that a bundle carries. Off has none of its own and is written as autonomous without limits.
+    #[must_use]
+    pub fn wire(self) -> u8 {
+        match self {
+            Self::Restricted => 0,
+            Self::Approved => 1,
+            Self::Off | Self::Autonomous => 2,
+        }
+    }
+}
+
+/// Mode, tool lists and budgets of one workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Governance {
+    /// How much freedom.
+    pub mode: Mode,
+    /// Tools that may be used; empty means no list, except in restricted, where it means none.
+    pub allowed_tools: Vec<String>,
+    /// Tools that may never be used; checked first.
+    pub denied_tools: Vec<String>,
+    /// Budget in millionths of a US dollar.
+    pub max_cost_microdollars: u32,
+    /// Budget in calls.
+    pub max_tool_calls: u16,
+}
+
+impl Default for Governance {
+    fn default() -> Self {
+        Self::of_mode(Mode::Off)
+    }
+}
+
+/// What a session has used so far, without the call that is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Cost in millionths of a US dollar.
+    pub cost_microdollars: u64,
+    /// Tokens, in and out.
+    pub tokens: u64,
+    /// Calls of tools, refused ones included.
+    pub calls: u64,
+    /// Time that the calls took, in milliseconds.
+    pub latency_ms: u64,
+}
+
+/// A breach of the mode or of a budget. A refusal by the capability gate is none: there the guard worked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The tool as the agent named it.
+    pub tool: String,
+    /// What was breached, in the words of the published format.
+    pub reason: String,
+}
+
+/// What the trace of a bundle records for a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recorded {
+    /// It ran.
+    #[default]
+    Allowed,
+    /// It was refused.
+    Denied,
+    /// A person was asked.
+    Confirmed,
+}
+
+impl Recorded {
+    /// The number on the wire.
+    #[must_use]
+    pub fn wire(self) -> u8 {
+        match self {
+            Self::Allowed => 0,
+            Self::Denied => 1,
+            Self::Confirmed => 2,
+        }
+    }
+
+    /// Lower-case name, as used in JSON.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Confirmed => "confirmed",
+        }
+    }
+}
+
+/// What governance says to one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Judgement {
+    /// It may not run.
+    pub(crate) refused: bool,
+    /// A person confirms it.
+    pub(crate) asked: bool,
+    /// Why, one sentence each.
+    pub(crate) reasons: Vec<String>,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) recorded: Recorded,
+}
+
+/// Tools that change nothing: the published read-only list, and those that only speak with the person.
+const READ_ONLY: &[&str] = &[
+    "Read",
+    "Glob",
+    "Grep",
+    "WebFetch",
+    "WebSearch",
+    "TodoWrite",
+    "AskUserQuestion",
+    "ExitPlanMode",
+];
+
+/// Names that other agents give to the tools of the published lists.
+const NAMES: &[(&str, &str)] = &[
+    // Codex
+    ("shell", "Bash"),
+    ("local_shell", "Bash"),
+    ("exec_command", "Bash"),
+    ("unified_exec", "Bash"),
+    ("write_stdin", "Bash"),
+    ("apply_patch", "Edit"),
+    ("update_plan", "TodoWrite"),
+    ("view_image", "Read"),
+    // Gemini
+    ("run_shell_command", "Bash"),
+    ("replace", "Edit"),
+    ("write_file", "Write"),
+    ("read_file", "Read"),
+    ("read_many_files", "Read"),
+    ("list_directory", "Glob"),
+    ("glob", "Glob"),
+    ("search_file_content", "Grep"),
+    ("grep_search", "Grep"),
+    ("web_fetch", "WebFetch"),
+    ("google_web_search", "WebSearch"),
+    // Cursor
+    ("Shell", "Bash"),
+    ("run_terminal_cmd", "Bash"),
+    ("edit_file", "Edit"),
+    ("search_replace", "Edit"),
+    ("delete_file", "Edit"),
+    ("list_dir", "Glob"),
+    ("file_search", "Glob"),
+    ("codebase_search", "Grep"),
+    ("web_search", "WebSearch"),
+    // Copilot
+    ("bash", "Bash"),
+    ("powershell", "Bash"),
+    ("run_in_terminal", "Bash"),
+    ("runInTerminal", "Bash"),
+    ("insert_edit_into_file", "Edit"),
+    ("replace_string_in_file", "Edit"),
+    ("multi_replace_string_in_file", "Edit"),
+    ("create_file", "Write"),
+    ("create", "Write"),
+    ("str_replace", "Edit"),
+    ("str_replace_editor", "Edit"),
+    ("edit", "Edit"),
+    ("view", "Read"),
+    ("grep", "Grep"),
+    ("fetch_webpage", "WebFetch"),
+    // Claude Code, beside the published names
+    ("PowerShell", "Bash"),
+    ("MultiEdit", "Edit"),
+    ("NotebookEdit", "Edit"),
+    ("NotebookRead", "Read"),
+    ("LS", "Glob"),
+];
+
+/// The published name of a tool, whichever agent calls it.
+#[must_use]
+pub fn canonical(tool: &str) -> &str {
+    let known = NAMES.iter().find(|(name, _)| *name == tool);
+    known.map_or(tool, |(_, canonical)| canonical)
+}
+
+impl Governance {
+    /// The published policy of a mode; off has no lists and the widest budgets.
+    #[must_use]
+    pub fn of_mode(mode: Mode) -> Self {
+        let names = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        let (allowed, denied, max_cost_microdollars, max_tool_calls): (&[&str], &[&str], _, _) =
+            match mode {
+                Mode::Off => (&[], &[], u32::MAX, u16::MAX),
+                Mode::Restricted => (
+                    &["Read", "Glob", "Grep", "WebFetch", "WebSearch"],
+                    &["Bash", "Write", "Edit"],
+                    10_000,
+                    50,
+                ),
+                Mode::Approved => (&[], &[], 100_000, 200),
+                Mode::Autonomous => (&[], &[], 1_000_000, 500),
+            };
+        Self {
+            mode,
+            allowed_tools: names(allowed),
+            denied_tools: names(denied),
+            max_cost_microdollars,
+            max_tool_calls,
+        }
+    }
+
+    /// Judges one call before it runs.
+    pub(crate) fn judge(&self, tool: &str, spent: &Spent) -> Judgement {
+        if self.mode == Mode::Off {
+            return Judgement::default();
+        }
+        let mut judgement = Judgement::default();
+        self.judge_tool(tool, &mut judgement);
+        self.judge_budgets(tool, spent, &mut judgement);
+        judgement.recorded = if judgement.refused {
+            Recorded::Denied
+        } else if self.mode == Mode::Approved {
+            Recorded::Confirmed
+        } else {
+            Recorded::Allowed
+        };
+        judgement
+    }
+
+    fn judge_tool(&self, tool: &str, judgement: &mut Judgement) {
+        let name = canonical(tool);
+        let mode = self.mode.as_str();
+        let listed = |list: &[String]| list.iter().any(|one| one == tool || one == name);
+        let must_be_listed = self.mode == Mode::Restricted || !self.allowed_tools.is_empty();
+        let refusal = if listed(&self.denied_tools) {
+            Some("is on the deny list")
+        } else if must_be_listed && !listed(&self.allowed_tools) {
+            Some("is not on the allow list")
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            judgement.refused = true;
+            judgement.violations.push(Violation {
+                tool: tool.to_owned(),
+                reason: format!("denied tool: {}", shortened(name)),
+            });
+            judgement.reasons.push(format!(
+                "the tool `{}` {why} of mode {mode}",
+                shortened(tool)
+            ));
+        } else if self.mode == Mode::Approved && !READ_ONLY.contains(&name) {
+            judgement.asked = true;
+            judgement.reasons.push(format!(
+                "mode approved: a person confirms `{}`",
+                shortened(tool)
+            ));
+        }
+    }
+
+    fn judge_budgets(&self, tool: &str, spent: &Spent, judgement: &mut Judgement) {
+        let calls = spent.calls.saturating_add(1);
+        let budgets = [
+            (
+                "cost",
+                spent.cost_microdollars,
+                u64::from(self.max_cost_microdollars),
+            ),
+            ("tool call", calls, u64::from(self.max_tool_calls)),
+        ];
+        for (what, used, most) in budgets {
+            if used <= most {
+                continue;
+            }
+            let reason = format!("{what} budget exceeded: {used} > {most}");
+            judgement.reasons.push(reason.clone());
+            judgement.violations.push(Violation {
+                tool: tool.to_owned(),
+                reason,
+            });
+            if self.mode == Mode::Approved {
+                judgement.asked = true;
+            } else {
+                judgement.refused = true;
+            }
+        }
+    }
+}
+
+/// Characters of a tool name that a sentence repeats.
+const MAX_QUOTED: usize = 256;
+
+fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(MAX_QUOTED) {
+        None => Cow::Borrowed(name),
+        Some((end, _)) => Cow::Owned(format!("{}…", name.get(..end).unwrap_or_default())),
+    }
+}

@@ -1,0 +1,439 @@
+//! Which words of a program are files that it reads, writes or removes. One function per family of programs.
+
+use crate::actions::git_command;
+use crate::lookup::base_name;
+
+use super::Touch;
+use super::inputs::patched;
+
+/// Files with what is done to them; the directory is the program's own unless one is given.
+pub(crate) type Touches = Vec<(Touch, String)>;
+
+/// Programs that do not look into the files that they are given.
+const NAMERS: &str = "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
+    mountpoint pathchk namei";
+
+/// Programs that only read the files that they are given.
+const READERS: &str = "cat bat batcat less more head tail tac nl od hexdump strings file wc \
+    grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
+    openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
+    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl";
+
+/// Programs that change the files that they are given.
+const WRITERS: &str = "tee sponge touch mkdir truncate chmod chown chgrp chattr setfacl mkfifo mknod ed ex vi vim nvim nano pico \
+    emacs micro hx code subl patch unlink shred rmdir split csplit fallocate dos2unix unix2dos gzip bzip2 xz zstd \
+    lz4 compress setfattr xattr codesign strip install-name-tool crudini inplace";
+
+/// Programs that run or pass on what they are given; what they run is looked at by itself.
+const LAUNCHERS: &str = "npx bunx uvx pipx find parallel ssh docker podman make just npm pnpm yarn bun cargo go poetry uv mise \
+    roleos gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
+    claude codex gemini cursor-agent copilot";
+
+/// Programs whose first word is a pattern or a script.
+const PATTERN_FIRST: &str = "grep egrep fgrep rg ag ack sed gsed awk gawk mawk jq yq";
+
+fn is_in(list: &str, word: &str) -> bool {
+    list.split_ascii_whitespace().any(|one| one == word)
+}
+
+/// Words that are no options; `--` ends those.
+fn operands(arguments: &[String]) -> Vec<&String> {
+    let mut ended = false;
+    arguments
+        .iter()
+        .filter(|word| {
+            if *word == "--" && !ended {
+                ended = true;
+                return false;
+            }
+            ended || !word.starts_with('-') || *word == "-"
+        })
+        .collect()
+}
+
+/// Whether one of the letters stands among the short options, or one of the long ones is given.
+fn has_flag(arguments: &[String], letters: &str, long: &[&str]) -> bool {
+    arguments
+        .iter()
+        .take_while(|word| *word != "--")
+        .any(|word| match word.strip_prefix('-') {
+            Some(rest) if rest.starts_with('-') => long.iter().any(|option| {
+                word.split('=').next() == Some(option)
+                    || (word.len() > 4 && option.starts_with(word.as_str()))
+            }),
+            Some(flags) => flags.contains(|flag| letters.contains(flag)),
+            None => false,
+        })
+}
+
+/// The value of an option, in the next word or glued to it.
+fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w str> {
+    let mut found = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        for option in options {
+            if word == option {
+                found.extend(words.as_slice().first().map(String::as_str));
+            } else if let Some(rest) = word.strip_prefix(option) {
+                if option.starts_with("--") {
+                    found.extend(rest.strip_prefix('='));
+                } else if !rest.is_empty() {
+                    found.push(rest);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.
+pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> Touches {
+    let mut found = Touches::new();
+    match name {
+        "rm" | "trash" | "trash-put" | "srm" | "rimraf" | "del-cli" => {
+            removed(name, arguments, &mut found);
+        }
+        "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "ditto" => {
+            copied(name, arguments, &mut found);
+        }
+        "dd" => {
+            for word in arguments {
+                if let Some(path) = word.strip_prefix("of=") {
+                    found.push((Touch::Write, path.to_owned()));
+                } else if let Some(path) = word.strip_prefix("if=") {
+                    found.push((Touch::Read, path.to_owned()));
+                }
+            }
+        }
+        "tar" | "bsdtar" | "gtar" => archived(arguments, &mut found),
+        "unzip" | "7z" | "7za" | "zip" | "cpio" | "pax" => zipped(name, arguments, &mut found),
+        "find" | "fd" | "fdfind" => searched(arguments, &mut found),
+        "git" => return versioned(arguments, input),
+        "xxd" | "uniq" => {
+            let words = operands(arguments);
+            found.extend(words.first().map(|path| (Touch::Read, (*path).clone())));
+            found.extend(words.get(1).map(|path| (Touch::Write, (*path).clone())));
+        }
+        "apply_patch" | "applypatch" => {
+            for text in arguments.iter().map(String::as_str).chain(input) {
+                found.extend(patched(text));
+            }
+        }
+        _ => ordinary(name, arguments, &mut found),
+    }
+    if name == "patch" {
+        found.extend(input.map(patched).unwrap_or_default());
+    }
+    outputs(name, arguments, &mut found);
+    found
+}
+
+fn removed(name: &str, arguments: &[String], found: &mut Touches) {
+    let deep = name != "rm" || has_flag(arguments, "rR", &["--recursive"]);
+    let touch = if deep { Touch::Tree } else { Touch::Write };
+    for path in operands(arguments) {
+        found.push((touch, path.clone()));
+    }
+}
+
+/// Is the word a file of another machine?
+fn is_remote(path: &str) -> bool {
+    path.split_once(':')
+        .is_some_and(|(host, _)| !host.contains('/') && host.len() > 1)
+}
+
+fn copied(name: &str, arguments: &[String], found: &mut Touches) {
+    let mut words = operands(arguments);
+    let named = value(arguments, &["-t", "--target-directory"]);
+    let target = match named.first() {
+        Some(target) => {
+            words.retain(|word| word.as_str() != *target);
+            Some((*target).to_owned())
+        }
+        None if words.len() > 1 => words.pop().cloned(),
+        None if name == "ln" => Some(".".to_owned()),
+        None => None,
+    };
+    let deep = matches!(name, "rsync" | "ditto")
+        || has_flag(arguments, "rRa", &["--recursive", "--archive"]);
+    for from in &words {
+        let touch = match name {
+            "mv" => Touch::Tree,
+            // Who links to a thing reaches it under another name.
+            "ln" => Touch::Write,
+            _ if deep => Touch::Take,
+            _ => Touch::Read,
+        };
+        if !is_remote(from) {
+            found.push((touch, (*from).clone()));
+        }
+    }
+    let Some(target) = target.filter(|target| !is_remote(target)) else {
+        return;
+    };
+    let target = target.trim_end_matches('/').to_owned();
+    for from in &words {
+        found.push((Touch::Write, format!("{target}/{}", base_name(from))));
+    }
+    // `rsync --delete` empties the target first.
+    let empties = name == "rsync" && arguments.iter().any(|word| word.starts_with("--del"));
+    let touch = if empties { Touch::Tree } else { Touch::Write };
+    found.push((touch, target));
+}
+
+fn archived(arguments: &[String], found: &mut Touches) {
+    let first = arguments.first().map_or("", String::as_str);
+    let old_style = !first.starts_with('-');
+    let letter = |wanted: char| {
+        (old_style && first.contains(wanted)) || has_flag(arguments, &wanted.to_string(), &[])
+    };
+    let creates =
+        letter('c') || letter('r') || letter('u') || has_flag(arguments, "", &["--create"]);
+    let extracts = letter('x') || has_flag(arguments, "", &["--extract", "--get"]);
+    let directories = value(arguments, &["-C", "--directory"]);
+    let words = operands(arguments);
+    let skip = usize::from(old_style);
+    for (index, path) in words.into_iter().skip(skip).enumerate() {
+        if creates && index == 0 {
+            // The archive, when its letter stands in a cluster.
+            found.push((Touch::Write, path.clone()));
+        }
+        let inside = directories
+            .first()
+            .map_or_else(|| path.clone(), |directory| format!("{directory}/{path}"));
+        if creates {
+            found.push((Touch::Take, inside));
+        } else if extracts {
+            found.push((Touch::Write, inside));
+        }
+    }
+    if extracts {
+        for directory in directories {
+            found.push((Touch::Write, directory.to_owned()));
+        }
+    }
+    if creates {
+        for archive in value(arguments, &["-f", "--file"]) {
+            found.push((Touch::Write, archive.to_owned()));
+        }
+    }
+}
+
+fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
+    for directory in value(arguments, &["-d", "-o"]) {
+        found.push((Touch::Write, directory.to_owned()));
+    }
+    if name == "zip" || arguments.first().is_some_and(|word| word == "a") {
+        let words = operands(arguments);
+        for (index, path) in words.into_iter().enumerate() {
+            let touch = if index == 0 {
+                Touch::Write
+            } else {
+                Touch::Take
+            };
+            found.push((touch, path.clone()));
+        }
+    }
+}
+
+fn searched(arguments: &[String], found: &mut Touches) {
+    let acts = [
+        "-delete",
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-x",
+        "-X",
+        "--exec",
+        "--exec-batch",
+    ];
+    let deletes = arguments.iter().any(|word| word == "-delete");
+    let runs = arguments.iter().any(|word| acts.contains(&word.as_str()));
+    let tests = [
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-mtime",
+        "-mmin",
+        "-newer",
+        "-size",
+        "-empty",
+        "-ctime",
+        "-atime",
+        "-user",
+        "-perm",
+        "-lname",
+        "-amin",
+        "-cmin",
+    ];
+    let picks = arguments.iter().any(|word| tests.contains(&word.as_str()));
+    let roots = arguments
+        .iter()
+        .skip_while(|word| matches!(word.as_str(), "-L" | "-H" | "-P"))
+        .take_while(|word| !word.starts_with(['-', '(', '!']));
+    for root in roots.filter(|_| runs) {
+        // A search that picks files by name is ordinary anywhere but in a protected place.
+        let touch = match (deletes, picks) {
+            (true, false) => Touch::Tree,
+            (true, true) => Touch::Write,
+            (false, _) => Touch::Named,
+        };
+        found.push((touch, root.clone()));
+    }
+    for path in value(arguments, &["-fprint", "-fprintf", "-fls", "-fprint0"]) {
+        found.push((Touch::Write, path.to_owned()));
+    }
+}
+
+fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
+    let in_place = match name {
+        "sed" | "gsed" => has_flag(arguments, "i", &["--in-place"]),
+        "perl" | "ruby" => has_flag(arguments, "i", &[]),
+        "yq" => has_flag(arguments, "i", &["--inplace", "--in-place"]),
+        "awk" | "gawk" => value(arguments, &["-i"]).contains(&"inplace"),
+        "sort" => false,
+        _ => is_in(WRITERS, name),
+    };
+    if in_place {
+        for path in operands(arguments) {
+            found.push((Touch::Write, path.clone()));
+        }
+        return;
+    }
+    if is_in(READERS, name) {
+        let pattern = is_in(PATTERN_FIRST, name)
+            && !has_flag(arguments, "ef", &["--regexp", "--file", "--expression"]);
+        for path in operands(arguments).into_iter().skip(usize::from(pattern)) {
+            found.push((Touch::Read, path.clone()));
+        }
+        if matches!(name, "sed" | "gsed") {
+            found.extend(written_by_script(arguments));
+        }
+        return;
+    }
+    if is_in(LAUNCHERS, name) || is_in(NAMERS, name) {
+        return;
+    }
+    for word in arguments {
+        // `--config=x`, `file=@x`, `@x`: the path is what follows.
+        let path = word.rsplit(['=', '@']).next().unwrap_or(word);
+        if !path.is_empty() && !path.contains(char::is_whitespace) && !path.contains("://") {
+            found.push((Touch::Named, path.to_owned()));
+        }
+    }
+}
+
+/// `sed 's/a/b/w file'` and `sed 'w file'`.
+fn written_by_script(arguments: &[String]) -> Touches {
+    let scripts = arguments.iter().filter(|word| word.contains("w "));
+    scripts
+        .flat_map(|script| script.split("w ").skip(1))
+        .filter_map(|rest| rest.split(['\n', ';', '}']).next())
+        .map(|path| (Touch::Write, path.trim().to_owned()))
+        .collect()
+}
+
+/// Options that name the file that is written, the same for most programs.
+fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
+    const NONE: &str = "grep egrep fgrep rg ls find ps set ssh test git scp rsync tar zip unzip cp mv id mount chmod";
+    if !is_in(NONE, name) {
+        for path in value(arguments, &["-o", "-O"]) {
+            if !path.contains("://") {
+                found.push((Touch::Write, path.to_owned()));
+            }
+        }
+    }
+    let long = [
+        "--output",
+        "--output-document",
+        "--output-file",
+        "--outfile",
+        "--out-file",
+        "--out",
+        "--log-file",
+        "--dump-header",
+        "--cookie-jar",
+    ];
+    for path in value(arguments, &long) {
+        found.push((Touch::Write, path.to_owned()));
+    }
+}
+
+/// Git as it touches files by name. Reading and committing settings is ordinary.
+fn versioned(arguments: &[String], input: Option<&str>) -> Touches {
+    let call = git_command(arguments);
+    let mut found = Touches::new();
+    if call.only_prints {
+        return found;
+    }
+    let Some((verb, rest)) = call.rest.split_first() else {
+        return found;
+    };
+    let inside = |path: &String| match &call.directory {
+        Some(directory) if !path.starts_with('/') => format!("{directory}/{path}"),
+        _ => path.clone(),
+    };
+    let touch = match verb.as_str() {
+        "checkout" | "restore" | "apply" | "update-index" => Touch::Write,
+        "rm" | "mv" | "clean" => Touch::Tree,
+        "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
+        _ => return found,
+    };
+    if verb == "clean" && has_flag(rest, "n", &["--dry-run"]) {
+        return found;
+    }
+    for path in operands(rest) {
+        found.push((touch, inside(path)));
+    }
+    if verb == "apply" {
+        found.extend(input.map(patched).unwrap_or_default());
+    }
+    if verb == "clean"
+        && operands(rest).is_empty()
+        && has_flag(rest, "xX", &[])
+        && has_flag(rest, "d", &[])
+    {
+        found.push((Touch::Tree, inside(&".".to_owned())));
+    }
+    found
+}
+
+/// A new place for git's hooks: `git config core.hooksPath x`, `git -c core.hooksPath=x …`.
+pub(crate) fn moves_hooks(arguments: &[String]) -> bool {
+    let call = git_command(arguments);
+    let is_it = |key: &str| key.eq_ignore_ascii_case("core.hookspath");
+    if call.settings.iter().any(|(key, _)| is_it(key)) {
+        return true;
+    }
+    let Some((verb, rest)) = call.rest.split_first() else {
+        return false;
+    };
+    if verb != "config" {
+        return false;
+    }
+    let reads = [
+        "--get",
+        "--get-all",
+        "--list",
+        "-l",
+        "get",
+        "list",
+        "--get-regexp",
+    ];
+    if rest.iter().any(|word| reads.contains(&word.as_str())) {
+        return false;
+    }
+    let at = rest.iter().position(|word| is_it(word));
+    at.is_some_and(|at| {
+        let removes = rest.iter().any(|word| word.contains("unset"));
+        removes
+            || rest
+                .get(at.saturating_add(1))
+                .is_some_and(|value| !value.starts_with('-'))
+    })
+}

@@ -1,0 +1,184 @@
+//! `roleos approve`: this exact refused act, once. Shows what it is and asks; without an id it lists what was refused.
+
+use std::fmt::Write as _;
+
+use clap::Args as Words;
+use host::approvals::{self, Act, Id, Refused};
+use host::{clock, ownership};
+use oversight::actions::Catalog;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::person::Person;
+use crate::render::{clean, columns};
+use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+
+/// Words of `approve`.
+#[derive(Debug, Words)]
+#[command(after_help = "Example:\n  roleos approve 3f9c2a1b7d04")]
+pub struct Args {
+    /// The id that stands in the refusal [default: list what was refused].
+    #[arg(value_parser = parse_id)]
+    id: Option<Id>,
+}
+
+fn parse_id(text: &str) -> Result<Id, String> {
+    Id::parse(text).ok_or_else(|| "expected the 12 hexadecimal digits of a refusal".to_owned())
+}
+
+/// Does it.
+///
+/// # Errors
+/// There is no such act, no person, or the person says no.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    match &args.id {
+        None => list(ui, context)?,
+        Some(id) => approve(ui, context, id)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
+    let mut person = Person::at_terminal(ui, "approve")?;
+    let refused = approvals::find(&context.workspace, id)?;
+    if !refused.act.is_current() {
+        let message = format!("the repository is no longer as it was when `{id}` was refused");
+        return Err(Failure::refused("act_outdated", message)
+            .hint("let the agent try again, and approve the id of the new refusal"));
+    }
+    let lifetime = context.config.oversight.approval_lifetime();
+    let catalog = context.config.oversight.policy().catalog;
+    person.tell(picture(id, &refused, &catalog))?;
+    let minutes = context.config.oversight.approval_minutes.get();
+    person.confirms(&format!("Allow exactly this, once, within {minutes} min?"))?;
+    let key = person.signing_key(context)?;
+    let ends = approvals::approve(
+        &context.workspace,
+        &refused.act,
+        &key,
+        lifetime,
+        clock::now_ns(),
+    );
+    ownership::hand_over(&context.workspace);
+    let ends = clock::text(ends?);
+    if ui.json {
+        ui.json(&json!({ "id": id.to_string(), "approved": true, "expires": ends }))?;
+    } else {
+        ui.line(format_args!(
+            "{GOOD}approved{GOOD:#} {id} once, until {}",
+            short(&ends)
+        ))?;
+        ui.note(format_args!(
+            "{DIM}tell the agent to try exactly the same again{DIM:#}"
+        ));
+    }
+    Ok(())
+}
+
+/// A time without its decimals.
+pub(crate) fn short(time: &str) -> String {
+    match time.split_once('.') {
+        Some((whole, _)) => format!("{whole}Z"),
+        None => time.to_owned(),
+    }
+}
+
+/// Everything that the yes will bind, and what undoes it. All of it was written by strangers.
+fn picture(id: &Id, refused: &Refused, catalog: &Catalog) -> String {
+    let act = &refused.act;
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{BOLD}{id}{BOLD:#}  refused {}",
+        short(&clock::text(refused.at_ns))
+    );
+    let _ = writeln!(text, "\n  {DIM}{}{DIM:#}", clean::name(act.tool.as_bytes()));
+    for line in act.command.split('\n') {
+        let _ = writeln!(text, "    {}", clean::name(line.as_bytes()));
+    }
+    let _ = writeln!(text, "  in {}", clean::name(act.directory.as_bytes()));
+    for state in &act.repositories {
+        let commit: String = state
+            .commit
+            .iter()
+            .flat_map(|commit| commit.chars())
+            .take(12)
+            .collect();
+        let branch = clean::name(state.branch().as_bytes());
+        let _ = writeln!(
+            text,
+            "  repository {} on {branch} at {commit}",
+            clean::name(state.top.as_bytes())
+        );
+        for (name, address) in &state.remotes {
+            let (name, address) = (
+                clean::name(name.as_bytes()),
+                clean::name(address.as_bytes()),
+            );
+            let _ = writeln!(text, "    {name} → {address}");
+        }
+    }
+    text.push('\n');
+    effects(&mut text, act, catalog);
+    for reason in &refused.reasons {
+        let _ = writeln!(
+            text,
+            "  {DIM}the gate said: {}{DIM:#}",
+            clean::name(reason.as_bytes())
+        );
+    }
+    text
+}
+
+fn effects(text: &mut String, act: &Act, catalog: &Catalog) {
+    for id in &act.actions {
+        let action = catalog.action(id);
+        let label = action.map_or("an action that is no longer gated", |action| &action.label);
+        let undo = action.map_or("unknown", |action| &action.compensator);
+        let (id, label) = (clean::name(id.as_bytes()), clean::name(label.as_bytes()));
+        let _ = writeln!(text, "  {WARN}{id}{WARN:#}  {label}");
+        let _ = writeln!(text, "    to undo: {}", clean::name(undo.as_bytes()));
+    }
+    if act.actions.is_empty() {
+        let _ = writeln!(
+            text,
+            "  {WARN}what it does could not be followed to its end{WARN:#}"
+        );
+    }
+}
+
+fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
+    let pending = approvals::pending(&context.workspace)?;
+    if ui.json {
+        let list: Vec<Value> = pending
+            .iter()
+            .map(|(id, refused)| as_json(id, refused))
+            .collect();
+        ui.json(&list)?;
+        return Ok(());
+    }
+    if pending.is_empty() {
+        ui.note("nothing was refused here that could be approved");
+    }
+    for (id, refused) in &pending {
+        let when = short(&clock::text(refused.at_ns));
+        let command = clean::line(&refused.act.command, columns::WIDTH - 40);
+        ui.line(format_args!("{id}  {DIM}{when}{DIM:#}  {command}"))?;
+    }
+    Ok(())
+}
+
+fn as_json(id: &Id, refused: &Refused) -> Value {
+    json!({
+        "id": id.to_string(),
+        "refused": clock::text(refused.at_ns),
+        "tool": refused.act.tool,
+        "command": refused.act.command,
+        "directory": refused.act.directory,
+        "actions": refused.act.actions,
+        "reasons": refused.reasons,
+    })
+}

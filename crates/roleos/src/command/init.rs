@@ -1,0 +1,263 @@
+//! `roleos init`: sets a repository up for coding agents, shows what that would change, or takes it out again.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args as Words, ValueEnum};
+use host::agents::Agent;
+use host::agents_above;
+use host::install::registration::{self, Program};
+use host::install::system::Machine;
+use host::install::{self, Plan, shown};
+use host::ownership;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::changes;
+use crate::render::clean;
+use crate::ui::{BOLD, DIM, GOOD, Ui};
+
+/// Words of `init`.
+#[derive(Debug, Words)]
+#[command(after_help = "\
+Examples:
+  roleos init
+  roleos init --agent claude --agent codex --dry-run
+  roleos init --uninstall
+  sudo roleos init --system")]
+pub struct Args {
+    /// For which agent; may be repeated [default: those that are used here, else claude].
+    #[arg(long, value_name = "AGENT")]
+    agent: Vec<Named>,
+    /// Show what would change, as a diff, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Take the hooks out again; keys, settings of Role OS, journals and evidence stay.
+    #[arg(long)]
+    uninstall: bool,
+    /// For the whole machine, as root: program, settings and approval key that your user cannot change.
+    #[arg(long, conflicts_with = "agent")]
+    system: bool,
+    /// A directory that stands for the machine.
+    #[arg(long, hide = true, requires = "system", value_name = "DIR")]
+    prefix: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Named {
+    /// Claude Code.
+    Claude,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// GitHub Copilot CLI.
+    Copilot,
+}
+
+impl From<Named> for Agent {
+    fn from(named: Named) -> Self {
+        match named {
+            Named::Claude => Self::Claude,
+            Named::Codex => Self::Codex,
+            Named::Gemini => Self::Gemini,
+            Named::Cursor => Self::Cursor,
+            Named::Copilot => Self::Copilot,
+        }
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// A file cannot be understood or written, or an agent wants to take its own hook out.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.uninstall || args.system {
+        refuse_below_agent(args)?;
+    }
+    if args.system {
+        return system(ui, context, args);
+    }
+    let (agents, mut notes) = agents(context, args);
+    let mut plan = if args.uninstall {
+        install::plan_removal(&context.workspace, &agents)?
+    } else {
+        let program = Program {
+            path: running()?,
+            root: context.workspace.root().to_owned(),
+            forced: false,
+        };
+        let managed = Machine::below(Path::new("/")).map(|machine| machine.installed());
+        let managed = managed.unwrap_or_default();
+        install::plan(&context.workspace, &agents, &program, &managed)?
+    };
+    notes.append(&mut plan.notes);
+    plan.notes = notes;
+    if !args.dry_run {
+        install::carry_out(&context.workspace, &plan)?;
+        ownership::hand_over(&context.workspace);
+    }
+    show(ui, context, args, &agents, &plan)?;
+    Ok(Exit::Done)
+}
+
+fn system(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let machine = match &args.prefix {
+        Some(prefix) => Machine::below(prefix)?,
+        None => Machine::real()?,
+    };
+    let plan = if args.uninstall {
+        machine.plan_removal()?
+    } else {
+        machine.plan(&context.workspace, &running()?)?
+    };
+    if !args.dry_run {
+        machine.carry_out(&context.workspace, &plan)?;
+        ownership::hand_over(&context.workspace);
+    }
+    let agents: Vec<Agent> = machine.settings().iter().map(|one| one.agent).collect();
+    show(ui, context, args, &agents, &plan)?;
+    Ok(Exit::Done)
+}
+
+/// The program that the hooks will start, by its real path.
+fn running() -> Result<PathBuf, Failure> {
+    let path = std::env::current_exe().and_then(|path| path.canonicalize());
+    path.map_err(|error| {
+        let message = format!("cannot tell which program this is: {error}");
+        Failure::refused("no_program", message)
+    })
+}
+
+/// What the agent may not do to itself is for a person, wherever the command comes from.
+fn refuse_below_agent(args: &Args) -> Result<(), Failure> {
+    let Some(above) = agents_above::find() else {
+        return Ok(());
+    };
+    let what = if args.system {
+        "--system"
+    } else {
+        "--uninstall"
+    };
+    let agent = clean::name(above.agent.as_bytes()).into_owned();
+    let shown_by = clean::name(above.shown_by.as_bytes()).into_owned();
+    let message =
+        format!("`roleos init {what}` is for a person, and this runs below {agent}: {shown_by}");
+    Err(Failure::refused("inside_agent", message)
+        .hint("open a terminal of your own and type it there"))
+}
+
+/// Which agents are meant, and why when nobody said.
+fn agents(context: &Context, args: &Args) -> (Vec<Agent>, Vec<String>) {
+    if !args.agent.is_empty() {
+        let mut named: Vec<Agent> = args.agent.iter().map(|one| Agent::from(*one)).collect();
+        named.sort();
+        named.dedup();
+        return (named, Vec::new());
+    }
+    if args.uninstall {
+        return (install::installed(&context.workspace), Vec::new());
+    }
+    let used = registration::used_here(context.workspace.root());
+    if used.is_empty() {
+        let note =
+            "no agent has left traces here, so this is for Claude Code; `--agent` names another";
+        return (vec![Agent::Claude], vec![note.to_owned()]);
+    }
+    let labels: Vec<&str> = used.iter().map(|agent| agent.dialect().label).collect();
+    let note = format!("found here: {}", labels.join(", "));
+    (used, vec![note])
+}
+
+fn show(
+    ui: &Ui,
+    context: &Context,
+    args: &Args,
+    agents: &[Agent],
+    plan: &Plan,
+) -> Result<(), Failure> {
+    let root = context.workspace.root();
+    if ui.json {
+        ui.json(&as_json(root, args, agents, plan))?;
+        return Ok(());
+    }
+    let mut out = ui.out();
+    if args.dry_run {
+        for change in &plan.changes {
+            write!(out, "{}", changes::diff(root, change))?;
+        }
+    } else {
+        let width = plan
+            .changes
+            .iter()
+            .map(|change| shown(root, &change.path).len());
+        let width = width.max().unwrap_or(0);
+        for change in &plan.changes {
+            let verb = changes::verb(change);
+            let path = shown(root, &change.path);
+            writeln!(
+                out,
+                "{GOOD}{verb:<7}{GOOD:#} {path:<width$}  {DIM}{}{DIM:#}",
+                change.what
+            )?;
+        }
+    }
+    out.flush()?;
+    if plan.keys {
+        let verb = if args.dry_run {
+            "keys would be made"
+        } else {
+            "keys were made"
+        };
+        let place = if args.system {
+            "the machine"
+        } else {
+            "`.role-os/keys`"
+        };
+        ui.note(format_args!("{verb} in {place}; they are never shown"));
+    }
+    for note in &plan.notes {
+        ui.note(format_args!("{DIM}note{DIM:#}: {note}"));
+    }
+    if plan.changes.is_empty() && !plan.keys {
+        ui.note("nothing to change");
+    } else if args.uninstall && !args.dry_run {
+        ui.note("keys, settings of Role OS, journals and evidence were left as they are");
+    } else if !args.dry_run {
+        ui.note(format_args!(
+            "the capability gate is on: pushes, releases and the like need {BOLD}roleos grant{BOLD:#} or {BOLD}roleos approve{BOLD:#}"
+        ));
+        ui.note(format_args!(
+            "start the agent anew, then see with {BOLD}roleos doctor{BOLD:#} whether it is protected"
+        ));
+    }
+    Ok(())
+}
+
+fn as_json(root: &Path, args: &Args, agents: &[Agent], plan: &Plan) -> Value {
+    let agents: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
+    let changes: Vec<Value> = plan
+        .changes
+        .iter()
+        .map(|change| {
+            json!({
+                "path": change.path.to_string_lossy(),
+                "change": changes::verb(change),
+                "what": change.what,
+                "diff": args.dry_run.then(|| changes::diff(root, change)),
+            })
+        })
+        .collect();
+    json!({
+        "root": root.to_string_lossy(),
+        "agents": agents,
+        "dry_run": args.dry_run,
+        "changes": changes,
+        "keys": plan.keys,
+        "notes": plan.notes,
+    })
+}

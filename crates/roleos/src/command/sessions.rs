@@ -1,0 +1,67 @@
+//! `roleos sessions`: what agents did here, from the journals that the hook keeps.
+
+pub mod list;
+pub mod seal;
+pub mod show;
+
+use std::path::PathBuf;
+
+use host::journal::SessionId;
+use host::journal::read::journals;
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Words of `sessions`.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// The sessions of this workspace, newest first.
+    List(list::Args),
+    /// What happened in a session: one line a call, with its verdict.
+    Show(show::Args),
+    /// Make signed bundles of sessions that are over.
+    Seal(seal::Args),
+}
+
+/// Does it.
+///
+/// # Errors
+/// A journal cannot be read, or there is none of that name.
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::List(args) => list::run(ui, context, args),
+        Command::Show(args) => show::run(ui, context, args),
+        Command::Seal(args) => seal::run(ui, context, args),
+    }
+}
+
+/// The journal that is named by its session id, the beginning of one, or as `latest`.
+///
+/// # Errors
+/// There is none, or more than one.
+pub fn find(context: &Context, name: &str) -> Result<(SessionId, PathBuf), Failure> {
+    let mut found = journals(&context.workspace.sessions_dir())?;
+    let missing = || {
+        Failure::input("session_not_found", format!("there is no session `{name}`"))
+            .hint("name a session from `roleos sessions list`, or `latest`")
+    };
+    if name == "latest" {
+        return found.pop().ok_or_else(missing);
+    }
+    let exact = SessionId::new(name);
+    if let Some(one) = found.iter().find(|(session, _)| *session == exact) {
+        return Ok(one.clone());
+    }
+    found.retain(|(session, _)| !name.is_empty() && session.as_str().starts_with(name));
+    match (found.pop(), found.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => Err(Failure::input(
+            "session_ambiguous",
+            format!("`{name}` is the beginning of several session ids"),
+        )
+        .hint("give more of the id")),
+        (None, _) => Err(missing()),
+    }
+}

@@ -1,0 +1,134 @@
+//! A person at a terminal. What only a person may do goes through here: below an agent it is refused, without a terminal
+//! too, and the question is asked on the terminal itself, so that nothing can answer through a pipe.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
+
+use anstream::AutoStream;
+use host::agents_above::{self, AgentAbove};
+use host::approval_key::{self, Place};
+use witness::key::SigningKey;
+use zeroize::Zeroizing;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::Ui;
+
+/// Longest answer that is read.
+const MAX_ANSWER: u64 = 1024;
+/// Shortest passphrase for a new key.
+const MIN_PASSPHRASE: usize = 8;
+
+/// Proof that somebody sits there.
+#[derive(Debug)]
+pub struct Person {
+    keyboard: File,
+    screen: AutoStream<File>,
+}
+
+impl Person {
+    /// Looks for the person; `command` is what they wanted, for the refusal.
+    ///
+    /// # Errors
+    /// An agent is above, or there is no terminal.
+    pub fn at_terminal(ui: &Ui, command: &str) -> Result<Self, Failure> {
+        if let Some(AgentAbove { agent, shown_by }) = agents_above::find() {
+            let agent = clean::name(agent.as_bytes()).into_owned();
+            let shown_by = clean::name(shown_by.as_bytes()).into_owned();
+            return Err(Failure::refused(
+                "inside_agent",
+                format!(
+                    "`roleos {command}` is for a person, and this runs below {agent}: {shown_by}"
+                ),
+            )
+            .hint("open a terminal of your own and type it there"));
+        }
+        let none = |why: String| {
+            let message = format!("`roleos {command}` asks a person, and {why}");
+            Failure::refused("no_terminal", message)
+                .hint("type it in a terminal; it cannot be scripted")
+        };
+        if !io::stdin().is_terminal() {
+            return Err(none("standard input is no terminal".to_owned()));
+        }
+        let open = || {
+            let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
+            file.map_err(|error| none(format!("there is no terminal: {error}")))
+        };
+        Ok(Self {
+            keyboard: open()?,
+            screen: ui.on(open()?),
+        })
+    }
+
+    /// Shows something on the terminal, wherever standard output goes.
+    ///
+    /// # Errors
+    /// The terminal went away.
+    pub fn tell(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
+        writeln!(self.screen, "{text}")?;
+        Ok(())
+    }
+
+    /// Asks, and goes on only after a clear yes.
+    ///
+    /// # Errors
+    /// The answer was no, or the terminal went away.
+    pub fn confirms(&mut self, question: &str) -> Result<(), Failure> {
+        write!(self.screen, "{question} [y/N] ")?;
+        self.screen.flush()?;
+        let mut answer = String::new();
+        let reader = io::Read::take(&self.keyboard, MAX_ANSWER);
+        BufReader::new(reader).read_line(&mut answer)?;
+        match answer.trim().to_lowercase().as_str() {
+            "y" | "yes" => Ok(()),
+            _ => Err(Failure::refused(
+                "declined",
+                "nothing was changed: the answer was not `y`",
+            )),
+        }
+    }
+
+    /// The key that signs what this person decides; asks for the passphrase when there is one, and makes the key of the
+    /// workspace when there is none.
+    ///
+    /// # Errors
+    /// The key cannot be read, or the passphrase is wrong.
+    pub fn signing_key(&mut self, context: &Context) -> Result<SigningKey, Failure> {
+        let place = Place::of(&context.workspace);
+        let passphrase = if place.is_sealed()? {
+            Some(secret("Passphrase of the approval key: ")?)
+        } else {
+            None
+        };
+        let passphrase = passphrase.as_ref().map(|text| text.as_str());
+        Ok(approval_key::ensure(&context.workspace, passphrase)?)
+    }
+
+    /// A passphrase for a new key, typed twice.
+    ///
+    /// # Errors
+    /// It is too short, or the two differ.
+    pub fn new_passphrase(&mut self) -> Result<Zeroizing<String>, Failure> {
+        let first = secret("New passphrase: ")?;
+        if first.chars().count() < MIN_PASSPHRASE {
+            let message = format!("the passphrase has fewer than {MIN_PASSPHRASE} characters");
+            return Err(Failure::input("bad_passphrase", message)
+                .hint("several words are easy to remember"));
+        }
+        if *secret("The same again: ")? != *first {
+            return Err(Failure::input(
+                "bad_passphrase",
+                "the two passphrases differ",
+            ));
+        }
+        Ok(first)
+    }
+}
+
+/// Read from the terminal without showing it.
+fn secret(prompt: &str) -> Result<Zeroizing<String>, Failure> {
+    Ok(rpassword::prompt_password(prompt).map(Zeroizing::new)?)
+}

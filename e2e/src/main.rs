@@ -1,0 +1,78 @@
+//! The real coding agents, run offline against a scripted model, with the installed hook in between.
+//!
+//! Nothing is simulated but the model: the agents come from npm at pinned versions, the hook is installed by
+//! `roleos init`, a person approves at a terminal, the push goes to a real repository, and the session ends as a bundle.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it talks to the person who runs it"
+)]
+
+mod claude;
+mod codex;
+mod evidence;
+mod failure;
+mod model;
+mod person;
+mod place;
+mod story;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+
+use crate::failure::{Failure, Result};
+use crate::place::Place;
+
+/// What to run.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The `roleos` to install.
+    #[arg(long, value_name = "FILE")]
+    roleos: PathBuf,
+    /// Folder of programs that npm installed.
+    #[arg(long, value_name = "DIR")]
+    programs: PathBuf,
+    /// Only these agents.
+    #[arg(value_name = "AGENT", value_parser = ["claude", "codex"])]
+    only: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut code = ExitCode::SUCCESS;
+    for agent in ["claude", "codex"] {
+        if !arguments.only.is_empty() && !arguments.only.iter().any(|only| only == agent) {
+            continue;
+        }
+        match play(&arguments, agent) {
+            Ok(shown) => println!("{shown}\n{agent}: ok"),
+            Err(failure) => {
+                eprintln!("{agent}: {failure}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    code
+}
+
+/// One agent's story, from the installation to the evidence; returns the replay.
+fn play(arguments: &Arguments, agent: &str) -> Result<String> {
+    let place = Arc::new(Place::new(&arguments.roleos)?);
+    let before = place.arrived()?;
+    place.roleos(&["init", "--agent", agent])?;
+    let program = arguments.programs.join(agent);
+    match agent {
+        "claude" => claude::run(&place, &program).map(drop)?,
+        _ => codex::run(&place, &program).map(drop)?,
+    }
+    let arrived = place.arrived()? - before;
+    if arrived != 1 {
+        return Err(Failure::new(format!(
+            "one commit should have been pushed, {arrived} were"
+        )));
+    }
+    evidence::check(&place, agent)
+}

@@ -1,0 +1,49 @@
+//! `cargo xtask e2e`: installs the real agents at their pinned versions and plays the story of the `e2e` program.
+//!
+//! Needs Node with npm, and `script` of util-linux for a person's terminal. The agents stay in the target folder.
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::Command;
+
+use crate::project::Project;
+use crate::shell::{self, Failure, Result, headline};
+
+/// The agents, as npm names them. A newer one is tried by changing its number here.
+const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0"];
+
+/// Builds, installs, plays.
+pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
+    let home = project.target().join("tools").join("agents");
+    headline("the agents");
+    install(&home)?;
+    headline("the product");
+    shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos", "-p", "e2e"]))?;
+    headline("the story");
+    let built = project.target().join("debug");
+    shell::run(
+        Command::new(built.join("e2e"))
+            .arg("--roleos")
+            .arg(built.join("roleos"))
+            .arg("--programs")
+            .arg(home.join("node_modules/.bin"))
+            .args(arguments),
+    )
+}
+
+fn install(home: &std::path::Path) -> Result<()> {
+    let stamp = home.join("installed");
+    let wanted = AGENTS.join("\n");
+    if fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted) {
+        return Ok(());
+    }
+    fs::create_dir_all(home)
+        .map_err(|error| Failure::of(format!("cannot make `{}`", home.display()), error))?;
+    shell::run(
+        Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--prefix"])
+            .arg(home)
+            .args(AGENTS),
+    )?;
+    crate::install::write(&stamp, &wanted)
+}
