@@ -58,15 +58,16 @@ pub fn run(words: &[String], input: &[u8], time: Duration, limit: usize) -> io::
     };
     // What it left behind holds its output open.
     end(child.id());
-    if !status.success() {
-        return Err(io::Error::other(format!("`{program}` failed: {status}")));
-    }
     let printed = output.and_then(|output| output.recv_timeout(Duration::from_secs(5)).ok());
     let printed = printed.ok_or_else(|| io::Error::other("its output did not end"))??;
+    // Looked at before how it ended: a program that nobody reads any more ends by that.
     if printed.len() > limit {
         return Err(io::Error::other(format!(
             "`{program}` printed more than {limit} bytes"
         )));
+    }
+    if !status.success() {
+        return Err(io::Error::other(format!("`{program}` failed: {status}")));
     }
     Ok(printed)
 }
