@@ -183,7 +183,7 @@ impl Sealer<'_> {
                     task_id: crate::fresh_task_id(),
                     link: hex::encode(journal.head().hash),
                 };
-                let agent = story.agent.clone();
+                let agent = story.agent;
                 let mark = Record::Sealing(Sealing {
                     task_id: stretch.task_id.to_string(),
                     from,

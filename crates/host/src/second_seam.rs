@@ -317,6 +317,7 @@ mod tests {
             remotes: Vec::new(),
             refs: "r".to_owned(),
             settings: "s".to_owned(),
+            user_settings: String::new(),
         }
     }
 

@@ -92,7 +92,7 @@ const GUARDED: &[Guarded] = &[
         why: Why::WeakensTheGate,
         is_set: |set, _| set.oversight.max_cost_microdollars.is_some(),
         reset: |set, default| {
-            set.oversight.max_cost_microdollars = default.oversight.max_cost_microdollars
+            set.oversight.max_cost_microdollars = default.oversight.max_cost_microdollars;
         },
     },
     Guarded {

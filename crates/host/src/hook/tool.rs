@@ -366,7 +366,6 @@ fn write(
 
 /// Lets the tests see what a panic comes to. A release build does not know the name.
 #[cfg(debug_assertions)]
-#[expect(clippy::panic, reason = "this is what the tests want to see caught")]
 fn inject_panic(event: &Event) {
     assert!(event.tool != "roleos-test-panic", "as the test asked");
 }

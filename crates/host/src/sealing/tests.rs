@@ -217,6 +217,10 @@ fn prompt(text: &str) -> Record {
     })
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a literal reads better without a reference"
+)]
 fn call(id: &str, tool: &str, input: serde_json::Value) -> Record {
     let input = capture::input(&input);
     Record::Call(Box::new(Call {

@@ -20,6 +20,10 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a literal reads better without a reference"
+    )]
     fn say(&self, name: &str, more: Value) -> Ran {
         let mut event = json!({
             "session_id": self.session,
