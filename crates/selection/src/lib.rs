@@ -22,4 +22,5 @@ pub mod run_log;
 pub mod selector;
 pub mod statistics;
 pub mod verifier;
+pub mod version;
 pub mod winner;

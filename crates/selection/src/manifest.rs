@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::canonical;
 use crate::verifier::Kind;
+use crate::version::semantic;
 
 /// Licences that the published schema allows.
 pub const LICENSES: &[&str] = &["Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause"];
@@ -468,25 +469,6 @@ impl Reader {
             self.texts(metadata, "metadata", "known_limitations", 0);
         }
     }
-}
-
-/// The three numbers of a semantic version and what follows them.
-#[must_use]
-pub fn semantic(version: &str) -> Option<(u64, u64, u64, &str)> {
-    let mut rest = version;
-    let mut numbers = [0; 3];
-    for (index, number) in numbers.iter_mut().enumerate() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (head, tail) = rest.split_at_checked(digits)?;
-        *number = head.parse().ok()?;
-        rest = if index < 2 {
-            tail.strip_prefix('.')?
-        } else {
-            tail
-        };
-    }
-    let [major, minor, patch] = numbers;
-    Some((major, minor, patch, rest))
 }
 
 fn join(parent: &str, key: &str) -> String {
