@@ -78,7 +78,7 @@ fn wait_for(workspace: &Workspace, bundles: usize) -> Vec<Value> {
     loop {
         let ran = workspace.roleos(&["--json", "witness", "list"]);
         let listed = if ran.code == 0 {
-            ran.json_lines()
+            ran.json().as_array().unwrap().clone()
         } else {
             Vec::new()
         };
