@@ -37,6 +37,8 @@ mod rerun;
 
 mod explain;
 
+mod selection;
+
 mod hook;
 
 mod hook_crowd;

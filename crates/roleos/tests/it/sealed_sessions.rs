@@ -147,7 +147,10 @@ fn a_session_becomes_a_bundle_that_tells_its_story() {
         .roleos(&["--json", "witness", "show", "latest"])
         .exits(0)
         .json();
-    assert_eq!(shown["header"]["total_cost_microdollars"], 4500, "{shown:#}");
+    assert_eq!(
+        shown["header"]["total_cost_microdollars"], 4500,
+        "{shown:#}"
+    );
     workspace.roleos(&["ledger", "verify"]).exits(0);
     let again = workspace.roleos(&["--json", "sessions", "seal"]).exits(0);
     assert_eq!(again.json(), json!([]));
