@@ -153,6 +153,8 @@ fn hostile_texts_end_quickly() {
         "((".repeat(20) + &"))".repeat(20),
         "a|".to_owned() + &"(".repeat(33) + "ias > x; git push",
         "((a|".repeat(20),
+        "ca sx ".to_owned() + &"7".repeat(36) + "<;  sxh x",
+        "{".to_owned() + &"7".repeat(36) + "}> x",
         "`".repeat(20_000),
         "\"$(".repeat(40),
         "if true; then ".repeat(5_000),

@@ -9,6 +9,9 @@ const MAX_BRACKETS: usize = 48;
 /// More open `((` than this make a parser that tries both readings of each take for ever.
 const MAX_DOUBLE: usize = 10;
 
+/// Longer numbers before a redirection are no descriptors, and the parser would fail on them.
+const MAX_DIGITS: usize = 9;
+
 /// Deeper nesting of compound commands is not parsed.
 const MAX_KEYWORDS: usize = 48;
 
@@ -25,6 +28,7 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     let mut depth = 0_usize;
     let mut double = 0_usize;
     let mut before = 0_u8;
+    let mut digits = 0_usize;
     let mut keywords = 0_usize;
     for line in text.split(['\n', ';']) {
         for byte in line.bytes() {
@@ -36,6 +40,14 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
             if !byte.is_ascii_whitespace() {
                 before = byte;
             }
+            if matches!(byte, b'<' | b'>') && digits > MAX_DIGITS {
+                return Err("the number of a descriptor is too large to be analysed");
+            }
+            digits = if byte.is_ascii_digit() {
+                digits.saturating_add(1)
+            } else {
+                0
+            };
             match byte {
                 b'(' | b'{' | b'[' => depth = depth.saturating_add(1),
                 b')' | b'}' | b']' => depth = depth.saturating_sub(1),
@@ -69,6 +81,7 @@ mod tests {
         assert!(check(&"(".repeat(1000)).is_err());
         assert!(check(&"if true; then ".repeat(1000)).is_err());
         assert!(check(&format!("a|{}", "(".repeat(30))).is_err());
+        assert!(check(&format!("a {}< x", "7".repeat(30))).is_err());
         assert_eq!(check(&"echo $((1+((2*(3)))));".repeat(100)), Ok(()));
         assert_eq!(check(&"if true; then :; fi; (a)\n".repeat(1000)), Ok(()));
     }
