@@ -177,6 +177,10 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) code_words: Vec<String>,
     /// Texts of `trap`, which run again at the end.
     pub(crate) traps: Vec<String>,
+    /// What the lookup answered.
+    pub(crate) read_before: BTreeMap<String, crate::lookup::Content>,
+    /// Where the repository of a directory was found.
+    pub(crate) repository_before: Option<((String, usize, usize), String)>,
     /// Functions that `env` passes to a shell.
     pub(crate) passed_functions: Vec<String>,
     /// Hooks of the template of a repository that the command makes.
@@ -227,6 +231,8 @@ impl<'a> Evaluator<'a> {
             temporary: 0,
             code_words: Vec::new(),
             traps: Vec::new(),
+            read_before: BTreeMap::new(),
+            repository_before: None,
             passed_functions: Vec::new(),
             template: None,
             chain: Vec::new(),

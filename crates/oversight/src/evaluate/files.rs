@@ -81,7 +81,7 @@ impl Evaluator<'_> {
         if self.links.contains_key(&path) {
             return File::Binary;
         }
-        match self.lookup.read(&path) {
+        match self.on_disk(&path) {
             Content::Text(_) if self.patched_unknown => File::Unreadable(FETCHED),
             Content::Text(text) if text.len() > crate::value::MAX_TEXT => {
                 File::Unreadable("it is too large")
@@ -92,6 +92,18 @@ impl Evaluator<'_> {
             Content::Binary => File::Binary,
             Content::Unreadable(why) => File::Unreadable(why),
         }
+    }
+
+    /// What the lookup has, asked once for each path.
+    fn on_disk(&mut self, path: &str) -> Content {
+        if let Some(content) = self.read_before.get(path) {
+            return content.clone();
+        }
+        let content = self.lookup.read(path);
+        if self.read_before.len() < 64 {
+            self.read_before.insert(path.to_owned(), content.clone());
+        }
+        content
     }
 
     /// The text of a file when it is known exactly.

@@ -331,6 +331,9 @@ impl Evaluator<'_> {
         } else {
             &["reference-transaction", "post-index-change"]
         };
+        if named.is_empty() && always.is_empty() {
+            return;
+        }
         let unchecked = rest
             .iter()
             .any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));

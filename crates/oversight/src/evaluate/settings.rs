@@ -112,10 +112,23 @@ impl Evaluator<'_> {
 
     /// The `.git` of the directory or of one above it.
     pub(crate) fn repository(&mut self) -> String {
-        let mut directory = self.state.directory.clone();
+        let directory = self.state.directory.clone();
         if crate::value::has_hole(&directory) {
             return ".git".to_owned();
         }
+        // Only what the command itself writes can change the answer.
+        let key = (directory.clone(), self.written.len(), self.links.len());
+        if let Some((known, found)) = &self.repository_before
+            && *known == key
+        {
+            return found.clone();
+        }
+        let found = self.repository_of(directory);
+        self.repository_before = Some((key, found.clone()));
+        found
+    }
+
+    fn repository_of(&self, mut directory: String) -> String {
         for _ in 0..12 {
             let candidate = format!("{}/.git", directory.trim_end_matches('/'));
             if !self.names_in(&candidate).is_empty() {

@@ -9,6 +9,9 @@ const MAX_BRACKETS: usize = 48;
 /// More open `((` than this make a parser that tries both readings of each take for ever.
 const MAX_DOUBLE: usize = 10;
 
+/// More braces that one word opens and does not close make the parser of brace expansion take for ever.
+const MAX_BRACES: usize = 6;
+
 /// Longer numbers before a redirection are no descriptors, and the parser would fail on them.
 const MAX_DIGITS: usize = 9;
 
@@ -57,6 +60,12 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
                 return Err("brackets are nested too deeply to be analysed");
             }
         }
+        if line
+            .split_ascii_whitespace()
+            .any(|word| open_braces(word) > MAX_BRACES)
+        {
+            return Err("braces are nested too deeply to be analysed");
+        }
         for word in line.split([' ', '\t', '(', ')', '{', '}', '&', '|', '`', '"', '\'', '!']) {
             match word {
                 "if" | "while" | "until" | "for" | "case" | "select" | "time" | "coproc"
@@ -72,6 +81,21 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Braces of a word that stay open; `${` belongs to another grammar.
+fn open_braces(word: &str) -> usize {
+    let mut open = 0_usize;
+    let mut before = 0_u8;
+    for byte in word.bytes() {
+        match byte {
+            b'{' if before != b'$' => open = open.saturating_add(1),
+            b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        before = byte;
+    }
+    open
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +105,8 @@ mod tests {
         assert!(check(&"(".repeat(1000)).is_err());
         assert!(check(&"if true; then ".repeat(1000)).is_err());
         assert!(check(&format!("a|{}", "(".repeat(30))).is_err());
+        assert!(check(&"{a,".repeat(12)).is_err());
+        assert!(check(r#"curl -d '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":1}}}}}}}}' x"#).is_ok());
         assert!(check(&format!("a {}< x", "7".repeat(30))).is_err());
         assert_eq!(check(&"echo $((1+((2*(3)))));".repeat(100)), Ok(()));
         assert_eq!(check(&"if true; then :; fi; (a)\n".repeat(1000)), Ok(()));
