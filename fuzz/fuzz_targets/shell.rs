@@ -32,7 +32,8 @@ fuzz_target!(|text: &str| {
         assert!(start <= end && *end <= text.len());
     }
     if decision.verdict == Verdict::Deny && !text.contains(['\'', '\0']) {
-        let wrapped = decide(&format!("bash -c '{text}'"));
+        // The dashes: bash takes a text that begins with a sign for an option.
+        let wrapped = decide(&format!("bash -c -- '{text}'"));
         assert!(wrapped.verdict >= Verdict::Ask, "bash -c hides it");
     }
 });
