@@ -153,6 +153,8 @@ fn hostile_texts_end_quickly() {
         "((".repeat(20) + &"))".repeat(20),
         "a|".to_owned() + &"(".repeat(33) + "ias > x; git push",
         "((a|".repeat(20),
+        "cat << \"\" ".to_owned(),
+        "a[$(g < g<< '';it y ".to_owned(),
         "npm".to_owned() + &"{".repeat(19) + "}" + &"{".repeat(26) + " i -D gh-pages",
         "npm".to_owned() + &"{a,".repeat(12) + "}" + &"{a,".repeat(10) + " i",
         "ca sx ".to_owned() + &"7".repeat(36) + "<;  sxh x",

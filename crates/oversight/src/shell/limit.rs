@@ -28,6 +28,9 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     if text.contains('\0') {
         return Err("the text holds a NUL character");
     }
+    if has_nameless_heredoc(text) {
+        return Err("a here-document without a name for its end cannot be analysed");
+    }
     let mut depth = 0_usize;
     let mut double = 0_usize;
     let mut before = 0_u8;
@@ -81,6 +84,25 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// `<< ''`: the tokenizer would look for its end for ever.
+fn has_nameless_heredoc(text: &str) -> bool {
+    text.match_indices("<<").any(|(at, found)| {
+        let rest = text
+            .get(at.saturating_add(found.len())..)
+            .unwrap_or_default();
+        let before = text.get(..at).unwrap_or_default();
+        if rest.starts_with('<') || before.ends_with('<') {
+            return false;
+        }
+        let rest = rest.trim_start_matches(['-', ' ', '\t']);
+        let name = rest
+            .split(|one: char| one.is_whitespace() || ";&|<>()".contains(one))
+            .next()
+            .unwrap_or_default();
+        name.trim_matches(['\'', '"', '\\', '$']).is_empty()
+    })
+}
+
 /// Braces of a word that stay open; `${` belongs to another grammar.
 fn open_braces(word: &str) -> usize {
     let mut open = 0_usize;
@@ -105,6 +127,8 @@ mod tests {
         assert!(check(&"(".repeat(1000)).is_err());
         assert!(check(&"if true; then ".repeat(1000)).is_err());
         assert!(check(&format!("a|{}", "(".repeat(30))).is_err());
+        assert!(check("cat << \"\" ").is_err());
+        assert_eq!(check("cat <<-'E'; cat <<< ''; echo $((1 << 2))"), Ok(()));
         assert!(check(&"{a,".repeat(12)).is_err());
         assert!(check(r#"curl -d '{"a":{"b":{"c":{"d":{"e":{"f":{"g":{"h":1}}}}}}}}' x"#).is_ok());
         assert!(check(&format!("a {}< x", "7".repeat(30))).is_err());
