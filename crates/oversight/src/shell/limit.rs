@@ -49,6 +49,10 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
             if matches!(byte, b'<' | b'>') && digits > MAX_DIGITS {
                 return Err("the number of a descriptor is too large to be analysed");
             }
+            // `{1..9…}`: the parser takes such a number for one that fits into a machine word.
+            if digits >= 18 && byte.is_ascii_digit() && text.contains('{') {
+                return Err("a number is too large to be analysed");
+            }
             digits = if byte.is_ascii_digit() {
                 digits.saturating_add(1)
             } else {
@@ -127,6 +131,7 @@ mod tests {
         assert!(check(&"(".repeat(1000)).is_err());
         assert!(check(&"if true; then ".repeat(1000)).is_err());
         assert!(check(&format!("a|{}", "(".repeat(30))).is_err());
+        assert!(check("echo {1..99999999999999999999}").is_err());
         assert!(check("cat << \"\" ").is_err());
         assert_eq!(check("cat <<-'E'; cat <<< ''; echo $((1 << 2))"), Ok(()));
         assert!(check(&"{a,".repeat(12)).is_err());
