@@ -24,7 +24,7 @@ fn scenes(place: &Place) -> Vec<Scene> {
     let edit = |what, file: &Path, old: &str, new: &str, outcome| Scene {
         what,
         tool: "Edit",
-        input: json!({ "file_path": file, "old_string": old, "new_string": new }),
+        input: json!({ "file_path": file, "old_string": old, "new_string": new, "replace_all": true }),
         outcome,
         after_approval: false,
     };
@@ -55,8 +55,8 @@ fn scenes(place: &Place) -> Vec<Scene> {
         edit(
             "take the hook out",
             &settings,
-            "hooks",
-            "nothing",
+            "onFailure",
+            "onFailures",
             Outcome::Refused,
         ),
     ]

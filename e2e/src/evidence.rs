@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::failure::{Failure, Result};
 use crate::place::Place;
 
@@ -23,8 +25,9 @@ const STORY: &[&str] = &[
 
 /// Waits for the bundle, verifies it, and holds its replay against the story; returns the replay.
 pub(crate) fn check(place: &Place, agent: &str) -> Result<String> {
-    wait_for_bundle(place)?;
-    place.roleos(&["witness", "verify", "latest"])?;
+    let file = wait_for_bundle(place)?;
+    place.roleos(&["witness", "verify", &file])?;
+    place.roleos(&["ledger", "verify"])?;
     let replay = place.roleos(&["witness", "replay", "latest"])?;
     for part in STORY.iter().chain([&agent]) {
         if !replay.contains(part) {
@@ -36,12 +39,15 @@ pub(crate) fn check(place: &Place, agent: &str) -> Result<String> {
     Ok(replay)
 }
 
-fn wait_for_bundle(place: &Place) -> Result<()> {
+/// The file of the newest bundle, once there is one.
+fn wait_for_bundle(place: &Place) -> Result<String> {
     let begun = Instant::now();
     loop {
         let list = place.roleos(&["witness", "list", "--json"])?;
-        if list.contains("\"task_id\"") {
-            return Ok(());
+        let bundles: Value = serde_json::from_str(&list)
+            .map_err(|error| Failure::of("`witness list` printed no JSON", error))?;
+        if let Some(file) = bundles.pointer("/0/file").and_then(Value::as_str) {
+            return Ok(file.to_owned());
         }
         if begun.elapsed() > PATIENCE {
             let sessions = place.roleos(&["sessions", "list"]).unwrap_or_default();

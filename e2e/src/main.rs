@@ -64,10 +64,11 @@ fn play(arguments: &Arguments, agent: &str) -> Result<String> {
     let before = place.arrived()?;
     place.roleos(&["init", "--agent", agent])?;
     let program = arguments.programs.join(agent);
-    match agent {
-        "claude" => claude::run(&place, &program).map(drop)?,
-        _ => codex::run(&place, &program).map(drop)?,
-    }
+    let played = match agent {
+        "claude" => claude::run(&place, &program).map(drop),
+        _ => codex::run(&place, &program).map(drop),
+    };
+    played.map_err(|failure| with_journal(&place, &failure))?;
     let arrived = place.arrived()? - before;
     if arrived != 1 {
         return Err(Failure::new(format!(
@@ -75,4 +76,21 @@ fn play(arguments: &Arguments, agent: &str) -> Result<String> {
         )));
     }
     evidence::check(&place, agent)
+}
+
+/// What the hook saw and said, beside what went wrong.
+fn with_journal(place: &Place, failure: &Failure) -> Failure {
+    let mut text = failure.to_string();
+    for entry in std::fs::read_dir(place.repository().join(".role-os/sessions"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let path = entry.path();
+        if let Some(id) = path.file_stem().and_then(|stem| stem.to_str()) {
+            let shown = place.roleos(&["sessions", "show", id]);
+            text.push_str(&shown.unwrap_or_default());
+        }
+    }
+    Failure::new(text)
 }

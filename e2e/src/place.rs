@@ -25,7 +25,7 @@ impl Place {
     /// Makes one, with the first commit already pushed.
     pub(crate) fn new(roleos: &Path) -> Result<Self> {
         let whole = tempfile::Builder::new()
-            .prefix("roleos-e2e-")
+            .prefix("e2e-")
             .tempdir()
             .map_err(|error| Failure::of("cannot make a temporary directory", error))?;
         let place = Self {
@@ -35,6 +35,10 @@ impl Place {
         for directory in ["home", "repository/src", "repository/tests"] {
             make(&place.path(directory))?;
         }
+        // Codex runs commands in a login shell, which sets a path of its own.
+        let tools = std::env::home_dir().unwrap_or_default().join(".cargo/bin");
+        let profile = format!("export PATH={}:$PATH\n", tools.display());
+        put(&place.path("home/.bash_profile"), &profile)?;
         put(&place.repository().join("Cargo.toml"), MANIFEST)?;
         put(&place.repository().join("src/lib.rs"), BROKEN)?;
         put(&place.repository().join("tests/adds.rs"), TEST)?;

@@ -45,14 +45,14 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
-    GateReport,
     /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex]`.
     E2e {
         /// Passed on to the `e2e` program.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
+    GateReport,
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -79,8 +79,8 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Tidy => tidy::run(&project),
         Chore::Codegen { check: false } => codegen::write(&project),
         Chore::Codegen { check: true } => codegen::check(&project),
-        Chore::GateReport => gate_report::run(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
+        Chore::GateReport => gate_report::run(&project),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

@@ -184,7 +184,8 @@ fn fields(out: &mut Vec<u8>, role: Role<'_>) {
 }
 
 /// One value as JSON, as it would be hashed.
-pub(crate) fn json(node: Node<'_>) -> String {
+#[must_use]
+pub fn json(node: Node<'_>) -> String {
     let mut out = Vec::new();
     value(&mut out, node);
     String::from_utf8_lossy(&out).into_owned()

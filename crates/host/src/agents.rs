@@ -85,8 +85,11 @@ pub struct Dialect {
     read: fn(&Value, Option<&str>) -> Result<Event, BadEvent>,
     reply: fn(&Event, &Answer) -> Reply,
     can_ask: fn(&Event) -> bool,
-    unattended: fn(&dyn Fn(&str) -> Option<OsString>) -> bool,
+    unattended: Unattended,
 }
+
+/// Whether nobody is there, by the variables of the environment.
+type Unattended = fn(&dyn Fn(&str) -> Option<OsString>) -> bool;
 
 impl Dialect {
     /// Reads one event; `named` is the event's name where the agent does not put it into the event itself.

@@ -20,9 +20,12 @@ use crate::environment::{Environment, VARIABLES, Variable};
 use crate::workspace::Workspace;
 
 use self::oversight::Oversight;
+use self::specialist::{Fallback, Privacy, Specialist};
 use self::within::Within;
 
+pub mod fraction;
 pub mod oversight;
+pub mod specialist;
 pub mod trust;
 pub mod within;
 
@@ -41,6 +44,12 @@ pub struct Config {
     pub rerun: Rerun,
     /// Decisions about tool calls: the capability gate, governance, and what is kept of a session.
     pub oversight: Oversight,
+    /// Trained adapters that may play a role.
+    pub specialist: Specialist,
+    /// What is written down.
+    pub privacy: Privacy,
+    /// Who answers when no adapter does.
+    pub fallback: Fallback,
     /// What the file says and nobody has trusted: these settings have their defaults.
     #[serde(skip)]
     #[schemars(skip)]
@@ -285,12 +294,21 @@ pub fn reference_markdown() -> String {
     page
 }
 
+/// A section and those below it. One that only holds others has no table.
 fn section_markdown(section: &str, shape: &Value) -> String {
+    let is_table = |setting: &Value| setting.get("properties").is_some();
+    let nested: String = properties(shape)
+        .filter(|(_, setting)| is_table(setting))
+        .map(|(key, below)| section_markdown(&format!("{section}.{key}"), below))
+        .collect();
+    if properties(shape).all(|(_, setting)| is_table(setting)) {
+        return nested;
+    }
     let mut text = format!(
         "\n## `[{section}]`\n\n{}\n\n| key | type | default | meaning |\n|---|---|---|---|\n",
         description(shape)
     );
-    for (key, setting) in properties(shape) {
+    for (key, setting) in properties(shape).filter(|(_, setting)| !is_table(setting)) {
         let default = setting.get("default").filter(|value| !value.is_null());
         let default = default.map(|value| format!("`{value}`"));
         // Writing to a string cannot fail.
@@ -302,7 +320,7 @@ fn section_markdown(section: &str, shape: &Value) -> String {
             description(setting)
         );
     }
-    text
+    text + &nested
 }
 
 fn variables_markdown() -> String {

@@ -20,6 +20,17 @@ const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 /// Switches the capability gate on.
 const CAPABILITY_GATE: &str = "ROLEOS_CAPABILITY_GATE";
 
+/// Name the specialists' files.
+const SPECIALISTS: &str = "ROLEOS_SPECIALISTS_PATH";
+const SPECIALIST_STATE: &str = "ROLEOS_SPECIALIST_STATE_PATH";
+const SPECIALIST_EVENTS: &str = "ROLEOS_SPECIALIST_EVENTS_PATH";
+const SPECIALIST_FIELD_LOG: &str = "ROLEOS_SPECIALIST_FIELD_LOG_PATH";
+
+/// Shadow probes.
+const SHADOW_K: &str = "ROLEOS_SHADOW_K";
+const SHADOW_N: &str = "ROLEOS_SHADOW_N";
+const SHADOW_TAU: &str = "ROLEOS_SHADOW_TAU";
+
 /// One variable that Role OS understands, as its documentation shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
@@ -53,6 +64,41 @@ pub const VARIABLES: &[Variable] = &[
         what: "Switches the capability gate on when it is `1` or `true`; any other value leaves it to `capability_gate` under `[oversight]` in the settings file.",
         example: "1",
     },
+    Variable {
+        name: SPECIALISTS,
+        what: "The registry of specialists; without it `.role-os/specialists.json`.",
+        example: "/path/to/specialists.json",
+    },
+    Variable {
+        name: SPECIALIST_STATE,
+        what: "The state of the specialists; without it `.role-os/specialist-state.json`.",
+        example: "/path/to/specialist-state.json",
+    },
+    Variable {
+        name: SPECIALIST_EVENTS,
+        what: "The specialists' events log, beside which the probe log lies; without it `.role-os/specialist-events.jsonl`.",
+        example: "/path/to/specialist-events.jsonl",
+    },
+    Variable {
+        name: SPECIALIST_FIELD_LOG,
+        what: "The specialists' field log; without it `specialist-field-log.jsonl` beside the events log.",
+        example: "/path/to/specialist-field-log.jsonl",
+    },
+    Variable {
+        name: SHADOW_K,
+        what: "One shadow probe in so many answers of a specialist, at least 1; wins over `shadow_every`.",
+        example: "20",
+    },
+    Variable {
+        name: SHADOW_N,
+        what: "Probes that the window rule looks back, at least 1; wins over `shadow_window`.",
+        example: "50",
+    },
+    Variable {
+        name: SHADOW_TAU,
+        what: "Share of disagreement that is tolerated, from 0 to 1; wins over `shadow_tau`.",
+        example: "0.15",
+    },
 ];
 
 /// The variables as they were when the program started.
@@ -66,6 +112,16 @@ pub struct Environment {
     pub catalog_url: Option<Confidential>,
     /// `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
     pub capability_gate: bool,
+    /// `ROLEOS_SPECIALISTS_PATH`.
+    pub specialists: Option<PathBuf>,
+    /// `ROLEOS_SPECIALIST_STATE_PATH`.
+    pub specialist_state: Option<PathBuf>,
+    /// `ROLEOS_SPECIALIST_EVENTS_PATH`.
+    pub specialist_events: Option<PathBuf>,
+    /// `ROLEOS_SPECIALIST_FIELD_LOG_PATH`.
+    pub specialist_field_log: Option<PathBuf>,
+    /// `ROLEOS_SHADOW_K`, `ROLEOS_SHADOW_N` and `ROLEOS_SHADOW_TAU`, unchecked.
+    pub shadow: [Option<String>; 3],
 }
 
 /// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
@@ -128,8 +184,40 @@ impl Environment {
             config: value(CONFIG).map(PathBuf::from),
             catalog_url: value(CATALOG_URL).map(Confidential),
             capability_gate: value(CAPABILITY_GATE).is_some_and(|on| on == "1" || on == "true"),
+            specialists: value(SPECIALISTS).map(PathBuf::from),
+            specialist_state: value(SPECIALIST_STATE).map(PathBuf::from),
+            specialist_events: value(SPECIALIST_EVENTS).map(PathBuf::from),
+            specialist_field_log: value(SPECIALIST_FIELD_LOG).map(PathBuf::from),
+            shadow: [SHADOW_K, SHADOW_N, SHADOW_TAU]
+                .map(|name| value(name).map(|text| text.to_string_lossy().into_owned())),
         }
     }
+}
+
+/// A secret that the settings name by its variable, such as the key of a model. Never printed.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the name of the variable is a setting, so it cannot be read in advance"
+)]
+pub fn secret(name: &str) -> Option<Confidential> {
+    let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+    is_name
+        .then(|| env::var_os(name))
+        .flatten()
+        .filter(|value| !value.is_empty())
+        .map(Confidential)
+}
+
+/// Who runs this program, as the system tells it: the name for receipts when nobody gives one.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the name of the user is no setting of ours"
+)]
+pub fn user() -> Option<String> {
+    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"))?;
+    Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
 }
 
 /// The user's home directory, as the system tells it. It places other programs' files and sets nothing of ours.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{
-    DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    DirBuilderExt as _, FileExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
 
@@ -233,6 +233,78 @@ pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
         sync_directory(parent(path)).map_err(fail)?;
     }
     Ok(())
+}
+
+/// Replaces a file in one step without waiting for the disk: it survives the end of this process, not a power cut, after
+/// which either content may be there. For counts that are written with every call. Hold a [`Lock`] around it, because the
+/// name of the temporary file is fixed.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn write_quickly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let fail = |source| FileError::new(Action::Write, path, source);
+    let beside = path.with_added_extension("new");
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode(Privacy::Shared))
+        .open(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        fs::remove_file(&beside).ok();
+        fail(error)
+    })
+}
+
+/// What stands at the end of a log before something is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// Whole lines, or nothing.
+    Whole,
+    /// A line without its end, as a crash leaves it; it was ended, so that it stays visible and spoils no other.
+    Torn,
+}
+
+/// Adds one line to a log, and says whether the last one was torn. Hold a [`Lock`] around it.
+///
+/// # Errors
+/// The line cannot be added; the log is then as long as before.
+pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileError> {
+    let fail = |source| FileError::new(Action::Append, path, source);
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(mode(Privacy::Shared))
+        .open(path)
+        .map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut last = [b'\n'];
+    if let Some(end) = length.checked_sub(1) {
+        file.read_exact_at(&mut last, end).map_err(fail)?;
+    }
+    let tail = if last == [b'\n'] {
+        Tail::Whole
+    } else {
+        Tail::Torn
+    };
+    let mut bytes = Vec::with_capacity(line.len() + 2);
+    if tail == Tail::Torn {
+        bytes.push(b'\n');
+    }
+    bytes.extend_from_slice(line.as_bytes());
+    let synced = |file: &File| if durable { file.sync_data() } else { Ok(()) };
+    if let Err(error) = file.write_all(&bytes).and_then(|()| synced(&file)) {
+        // A disk that is full takes a part of the bytes.
+        file.set_len(length).ok();
+        return Err(fail(error));
+    }
+    if length == 0 && durable {
+        sync_directory(parent(path)).map_err(fail)?;
+    }
+    Ok(tail)
 }
 
 /// Makes a directory and those above it, durably; a secret one is closed to others, those above it are not.

@@ -154,6 +154,14 @@ pub fn file_at(directory: &Path, commit: &str, path: &str) -> Result<Vec<u8>, Gi
     run(directory, ["cat-file", "blob", &name], &[])
 }
 
+/// Whom git would name as the author of a commit here.
+#[must_use]
+pub fn user(directory: &Path) -> Option<String> {
+    let output = run(directory, ["config", "--get", "user.name"], &[]).ok()?;
+    let name = String::from_utf8_lossy(&output).trim().to_owned();
+    (!name.is_empty()).then_some(name)
+}
+
 fn run<A: AsRef<OsStr>>(
     directory: &Path,
     arguments: impl IntoIterator<Item = A>,

@@ -12,7 +12,7 @@ pub mod registration;
 pub mod settings;
 pub mod starter;
 pub mod system;
-mod words;
+pub(crate) mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,6 @@ fn exclude(
     };
     let private = agents
         .iter()
-        .filter(|agent| matches!(agent, Agent::Claude | Agent::Copilot))
         .map(|agent| root.join(registration::file(*agent)));
     let top = fs::canonicalize(&top).unwrap_or(top);
     let lines: Vec<String> = private

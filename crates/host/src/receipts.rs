@@ -65,7 +65,7 @@ pub struct Receipt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     /// A change, with its signature, which nobody has checked yet.
-    Change(Receipt, Option<[u8; 64]>),
+    Change(Box<Receipt>, Option<[u8; 64]>),
     /// A counted grant was used.
     Use(String),
     /// Something that means nothing here: an approval, or damage.
@@ -239,7 +239,10 @@ fn parse(line: &[u8], place: u64) -> Line {
     match (written.receipt, written.used) {
         (Some(receipt), None) if receipt.place == place => {
             let signature = written.signature.and_then(|text| hex::decode(text).ok());
-            Line::Change(receipt, signature.and_then(|bytes| bytes.try_into().ok()))
+            Line::Change(
+                Box::new(receipt),
+                signature.and_then(|bytes| bytes.try_into().ok()),
+            )
         }
         (None, Some(action)) => Line::Use(action),
         _ => Line::Other,

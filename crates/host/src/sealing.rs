@@ -2,13 +2,15 @@
 //!
 //! Reading order: [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`]
 //! and [`diff`] (what changed), [`draft`] (the bundle), then this file: which sessions are sealed, exactly once each, and
-//! [`liveness`] (which are over), [`background`] (without anybody waiting). [`snapshot`] is the way back, and
+//! [`liveness`] (which are over), [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back, and
 //! [`rollback`] takes it.
 //!
 //! A seal is written down in the journal before it is begun and after it is done. Whoever finds one that was begun
 //! finishes it under the same task id, and the ledger has every task id once.
 
 pub mod background;
+
+pub mod budget;
 
 pub mod diff;
 
@@ -181,7 +183,7 @@ impl Sealer<'_> {
                     task_id: crate::fresh_task_id(),
                     link: hex::encode(journal.head().hash),
                 };
-                let agent = story.agent.clone();
+                let agent = story.agent;
                 let mark = Record::Sealing(Sealing {
                     task_id: stretch.task_id.to_string(),
                     from,

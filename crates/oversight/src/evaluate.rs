@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
-//! [`run`] (who is asked, in order) with [`finding`], [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
+//! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`sed`],
 //! [`scripts`], [`just`], [`project`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
 //! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
@@ -19,7 +19,6 @@ pub(crate) mod escape;
 pub(crate) mod expand;
 pub(crate) mod files;
 pub(crate) mod filter;
-pub(crate) mod finding;
 pub(crate) mod git;
 pub(crate) mod glance;
 pub(crate) mod just;

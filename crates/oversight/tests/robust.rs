@@ -163,6 +163,8 @@ fn hostile_texts_end_quickly() {
         "npm".to_owned() + &"{a,".repeat(12) + "}" + &"{a,".repeat(10) + " i",
         "ca sx ".to_owned() + &"7".repeat(36) + "<;  sxh x",
         "{".to_owned() + &"7".repeat(36) + "}> x",
+        "echo {1..".to_owned() + &"7".repeat(36) + "}",
+        "cd ~".to_owned() + &"7".repeat(36),
         "`".repeat(20_000),
         "\"$(".repeat(40),
         "if true; then ".repeat(5_000),

@@ -19,6 +19,8 @@ Examples:
   roleos explain 'env GIT_TRACE=1 git push'
   roleos approve 3f9c2a1b7d04
   roleos grant git:push --for 2h
+  roleos specialist promote <role> <version>       (undone by `specialist rollback`)
+  roleos dispatch <role> --input claim.json
   roleos witness seal --spec issue.md --diff change.patch --test-log test.txt --outcome solved
   roleos witness verify .role-os/witness/2026/02/*.rvww
   roleos witness replay <task id>
@@ -75,6 +77,11 @@ impl From<Color> for ColorChoice {
 pub enum Command {
     /// Set this repository up for coding agents: hooks, settings, keys.
     Init(command::init::Args),
+    /// Is everything installed, reachable and current?
+    Doctor,
+    /// Judge a push; git's hook calls this.
+    #[command(hide = true)]
+    PrePush(command::pre_push::Args),
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),
@@ -102,6 +109,19 @@ pub enum Command {
     Mode(command::mode::Args),
     /// Trust the settings that came with a clone.
     Trust,
+    /// Trained adapters that may play a role: who serves, who is halted, who is next.
+    Specialist(command::specialist::Words),
+    /// One dispatch through the gate: the specialist where it may, the general model otherwise.
+    Dispatch(command::dispatch::Args),
+    /// What models declare of themselves.
+    #[command(subcommand)]
+    Manifest(command::manifest::Command),
+    /// What became of every candidate: statistics, proof, export.
+    #[command(subcommand)]
+    Runs(command::runs::Command),
+    /// What a run is worth.
+    #[command(subcommand)]
+    Metric(command::metric::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

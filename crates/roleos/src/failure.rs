@@ -33,6 +33,9 @@ pub struct Failure {
     pub retryable: bool,
     #[serde(skip)]
     pub(crate) exit: Exit,
+    /// Everything that is wrong, where it is more than one thing: a line each for people, a part of the message for programs.
+    #[serde(skip)]
+    pub(crate) details: Vec<String>,
 }
 
 impl Failure {
@@ -44,6 +47,7 @@ impl Failure {
             hint: None,
             retryable: false,
             exit: Exit::Failed,
+            details: Vec::new(),
         }
     }
 
@@ -59,6 +63,13 @@ impl Failure {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Names everything that is wrong.
+    #[must_use]
+    pub fn details(mut self, details: Vec<String>) -> Self {
+        self.details = details;
         self
     }
 

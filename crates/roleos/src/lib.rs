@@ -59,6 +59,8 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     }
     match &cli.command {
         Command::Init(args) => command::init::run(ui, &context, args),
+        Command::Doctor => command::doctor::run(ui, &context),
+        Command::PrePush(args) => command::pre_push::run(ui, &context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),
@@ -71,6 +73,11 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Grants => command::grant::list(ui, &context),
         Command::Mode(args) => command::mode::run(ui, &context, args),
         Command::Trust => command::trust_settings::run(ui, &context),
+        Command::Specialist(words) => command::specialist::run(ui, &context, words),
+        Command::Dispatch(args) => command::dispatch::run(ui, &context, args),
+        Command::Manifest(command) => command::manifest::run(ui, command),
+        Command::Runs(command) => command::runs::run(ui, &context, command),
+        Command::Metric(command) => command::metric::run(ui, &context, command),
         Command::Witness(command) => command::witness::run(ui, &context, command),
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),

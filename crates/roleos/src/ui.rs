@@ -100,13 +100,19 @@ impl Ui {
             return;
         }
         if self.json {
-            let line = serde_json::to_string(failure).unwrap_or_default();
-            self.stderr(line);
+            let mut value = serde_json::to_value(failure).unwrap_or_default();
+            if let (false, Some(message)) = (failure.details.is_empty(), value.get_mut("message")) {
+                *message = format!("{}: {}", failure.message, failure.details.join("; ")).into();
+            }
+            self.stderr(value);
             return;
         }
         // A file's name can hold anything; one error stays one line and moves no cursor.
         let message = clean::name(failure.message.as_bytes());
         self.stderr(format_args!("{BAD}error{BAD:#}: {message}"));
+        for detail in &failure.details {
+            self.stderr(format_args!(" - {}", clean::name(detail.as_bytes())));
+        }
         if let Some(hint) = &failure.hint {
             self.stderr(format_args!("{DIM}hint{DIM:#}: {hint}"));
         }

@@ -28,7 +28,7 @@ mod exchange;
 
 mod cache;
 
-mod error;
+pub(crate) mod error;
 
 mod whole;
 

@@ -1,11 +1,19 @@
 //! HTTP in and out of Role OS.
 //!
-//! Today that is [`catalog_remote`], which fetches a catalog's files from another machine, and [`blocking`], which lets
-//! a program without an async runtime wait for it.
+//! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
+//! model, and [`dispatch`] goes from the gate to the receipt; [`blocking`] lets a program without an async runtime wait.
 //!
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
 //! business. Nothing here prints.
 
 pub mod catalog_remote;
 
+pub mod backend;
+
+pub mod fallback;
+
+pub mod dispatch;
+
 pub mod blocking;
+
+mod exchange;

@@ -68,7 +68,7 @@ fn an_unknown_key_is_refused_with_the_known_ones() {
     check(
         "[wittness]",
         "cannot use settings file `config.toml` line 1, key `wittness`: \
-         unknown field `wittness`, expected one of `witness`, `rerun`, `oversight`",
+         unknown field `wittness`, expected one of `witness`, `rerun`, `oversight`, `specialist`, `privacy`, `fallback`",
     );
 }
 
@@ -155,4 +155,29 @@ fn the_file_shown_in_the_reference_is_the_default() {
     let (_, rest) = page.split_once("```toml\n").unwrap();
     let (shown, _) = rest.split_once("```").unwrap();
     assert_eq!(parse(shown).unwrap(), Config::default());
+}
+
+#[test]
+fn shares_prices_and_choices_are_named_with_what_is_expected() {
+    check(
+        "[specialist]\nshadow_tau = 1.5",
+        "cannot use settings file `config.toml` line 2, key `specialist.shadow_tau`: \
+         invalid value: floating point `1.5`, expected a number from 0 to 1",
+    );
+    check(
+        "[fallback.claude]\ndaily_cap_usd = -1",
+        "cannot use settings file `config.toml` line 2, key `fallback.claude.daily_cap_usd`: \
+         invalid value: integer `-1`, expected a number from 0 to 1000000",
+    );
+    check(
+        "[fallback.claude]\nkind = \"gpt\"",
+        "cannot use settings file `config.toml` line 2, key `fallback.claude.kind`: \
+         unknown variant `gpt`, expected one of `none`, `anthropic`, `openai`, `command`",
+    );
+    let config =
+        parse("[specialist]\nquota_scope = \"fleet\"\nearly_stop_error = 0.001\n").unwrap();
+    assert_eq!(config.specialist.early_stop_error.get(), 0.001);
+    let page = reference_markdown();
+    assert!(page.contains("## `[fallback.claude]`"));
+    assert!(!page.contains("## `[fallback]`"));
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::Config;
-use super::oversight::{Answer, GovernanceMode, Oversight, Unattended};
+use super::oversight::{Answer, GovernanceMode, Unattended};
 use crate::clock;
 use crate::environment;
 use crate::files::{self, FileError, Lock, Privacy};
@@ -28,6 +28,10 @@ pub enum Why {
     WeakensTheGate,
     /// It changes files without asking.
     ChangesFiles,
+    /// It runs a program, or sends inputs somewhere.
+    RunsOrRedirects,
+    /// It writes down what people and agents say.
+    KeepsInputs,
 }
 
 impl fmt::Display for Why {
@@ -35,6 +39,8 @@ impl fmt::Display for Why {
         f.write_str(match self {
             Self::WeakensTheGate => "weakens the gate",
             Self::ChangesFiles => "changes files without asking",
+            Self::RunsOrRedirects => "runs a program or sends inputs elsewhere",
+            Self::KeepsInputs => "keeps the text of inputs",
         })
     }
 }
@@ -44,9 +50,9 @@ struct Guarded {
     key: &'static str,
     why: Why,
     /// Whether the value does what the setting is guarded for; a stricter value is welcome from anybody.
-    is_set: fn(&Oversight, &Oversight) -> bool,
+    is_set: fn(&Config, &Config) -> bool,
     /// Back to the default.
-    reset: fn(&mut Oversight, Oversight),
+    reset: fn(&mut Config, Config),
 }
 
 /// Every guarded setting. One that is in neither list fails a test, so that nobody forgets to decide.
@@ -54,56 +60,108 @@ const GUARDED: &[Guarded] = &[
     Guarded {
         key: "oversight.opaque",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.opaque == Answer::Allow,
-        reset: |set, default| set.opaque = default.opaque,
+        is_set: |set, _| set.oversight.opaque == Answer::Allow,
+        reset: |set, default| set.oversight.opaque = default.oversight.opaque,
     },
     Guarded {
         key: "oversight.unattended",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.unattended == Unattended::Ask,
-        reset: |set, default| set.unattended = default.unattended,
+        is_set: |set, _| set.oversight.unattended == Unattended::Ask,
+        reset: |set, default| set.oversight.unattended = default.oversight.unattended,
     },
     Guarded {
         key: "oversight.mode",
         why: Why::ChangesFiles,
-        is_set: |set, _| set.mode == GovernanceMode::Autonomous,
-        reset: |set, default| set.mode = default.mode,
+        is_set: |set, _| set.oversight.mode == GovernanceMode::Autonomous,
+        reset: |set, default| set.oversight.mode = default.oversight.mode,
     },
     Guarded {
         key: "oversight.allowed_tools",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.allowed_tools.is_some(),
-        reset: |set, default| set.allowed_tools = default.allowed_tools,
+        is_set: |set, _| set.oversight.allowed_tools.is_some(),
+        reset: |set, default| set.oversight.allowed_tools = default.oversight.allowed_tools,
     },
     Guarded {
         key: "oversight.denied_tools",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.denied_tools.is_some(),
-        reset: |set, default| set.denied_tools = default.denied_tools,
+        is_set: |set, _| set.oversight.denied_tools.is_some(),
+        reset: |set, default| set.oversight.denied_tools = default.oversight.denied_tools,
     },
     Guarded {
         key: "oversight.max_cost_microdollars",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.max_cost_microdollars.is_some(),
-        reset: |set, default| set.max_cost_microdollars = default.max_cost_microdollars,
+        is_set: |set, _| set.oversight.max_cost_microdollars.is_some(),
+        reset: |set, default| {
+            set.oversight.max_cost_microdollars = default.oversight.max_cost_microdollars;
+        },
     },
     Guarded {
         key: "oversight.max_tool_calls",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.max_tool_calls.is_some(),
-        reset: |set, default| set.max_tool_calls = default.max_tool_calls,
+        is_set: |set, _| set.oversight.max_tool_calls.is_some(),
+        reset: |set, default| set.oversight.max_tool_calls = default.oversight.max_tool_calls,
     },
     Guarded {
         key: "oversight.approval_minutes",
         why: Why::WeakensTheGate,
-        is_set: |set, default| set.approval_minutes.get() > default.approval_minutes.get(),
-        reset: |set, default| set.approval_minutes = default.approval_minutes,
+        is_set: |set, default| {
+            set.oversight.approval_minutes.get() > default.oversight.approval_minutes.get()
+        },
+        reset: |set, default| set.oversight.approval_minutes = default.oversight.approval_minutes,
     },
     Guarded {
         key: "oversight.prices",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.prices.is_empty(),
-        reset: |set, default| set.prices = default.prices,
+        is_set: |set, _| !set.oversight.prices.is_empty(),
+        reset: |set, default| set.oversight.prices = default.oversight.prices,
+    },
+    Guarded {
+        key: "fallback.claude",
+        why: Why::RunsOrRedirects,
+        is_set: |set, default| set.fallback.claude != default.fallback.claude,
+        reset: |set, default| set.fallback.claude = default.fallback.claude,
+    },
+    Guarded {
+        key: "privacy.keep_inputs",
+        why: Why::KeepsInputs,
+        is_set: |set, _| set.privacy.keep_inputs,
+        reset: |set, default| set.privacy.keep_inputs = default.privacy.keep_inputs,
+    },
+    Guarded {
+        key: "specialist.shadow_every",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.specialist.shadow_every.get() > default.specialist.shadow_every.get()
+        },
+        reset: |set, default| set.specialist.shadow_every = default.specialist.shadow_every,
+    },
+    Guarded {
+        key: "specialist.shadow_window",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.specialist.shadow_window.get() > default.specialist.shadow_window.get()
+        },
+        reset: |set, default| set.specialist.shadow_window = default.specialist.shadow_window,
+    },
+    Guarded {
+        key: "specialist.shadow_tau",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| set.specialist.shadow_tau > default.specialist.shadow_tau,
+        reset: |set, default| set.specialist.shadow_tau = default.specialist.shadow_tau,
+    },
+    Guarded {
+        key: "specialist.early_stop",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| !set.specialist.early_stop,
+        reset: |set, default| set.specialist.early_stop = default.specialist.early_stop,
+    },
+    Guarded {
+        key: "specialist.early_stop_error",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.specialist.early_stop_error < default.specialist.early_stop_error
+        },
+        reset: |set, default| set.specialist.early_stop_error = default.specialist.early_stop_error,
     },
 ];
 
@@ -119,10 +177,10 @@ pub struct Ignored {
 /// What would need trust in these settings.
 #[must_use]
 pub fn guarded(config: &Config) -> Vec<Ignored> {
-    let default = Oversight::default();
+    let default = Config::default();
     GUARDED
         .iter()
-        .filter(|guarded| (guarded.is_set)(&config.oversight, &default))
+        .filter(|guarded| (guarded.is_set)(config, &default))
         .map(|&Guarded { key, why, .. }| Ignored { key, why })
         .collect()
 }
@@ -135,7 +193,7 @@ pub(super) fn ignore_untrusted(config: &mut Config, path: &Path, text: &str) -> 
     }
     for guarded in GUARDED {
         if found.iter().any(|ignored| ignored.key == guarded.key) {
-            (guarded.reset)(&mut config.oversight, Oversight::default());
+            (guarded.reset)(config, Config::default());
         }
     }
     found
@@ -220,6 +278,15 @@ mod tests {
         "rerun.max_memory_mib",
         "rerun.max_output_mib",
         "rerun.timeout_seconds",
+        "specialist.backend_timeout_ms",
+        "specialist.breaker_failures",
+        "specialist.breaker_seconds",
+        "specialist.field_log_keep",
+        "specialist.field_log_mib",
+        "specialist.max_answer_kib",
+        "specialist.max_concurrent",
+        "specialist.quota_scope",
+        "specialist.quota_window",
         "witness.max_bundle_mib",
         "witness.threads",
     ];
@@ -275,6 +342,15 @@ mod tests {
             keys("oversight.capability_gate = true\nwitness.threads = 2"),
             [""; 0]
         );
+        assert_eq!(keys("specialist.shadow_tau = 0.1"), [""; 0]);
+        assert_eq!(
+            keys("specialist.shadow_tau = 0.3"),
+            ["specialist.shadow_tau"]
+        );
+        assert_eq!(
+            keys("fallback.claude.base_url = \"https://elsewhere.example\""),
+            ["fallback.claude"]
+        );
     }
 
     #[test]
@@ -282,11 +358,12 @@ mod tests {
         let mut set = config(
             "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\nmode = \"autonomous\"\nallowed_tools = [\"x\"]\n\
              denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
-             prices.m.input = 1\n",
+             prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
+             early_stop_error = 0.001\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n",
         );
         assert_eq!(guarded(&set).len(), GUARDED.len());
         for guarded in GUARDED {
-            (guarded.reset)(&mut set.oversight, Oversight::default());
+            (guarded.reset)(&mut set, Config::default());
         }
         assert_eq!(set, Config::default());
     }

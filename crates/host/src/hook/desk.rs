@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use oversight::governance::{Governance, Mode, Spent};
+use oversight::governance::{Governance, Mode};
 use oversight::verdict::Policy;
 
 use super::Request;
@@ -18,8 +18,7 @@ use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
 use crate::pins::{self, Held, Pin};
 use crate::repository::State;
-use crate::sealing::prices::Prices;
-use crate::sealing::{liveness, transcript};
+use crate::sealing::liveness;
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
@@ -90,27 +89,6 @@ impl<'a> Desk<'a> {
     pub(super) fn session(&self, event: &Event) -> SessionId {
         let unnamed = || format!("{}-unnamed", self.agent.name());
         SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
-    }
-
-    /// What the session has used so far. Cost and tokens are in the agent's own record, which is read only when a mode
-    /// sets a budget; a model without a price costs nothing.
-    pub(super) fn spent(&self, event: &Event, calls: u64) -> Spent {
-        let mut spent = Spent {
-            calls,
-            ..Spent::default()
-        };
-        let record = event.transcript.as_ref();
-        let Some(record) = record.filter(|_| self.governance.mode != Mode::Off) else {
-            return spent;
-        };
-        let prices = Prices::new(&self.config.oversight.prices);
-        let read = transcript::read(self.agent.name(), Path::new(record));
-        for message in read.map(|read| read.messages).unwrap_or_default() {
-            let cost = prices.cost(&message.model, message.usage).unwrap_or(0);
-            spent.cost_microdollars = spent.cost_microdollars.saturating_add(cost);
-            spent.tokens = spent.tokens.saturating_add(message.usage.tokens());
-        }
-        spent
     }
 
     /// Begins a journal that has no beginning, because the agent never told of the session's start.

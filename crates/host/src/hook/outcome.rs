@@ -52,7 +52,9 @@ pub(super) fn of(event: &Event, own_tests: &[String]) -> Outcome {
         printed.push_str(error);
     }
     let broke = event.kind == Kind::ToolFailed;
-    let exit = status(&response).or_else(|| spoken(&printed));
+    let exit = status(&response)
+        .or_else(|| spoken(&printed))
+        .or_else(|| not_found(&printed));
     let failed = broke || exit.is_some_and(|exit| exit != 0) || says_failure(&response);
     let command = shell_command(&event.tool, &event.input);
     let test = command.is_some_and(|command| runs_tests(&command, own_tests));
@@ -70,6 +72,12 @@ pub(super) fn of(event: &Event, own_tests: &[String]) -> Outcome {
         test,
         output: (test || failed).then(|| capture::text(&printed, MAX_OUTPUT)),
     }
+}
+
+/// A shell that could not find the program says so last; some agents tell nothing else of how a command ended.
+fn not_found(printed: &str) -> Option<i64> {
+    let last = printed.trim_end().lines().next_back()?;
+    last.ends_with(": command not found").then_some(127)
 }
 
 /// Some agents put JSON into a text.

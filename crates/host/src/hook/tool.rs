@@ -2,12 +2,14 @@
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
+use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::Recorded;
+use oversight::governance::{Mode, Recorded, Spent};
 use oversight::grants::Grants;
+use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
@@ -23,6 +25,9 @@ use crate::journal::append::Journal;
 use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
+use crate::sealing::budget;
+use crate::sealing::prices::Prices;
+use crate::second_seam;
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -144,6 +149,12 @@ impl<'a> Judging<'a> {
             None
         });
         let refusal = self.refuse(&mut decision);
+        if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
+            // What cannot be noted is judged once more by the second seam.
+            let command = shell_command(&self.event.tool, &self.event.input).unwrap_or_default();
+            let facts = &decision.act.facts;
+            second_seam::note(&self.desk.workspace, &command, facts, self.desk.now_ns).ok();
+        }
         let act = (self.gate && !decision.actions.is_empty())
             .then(|| hex::encode(self.bound(&decision.act).digest()));
         Ok(Ruling {
@@ -168,9 +179,22 @@ impl<'a> Judging<'a> {
             governance: &desk.governance,
             approved: &covers,
         };
-        let calls = self.journal.map_or(0, |journal| journal.head().calls);
-        let spent = desk.spent(self.event, calls);
+        let spent = Spent {
+            calls: self.journal.map_or(0, |journal| journal.head().calls),
+            ..self.cost()
+        };
         decide(&rules, &self.call(), &spent, &Disk, self.now)
+    }
+
+    /// What the session has cost, by the agent's own record of it. Read only where a budget asks for it.
+    fn cost(&self) -> Spent {
+        let record = self.event.transcript.as_ref();
+        let Some(record) = record.filter(|_| self.desk.governance.mode != Mode::Off) else {
+            return Spent::default();
+        };
+        let prices = Prices::new(&self.desk.config.oversight.prices);
+        let agent = self.desk.agent.name();
+        budget::so_far(agent, Path::new(record), prices).unwrap_or_default()
     }
 
     /// Contracts advise; when they cannot be read there is no advice.
@@ -193,7 +217,7 @@ impl<'a> Judging<'a> {
 
     /// Takes a person's approval of exactly this act, if there is one.
     fn is_approved(&self, act: &Act) -> bool {
-        if !self.gate && self.desk.governance.mode == oversight::governance::Mode::Off {
+        if !self.gate && self.desk.governance.mode == Mode::Off {
             return false;
         }
         let workspace = &self.desk.workspace;
@@ -342,7 +366,6 @@ fn write(
 
 /// Lets the tests see what a panic comes to. A release build does not know the name.
 #[cfg(debug_assertions)]
-#[expect(clippy::panic, reason = "this is what the tests want to see caught")]
 fn inject_panic(event: &Event) {
     assert!(event.tool != "roleos-test-panic", "as the test asked");
 }

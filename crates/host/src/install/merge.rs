@@ -68,7 +68,7 @@ pub fn insertions(
     let file = Parsed::new(text, dialect)?;
     let mut insertions = match &file.root {
         None => file.whole(wanted),
-        Some(Node::Object(root)) => file.into_root(root, wanted)?,
+        Some(Node::Object(root)) => file.at_root(root, wanted)?,
         Some(other) => return Err(file.refuse(other.start(), "expected an object: `{`")),
     };
     insertions.sort_by_key(|insertion| insertion.at);
@@ -187,7 +187,7 @@ impl<'a> Parsed<'a> {
         }]
     }
 
-    fn into_root(&self, root: &Object<'_>, wanted: &Wanted) -> Result<Vec<Insertion>, MergeError> {
+    fn at_root(&self, root: &Object<'_>, wanted: &Wanted) -> Result<Vec<Insertion>, MergeError> {
         let first = root.properties.first().map(|property| property.range.start);
         let compact = !self.slice(root.range.start, root.range.end).contains('\n');
         let layout = match first {
@@ -203,7 +203,7 @@ impl<'a> Parsed<'a> {
         }
         match self.hooks(root)? {
             None => missing.push((HOOKS, lists(&wanted.entries, &|_| true))),
-            Some(hooks) => self.into_hooks(&layout, hooks, &wanted.entries, &mut result)?,
+            Some(hooks) => self.at_hooks(&layout, hooks, &wanted.entries, &mut result)?,
         }
         result.extend(layout.append_properties(&object(root), &missing));
         for insertion in &mut result {
@@ -212,7 +212,7 @@ impl<'a> Parsed<'a> {
         Ok(result)
     }
 
-    fn into_hooks(
+    fn at_hooks(
         &self,
         layout: &Layout<'_>,
         hooks: &Object<'_>,

@@ -101,7 +101,7 @@ impl Installed {
 ///
 /// # Errors
 /// It cannot be read, is longer than 4 MiB, or is no text.
-pub(super) fn read_text(path: &Path) -> Result<Option<String>, FileError> {
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>, FileError> {
     let bytes = match files::read(path, MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),

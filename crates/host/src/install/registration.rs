@@ -181,7 +181,7 @@ fn entry(agent: Agent, kind: Kind, program: &Program, gate: bool) -> Value {
             if gate && matches!(kind, Kind::BeforeTool | Kind::ConfigChange) {
                 add(&mut handler, "onFailure", json!("block"));
             }
-            group(kind, handler)
+            group(kind, &handler)
         }
         Agent::Codex => {
             let seconds = match kind {
@@ -189,11 +189,11 @@ fn entry(agent: Agent, kind: Kind, program: &Program, gate: bool) -> Value {
                 _ => SECONDS,
             };
             let handler = json!({ "type": "command", "command": line(), "timeout": seconds });
-            group(kind, handler)
+            group(kind, &handler)
         }
         Agent::Gemini => group(
             kind,
-            json!({
+            &json!({
                 "name": "role-os",
                 "type": "command",
                 "command": line(),
@@ -219,7 +219,7 @@ fn add(handler: &mut Value, key: &str, value: Value) {
 }
 
 /// Handlers come in groups with a matcher, which is for tools only.
-fn group(kind: Kind, handler: Value) -> Value {
+fn group(kind: Kind, handler: &Value) -> Value {
     match kind {
         Kind::BeforeTool | Kind::AfterTool | Kind::ToolFailed => {
             json!({ "matcher": "*", "hooks": [handler] })

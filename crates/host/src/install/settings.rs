@@ -114,7 +114,7 @@ impl Settings {
         let made = record
             .of(&self.path)
             .map_or(before.is_none(), |put| put.made);
-        let base = clean.clone().unwrap_or_default();
+        let base = clean.unwrap_or_default();
         let insertions = if self.is_toml {
             self.toml_insertions(&base, &wanted)?
         } else {

@@ -2,7 +2,7 @@
 
 /// The word so that a POSIX shell takes it for one word and nothing else.
 #[must_use]
-pub(super) fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:@,".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         return word.to_owned();
@@ -12,7 +12,7 @@ pub(super) fn quoted(word: &str) -> String {
 
 /// The words of a line, blanks between them, single quotes and backslashes understood; `None` when it holds more than
 /// that, which no line of ours does.
-pub(super) fn split(line: &str) -> Option<Vec<String>> {
+pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut letters = line.chars();

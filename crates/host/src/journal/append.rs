@@ -122,6 +122,10 @@ impl Journal {
 
     /// Where the chain stands, lines that are not committed yet included.
     #[must_use]
+    #[expect(
+        clippy::misnamed_getters,
+        reason = "the head that counts is the one with the lines that are not committed yet"
+    )]
     pub fn head(&self) -> Head {
         self.pending_head
     }

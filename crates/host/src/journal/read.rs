@@ -130,10 +130,6 @@ impl Reader {
     ///
     /// # Errors
     /// The file cannot be read.
-    #[expect(
-        clippy::type_complexity,
-        reason = "a file that cannot be read, no line, a line, and a line that is none are four things"
-    )]
     pub fn next_line(&mut self) -> Result<Option<Result<Line, Problem>>, FileError> {
         let whole = self
             .fill()

@@ -107,7 +107,8 @@ fn the_first_key_may_come_after_the_session_began() {
 
 #[test]
 fn what_anybody_else_changed_voids_the_grants_and_says_so() {
-    let cases: [(&str, fn(&Scene)); 6] = [
+    type Change = fn(&Scene);
+    let cases: [(&str, Change); 6] = [
         ("`capabilities.json` were changed", |scene| {
             let text = scene.grants_text().replace("git:push", "npm:publish");
             scene.write(&scene.workspace.grants_path(), &text);

@@ -28,6 +28,9 @@ const MAX_FACT: usize = 4096;
 /// Failed tests that a postmortem names.
 const MAX_NAMED: usize = 20;
 
+/// Refused or gated calls that the facts tell in words.
+const MAX_TOLD: usize = 32;
+
 /// Refused calls that a postmortem names.
 const MAX_REFUSALS: usize = 10;
 
@@ -145,6 +148,7 @@ impl Draft<'_> {
             let more = story.calls.len() - MAX_CALLS;
             self.notes.push(format!("{more} calls did not fit"));
         }
+        self.tell_gated();
         for _ in 0..story.retries() {
             self.builder.retry();
         }
@@ -157,6 +161,24 @@ impl Draft<'_> {
             });
         }
         Ok(())
+    }
+
+    /// The trace has hashes only; what was refused or gated is also told in words, for whoever reads the replay.
+    fn tell_gated(&mut self) {
+        let calls = self.story.calls.iter().enumerate();
+        let gated = calls
+            .filter(|(_, one)| one.check() == Check::Denied || !one.call.actions.is_empty())
+            .take(MAX_TOLD);
+        for (place, one) in gated {
+            let mut text = format!("{}: {}", one.check().name(), one.call.tool);
+            if let Some(command) = one.command() {
+                let _ = write!(text, " `{command}`");
+            }
+            if !one.call.actions.is_empty() {
+                let _ = write!(text, " ({})", one.call.actions.join(", "));
+            }
+            self.fact(&format!("call {}", place + 1), &text);
+        }
     }
 
     /// Tokens and cost of the calls, from the agent's own record.

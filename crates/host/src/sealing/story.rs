@@ -254,7 +254,7 @@ impl<'a> Story<'a> {
             return Some(format!("The agent broke: {}", broke.text));
         }
         (self.end.is_none() && self.open_turn)
-            .then(|| "The agent was gone in the middle of a turn.".to_owned())
+            .then(|| "The session has no end: it was sealed in the middle of a turn.".to_owned())
     }
 
     /// The agent's process.

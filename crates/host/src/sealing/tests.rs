@@ -141,10 +141,10 @@ impl House {
         let bytes = fs::read(path).unwrap();
         let bundle = Bundle::parse(&bytes, Strictness::Strict).unwrap();
         let keys = self.store.keys().unwrap();
+        let told = Told::of(bundle.claims());
         bundle.verify(&keys.keyring()).unwrap();
-        let contents = bundle.claims();
-        assert!(contents.header().created_ns > 0);
-        Told::of(contents)
+        assert!(told.header.created_ns > 0);
+        told
     }
 
     fn bundles(&self) -> usize {
@@ -181,7 +181,6 @@ impl Told {
             checks: contents
                 .calls()
                 .map(|call| {
-                    let call = call.unwrap();
                     (
                         String::from_utf8_lossy(call.action).into_owned(),
                         call.check,
@@ -218,6 +217,10 @@ fn prompt(text: &str) -> Record {
     })
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a literal reads better without a reference"
+)]
 fn call(id: &str, tool: &str, input: serde_json::Value) -> Record {
     let input = capture::input(&input);
     Record::Call(Box::new(Call {

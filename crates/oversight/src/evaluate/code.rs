@@ -7,10 +7,8 @@ use crate::lookup::absolute;
 use crate::value::{HOLE, Value};
 
 use super::files::File;
-use super::language::{LANGUAGES, Language, in_place, reads_file, writes};
+use super::language::Language;
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
-use super::run::is_system;
-use super::wrapper::skip_options;
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
@@ -179,7 +177,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn code_file(&mut self, language: &Language, name: &str, path: &str) {
+    pub(crate) fn code_file(&mut self, language: &Language, name: &str, path: &str) {
         match self.file(path) {
             File::Text(value) => {
                 let key = format!("{name} {path}");
@@ -205,72 +203,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `python -m x`: a program by the name of its module, or a package in the directory.
-    fn python_module(&mut self, arguments: &[String]) -> Option<Outcome> {
-        let rest = skip_options(arguments, "WXQ", &[]);
-        let module = arguments
-            .iter()
-            .position(|word| word.starts_with("-m"))
-            .filter(|at| arguments.iter().take(*at).all(|word| word.starts_with('-')));
-        if let Some(at) = module {
-            let glued = arguments.get(at).and_then(|word| word.strip_prefix("-m"));
-            let words: Vec<String> = glued
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .into_iter()
-                .chain(arguments.iter().skip(at.saturating_add(1)).cloned())
-                .collect();
-            let name = words.first()?.clone();
-            if let Some(outcome) = self.python_tool(&name, words.get(1..).unwrap_or_default()) {
-                return Some(outcome);
-            }
-            let path = name.replace('.', "/");
-            for file in [format!("{path}.py"), format!("{path}/__main__.py")] {
-                if let Some(text) = self.known_file(&file) {
-                    let language = LANGUAGES.first()?;
-                    let directory = self.state.directory.clone();
-                    self.linked(format!("python -m {name}"), |this| {
-                        this.code_in(language, "python", &text, &directory);
-                    });
-                    return Some(Outcome::unknown());
-                }
-            }
-            return Some(self.linked("python -m", |this| this.run(&words)));
-        }
-        let script = rest.first()?;
-        let program = super::run::program_name(script);
-        if script.contains('/')
-            && self.catalog.is_program(&program)
-            && (is_system(&absolute(&self.state.directory, script))
-                || matches!(self.file(script), File::Missing))
-        {
-            let words = rest.to_vec();
-            return Some(self.linked("python", |this| this.run(&words)));
-        }
-        None
-    }
-
-    /// Modules that run another program of Python: `pdb`, `cProfile`, `timeit` and their kin.
-    fn python_tool(&mut self, module: &str, arguments: &[String]) -> Option<Outcome> {
-        let language = super::modules::python()?;
-        match module {
-            "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
-            | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
-                for path in arguments.iter().filter(|word| word.ends_with(".py")) {
-                    self.code_file(language, "python", path);
-                }
-                Some(Outcome::unknown())
-            }
-            "timeit" => {
-                for code in arguments.iter().filter(|word| !word.starts_with('-')) {
-                    self.code(language, "python", code);
-                }
-                Some(Outcome::unknown())
-            }
-            _ => None,
-        }
-    }
-
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
         self.code_in(language, name, code, &beside);
@@ -282,11 +214,11 @@ impl Evaluator<'_> {
             self.opaque("code that nobody can know is run", name);
             return;
         }
-        self.guard_code(code);
         if !self.step() {
             return;
         }
         self.deeper((), |this| this.imported(language, name, code, beside));
+        self.guard_code(code);
         if writes(code) {
             self.filled(beside);
         }
@@ -329,13 +261,13 @@ impl Evaluator<'_> {
             let is_word = !literal.text.trim().contains(char::is_whitespace);
             let starts = self.catalog.is_program(&first)
                 || super::shells::is_shell(&first)
-                || words
-                    .iter()
-                    .any(|word| crate::actions::mentions_guarded(word))
                 || matches!(
                     first.as_str(),
                     "make" | "just" | "sudo" | "env" | "npx" | "task"
-                );
+                )
+                || words
+                    .iter()
+                    .any(|word| crate::actions::mentions_guarded(word));
             if is_word && starts && words.len() > 1 {
                 understood = true;
                 self.run(&words);
@@ -436,6 +368,46 @@ impl Evaluator<'_> {
         );
         all
     }
+}
+
+/// Whether an editor or interpreter changes the files that it is given.
+fn in_place(name: &str, arguments: &[String]) -> bool {
+    let flag = |letters: &str| {
+        arguments.iter().any(|word| {
+            word.starts_with('-')
+                && !word.starts_with("--")
+                && word.len() < 6
+                && word.chars().any(|one| letters.contains(one))
+        })
+    };
+    match name {
+        "perl" | "ruby" => flag("i"),
+        "vim" | "vi" | "nvim" | "ex" | "vimx" => {
+            flag("ces") || arguments.iter().any(|word| word.starts_with('+'))
+        }
+        _ => false,
+    }
+}
+
+/// Options that name a file of code.
+fn reads_file(name: &str, word: &str) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => matches!(word, "-S" | "-s"),
+        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
+        "sqlite3" => word == "-init",
+        "emacs" => matches!(word, "-l" | "--load" | "--script"),
+        _ => false,
+    }
+}
+
+/// Whether code may write files.
+fn writes(code: &str) -> bool {
+    [
+        "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
+    ]
+    .iter()
+    .any(|word| code.contains(word))
 }
 
 /// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.

@@ -221,7 +221,7 @@ impl Evaluator<'_> {
                     && name == "ln"
                     && (from == "/dev/stdin" || matches!(self.file(from), File::Missing))
                     && !has_hole(from)
-                    && !super::run::is_system(from)
+                    && !is_system(from)
                 {
                     // A link to a file that is written later.
                     let target = absolute(&self.state.directory, to);
@@ -390,4 +390,12 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// Where programs are installed, as opposed to a project's own scripts.
+pub(crate) fn is_system(path: &str) -> bool {
+    let places = [
+        "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
+    ];
+    places.iter().any(|place| path.starts_with(place))
 }

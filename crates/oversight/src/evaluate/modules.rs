@@ -2,14 +2,82 @@
 
 use crate::lookup::{absolute, directory_of};
 
-use super::Evaluator;
+use super::files::{File, is_system};
 use super::language::{LANGUAGES, Language};
 use super::literal::literals;
+use super::wrapper::skip_options;
+use super::{Evaluator, Outcome};
 
 /// More modules than this are not followed.
 const MAX_MODULES: usize = 64;
 
 impl Evaluator<'_> {
+    /// `python -m x`: a program by the name of its module, or a package in the directory.
+    pub(crate) fn python_module(&mut self, arguments: &[String]) -> Option<Outcome> {
+        let rest = skip_options(arguments, "WXQ", &[]);
+        let module = arguments
+            .iter()
+            .position(|word| word.starts_with("-m"))
+            .filter(|at| arguments.iter().take(*at).all(|word| word.starts_with('-')));
+        if let Some(at) = module {
+            let glued = arguments.get(at).and_then(|word| word.strip_prefix("-m"));
+            let words: Vec<String> = glued
+                .filter(|name| !name.is_empty())
+                .map(str::to_owned)
+                .into_iter()
+                .chain(arguments.iter().skip(at.saturating_add(1)).cloned())
+                .collect();
+            let name = words.first()?.clone();
+            if let Some(outcome) = self.python_tool(&name, words.get(1..).unwrap_or_default()) {
+                return Some(outcome);
+            }
+            let path = name.replace('.', "/");
+            for file in [format!("{path}.py"), format!("{path}/__main__.py")] {
+                if let Some(text) = self.known_file(&file) {
+                    let language = LANGUAGES.first()?;
+                    let directory = self.state.directory.clone();
+                    self.linked(format!("python -m {name}"), |this| {
+                        this.code_in(language, "python", &text, &directory);
+                    });
+                    return Some(Outcome::unknown());
+                }
+            }
+            return Some(self.linked("python -m", |this| this.run(&words)));
+        }
+        let script = rest.first()?;
+        let program = super::run::program_name(script);
+        if script.contains('/')
+            && self.catalog.is_program(&program)
+            && (is_system(&absolute(&self.state.directory, script))
+                || matches!(self.file(script), File::Missing))
+        {
+            let words = rest.to_vec();
+            return Some(self.linked("python", |this| this.run(&words)));
+        }
+        None
+    }
+
+    /// Modules that run another program of Python: `pdb`, `cProfile`, `timeit` and their kin.
+    fn python_tool(&mut self, module: &str, arguments: &[String]) -> Option<Outcome> {
+        let language = super::modules::python()?;
+        match module {
+            "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
+            | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
+                for path in arguments.iter().filter(|word| word.ends_with(".py")) {
+                    self.code_file(language, "python", path);
+                }
+                Some(Outcome::unknown())
+            }
+            "timeit" => {
+                for code in arguments.iter().filter(|word| !word.starts_with('-')) {
+                    self.code(language, "python", code);
+                }
+                Some(Outcome::unknown())
+            }
+            _ => None,
+        }
+    }
+
     /// Follows what code loads by a name or a path that is written in it.
     pub(crate) fn imported(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
         let found = match language.names.first().copied() {

@@ -193,7 +193,7 @@ impl Evaluator<'_> {
         match self.file(path) {
             File::Text(value) => value,
             // Programs are no text; a copy of one could do anything.
-            File::Missing if super::run::is_system(path) && !path.ends_with('/') => {
+            File::Missing if super::files::is_system(path) && !path.ends_with('/') => {
                 Value::unknown()
             }
             File::Missing => Value::empty(),

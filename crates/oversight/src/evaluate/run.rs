@@ -2,10 +2,10 @@
 
 use crate::lookup::{absolute, base_name};
 use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
-use crate::value::{has_hole, without_holes};
+use crate::value::{for_people, has_hole, without_holes};
 
-use super::files::File;
-use super::{Certainty, Evaluator, Outcome};
+use super::files::{File, is_system};
+use super::{Certainty, Evaluator, Finding, Outcome};
 
 /// Programs that only read, print or search their words: none of them is started.
 const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
@@ -428,6 +428,51 @@ impl Evaluator<'_> {
         self.linked(program, |this| this.run(&words))
     }
 
+    /// Notes the actions that this program performs by itself.
+    pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
+        if !self.catalog.is_program(name) {
+            return;
+        }
+        let variables = &self.state.variables;
+        let environment = |variable: &str| {
+            let found = variables.get(variable).filter(|found| found.exported)?;
+            found.stored.scalar().known().map(str::to_owned)
+        };
+        let answer = self.catalog.classify(name, arguments, &environment);
+        if let Some(reason) = answer.unknown {
+            self.opaque(reason, &format!("{name} {}", arguments.join(" ")));
+        }
+        for (action, label) in answer.actions {
+            self.found(&action, &label, name, arguments);
+        }
+    }
+
+    pub(crate) fn found(&mut self, action: &str, label: &str, name: &str, arguments: &[String]) {
+        let mut chain = self.chain.clone();
+        chain.push(label.to_owned());
+        let mut words = vec![name.to_owned()];
+        words.extend(arguments.iter().map(|word| for_people(word)));
+        let finding = Finding {
+            action: action.to_owned(),
+            span: self.span,
+            chain,
+            certainty: self.certainty,
+            words,
+            directory: for_people(&self.state.directory),
+            environment: self.state.steering(),
+        };
+        let known = self.findings.actions.iter().any(|old| {
+            old.action == finding.action
+                && old.certainty >= finding.certainty
+                && old.words == finding.words
+                && old.directory == finding.directory
+                && old.environment == finding.environment
+        });
+        if !known && self.findings.actions.len() < 256 {
+            self.findings.actions.push(finding);
+        }
+    }
+
     /// What runs when the shell ends: traps again, with what is known by then.
     pub(crate) fn at_exit(&mut self) {
         self.certainty = Certainty::Certain;
@@ -435,14 +480,6 @@ impl Evaluator<'_> {
             self.linked("trap", |this| this.evaluated(&text));
         }
     }
-}
-
-/// Where programs are installed, as opposed to a project's own scripts.
-pub(crate) fn is_system(path: &str) -> bool {
-    let places = [
-        "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
-    ];
-    places.iter().any(|place| path.starts_with(place))
 }
 
 /// One word as shell text.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::shell::ir::Command;
-use crate::value::{HOLE, Value};
+use crate::value::{HOLE, Value, for_people};
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +58,36 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Variables that the command itself exports and that steer the programs with gated actions.
+    pub(crate) fn steering(&self) -> Vec<String> {
+        const PREFIXES: &[&str] = &[
+            "GIT_",
+            "GH_",
+            "GITHUB_",
+            "NPM_",
+            "npm_",
+            "YARN_",
+            "PNPM_",
+            "TWINE_",
+            "UV_",
+            "POETRY_",
+            "HATCH_",
+            "FLIT_",
+            "CLOUDFLARE_",
+        ];
+        let variables = self.variables.iter();
+        let steering = variables.filter(|(name, variable)| {
+            variable.exported && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        });
+        steering
+            .map(|(name, variable)| {
+                let value = variable.stored.scalar();
+                format!("{name}={}", for_people(value.first()))
+            })
+            .take(64)
+            .collect()
+    }
+
     pub(crate) fn new(directory: &str, home: &str) -> Self {
         let mut state = Self {
             variables: Rc::default(),

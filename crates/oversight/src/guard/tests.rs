@@ -340,6 +340,11 @@ fn tools_that_are_no_shell_are_held_to_the_same() {
         ask,
     );
     check_tool("Write", &json!({"file_path":"/home/me/.bashrc"}), ask);
+}
+
+#[test]
+fn patches_and_servers_of_tools_are_held_to_the_same() {
+    let (deny, allow) = (Verdict::Deny, Verdict::Allow);
     check_tool(
         "apply_patch",
         &json!({"input":"*** Begin Patch\n*** Add File: .role-os/x\n"}),

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args as Words, ValueEnum};
+use clap::Args as Words;
 use host::agents::Agent;
 use host::agents_above;
 use host::install::registration::{self, Program};
@@ -12,6 +12,7 @@ use host::install::{self, Plan, shown};
 use host::ownership;
 use serde_json::{Value, json};
 
+use crate::command::hook::AgentName;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -30,7 +31,7 @@ Examples:
 pub struct Args {
     /// For which agent; may be repeated [default: those that are used here, else claude].
     #[arg(long, value_name = "AGENT")]
-    agent: Vec<Named>,
+    agent: Vec<AgentName>,
     /// Show what would change, as a diff, and change nothing.
     #[arg(long)]
     dry_run: bool,
@@ -43,32 +44,6 @@ pub struct Args {
     /// A directory that stands for the machine.
     #[arg(long, hide = true, requires = "system", value_name = "DIR")]
     prefix: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Named {
-    /// Claude Code.
-    Claude,
-    /// Codex CLI.
-    Codex,
-    /// Gemini CLI.
-    Gemini,
-    /// Cursor.
-    Cursor,
-    /// GitHub Copilot CLI.
-    Copilot,
-}
-
-impl From<Named> for Agent {
-    fn from(named: Named) -> Self {
-        match named {
-            Named::Claude => Self::Claude,
-            Named::Codex => Self::Codex,
-            Named::Gemini => Self::Gemini,
-            Named::Cursor => Self::Cursor,
-            Named::Copilot => Self::Copilot,
-        }
-    }
 }
 
 /// Does it.

@@ -158,7 +158,10 @@ fn explain_tells_what_the_contract_says_and_blocks_nothing() {
     );
     assert_eq!(ask("Bash", r#"{"command":"ls"}"#)["verdict"], "allow");
     workspace.write(".claude/role-os/tool-contracts.json", WRONG);
-    assert_eq!(ask("Bash", r#"{"timeout":-1}"#)["verdict"], "advise");
+    assert_eq!(
+        ask("Bash", r#"{"command":"ls","timeout":-1}"#)["verdict"],
+        "advise"
+    );
     assert_eq!(
         ask("Bash", r#"{"command":"ls","timeout":1}"#)["verdict"],
         "allow"

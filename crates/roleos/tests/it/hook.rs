@@ -138,18 +138,15 @@ fn settled(workspace: &Workspace, text: &str) -> String {
         let after = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
         text = format!("{before}hook/tool.rs:[place]:{after}");
     }
-    let line = "roleos approve ";
-    let mut from = 0;
-    while let Some(at) = text[from..].find(line) {
-        from += at + line.len();
-        assert!(
-            text[from..from + 12]
-                .bytes()
-                .all(|digit| digit.is_ascii_hexdigit())
-        );
-        text.replace_range(from..from + 12, "[id]");
+    let mut parts = text.split("roleos approve ");
+    let mut settled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (id, rest) = part.split_at(12);
+        assert!(id.bytes().all(|digit| digit.is_ascii_hexdigit()), "{id}");
+        settled.push_str("roleos approve [id]");
+        settled.push_str(rest);
     }
-    text
+    settled
 }
 
 /// Everything that an agent can be answered, as one text.

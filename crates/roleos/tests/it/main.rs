@@ -37,6 +37,8 @@ mod rerun;
 
 mod explain;
 
+mod selection;
+
 mod hook;
 
 mod hook_crowd;
@@ -49,7 +51,18 @@ mod saying_yes;
 
 mod contracts;
 
+#[expect(
+    dead_code,
+    reason = "the tests of `server` read more of a request than these"
+)]
+#[path = "../../../server/tests/dispatch/adapter.rs"]
+mod adapter;
+
+mod specialist;
+
 mod bad_input;
+
+mod init;
 
 mod wording;
 

@@ -20,6 +20,10 @@ struct Agent<'a> {
 }
 
 impl Agent<'_> {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a literal reads better without a reference"
+    )]
     fn say(&self, name: &str, more: Value) -> Ran {
         let mut event = json!({
             "session_id": self.session,
@@ -74,7 +78,7 @@ fn wait_for(workspace: &Workspace, bundles: usize) -> Vec<Value> {
     loop {
         let ran = workspace.roleos(&["--json", "witness", "list"]);
         let listed = if ran.code == 0 {
-            ran.json_lines()
+            ran.json().as_array().unwrap().clone()
         } else {
             Vec::new()
         };
@@ -88,6 +92,7 @@ fn wait_for(workspace: &Workspace, bundles: usize) -> Vec<Value> {
 
 #[test]
 fn a_session_becomes_a_bundle_that_tells_its_story() {
+    let secret = format!("sk-ant-api03-{}", "x7Qb".repeat(12));
     let workspace = repository("[oversight]\ncapability_gate = true\n");
     let agent = Agent {
         workspace: &workspace,
@@ -102,7 +107,7 @@ fn a_session_becomes_a_bundle_that_tells_its_story() {
     agent
         .say(
             "UserPromptSubmit",
-            json!({ "prompt": "Call b from a. The key is sk-ant-REDACTED" }),
+            json!({ "prompt": format!("Call b from a. The key is {secret}") }),
         )
         .exits(0);
     workspace.write("src.rs", "fn a() { b() }\n");
@@ -131,17 +136,21 @@ fn a_session_becomes_a_bundle_that_tells_its_story() {
         "+fn b() {}",
         "1 passed",
         "denied",
+        "git push origin main",
         "claude-sonnet-4-5",
         "1 secrets masked",
     ] {
         assert!(story.contains(part), "`{part}` is not in: {story}");
     }
-    assert!(!story.contains("sk-ant-REDACTED"), "{story}");
+    assert!(!story.contains(&secret), "{story}");
     let shown = workspace
         .roleos(&["--json", "witness", "show", "latest"])
         .exits(0)
         .json();
-    assert_eq!(shown["total_cost_microdollars"], 4500, "{shown:#}");
+    assert_eq!(
+        shown["header"]["total_cost_microdollars"], 4500,
+        "{shown:#}"
+    );
     workspace.roleos(&["ledger", "verify"]).exits(0);
     let again = workspace.roleos(&["--json", "sessions", "seal"]).exits(0);
     assert_eq!(again.json(), json!([]));
@@ -184,7 +193,7 @@ fn what_was_not_sealed_is_sealed_when_the_next_session_begins() {
         .exits(0)
         .json();
     assert_eq!(sealed[0]["state"], "sealed");
-    assert_eq!(sealed[0]["outcome"], "skipped");
+    assert_eq!(sealed[0]["outcome"], "error", "its turn has no end");
     let missing = workspace.roleos(&["sessions", "seal", "third"]).exits(1);
     assert!(missing.error().contains("there is no session `third`"));
 }

@@ -94,7 +94,7 @@ impl Terminal {
     pub(crate) fn expects(&mut self, text: &str) -> &mut Self {
         let start = Instant::now();
         loop {
-            let fresh = &self.seen[self.expected..];
+            let fresh = self.seen.get(self.expected..).unwrap_or_default();
             if let Some(at) = fresh.find(text) {
                 self.expected += at + text.len();
                 return self;

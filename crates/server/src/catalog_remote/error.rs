@@ -219,7 +219,7 @@ impl fmt::Display for Older {
 }
 
 /// The innermost cause in one harmless line; the outer ones say where in the library it happened, and print addresses.
-pub(super) fn reason(error: &dyn Error) -> String {
+pub(crate) fn reason(error: &dyn Error) -> String {
     let mut cause = error.source();
     let mut text = None;
     while let Some(inner) = cause {

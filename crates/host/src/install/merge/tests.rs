@@ -170,6 +170,10 @@ fn trivia() -> impl Strategy<Value = String> {
     ]
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is a generator's last use of them"
+)]
 fn listed(open: char, items: Vec<(String, String, String)>, trailing: bool, close: char) -> String {
     let mut text = String::from(open);
     let last = items.len().saturating_sub(1);

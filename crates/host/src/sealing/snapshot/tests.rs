@@ -345,7 +345,7 @@ fn a_repository_without_a_commit_and_one_in_a_conflict_are_taken_as_they_are() {
         .run(["merge", "-q", "side"], &[])
         .unwrap_err();
     check(&repository, |repository| {
-        repository.put("a", "resolved by the agent")
+        repository.put("a", "resolved by the agent");
     });
 }
 

@@ -1,0 +1,163 @@
+//! Sections `[specialist]`, `[privacy]` and `[fallback.claude]`: how adapters are used and who answers instead.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fraction::{Dollars, Fraction};
+use super::within::Within;
+
+/// Section `[specialist]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Specialist {
+    /// Dispatches over which a quota is a share.
+    pub quota_window: Within<1, 100_000>,
+    /// Whose dispatches count against a role's quota: "role" for its own, "fleet" for those of all roles together.
+    pub quota_scope: QuotaScope,
+    /// One shadow probe in so many answers of an adapter; `ROLEOS_SHADOW_K` wins.
+    pub shadow_every: Within<1, 1_000_000>,
+    /// Probes that the window rule looks back; `ROLEOS_SHADOW_N` wins.
+    pub shadow_window: Within<1, 100_000>,
+    /// Share of disagreement that is tolerated; `ROLEOS_SHADOW_TAU` wins.
+    pub shadow_tau: Fraction,
+    /// Whether a clearly disagreeing adapter is halted before the window is full.
+    pub early_stop: bool,
+    /// Chance that the early stop ever halts an adapter that does agree often enough.
+    pub early_stop_error: Fraction,
+    /// Milliseconds after which a backend is given up, connection and body together, when its entry names none.
+    pub backend_timeout_ms: Within<1, 600_000>,
+    /// Largest answer of a backend, in KiB.
+    pub max_answer_kib: Within<1, 1_048_576>,
+    /// Calls that one process makes to one backend at the same time; more wait.
+    pub max_concurrent: Within<1, 10_000>,
+    /// Transport failures in a row after which a running process leaves a backend alone for a while.
+    pub breaker_failures: Within<1, 1_000_000>,
+    /// Seconds for which it is left alone.
+    pub breaker_seconds: Within<1, 86_400>,
+    /// Size at which the field log is set aside and begun anew, in MiB.
+    pub field_log_mib: Within<1, 1_048_576>,
+    /// Field logs that are kept beside the current one.
+    pub field_log_keep: Within<0, 1000>,
+}
+
+/// Whose dispatches count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QuotaScope {
+    /// The role's own.
+    #[default]
+    Role,
+    /// Those of all roles.
+    Fleet,
+}
+
+impl Default for Specialist {
+    fn default() -> Self {
+        Self {
+            quota_window: Within::of::<200>(),
+            quota_scope: QuotaScope::Role,
+            shadow_every: Within::of::<20>(),
+            shadow_window: Within::of::<50>(),
+            shadow_tau: Fraction::hundredths(15),
+            early_stop: true,
+            early_stop_error: Fraction::hundredths(1),
+            backend_timeout_ms: Within::of::<10_000>(),
+            max_answer_kib: Within::of::<1024>(),
+            max_concurrent: Within::of::<16>(),
+            breaker_failures: Within::of::<10>(),
+            breaker_seconds: Within::of::<30>(),
+            field_log_mib: Within::of::<64>(),
+            field_log_keep: Within::of::<4>(),
+        }
+    }
+}
+
+/// Section `[privacy]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Privacy {
+    /// Whether the field log keeps the text of inputs, up to 4000 characters, beside their hash.
+    pub keep_inputs: bool,
+}
+
+/// Section `[fallback]`: who answers when no adapter does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Fallback {
+    /// The general model. Without `kind` there is none, and a dispatch that needs it is refused.
+    pub claude: Claude,
+}
+
+/// Section `[fallback.claude]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Claude {
+    /// "anthropic" for the Messages API, "openai" for chat completions, "command" for a program, "none".
+    pub kind: Kind,
+    /// Address of the API; empty means the provider's own.
+    pub base_url: String,
+    /// Name of the model.
+    pub model: String,
+    /// Environment variable that holds the key; empty means that none is sent.
+    pub api_key_env: String,
+    /// Program and its arguments: gets `{"role","input","trace_id"}` on standard input, prints the result as JSON.
+    pub command: Vec<String>,
+    /// Longest answer, in tokens.
+    pub max_tokens: Within<1, 1_000_000>,
+    /// Seconds after which an attempt is given up.
+    pub timeout_seconds: Within<1, 3600>,
+    /// Further attempts after status 429 or 5xx, with growing pauses or the one that the server asks for.
+    pub retries: Within<0, 10>,
+    /// Most that may be spent on a day (UTC), in US dollars; 0 means no limit.
+    pub daily_cap_usd: Dollars,
+    /// Price of a call, in US dollars.
+    pub usd_per_call: Dollars,
+    /// Price of a million input tokens, in US dollars.
+    pub usd_per_million_input: Dollars,
+    /// Price of a million output tokens, in US dollars.
+    pub usd_per_million_output: Dollars,
+}
+
+/// How the general model is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Not at all.
+    #[default]
+    None,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// Chat completions.
+    OpenAi,
+    /// A program on this machine.
+    Command,
+}
+
+impl Default for Claude {
+    fn default() -> Self {
+        Self {
+            kind: Kind::None,
+            base_url: String::new(),
+            model: String::new(),
+            api_key_env: String::new(),
+            command: Vec::new(),
+            max_tokens: Within::of::<4096>(),
+            timeout_seconds: Within::of::<120>(),
+            retries: Within::of::<2>(),
+            daily_cap_usd: Dollars::hundredths(0),
+            usd_per_call: Dollars::hundredths(0),
+            usd_per_million_input: Dollars::hundredths(0),
+            usd_per_million_output: Dollars::hundredths(0),
+        }
+    }
+}
+
+impl Claude {
+    /// Time after which an attempt is given up.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds.get())
+    }
+}

@@ -1,0 +1,186 @@
+//! What the workspace itself has to show: gate, contracts, grants, journals, keys, and git's hook.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::{Check, program, said};
+use crate::approval_key::{self, Place};
+use crate::clock;
+use crate::config::Config;
+use crate::contracts;
+use crate::environment::Environment;
+use crate::grants;
+use crate::install::git_hook;
+use crate::journal::read::{Session, journals};
+use crate::keys::KeyStore;
+use crate::workspace::Workspace;
+
+/// The newest journals are looked into; older ones were looked into before.
+const JOURNALS: usize = 20;
+
+pub(super) fn gate_check(config: &Config, environment: &Environment) -> Check {
+    let by = match (
+        config.oversight.capability_gate,
+        environment.capability_gate,
+    ) {
+        (true, true) => "on, by the settings and by `ROLEOS_CAPABILITY_GATE`",
+        (true, false) => "on, by the settings",
+        (false, true) => "on, by `ROLEOS_CAPABILITY_GATE`",
+        (false, false) => {
+            return Check::wrong(
+                "gate",
+                "the capability gate is off: nothing is refused",
+                "`roleos init` switches it on, or write `capability_gate = true` under `[oversight]` into `.role-os/config.toml`",
+            );
+        }
+    };
+    let ignored: Vec<&str> = config.ignored.iter().map(|one| one.key).collect();
+    if ignored.is_empty() {
+        return Check::good("gate", by);
+    }
+    Check::note(
+        "gate",
+        format!(
+            "{by}; ignored, for git tracks the settings file: {}",
+            ignored.join(", ")
+        ),
+        "`roleos trust` shows these settings and asks",
+    )
+}
+
+pub(super) fn contracts_check(workspace: &Workspace) -> Check {
+    let next = "`roleos contracts check` names every place";
+    let source = match contracts::Source::of(workspace) {
+        Ok(source) => source,
+        Err(error) => return Check::wrong("contracts", said(&error), next),
+    };
+    let parsed = source.contracts();
+    let problems = parsed.problems().len();
+    let from = match &source.path {
+        Some(path) => path.display().to_string(),
+        None => "those that are shipped".to_owned(),
+    };
+    if problems > 0 {
+        return Check::wrong("contracts", format!("{problems} problems in {from}"), next);
+    }
+    let tools = parsed.tools().count();
+    Check::good("contracts", format!("{tools} tools, {from}"))
+}
+
+pub(super) fn grants_check(workspace: &Workspace) -> Check {
+    let now = i128::from(clock::now_ns());
+    let now = Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX);
+    match grants::list(workspace, now) {
+        Ok(entries) => Check::good("grants", format!("{} in force or listed", entries.len())),
+        Err(error) => Check::wrong(
+            "grants",
+            said(&error),
+            "correct the file or remove it; while it is damaged nothing is granted",
+        ),
+    }
+}
+
+pub(super) fn journal_check(workspace: &Workspace) -> Check {
+    let directory = workspace.sessions_dir();
+    let all = match journals(&directory) {
+        Ok(all) => all,
+        Err(error) => {
+            return Check::wrong("journal", said(&error), "check who may read it");
+        }
+    };
+    let writable = nearest(&directory)
+        .is_some_and(|folder| rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK).is_ok());
+    if !writable {
+        return Check::wrong(
+            "journal",
+            format!("`{}` cannot be written", directory.display()),
+            "let your user write there; until then every call is blocked",
+        );
+    }
+    let newest = all.iter().rev().take(JOURNALS);
+    let broken: Vec<String> = newest
+        .filter(|(_, path)| Session::read(path).map_or(true, |session| !session.is_whole()))
+        .map(|(session, _)| session.as_str().to_owned())
+        .collect();
+    if broken.is_empty() {
+        return Check::good("journal", format!("{} sessions, all whole", all.len()));
+    }
+    Check::wrong(
+        "journal",
+        format!("lines are missing or changed in {}", broken.join(", ")),
+        "`roleos sessions show <session>` names the places; a torn last line is repaired by the next event",
+    )
+}
+
+/// The nearest folder above that exists.
+fn nearest(path: &Path) -> Option<PathBuf> {
+    path.ancestors()
+        .find(|folder| folder.exists())
+        .map(Path::to_owned)
+}
+
+pub(super) fn keys_check(workspace: &Workspace) -> Check {
+    let next = "`roleos key new` makes the missing ones, and so does `roleos init`";
+    match KeyStore::open(&workspace.keys_dir()) {
+        Err(error) => Check::wrong("keys", said(&error), "restore the file from a backup"),
+        Ok(store) => match (store.hmac(), store.signing()) {
+            (Some(_), Some(_)) => Check::good("keys", "bundles and checkpoints can be signed"),
+            _ => Check::wrong("keys", "a key that signs bundles is missing", next),
+        },
+    }
+}
+
+pub(super) fn approval_check(workspace: &Workspace) -> Check {
+    let place = Place::of(workspace);
+    let key = approval_key::verifying_key(workspace);
+    match (key, place.level()) {
+        (Err(error), _) | (_, Err(error)) => Check::wrong(
+            "approvals",
+            said(&error),
+            "`roleos key new --approval` makes a new approval key",
+        ),
+        (Ok(None), _) => Check::note(
+            "approvals",
+            "there is no approval key yet",
+            "the first `roleos approve` makes it, and so does `roleos init`",
+        ),
+        (Ok(Some(key)), Ok(level)) => Check::good(
+            "approvals",
+            format!("level {}, key {}", level.as_str(), key.id()),
+        ),
+    }
+}
+
+pub(super) fn git_check(workspace: &Workspace, running: &Path) -> Check {
+    let program = program(workspace, running);
+    let name = "git hook";
+    match git_hook::place(workspace.root()) {
+        git_hook::Place::NoRepository => Check::note(
+            name,
+            "this is no git repository, so there is no second seam",
+            "`git init`, then `roleos init`",
+        ),
+        git_hook::Place::Shared(hooks) => Check::note(
+            name,
+            format!(
+                "git takes its hooks from `{}`, which is not this repository's",
+                hooks.display()
+            ),
+            "`git config core.hooksPath .git/hooks`, then `roleos init`",
+        ),
+        git_hook::Place::Here(hooks) => match git_hook::state(&hooks, &program) {
+            Some(true) => Check::good(name, "pre-push asks the gate about pushes below an agent"),
+            Some(false) => Check::wrong(
+                name,
+                "the pre-push hook is ours but starts another program or root",
+                "`roleos init` brings it up to date",
+            ),
+            None => Check::wrong(
+                name,
+                "there is no pre-push hook of ours, so a push from inside a script is not seen",
+                "`roleos init` puts it there",
+            ),
+        },
+    }
+}

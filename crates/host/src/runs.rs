@@ -1,0 +1,233 @@
+//! The run log on disk: appended to under a lock, each line linked to the one before it; read line by line, however long.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use selection::metric::Metric;
+use selection::run_log::check::{Bad, Checker};
+use selection::run_log::{FIRST, MAX_LINE, Record, link};
+use selection::statistics::{Rate, rate, spread};
+
+use crate::files::{self, Action, FileError, Lock};
+use crate::workspace::Workspace;
+
+/// Where the log is.
+#[must_use]
+pub fn path(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join("run_log.jsonl")
+}
+
+/// Appends the lines of one contest, linked to what is there.
+///
+/// # Errors
+/// The log cannot be locked, read or written.
+pub fn append(path: &Path, mut records: Vec<Record>) -> Result<(), FileError> {
+    let _alone = Lock::take(path)?;
+    let mut prev = last_line(path)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
+    let mut bytes = Vec::new();
+    for record in &mut records {
+        record.more.prev = Some(prev);
+        let line = record.to_line();
+        prev = link(line.as_bytes());
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    files::append(path, &bytes)
+}
+
+/// The last whole line, read from the end, so that a long log costs no more than a short one.
+fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let length = file.metadata().map_err(failed)?.len();
+    let room = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) * 2;
+    file.seek(SeekFrom::Start(length.saturating_sub(room)))
+        .map_err(failed)?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).map_err(failed)?;
+    let whole = tail.strip_suffix(b"\n").unwrap_or(&tail);
+    let line = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or(whole);
+    Ok((!line.is_empty()).then(|| line.to_vec()))
+}
+
+/// Hands every line to `take`, without its end. A line that is too long is cut, and then it cannot be read as one.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn lines(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
+    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
+    let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) + 2;
+        let count = (&mut reader)
+            .take(limit)
+            .read_until(b'\n', &mut line)
+            .map_err(failed)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > MAX_LINE {
+            skip_line(&mut reader).map_err(failed)?;
+        }
+        take(&line);
+    }
+}
+
+fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let available = reader.fill_buf()?;
+        if available.is_empty() {
+            return Ok(());
+        }
+        if let Some(end) = available.iter().position(|byte| *byte == b'\n') {
+            reader.consume(end + 1);
+            return Ok(());
+        }
+        let length = available.len();
+        reader.consume(length);
+    }
+}
+
+/// Computes a log again.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn verify(path: &Path, metrics: Vec<Metric>) -> Result<(u64, Vec<Bad>), FileError> {
+    let mut checker = Checker::new(metrics);
+    lines(path, |line| checker.line(line))?;
+    Ok(checker.finish())
+}
+
+/// The metrics that a log of this workspace may name: the published one and those in `.role-os/metrics/`.
+///
+/// # Errors
+/// A file there cannot be read or is no metric.
+pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
+    let mut metrics = vec![Metric::v1()];
+    let folder = workspace.role_os_dir().join("metrics");
+    let entries = match std::fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(metrics),
+        Err(error) => return Err(FileError::new(Action::Read, &folder, error)),
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .collect();
+    paths.sort();
+    for path in paths {
+        let bytes = files::read(&path, 1 << 20)?;
+        let bad = |problem: String| {
+            FileError::new(
+                Action::Read,
+                &path,
+                io::Error::new(io::ErrorKind::InvalidData, problem),
+            )
+        };
+        let value = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
+        let metric = Metric::parse(&value).map_err(|error| bad(error.to_string()))?;
+        metrics.retain(|known| known.metric_version != metric.metric_version);
+        metrics.push(metric);
+    }
+    Ok(metrics)
+}
+
+/// What a log says of one model in one role.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Runs.
+    pub runs: u64,
+    /// Of them passed.
+    pub passed: u64,
+    /// Contests won.
+    pub won: u64,
+    /// Runs that refused at least in part.
+    pub refused: u64,
+    reward: f64,
+    cost: f64,
+}
+
+impl Tally {
+    /// Share of runs that passed.
+    #[must_use]
+    pub fn pass_rate(&self) -> Rate {
+        rate(self.passed, self.runs)
+    }
+
+    /// Share of runs that won.
+    #[must_use]
+    pub fn win_rate(&self) -> Rate {
+        rate(self.won, self.runs)
+    }
+
+    /// Mean reward.
+    #[must_use]
+    pub fn mean_reward(&self) -> f64 {
+        mean(self.reward, self.runs)
+    }
+
+    /// Mean cost.
+    #[must_use]
+    pub fn mean_cost(&self) -> f64 {
+        mean(self.cost, self.runs)
+    }
+
+    fn add(&mut self, record: &Record) {
+        self.runs += 1;
+        self.passed += u64::from(record.passed());
+        self.won += u64::from(record.won());
+        self.refused += u64::from(record.refusal_penalty > 0.0);
+        self.reward += record.reward;
+        self.cost += record.cost;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of log lines")]
+fn mean(sum: f64, count: u64) -> f64 {
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+/// What a log adds up to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// By role, then by model.
+    pub models: BTreeMap<(String, String), Tally>,
+    /// Lines that could not be read.
+    pub unreadable: u64,
+}
+
+impl Stats {
+    /// Entropy of the winners in bits, and the largest share of wins.
+    #[must_use]
+    pub fn winners(&self) -> (f64, f64) {
+        let wins: Vec<u64> = self.models.values().map(|tally| tally.won).collect();
+        spread(&wins)
+    }
+}
+
+/// Adds a log up; memory grows with the number of models, not of lines.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn stats(path: &Path) -> Result<Stats, FileError> {
+    let mut stats = Stats::default();
+    lines(path, |line| match Record::parse(line) {
+        Ok(record) => {
+            let role = record.more.role.clone().unwrap_or_default();
+            let key = (role, record.model_id.clone());
+            stats.models.entry(key).or_default().add(&record);
+        }
+        Err(_) => stats.unreadable += 1,
+    })?;
+    Ok(stats)
+}

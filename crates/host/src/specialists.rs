@@ -1,0 +1,337 @@
+//! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
+//!
+//! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
+//! `operate` (what an operator does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
+//! say), [`spending`] (what the general model cost today).
+//!
+//! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::specialist::event::{Event, Log, rebuild};
+use ::specialist::quota::Scope;
+use ::specialist::registry::Registry;
+use ::specialist::shadow::{self, BadSetting};
+use ::specialist::state::{State, StateError};
+
+use crate::clock;
+use crate::config::Config;
+use crate::config::specialist::QuotaScope;
+use crate::environment::Environment;
+use crate::files::{self, FileError, Lock, Privacy, Tail};
+use crate::workspace::Workspace;
+
+use self::role_blocks::RoleBlocks;
+
+pub use self::dispatch::{Asked, Begun, Probed, Settled};
+pub use self::operate::{Moved, OperateError, Operator, Registered, Repaired};
+
+pub mod command;
+mod dispatch;
+mod operate;
+pub mod pending;
+mod role_blocks;
+pub mod spending;
+
+/// Largest registry and state that are read.
+const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// Largest log that is read whole.
+const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
+
+/// A file that changed less than this ago may change again without looking different.
+const RACY_NS: i128 = 1_000_000_000;
+
+/// Where the files are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    /// The registry.
+    pub registry: PathBuf,
+    /// The state.
+    pub state: PathBuf,
+    /// The events log.
+    pub events: PathBuf,
+    /// The probe log, beside the events.
+    pub probes: PathBuf,
+    /// The field log.
+    pub field_log: PathBuf,
+    /// Installed roles.
+    pub roles: PathBuf,
+    /// Records of audits.
+    pub audits: PathBuf,
+}
+
+impl Paths {
+    /// What the caller names, else what the variables name, else the workspace's own.
+    #[must_use]
+    pub fn find(workspace: &Workspace, environment: &Environment, named: &Named) -> Self {
+        let own = workspace.role_os_dir();
+        let pick = |named: &Option<PathBuf>, variable: &Option<PathBuf>, name: &str| {
+            let chosen = named.clone().or_else(|| variable.clone());
+            chosen.unwrap_or_else(|| own.join(name))
+        };
+        let events = pick(
+            &named.events,
+            &environment.specialist_events,
+            "specialist-events.jsonl",
+        );
+        let beside = |name: &str| files::parent(&events).join(name);
+        Self {
+            registry: pick(
+                &named.registry,
+                &environment.specialists,
+                "specialists.json",
+            ),
+            state: pick(
+                &named.state,
+                &environment.specialist_state,
+                "specialist-state.json",
+            ),
+            probes: beside("specialist-shadow-probes.jsonl"),
+            field_log: environment
+                .specialist_field_log
+                .clone()
+                .unwrap_or_else(|| beside("specialist-field-log.jsonl")),
+            roles: workspace.roles_dir(),
+            audits: own.join("audits"),
+            events,
+        }
+    }
+}
+
+/// Files that a command line names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// The registry.
+    pub registry: Option<PathBuf>,
+    /// The state.
+    pub state: Option<PathBuf>,
+    /// The events log.
+    pub events: Option<PathBuf>,
+}
+
+/// What was set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Probes and halts.
+    pub shadow: shadow::Settings,
+    /// Dispatches over which a quota is a share.
+    pub quota_window: usize,
+    /// Whose dispatches count.
+    pub scope: Scope,
+    /// Whether the text of inputs is kept.
+    pub keep_inputs: bool,
+    /// Size at which the field log is set aside.
+    pub field_log_bytes: u64,
+    /// How many are kept.
+    pub field_log_keep: u64,
+}
+
+impl Settings {
+    /// The settings file, with what the variables say on top.
+    ///
+    /// # Errors
+    /// A variable has a value that cannot be used.
+    pub fn load(config: &Config, environment: &Environment) -> Result<Self, BadSetting> {
+        let set = &config.specialist;
+        let [every, window, tau] = environment.shadow.each_ref().map(Option::as_deref);
+        let shadow = shadow::Settings {
+            every: set.shadow_every.get(),
+            window: set.shadow_window.get(),
+            tau: set.shadow_tau.get(),
+            early_stop: set.early_stop.then(|| set.early_stop_error.get()),
+        };
+        Ok(Self {
+            shadow: shadow.with_variables(every, window, tau)?,
+            quota_window: usize::try_from(set.quota_window.get()).unwrap_or(usize::MAX),
+            scope: match set.quota_scope {
+                QuotaScope::Role => Scope::Role,
+                QuotaScope::Fleet => Scope::Fleet,
+            },
+            keep_inputs: config.privacy.keep_inputs,
+            field_log_bytes: set.field_log_mib.get().saturating_mul(1024 * 1024),
+            field_log_keep: set.field_log_keep.get(),
+        })
+    }
+}
+
+/// A state that cannot be used. Nothing may be routed to a specialist.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// The file cannot be read.
+    #[error("STATE_LOAD_ERROR: {}: {}", .0, .0.source)]
+    File(FileError),
+    /// It can, and is no state.
+    #[error(transparent)]
+    Content(StateError),
+}
+
+/// The specialists of one workspace.
+#[derive(Debug)]
+pub struct Specialists {
+    paths: Paths,
+    settings: Settings,
+    registry: Mutex<Option<(Stamp, Arc<Registry>)>>,
+    blocks: RoleBlocks,
+}
+
+/// By what a file is known to be unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    length: u64,
+    changed_ns: i128,
+}
+
+impl Stamp {
+    /// `None` when the file is not there, or so new that it may change without looking different.
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok()?;
+        let changed_ns =
+            i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+        let age = i128::from(clock::now_ns()) - changed_ns;
+        (age > RACY_NS).then(|| Self {
+            inode: metadata.ino(),
+            length: metadata.len(),
+            changed_ns,
+        })
+    }
+}
+
+impl Specialists {
+    /// The files need not be there yet. What a crash left unfinished is finished or undone.
+    #[must_use]
+    pub fn new(paths: Paths, settings: Settings) -> Self {
+        let blocks = RoleBlocks::new(paths.roles.clone());
+        Self {
+            paths,
+            settings,
+            registry: Mutex::default(),
+            blocks,
+        }
+    }
+
+    /// Where the files are.
+    #[must_use]
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// What was set.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The registry as it is now; an empty one when there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn registry(&self) -> Result<Arc<Registry>, FileError> {
+        if self.pending_path().exists() {
+            // Whoever is at work finishes first; what was left behind is settled. Where that cannot be done, the registry
+            // is what it is, and the next operator hears of it.
+            self.recover().ok();
+        }
+        let stamp = Stamp::of(&self.paths.registry);
+        let mut cache = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(stamp), Some((known, registry))) = (stamp, cache.as_ref())
+            && stamp == *known
+        {
+            return Ok(Arc::clone(registry));
+        }
+        let registry = Arc::new(self.read_registry()?);
+        *cache = stamp.map(|stamp| (stamp, Arc::clone(&registry)));
+        Ok(registry)
+    }
+
+    fn read_registry(&self) -> Result<Registry, FileError> {
+        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
+        Ok(bytes.map_or_else(Registry::default, |bytes| Registry::parse(&bytes)))
+    }
+
+    /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt.
+    ///
+    /// # Errors
+    /// The file is there and cannot be used. It is left as it is.
+    pub fn state(&self) -> Result<State, Unreadable> {
+        match read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File)? {
+            Some(bytes) => State::parse(&bytes).map_err(Unreadable::Content),
+            None => self.rebuilt().map_err(Unreadable::File),
+        }
+    }
+
+    fn rebuilt(&self) -> Result<State, FileError> {
+        let events = self.events()?;
+        let probes = read_log(&self.paths.probes)?;
+        Ok(rebuild(&events, &probes, &self.settings.shadow))
+    }
+
+    /// The events log.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn events(&self) -> Result<Log, FileError> {
+        read_log(&self.paths.events)
+    }
+
+    /// The current field log and the one before it, oldest first.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn field_log(&self) -> Result<Vec<u8>, FileError> {
+        let before = self.paths.field_log.with_added_extension("1");
+        let mut bytes = read_or_nothing(&before, MAX_LOG)?.unwrap_or_default();
+        bytes.extend(read_or_nothing(&self.paths.field_log, MAX_LOG)?.unwrap_or_default());
+        Ok(bytes)
+    }
+
+    /// Keeps others from the state.
+    fn lock_state(&self) -> Result<Lock, FileError> {
+        lock(&self.paths.state)
+    }
+
+    /// Adds an event to its log.
+    fn note(&self, path: &Path, event: &Event, durable: bool) -> Result<Tail, FileError> {
+        append(path, &event.line(), durable)
+    }
+}
+
+/// Keeps others from a file, by a lock beside it.
+fn lock(path: &Path) -> Result<Lock, FileError> {
+    let beside = path.with_added_extension("lock");
+    Lock::take(&beside).or_else(|error| {
+        if error.source.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        files::make_directory(files::parent(path), Privacy::Shared)?;
+        Lock::take(&beside)
+    })
+}
+
+/// Adds a line to a log under the log's own lock.
+fn append(path: &Path, line: &str, durable: bool) -> Result<Tail, FileError> {
+    let _lock = lock(path)?;
+    files::append_line(path, line, durable)
+}
+
+fn read_log(path: &Path) -> Result<Log, FileError> {
+    let bytes = read_or_nothing(path, MAX_LOG)?;
+    Ok(bytes.map_or_else(Log::default, |bytes| Log::parse(&bytes)))
+}
+
+fn read_or_nothing(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {
+    match files::read(path, limit) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

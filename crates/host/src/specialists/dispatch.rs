@@ -1,0 +1,371 @@
+//! One dispatch, from the gate to the probe. The calls in between are made by others, without any lock.
+//!
+//! The place in the quota is taken before the backend is asked and given back when it did not answer, so that however
+//! many dispatches run at once, the share is never exceeded at any moment.
+
+use std::fs;
+use std::sync::Arc;
+
+use ::specialist::classifier::Classifier;
+use ::specialist::contract::Call;
+use ::specialist::event::Event;
+use ::specialist::field::Row;
+use ::specialist::gate::{Decision, Gate, Question, Reason};
+use ::specialist::quota::Source;
+use ::specialist::registry::{Registry, joined};
+use ::specialist::shadow::{Agree, Pair, Shadow, halt_reason, schedule, summary};
+use ::specialist::state::{Halt, Number, State};
+use serde_json::Value;
+
+use super::{Specialists, append, lock};
+use crate::files::{self, FileError, Privacy};
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The role.
+    pub role: &'a str,
+    /// The input; text is a JSON string.
+    pub input: &'a Value,
+    /// The caller's name for it.
+    pub trace_id: &'a str,
+    /// Now, as text.
+    pub now: &'a str,
+}
+
+/// A dispatch that the gate has decided about.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    /// The decision.
+    pub decision: Decision,
+    /// Whom to ask, when the adapter may answer.
+    pub call: Option<Call>,
+    /// The version that may answer.
+    pub version: Option<String>,
+    /// Why the dispatch could not be counted, where that matters.
+    pub persist_error: Option<String>,
+    number: Option<Number>,
+}
+
+/// A dispatch that was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// What is known of the probe; `None` when it is due now.
+    pub shadow: Option<Shadow>,
+    /// Why something could not be kept.
+    pub persist_error: Option<String>,
+}
+
+/// A probe that was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probed {
+    /// What came of it.
+    pub shadow: Shadow,
+    /// Why it could not be kept.
+    pub persist_error: Option<String>,
+}
+
+/// A file error in one line.
+fn said(error: &FileError) -> String {
+    format!("{error}: {}", error.source)
+}
+
+impl Specialists {
+    /// What the gate would say now. Nothing is counted.
+    pub fn peek(&self, asked: Asked<'_>, classifier: &dyn Classifier) -> Decision {
+        match self.registry() {
+            Err(error) => Decision::open(Reason::NoRegistryEntry, said(&error)),
+            Ok(registry) => match self.state() {
+                Err(error) => Decision::open(Reason::StateUnreadable, error.to_string()),
+                Ok(state) => self.decide(asked, &registry, &state, classifier).0,
+            },
+        }
+    }
+
+    /// Asks the gate and takes a place in the quota. `may_call` can keep a backend from being asked, and says why.
+    pub fn begin(
+        &self,
+        asked: Asked<'_>,
+        classifier: &dyn Classifier,
+        may_call: &dyn Fn(&Call) -> Result<(), String>,
+    ) -> Begun {
+        let open = |reason, detail: String| Begun {
+            decision: Decision::open(reason, detail),
+            call: None,
+            version: None,
+            persist_error: None,
+            number: None,
+        };
+        let registry = match self.registry() {
+            Ok(registry) => registry,
+            Err(error) => return open(Reason::NoRegistryEntry, said(&error)),
+        };
+        let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
+        let _lock = match self.lock_state() {
+            Ok(lock) => lock,
+            Err(error) => return open(Reason::StateUnreadable, load_error(error)),
+        };
+        let mut state = match self.state() {
+            Ok(state) => state,
+            Err(error) => return open(Reason::StateUnreadable, error.to_string()),
+        };
+        let (mut decision, mut call, mut version) =
+            self.decide(asked, &registry, &state, classifier);
+        if let Some(Err(why)) = call.as_ref().map(may_call) {
+            decision = Decision::open(Reason::CircuitOpen, why);
+            (call, version) = (None, None);
+        }
+        let number = state.dispatch(asked.role, decision.route, self.settings().quota_window);
+        match self.save(&state, false) {
+            Ok(()) => Begun {
+                decision,
+                call,
+                version,
+                persist_error: None,
+                number: Some(number),
+            },
+            // What cannot be counted is not served by an adapter: the quota would not hold.
+            Err(error) => {
+                let why = format!("STATE_PERSIST_ERROR: {}", said(&error));
+                let matters = state.halt(asked.role).is_some() || call.is_some();
+                let decision = match call {
+                    Some(_) => Decision::open(Reason::StateUnreadable, why.clone()),
+                    None => decision,
+                };
+                Begun {
+                    decision,
+                    call: None,
+                    version: None,
+                    persist_error: matters.then_some(why),
+                    number: None,
+                }
+            }
+        }
+    }
+
+    fn decide(
+        &self,
+        asked: Asked<'_>,
+        registry: &Arc<Registry>,
+        state: &State,
+        classifier: &dyn Classifier,
+    ) -> (Decision, Option<Call>, Option<String>) {
+        let settings = self.settings();
+        let entry = registry.entry(asked.role);
+        let block = match entry {
+            Some(_) => self.blocks.of(asked.role),
+            None => ::specialist::role_block::RoleBlock::Absent,
+        };
+        let question = Question {
+            role: asked.role,
+            input: asked.input,
+            entry,
+            block: &block,
+            quota: state.quota(asked.role, settings.scope, settings.quota_window),
+            halt: state.halt(asked.role).map(|halt| halt.reason.as_str()),
+            classifier,
+        };
+        let mut decision = Gate::decide(question);
+        let problems = registry.problems_of(asked.role);
+        if entry.is_none() && !problems.is_empty() {
+            decision.detail = joined(&problems);
+        }
+        if decision.route == Source::Claude {
+            return (decision, None, None);
+        }
+        let Ok((entry, version)) = Gate::version(question) else {
+            return (decision, None, None);
+        };
+        let call = Call::new(entry, version, asked.input, asked.trace_id);
+        (decision, Some(call), Some(version.id.clone()))
+    }
+
+    /// Writes down who answered, and says whether a probe is due. `can_probe` is false when nobody could be compared with.
+    pub fn settle(
+        &self,
+        asked: Asked<'_>,
+        begun: &Begun,
+        source: Source,
+        can_probe: Result<(), &'static str>,
+    ) -> Settled {
+        let (route, Some(number)) = (begun.decision.route, begun.number) else {
+            return Settled {
+                shadow: None,
+                persist_error: begun.persist_error.clone(),
+            };
+        };
+        // What the gate sent to the general model was counted as that already.
+        if route == Source::Claude {
+            return Settled {
+                shadow: None,
+                persist_error: begun.persist_error.clone(),
+            };
+        }
+        let lost = |error: String| Settled {
+            shadow: Some(Shadow::Skipped {
+                why: "state_unreadable",
+                counter: None,
+            }),
+            persist_error: Some(error),
+        };
+        let _lock = match self.lock_state() {
+            Ok(lock) => lock,
+            Err(error) => return lost(said(&error)),
+        };
+        let mut state = match self.state() {
+            Ok(state) => state,
+            Err(error) => return lost(error.to_string()),
+        };
+        let shadow = if source == Source::Claude {
+            state.correct(asked.role, number, source);
+            None
+        } else {
+            let slot = state.slot_mut(asked.role);
+            match can_probe {
+                Err(why) => Some(Shadow::Skipped { why, counter: None }),
+                Ok(()) => {
+                    let (fires, counter) = schedule(slot.probe_counter, &self.settings().shadow);
+                    slot.probe_counter = counter;
+                    (!fires).then_some(Shadow::Counted { counter })
+                }
+            }
+        };
+        let saved = self.save(&state, false);
+        Settled {
+            shadow,
+            persist_error: saved.err().map(|error| said(&error)),
+        }
+    }
+
+    /// Records a probe, and halts the role when the rules say so.
+    pub fn probe(
+        &self,
+        asked: Asked<'_>,
+        specialist: &Value,
+        claude: &Value,
+        agree: Agree,
+    ) -> Probed {
+        let Some(agreed) = agree(specialist, claude) else {
+            return Probed {
+                shadow: Shadow::Skipped {
+                    why: "incomparable",
+                    counter: Some(0),
+                },
+                persist_error: None,
+            };
+        };
+        let pair = Pair {
+            specialist: summary(Some(specialist)),
+            claude: summary(Some(claude)),
+        };
+        self.record_probe(asked, agreed, &pair)
+            .unwrap_or_else(|error| Probed {
+                shadow: Shadow::Skipped {
+                    why: "state_unreadable",
+                    counter: None,
+                },
+                persist_error: Some(format!("STATE_PERSIST_ERROR: {error}")),
+            })
+    }
+
+    fn record_probe(&self, asked: Asked<'_>, agreed: bool, pair: &Pair) -> Result<Probed, String> {
+        let settings = self.settings().shadow;
+        let _lock = self.lock_state().map_err(|error| said(&error))?;
+        let mut state = self.state().map_err(|error| error.to_string())?;
+        let (judgement, halt_triggered) =
+            state.probe(asked.role, agreed, &settings, |judgement| Halt {
+                reason: halt_reason(asked.role, judgement, &settings, pair),
+                since: asked.now.to_owned(),
+            });
+        let event = Event::probe(asked.role, asked.now, asked.trace_id, agreed, pair);
+        let noted = self.note(&self.paths().probes, &event, false);
+        // The state comes before the event: a halt without its line holds, a line without its halt does not.
+        let saved = self.save(&state, halt_triggered);
+        let halted = match state.halt(asked.role).filter(|_| halt_triggered) {
+            Some(halt) => {
+                let event = Event::halt(asked.role, halt, &judgement, &settings, pair);
+                self.note(&self.paths().events, &event, true).map(drop)
+            }
+            None => Ok(()),
+        };
+        let failed = saved.and(noted.map(drop)).and(halted).err();
+        Ok(Probed {
+            shadow: Shadow::Fired {
+                agreed,
+                judgement,
+                halt_triggered,
+            },
+            persist_error: failed.map(|error| format!("STATE_PERSIST_ERROR: {}", said(&error))),
+        })
+    }
+
+    /// Adds a line to the field log. A failure is told and changes nothing about the dispatch.
+    ///
+    /// # Errors
+    /// The line cannot be written.
+    pub fn log_field(
+        &self,
+        asked: Asked<'_>,
+        begun: &Begun,
+        source: Source,
+        verdict: Option<&Value>,
+        score: Option<f64>,
+    ) -> Result<(), FileError> {
+        let row = Row {
+            role: asked.role,
+            ts: asked.now,
+            trace_id: asked.trace_id,
+            number: begun.number.map(|number| number.role),
+            route: begun.decision.route,
+            source,
+            version: begun.version.as_deref(),
+            input: asked.input,
+            verdict,
+            score,
+        };
+        let path = &self.paths().field_log;
+        let line = row.line(self.settings().keep_inputs);
+        self.rotate()?;
+        append(path, &line, false).map(drop)
+    }
+
+    /// Sets a field log aside that has become too long, and forgets the oldest.
+    fn rotate(&self) -> Result<(), FileError> {
+        let path = &self.paths().field_log;
+        let too_long = || {
+            let length = fs::metadata(path).map(|metadata| metadata.len());
+            length.is_ok_and(|length| length >= self.settings().field_log_bytes)
+        };
+        if !too_long() {
+            return Ok(());
+        }
+        let _lock = lock(path)?;
+        // Somebody else may have done it meanwhile.
+        if !too_long() {
+            return Ok(());
+        }
+        let keep = self.settings().field_log_keep;
+        let aside = |number: u64| match number {
+            0 => path.clone(),
+            _ => path.with_added_extension(number.to_string()),
+        };
+        for number in (0..keep).rev() {
+            // One that is not there need not be moved.
+            fs::rename(aside(number), aside(number + 1)).ok();
+        }
+        if keep == 0 {
+            fs::remove_file(path).ok();
+        }
+        Ok(())
+    }
+
+    /// Writes the state; `durable` when it must survive a power cut.
+    pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
+        let (path, text) = (&self.paths().state, state.print());
+        if durable {
+            files::write(path, text.as_bytes(), Privacy::Shared)
+        } else {
+            files::write_quickly(path, text.as_bytes())
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! `roleos dispatch`: one dispatch through the gate, with its receipt.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use host::files;
+use host::roles::Roles;
+use host::specialists::{Asked, Named};
+use serde_json::{Value, json};
+use server::backend::{self, Backends, Limits};
+use server::blocking;
+use server::dispatch::{Answer, Dispatcher};
+use server::fallback::{Fallback, FallbackError};
+use specialist::classifier::Embedding;
+use specialist::contract::read_text;
+
+use super::specialist::{now, open};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{DIM, Ui};
+
+/// Longest input.
+const MAX_INPUT: u64 = 16 * 1024 * 1024;
+
+/// Words of `dispatch`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos dispatch \"Release Note Checker\" --input claim.json
+  echo 'is this true?' | roleos dispatch fact-checker --json
+  roleos dispatch fact-checker --input claim.json --dry-run
+
+The input is JSON if it parses as JSON, text otherwise.")]
+pub struct Args {
+    /// The role.
+    #[arg(value_name = "ROLE")]
+    role: String,
+    /// The input's file; `-` is standard input.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    input: PathBuf,
+    /// Your name for this dispatch [default: a fresh one].
+    #[arg(long, value_name = "ID")]
+    trace_id: Option<String>,
+    /// Only what the gate says; nobody is asked and nothing is counted.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The input cannot be read, or nobody could answer.
+pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.role.is_empty() {
+        return Err(Failure::input("bad_role", "the role's name is empty"));
+    }
+    let input = input(&args.input)?;
+    let specialists = open(context, &Named::default())?;
+    let fresh = || format!("dispatch-{}", host::fresh_task_id());
+    let trace_id = args
+        .trace_id
+        .clone()
+        .filter(|id| !id.is_empty())
+        .unwrap_or_else(fresh);
+    let now = now();
+    let asked = Asked {
+        role: &args.role,
+        input: &input,
+        trace_id: &trace_id,
+        now: &now,
+    };
+    if args.dry_run {
+        let decision = specialists.peek(asked, &Embedding);
+        if ui.json {
+            ui.json(&json!({ "decision": decision.to_json() }))?;
+        } else {
+            let detail = clean::name(decision.detail.as_bytes());
+            ui.line(format_args!(
+                "{}: {} — {detail}",
+                decision.route,
+                decision.reason.name()
+            ))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let backends = Backends::new(Limits::from(&context.config.specialist));
+    let fallback = Fallback::new(
+        &context.config.fallback.claude,
+        &context.workspace.role_os_dir(),
+    );
+    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
+    let instructions = instructions(context, &args.role);
+    let answer = blocking::run(dispatcher.dispatch(asked, instructions.as_deref()))
+        .map_err(|error| Failure::refused("runtime", error.to_string()))?;
+    warn(ui, &specialists, &args.role);
+    show(ui, answer)
+}
+
+fn show(ui: &Ui, answer: Answer) -> Result<Exit, Failure> {
+    let receipt = answer.receipt.to_json();
+    if let Some(why) = &answer.not_logged {
+        ui.note(format_args!(
+            "warning: the field log was not written: {}",
+            clean::name(why.as_bytes())
+        ));
+    }
+    if ui.json {
+        let result = answer.result.as_ref().ok();
+        ui.json(&json!({ "result": result, "receipt": receipt }))?;
+    }
+    let decision = &answer.receipt.decision;
+    match answer.result {
+        Err(error) => Err(no_answer(
+            &error,
+            decision.reason.name(),
+            answer.receipt.call.as_ref(),
+        )),
+        Ok(_) if ui.json => Ok(Exit::Done),
+        Ok(result) => {
+            let text = match &result {
+                Value::String(text) => text.clone(),
+                other => serde_json::to_string_pretty(other).unwrap_or_default(),
+            };
+            ui.line(clean::text(text.as_bytes()))?;
+            ui.note(format_args!(
+                "{DIM}receipt: {}{DIM:#}",
+                clean::name(receipt.to_string().as_bytes())
+            ));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn no_answer(
+    error: &FallbackError,
+    reason: &str,
+    call: Option<&Result<specialist::contract::Answered, specialist::contract::CallError>>,
+) -> Failure {
+    let specialist = match call {
+        Some(Err(error)) => format!("the specialist failed ({})", error.error),
+        _ => format!("the gate sent this to the general model ({reason})"),
+    };
+    let mut failure = Failure::refused(
+        "no_answer",
+        format!("nobody could answer: {specialist}, and {error}"),
+    )
+    .hint(error.hint());
+    failure.retryable = error.is_retryable();
+    failure
+}
+
+fn warn(ui: &Ui, specialists: &host::specialists::Specialists, role: &str) {
+    let registry = specialists.registry().ok();
+    let entry = registry.as_ref().and_then(|registry| registry.entry(role));
+    if let Some(warning) = entry.and_then(|entry| backend::warning(&entry.backend_url)) {
+        ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));
+    }
+}
+
+/// The prompt of the installed role, by slug first, then by name.
+fn instructions(context: &Context, role: &str) -> Option<String> {
+    let stored = Roles::new(context.workspace.roles_dir()).list().ok()?;
+    let roles: Vec<_> = stored
+        .into_iter()
+        .filter_map(|stored| stored.role.ok())
+        .collect();
+    let is_slug = |one: &&::catalog::installed::Installed| {
+        one.source
+            .as_ref()
+            .is_some_and(|source| source.slug == role)
+    };
+    let found = roles
+        .iter()
+        .find(is_slug)
+        .or_else(|| roles.iter().find(|one| one.content.name == role));
+    found.map(|role| role.content.instructions.clone())
+}
+
+fn input(path: &Path) -> Result<Value, Failure> {
+    let bytes = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        let read = io::stdin()
+            .lock()
+            .take(MAX_INPUT + 1)
+            .read_to_end(&mut bytes);
+        read.map_err(|error| {
+            Failure::input("bad_input", format!("cannot read standard input: {error}"))
+        })?;
+        if bytes.len() as u64 > MAX_INPUT {
+            return Err(Failure::input(
+                "file_too_large",
+                format!("the input has more than {MAX_INPUT} bytes"),
+            ));
+        }
+        bytes
+    } else {
+        files::read(path, MAX_INPUT)?
+    };
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Failure::input(
+            "bad_input",
+            format!("the input `{}` is no UTF-8 text", path.display()),
+        )
+        .hint("give JSON or text")
+    })?;
+    Ok(read_text(&text))
+}

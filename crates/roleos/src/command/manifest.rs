@@ -1,0 +1,79 @@
+//! `roleos manifest check`: is what a model declares of itself complete, and are its weights what it says?
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use host::manifests;
+use selection::manifest::Mode;
+use serde_json::json;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, GOOD, Ui};
+
+/// Words of `manifest`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check a `model.yaml`; every problem with its path.
+    Check(CheckArgs),
+}
+
+/// Words of `manifest check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roleos manifest check model.yaml
+  roleos manifest check model.yaml --artifacts . --json")]
+pub struct CheckArgs {
+    /// The manifest.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Folder with the weights; their hash is compared.
+    #[arg(long, value_name = "DIR")]
+    artifacts: Option<PathBuf>,
+    /// Also take dots in `model_id`.
+    #[arg(long)]
+    lenient: bool,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn run(ui: &Ui, command: &Command) -> Result<Exit, Failure> {
+    let Command::Check(args) = command;
+    let mode = if args.lenient {
+        Mode::Lenient
+    } else {
+        Mode::Strict
+    };
+    let checked = manifests::check(&args.file, args.artifacts.as_deref(), mode, &[])?;
+    let ok = checked.problems.is_empty();
+    if ui.json {
+        let problems = checked
+            .problems
+            .iter()
+            .map(|problem| json!({ "path": problem.path, "message": problem.message }));
+        ui.json(&json!({
+            "ok": ok,
+            "problems": problems.collect::<Vec<_>>(),
+            "manifest_hash": checked.hash,
+        }))?;
+        return Ok(Exit::of_check(ok));
+    }
+    let file = args.file.display();
+    for problem in &checked.problems {
+        let message = clean::name(problem.message.as_bytes());
+        let path = if problem.path.is_empty() {
+            String::new()
+        } else {
+            format!(" {}:", problem.path)
+        };
+        ui.line(format_args!("{BAD}{file}{BAD:#}:{path} {message}"))?;
+    }
+    if let (true, Some(hash)) = (ok, &checked.hash) {
+        ui.line(format_args!("{GOOD}OK{GOOD:#} manifest hash {hash}"))?;
+    }
+    Ok(Exit::of_check(ok))
+}

@@ -1,0 +1,51 @@
+//! `roleos pre-push`: what git's hook calls. A person's push passes in silence; one below an agent is judged.
+
+use std::io::{self, Read as _};
+
+use host::second_seam::{self, Push, Seen};
+
+use crate::cli::VERSION;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// Git tells a line a ref; more are not pushed at once.
+const MAX_INPUT: u64 = 16 * 1024 * 1024;
+
+/// What git hands to the hook.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Name of the remote.
+    remote: String,
+    /// Its address.
+    url: String,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The push is refused, or git's lines cannot be read.
+pub fn run(_: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    let mut lines = String::new();
+    let read = io::stdin().take(MAX_INPUT).read_to_string(&mut lines);
+    read.map_err(|error| {
+        Failure::refused("pre_push", format!("cannot read what git pushes: {error}"))
+    })?;
+    let gate = context.config.oversight.capability_gate || context.environment.capability_gate;
+    let push = Push::parse(&args.remote, &args.url, &lines);
+    let seen = second_seam::judge(
+        &context.workspace,
+        &context.environment,
+        gate,
+        &push,
+        VERSION,
+    );
+    match seen {
+        Seen::NotOurs | Seen::LetThrough | Seen::Allowed => Ok(Exit::Done),
+        Seen::Refused(why) => Err(Failure::refused(
+            "push_refused",
+            why.trim().replace('\n', " "),
+        )),
+    }
+}

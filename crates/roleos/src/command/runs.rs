@@ -1,0 +1,237 @@
+//! `roleos runs`: what became of every candidate, added up, exported, and computed again.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use host::runs::{self, Stats};
+use selection::growth::{DOMINANT, TOO_DOMINANT};
+use selection::run_log::Record;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::render::columns::{Side, fit};
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+
+/// Bad lines that are shown to a person. `--json` has them all.
+const SHOWN: usize = 20;
+
+/// Words of `runs`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compute every reward, winner and link again.
+    Verify(FileArgs),
+    /// Pass rate, win rate, reward and cost of each model.
+    Stats(FileArgs),
+    /// Write the log in another shape, one line each.
+    Export(ExportArgs),
+}
+
+/// Which log.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roleos runs verify
+  roleos runs stats --json
+  roleos runs verify shared/run_log.jsonl")]
+pub struct FileArgs {
+    /// The log [default: `.role-os/run_log.jsonl`].
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Words of `runs export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  roleos runs export --shape schema > run_log.jsonl")]
+pub struct ExportArgs {
+    #[command(flatten)]
+    log: FileArgs,
+    /// In which shape.
+    #[arg(long, value_name = "SHAPE", default_value = "schema")]
+    shape: Shape,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Shape {
+    /// That of the published schema: `proxy_values`, metric `v1`.
+    Schema,
+    /// As it is kept here.
+    Own,
+}
+
+impl FileArgs {
+    fn path(&self, context: &Context) -> PathBuf {
+        self.file
+            .clone()
+            .unwrap_or_else(|| runs::path(&context.workspace))
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Verify(args) => verify(ui, context, args),
+        Command::Stats(args) => stats(ui, context, args),
+        Command::Export(args) => export(ui, context, args),
+    }
+}
+
+fn verify(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> {
+    let metrics = runs::metrics(&context.workspace)?;
+    let (lines, bad) = runs::verify(&args.path(context), metrics)?;
+    let ok = bad.is_empty();
+    if ui.json {
+        let listed = bad
+            .iter()
+            .map(|bad| json!({ "line": bad.line, "reason": bad.reason }));
+        ui.json(&json!({ "lines": lines, "ok": ok, "bad": listed.collect::<Vec<_>>() }))?;
+        return Ok(Exit::of_check(ok));
+    }
+    for bad in bad.iter().take(SHOWN) {
+        let reason = clean::name(bad.reason.as_bytes());
+        ui.line(format_args!("{BAD}line {}{BAD:#}: {reason}", bad.line))?;
+    }
+    if bad.len() > SHOWN {
+        ui.line(format_args!(
+            "… and {} more; `--json` has them all",
+            bad.len() - SHOWN
+        ))?;
+    }
+    if ok {
+        ui.line(format_args!(
+            "{GOOD}OK{GOOD:#} {lines} lines: every reward, winner and link holds"
+        ))?;
+    }
+    Ok(Exit::of_check(ok))
+}
+
+fn stats(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> {
+    let stats = runs::stats(&args.path(context))?;
+    if ui.json {
+        ui.json(&as_json(&stats))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = ui.out();
+    let head = [
+        "runs",
+        "pass",
+        "95 % interval",
+        "win",
+        "reward",
+        "cost",
+        "refused",
+    ];
+    write!(
+        out,
+        "{BOLD}{}{}",
+        fit("role", 22, Side::Left),
+        fit("model", 26, Side::Left)
+    )?;
+    for name in head {
+        write!(out, "{}", fit(name, 14, Side::Right))?;
+    }
+    writeln!(out, "{BOLD:#}")?;
+    for ((role, model), tally) in &stats.models {
+        let pass = tally.pass_rate();
+        write!(
+            out,
+            "{}{}",
+            fit(&clean::name(role.as_bytes()), 22, Side::Left),
+            fit(&clean::name(model.as_bytes()), 26, Side::Left)
+        )?;
+        let cells = [
+            tally.runs.to_string(),
+            format!("{:.1} %", 100.0 * pass.value),
+            format!("{:.1}–{:.1}", 100.0 * pass.low, 100.0 * pass.high),
+            format!("{:.1} %", 100.0 * tally.win_rate().value),
+            format!("{:.3}", tally.mean_reward()),
+            format!("{:.3}", tally.mean_cost()),
+            tally.refused.to_string(),
+        ];
+        for cell in cells {
+            write!(out, "{}", fit(&cell, 14, Side::Right))?;
+        }
+        writeln!(out)?;
+    }
+    let (entropy, largest) = stats.winners();
+    let verdict = dominance(largest);
+    let style = if verdict == "spread" { GOOD } else { WARN };
+    writeln!(
+        out,
+        "winners: entropy {entropy:.2} bits, largest share {:.0} %: {style}{verdict}{style:#}",
+        100.0 * largest
+    )?;
+    if stats.unreadable > 0 {
+        writeln!(
+            out,
+            "{DIM}{} lines could not be read; `roleos runs verify` names them{DIM:#}",
+            stats.unreadable
+        )?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn dominance(largest: f64) -> &'static str {
+    if largest > TOO_DOMINANT {
+        "one model wins nearly all; promotions stop"
+    } else if largest >= DOMINANT {
+        "one model dominates"
+    } else {
+        "spread"
+    }
+}
+
+fn as_json(stats: &Stats) -> Value {
+    let models = stats.models.iter().map(|((role, model), tally)| {
+        let (pass, win) = (tally.pass_rate(), tally.win_rate());
+        json!({
+            "role": role, "model_id": model, "runs": tally.runs,
+            "pass_rate": pass.value, "pass_low": pass.low, "pass_high": pass.high,
+            "win_rate": win.value, "win_low": win.low, "win_high": win.high,
+            "reward": tally.mean_reward(), "cost": tally.mean_cost(), "refused": tally.refused,
+        })
+    });
+    let (entropy, largest) = stats.winners();
+    json!({
+        "models": models.collect::<Vec<_>>(),
+        "winners": { "entropy_bits": entropy, "largest_share": largest, "verdict": dominance(largest) },
+        "unreadable": stats.unreadable,
+    })
+}
+
+fn export(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
+    let mut out = ui.out();
+    let mut failed = None;
+    let mut skipped = 0_u64;
+    runs::lines(&args.log.path(context), |line| {
+        if failed.is_some() {
+            return;
+        }
+        let Ok(record) = Record::parse(line) else {
+            skipped += 1;
+            return;
+        };
+        let text = match args.shape {
+            Shape::Schema => record.to_schema_shape().to_string(),
+            Shape::Own => record.to_line(),
+        };
+        failed = writeln!(out, "{text}").err();
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    out.flush()?;
+    if skipped > 0 {
+        ui.note(format_args!(
+            "{skipped} lines could not be read and were left out"
+        ));
+    }
+    Ok(Exit::of_check(skipped == 0))
+}

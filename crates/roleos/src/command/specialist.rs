@@ -1,0 +1,183 @@
+//! `roleos specialist`: trained adapters that may play a role: list, look, register, promote, roll back, halt, clear.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use host::specialists::{Named, OperateError, Operator, Paths, Settings, Specialists};
+use host::{clock, environment, git};
+use specialist::pointer::Refusal;
+use specialist::registry::{Problem, Registry};
+
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+pub mod change;
+pub mod list;
+pub mod register;
+pub mod status;
+
+/// Words of `specialist`.
+#[derive(Debug, Args)]
+pub struct Words {
+    /// The registry [default: ROLEOS_SPECIALISTS_PATH, else `.role-os/specialists.json`].
+    #[arg(long, global = true, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// The state [default: ROLEOS_SPECIALIST_STATE_PATH, else `.role-os/specialist-state.json`].
+    #[arg(long, global = true, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// The events log [default: ROLEOS_SPECIALIST_EVENTS_PATH, else `.role-os/specialist-events.jsonl`].
+    #[arg(long, global = true, value_name = "FILE")]
+    events: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Every role with its versions; `*` marks the active one.
+    List,
+    /// Quota, probes, halt and field audit of every role.
+    Status(status::Args),
+    /// Enter a version; the active one stays.
+    Register(register::Args),
+    /// Make a certified version active. Undone by `rollback`.
+    Promote(change::Point),
+    /// Make an earlier certified version active again.
+    Rollback(change::Point),
+    /// Send a role's dispatches to the general model until a person clears the halt.
+    Halt(change::Halt),
+    /// Lift a halt; the probes are counted anew.
+    ClearHalt(change::Clear),
+    /// Set a damaged state aside, rebuild it from the logs, and settle what a crash left.
+    Repair,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The registry, the state or the input is wrong, or a file cannot be written.
+pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
+    let named = Named {
+        registry: words.registry.clone(),
+        state: words.state.clone(),
+        events: words.events.clone(),
+    };
+    let specialists = open(context, &named)?;
+    match &words.command {
+        Command::List => list::run(ui, &specialists),
+        Command::Status(args) => status::run(ui, &specialists, args),
+        Command::Register(args) => register::run(ui, context, &specialists, args),
+        Command::Promote(args) => change::promote(ui, context, &specialists, args),
+        Command::Rollback(args) => change::rollback(ui, context, &specialists, args),
+        Command::Halt(args) => change::halt(ui, context, &specialists, args),
+        Command::ClearHalt(args) => change::clear(ui, context, &specialists, args),
+        Command::Repair => change::repair(ui, &specialists),
+    }
+}
+
+/// The specialists of the workspace, as settings and variables say.
+///
+/// # Errors
+/// A variable has a value that cannot be used.
+pub fn open(context: &Context, named: &Named) -> Result<Specialists, Failure> {
+    let settings = Settings::load(&context.config, &context.environment).map_err(|error| {
+        Failure::input("bad_variable", error.to_string()).hint("correct the variable, or unset it")
+    })?;
+    let paths = Paths::find(&context.workspace, &context.environment, named);
+    Ok(Specialists::new(paths, settings))
+}
+
+/// Who acts: what the person says, else git's user, else the system's.
+#[derive(Debug, Args)]
+pub struct Who {
+    /// Who does this [default: git's user, else the system's].
+    #[arg(long, value_name = "NAME")]
+    operator: Option<String>,
+    /// Why, for the log.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+impl Who {
+    fn name(&self, context: &Context) -> String {
+        let given = self.operator.clone().filter(|name| !name.is_empty());
+        given
+            .or_else(|| git::user(context.workspace.root()))
+            .or_else(environment::user)
+            .unwrap_or_else(|| "(unknown)".to_owned())
+    }
+
+    /// Hands the operator to `act`.
+    fn act<T>(&self, context: &Context, act: impl FnOnce(Operator<'_>) -> T) -> T {
+        let (name, now) = (self.name(context), now());
+        act(Operator {
+            name: &name,
+            reason: &self.reason,
+            now: &now,
+        })
+    }
+}
+
+/// Now, to the millisecond, as logs write it.
+#[must_use]
+pub fn now() -> String {
+    clock::text(clock::now_ns() / 1_000_000 * 1_000_000)
+}
+
+/// A registry that has no problem, or all of them as one failure.
+fn valid(specialists: &Specialists) -> Result<std::sync::Arc<Registry>, Failure> {
+    let registry = specialists.registry()?;
+    if registry.is_valid() {
+        return Ok(registry);
+    }
+    Err(invalid(&specialists.paths().registry, registry.problems()))
+}
+
+fn invalid(path: &std::path::Path, problems: &[Problem]) -> Failure {
+    let message = format!("the registry `{}` is not valid", path.display());
+    let details = problems.iter().map(ToString::to_string).collect();
+    Failure::refused("registry_invalid", message)
+        .details(details)
+        .hint("correct the file; nothing was changed")
+}
+
+impl From<OperateError> for Failure {
+    fn from(error: OperateError) -> Self {
+        let message = error.to_string();
+        match error {
+            OperateError::File(error) => error.into(),
+            OperateError::Invalid { path, problems } => invalid(&path, &problems),
+            OperateError::WouldBeInvalid(_) => Self::refused("registry_invalid", message)
+                .hint("correct the version's file; the registry is unchanged"),
+            OperateError::UnknownRole(_) => Self::input("unknown_role", message)
+                .hint("`roleos specialist list` shows the roles"),
+            OperateError::DuplicateVersion { .. } => Self::input("duplicate_version", message)
+                .hint("a version never changes; give the new one an id of its own"),
+            OperateError::NoBackend(_) => {
+                Self::input("no_backend", message).hint("name it with `--backend-url URL`")
+            }
+            OperateError::NotAVersion => Self::input("bad_version", message)
+                .hint("`docs/specialist.md` shows a version's file"),
+            OperateError::Refused(refusal) => refused(&refusal, message),
+            OperateError::Unreadable { source, .. } => {
+                Self::input("state_unreadable", format!("{message}: {source}"))
+                    .hint("nothing was changed; `roleos specialist repair` sets it aside and rebuilds it from the logs")
+            }
+            _ => Self::refused("specialist", message),
+        }
+    }
+}
+
+fn refused(refusal: &Refusal, message: String) -> Failure {
+    match refusal {
+        Refusal::UnknownVersion { .. } => Failure::input("unknown_version", message)
+            .hint("`roleos specialist list` shows the versions"),
+        Refusal::Uncertified { .. } => Failure::refused("uncertified", message)
+            .hint("certify it first; a version serves from L1 on"),
+        Refusal::OtherExam { .. } => Failure::refused("exam_differs", message).hint(
+            "run one audit on both versions and try again; `rollback` goes back to an earlier version without comparing",
+        ),
+    }
+}

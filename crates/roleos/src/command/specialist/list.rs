@@ -1,0 +1,88 @@
+//! `roleos specialist list`: every role with its versions.
+
+use std::io::Write as _;
+
+use host::specialists::Specialists;
+use serde_json::{Value, json};
+use specialist::registry::Entry;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::Ui;
+
+/// Does it.
+///
+/// # Errors
+/// The registry is not valid.
+pub fn run(ui: &Ui, specialists: &Specialists) -> Result<Exit, Failure> {
+    let registry = super::valid(specialists)?;
+    let path = specialists.paths().registry.display();
+    if ui.json {
+        let roles: Vec<Value> = registry.entries().iter().map(as_json).collect();
+        ui.json(&json!({ "registry": path.to_string(), "roles": roles }))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = ui.out();
+    if registry.entries().is_empty() {
+        writeln!(out, "(no specialists registered at {path})")?;
+    } else {
+        writeln!(out, "Registry: {path}\n")?;
+    }
+    for entry in registry.entries() {
+        write!(out, "{}", text(entry))?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn text(entry: &Entry) -> String {
+    let name = |text: &str| clean::name(text.as_bytes()).into_owned();
+    let active = match entry.active() {
+        Ok(Some(version)) => format!("{} ({})", name(&version.id), version.certified_level),
+        _ => "null (no certified specialist routed for this role)".to_owned(),
+    };
+    let mut text = format!(
+        "  {}  —  active={active}, quota={}, versions={}\n",
+        name(&entry.role),
+        entry.workload_quota,
+        entry.versions.len()
+    );
+    for version in &entry.versions {
+        let is_active = entry.active_version.as_deref() == Some(&version.id);
+        let mark = if is_active { '*' } else { ' ' };
+        text.push_str(&format!(
+            "    {mark} {}  {}  base={}  adapter={}\n",
+            name(&version.id),
+            version.certified_level,
+            name(&version.base_model),
+            name(&version.adapter_id)
+        ));
+    }
+    text
+}
+
+fn as_json(entry: &Entry) -> Value {
+    let versions: Vec<Value> = entry
+        .versions
+        .iter()
+        .map(|version| {
+            json!({
+                "id": version.id,
+                "certified_level": version.certified_level.to_string(),
+                "base_model": version.base_model,
+                "adapter_id": version.adapter_id,
+                "gate_threshold": version.gate_threshold,
+                "exam_hash": version.exam_hash,
+                "created_at": version.created_at,
+            })
+        })
+        .collect();
+    json!({
+        "role": entry.role,
+        "backend_url": entry.backend_url,
+        "workload_quota": entry.workload_quota,
+        "active_version": entry.active_version,
+        "versions": versions,
+    })
+}

@@ -1,0 +1,293 @@
+//! What a run is worth: the metric as data with a hash, its cost and its reward. Speed is a cost, never a reward.
+//!
+//! Scales are fixed in the metric, not taken from the rivals of a run: a slow rival must not make another one cheaper, and
+//! one line of the log must be enough to compute its reward again.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::canonical;
+
+/// A metric. Two metrics with one hash are one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// Its name in logs, `metric_v1` and so on.
+    pub metric_version: String,
+    /// Weight of the task's score.
+    pub beta: f64,
+    /// Weight of the cost.
+    pub lambda: f64,
+    /// Weight of the refusal penalty.
+    pub pi: f64,
+    /// Share of the structure in the score of a JSON output.
+    pub alpha_q1: f64,
+    /// Weight of time in the cost.
+    pub w_t: f64,
+    /// Weight of output tokens in the cost.
+    pub w_o: f64,
+    /// Time that counts as 1.
+    pub t_ref_ms: f64,
+    /// Output tokens that count as 1.
+    pub tokens_ref: f64,
+    /// How strings are compared; see [`crate::quality`].
+    pub similarity: String,
+    /// How refusals are recognised; see [`crate::refusal`].
+    pub refusal_rule: String,
+}
+
+/// A metric that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}`: {problem}")]
+pub struct BadMetric {
+    /// Which field.
+    pub field: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// What a reward is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts {
+    /// Whether the verifier passed it.
+    pub passed: bool,
+    /// The task's score, when there is one.
+    pub q1: Option<f64>,
+    /// The cost.
+    pub cost: f64,
+    /// The refusal penalty.
+    pub refusal_penalty: f64,
+}
+
+impl Metric {
+    /// The published weights.
+    #[must_use]
+    pub fn v1() -> Self {
+        Self {
+            metric_version: "metric_v1".to_owned(),
+            beta: 1.0,
+            lambda: 0.3,
+            pi: 1.0,
+            alpha_q1: 0.4,
+            w_t: 1.0,
+            w_o: 0.2,
+            t_ref_ms: 10_000.0,
+            tokens_ref: 1_000.0,
+            similarity: "token_f1".to_owned(),
+            refusal_rule: "vacuous_v1".to_owned(),
+        }
+    }
+
+    /// Reads a metric definition.
+    ///
+    /// # Errors
+    /// A field is missing, unknown or out of range.
+    pub fn parse(value: &Value) -> Result<Self, BadMetric> {
+        let metric: Self = serde_json::from_value(value.clone()).map_err(|error| BadMetric {
+            field: "metric".to_owned(),
+            problem: error.to_string(),
+        })?;
+        metric.check()?;
+        Ok(metric)
+    }
+
+    fn check(&self) -> Result<(), BadMetric> {
+        let bad = |field: &str, problem: &str| BadMetric {
+            field: field.to_owned(),
+            problem: problem.to_owned(),
+        };
+        if version_number(&self.metric_version).is_none() {
+            return Err(bad("metric_version", "is not `metric_v` and a number"));
+        }
+        let weights = [
+            ("beta", self.beta),
+            ("lambda", self.lambda),
+            ("pi", self.pi),
+            ("w_t", self.w_t),
+            ("w_o", self.w_o),
+        ];
+        for (field, weight) in weights {
+            if !weight.is_finite() || weight < 0.0 {
+                return Err(bad(
+                    field,
+                    "is no number from 0 up; a negative weight would reward what it should cost",
+                ));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.alpha_q1) {
+            return Err(bad("alpha_q1", "is not between 0 and 1"));
+        }
+        for (field, scale) in [("t_ref_ms", self.t_ref_ms), ("tokens_ref", self.tokens_ref)] {
+            if !scale.is_finite() || scale <= 0.0 {
+                return Err(bad(field, "is no number above 0"));
+            }
+        }
+        if self.similarity != "token_f1" {
+            return Err(bad(
+                "similarity",
+                "is not `token_f1`, the one that there is",
+            ));
+        }
+        if self.refusal_rule != "vacuous_v1" {
+            return Err(bad(
+                "refusal_rule",
+                "is not `vacuous_v1`, the one that there is",
+            ));
+        }
+        Ok(())
+    }
+
+    /// As data.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// SHA-256 of the canonical JSON: what a log line's metric was, whatever its name says.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        canonical::hash(&self.to_value())
+    }
+
+    /// The cost of a run, from 0 to `w_t + w_o`.
+    #[must_use]
+    pub fn cost(&self, total_ms: f64, tokens_out: u64) -> f64 {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a count of tokens beyond 2^53 is clamped to 1 anyway"
+        )]
+        let tokens = tokens_out as f64;
+        let time = (total_ms / self.t_ref_ms).clamp(0.0, 1.0);
+        let output = (tokens / self.tokens_ref).clamp(0.0, 1.0);
+        self.w_t * time + self.w_o * output
+    }
+
+    /// `q0 + beta·q1 − lambda·cost − pi·penalty`; nothing when a part is no number, and then there is nothing to compare.
+    #[must_use]
+    pub fn reward(&self, parts: Parts) -> Option<f64> {
+        let q0 = if parts.passed { 1.0 } else { 0.0 };
+        let q1 = parts.q1.unwrap_or(0.0);
+        let sound = q1.is_finite() && parts.cost.is_finite() && parts.refusal_penalty.is_finite();
+        let reward =
+            q0 + self.beta * q1 - self.lambda * parts.cost - self.pi * parts.refusal_penalty;
+        sound.then_some(reward)
+    }
+}
+
+/// The number in `metric_v1`; also in `v1`, the name in the published schema.
+#[must_use]
+pub fn version_number(name: &str) -> Option<u32> {
+    let digits = name
+        .strip_prefix("metric_")
+        .unwrap_or(name)
+        .strip_prefix('v')?;
+    (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| digits.parse().ok())
+        .flatten()
+}
+
+/// The name in the published schema, `v1`.
+#[must_use]
+pub fn schema_name(name: &str) -> String {
+    name.strip_prefix("metric_").unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(passed: bool, q1: f64, cost: f64, refusal_penalty: f64, expected: f64) {
+        let reward = Metric::v1().reward(Parts {
+            passed,
+            q1: Some(q1),
+            cost,
+            refusal_penalty,
+        });
+        let reward = reward.expect("all parts are numbers");
+        assert!((reward - expected).abs() < 1e-12, "{reward}");
+    }
+
+    #[test]
+    fn the_worked_values_hold() {
+        check(true, 0.71, 0.33, 0.0, 1.611);
+        check(true, 0.9, 0.2, 0.0, 1.84);
+        check(true, 0.0, 0.0, 1.0, 0.0);
+        check(false, 0.3, 0.1, 0.0, 0.27);
+        check(true, 0.85, 1.2, 0.5, 0.99);
+    }
+
+    #[test]
+    fn what_is_no_number_has_no_reward() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let parts = Parts {
+                passed: true,
+                q1: None,
+                cost: 0.0,
+                refusal_penalty: 0.0,
+            };
+            assert_eq!(
+                Metric::v1().reward(Parts {
+                    q1: Some(bad),
+                    ..parts
+                }),
+                None
+            );
+            assert_eq!(Metric::v1().reward(Parts { cost: bad, ..parts }), None);
+            assert_eq!(
+                Metric::v1().reward(Parts {
+                    refusal_penalty: bad,
+                    ..parts
+                }),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn cost_stays_on_its_scale() {
+        let metric = Metric::v1();
+        assert!((metric.cost(5_000.0, 500) - 0.6).abs() < 1e-12);
+        assert!((metric.cost(1e12, u64::MAX) - 1.2).abs() < 1e-12);
+        assert!(metric.cost(-5.0, 0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_metric_is_data_with_a_hash() {
+        let metric = Metric::v1();
+        assert_eq!(Metric::parse(&metric.to_value()), Ok(metric.clone()));
+        let mut other = metric.clone();
+        other.lambda = 0.4;
+        assert_ne!(metric.hash(), other.hash());
+    }
+
+    #[test]
+    fn a_metric_that_would_reward_speed_is_refused() {
+        for (field, value) in [
+            ("lambda", json!(-0.1)),
+            ("t_ref_ms", json!(0)),
+            ("alpha_q1", json!(1.5)),
+            ("metric_version", json!("latest")),
+            ("similarity", json!("vibes")),
+        ] {
+            let mut bad = Metric::v1().to_value();
+            bad[field] = value;
+            assert_eq!(Metric::parse(&bad).unwrap_err().field, field);
+        }
+        let mut more = Metric::v1().to_value();
+        more["speed_bonus"] = json!(1);
+        assert!(Metric::parse(&more).is_err());
+    }
+
+    #[test]
+    fn both_spellings_of_a_version_are_read() {
+        assert_eq!(version_number("metric_v12"), Some(12));
+        assert_eq!(version_number("v3"), Some(3));
+        for bad in ["metric_1", "v", "v1.2", "vx", "", "metric_v", "v-1"] {
+            assert_eq!(version_number(bad), None, "{bad}");
+        }
+        assert_eq!(schema_name("metric_v1"), "v1");
+    }
+}

@@ -1,0 +1,131 @@
+//! From one metric to the next: both are computed and logged for a while, and the old one's share goes from 1 to 0.
+
+use serde_json::{Value, json};
+
+use crate::metric::{Metric, version_number};
+
+/// A change of the metric under way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Migration {
+    /// What was.
+    pub old: Metric,
+    /// What will be.
+    pub new: Metric,
+    /// Contests over which the share moves.
+    pub window: u64,
+}
+
+/// Two metrics that cannot follow each other.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadMigration {
+    /// A version must grow.
+    #[error("`{new}` does not follow `{old}`: the number must grow by one")]
+    Order {
+        /// What was.
+        old: String,
+        /// What was offered.
+        new: String,
+    },
+    /// Nothing changes.
+    #[error("the new metric is the old one under another name")]
+    Same,
+    /// Without a window nothing would be compared.
+    #[error("the mixing window is empty")]
+    Window,
+}
+
+impl Migration {
+    /// Plans a change.
+    ///
+    /// # Errors
+    /// The versions do not follow each other, nothing changes, or there is no window.
+    pub fn plan(old: &Metric, new: &Metric, window: u64) -> Result<Self, BadMigration> {
+        let follows = version_number(&old.metric_version).and_then(|number| number.checked_add(1));
+        if follows.is_none() || follows != version_number(&new.metric_version) {
+            return Err(BadMigration::Order {
+                old: old.metric_version.clone(),
+                new: new.metric_version.clone(),
+            });
+        }
+        let mut renamed = new.clone();
+        renamed.metric_version.clone_from(&old.metric_version);
+        if renamed == *old {
+            return Err(BadMigration::Same);
+        }
+        if window == 0 {
+            return Err(BadMigration::Window);
+        }
+        Ok(Self {
+            old: old.clone(),
+            new: new.clone(),
+            window,
+        })
+    }
+
+    /// The old metric's share after so many contests.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of contests")]
+    pub fn alpha(&self, contests: u64) -> f64 {
+        1.0 - contests.min(self.window) as f64 / self.window as f64
+    }
+
+    /// The mixed reward.
+    #[must_use]
+    pub fn mix(alpha: f64, old: f64, new: f64) -> f64 {
+        alpha * old + (1.0 - alpha) * new
+    }
+
+    /// The payload of the event that tells others.
+    #[must_use]
+    pub fn event(&self, epoch: u64, alpha: f64) -> Value {
+        json!({
+            "old_metric": self.old.metric_version, "old_hash": self.old.hash(),
+            "new_metric": self.new.metric_version, "new_hash": self.new.hash(),
+            "epoch": epoch, "alpha": alpha, "window": self.window,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next() -> Metric {
+        let mut metric = Metric::v1();
+        metric.metric_version = "metric_v2".to_owned();
+        metric.lambda = 0.5;
+        metric
+    }
+
+    #[test]
+    fn the_share_goes_from_one_to_none() {
+        let migration = Migration::plan(&Metric::v1(), &next(), 4).unwrap();
+        let shares: Vec<f64> = (0..6).map(|contests| migration.alpha(contests)).collect();
+        assert_eq!(shares, [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]);
+        assert!((Migration::mix(0.25, 1.0, 2.0) - 1.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_change_must_be_one() {
+        let mut same = Metric::v1();
+        same.metric_version = "metric_v2".to_owned();
+        assert_eq!(
+            Migration::plan(&Metric::v1(), &same, 1),
+            Err(BadMigration::Same)
+        );
+        assert_eq!(
+            Migration::plan(&Metric::v1(), &next(), 0),
+            Err(BadMigration::Window)
+        );
+        let mut far = next();
+        far.metric_version = "metric_v3".to_owned();
+        assert!(matches!(
+            Migration::plan(&Metric::v1(), &far, 1),
+            Err(BadMigration::Order { .. })
+        ));
+        assert!(matches!(
+            Migration::plan(&next(), &Metric::v1(), 1),
+            Err(BadMigration::Order { .. })
+        ));
+    }
+}

@@ -1,0 +1,417 @@
+//! What may win at all: the contract that an output is held against. Verifying by text happens here; a verifier that runs
+//! a program is declared here and run by the host, in a sandbox.
+//!
+//! A verifier that cannot run has failed the output, with a reason; it never passes one.
+
+use std::fmt;
+
+use jsonschema::Validator;
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+
+/// Largest compiled pattern of a rule, in bytes.
+const MAX_PATTERN: usize = 1024 * 1024;
+
+/// What the verifier said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The contract holds.
+    Pass,
+    /// It does not, and why.
+    Fail(String),
+}
+
+impl Outcome {
+    /// Whether it passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        *self == Self::Pass
+    }
+
+    /// As the log writes it.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pass => "PASS",
+            Self::Fail(_) => "FAIL",
+        }
+    }
+}
+
+/// The kinds of verifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The output is JSON that fits a schema.
+    JsonSchema,
+    /// A command that runs tests succeeds.
+    UnitTest,
+    /// A command that looks for defects finds none.
+    StaticAnalysis,
+    /// The output keeps written rules.
+    RuleCheck,
+}
+
+impl Kind {
+    /// All, in the order of the schema.
+    pub const ALL: [Self; 4] = [
+        Self::JsonSchema,
+        Self::UnitTest,
+        Self::StaticAnalysis,
+        Self::RuleCheck,
+    ];
+
+    /// As manifests write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::JsonSchema => "json_schema",
+            Self::UnitTest => "unit_test",
+            Self::StaticAnalysis => "static_analysis",
+            Self::RuleCheck => "rule_check",
+        }
+    }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// The conditions that are understood. They are compared as text, never evaluated.
+    #[must_use]
+    pub fn conditions(self) -> &'static [&'static str] {
+        match self {
+            Self::JsonSchema => &["schema_valid == true", "schema_valid"],
+            Self::UnitTest => &["exit_code == 0", "tests_passed == true", "all_tests_pass"],
+            Self::StaticAnalysis => &["exit_code == 0", "issues == 0", "no_issues"],
+            Self::RuleCheck => &["rules_match == true", "rules_match", "rule_match == true"],
+        }
+    }
+
+    /// Whether a condition is one of them; runs of blanks count as one.
+    #[must_use]
+    pub fn knows(self, condition: &str) -> bool {
+        let words: Vec<&str> = condition.split_whitespace().collect();
+        self.conditions().contains(&words.join(" ").as_str())
+    }
+}
+
+/// Why a verifier cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadVerifier(String);
+
+/// A verifier that needs nothing but the output. Made once, used for many outputs.
+pub enum Verifier {
+    /// `json_schema`
+    Schema(Box<Validator>),
+    /// `rule_check`
+    Rules(Vec<Rule>),
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Schema(_) => f.write_str("Verifier::Schema"),
+            Self::Rules(rules) => f.debug_tuple("Verifier::Rules").field(rules).finish(),
+        }
+    }
+}
+
+/// One rule of a `rule_check`.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// The text matches a pattern.
+    Matches(Regex),
+    /// The text is this, blanks at the ends aside.
+    Is(String),
+    /// The text contains this.
+    Contains(String),
+    /// The text is a number this near to another.
+    Near {
+        /// The other.
+        expected: f64,
+        /// How near.
+        tolerance: f64,
+    },
+}
+
+impl Verifier {
+    /// A verifier for a JSON Schema. References to other documents are refused: no network, no file.
+    ///
+    /// # Errors
+    /// The schema is none, or refers to something outside itself.
+    pub fn json_schema(schema: &Value) -> Result<Self, BadVerifier> {
+        if !schema.is_object() && !schema.is_boolean() {
+            return Err(BadVerifier("the schema is no JSON object".to_owned()));
+        }
+        jsonschema::validator_for(schema)
+            .map(|validator| Self::Schema(Box::new(validator)))
+            .map_err(|error| BadVerifier(format!("the schema cannot be used: {error}")))
+    }
+
+    /// A verifier for written rules: `{"rule": "regex"|"exact"|"contains"|"numeric", …}`, or a list of them under `rules`.
+    ///
+    /// # Errors
+    /// A rule is unknown or malformed, or there is none.
+    pub fn rules(config: &Value) -> Result<Self, BadVerifier> {
+        let rules = match config.get("rules") {
+            Some(Value::Array(rules)) => rules
+                .iter()
+                .map(Rule::parse)
+                .collect::<Result<Vec<_>, _>>()?,
+            Some(_) => return Err(BadVerifier("`rules` is no list".to_owned())),
+            None => vec![Rule::parse(config)?],
+        };
+        if rules.is_empty() {
+            return Err(BadVerifier(
+                "`rules` is empty: nothing would be checked".to_owned(),
+            ));
+        }
+        Ok(Self::Rules(rules))
+    }
+
+    /// Holds an output against the contract.
+    #[must_use]
+    pub fn verify(&self, output: &str) -> Outcome {
+        if output.trim().is_empty() {
+            return Outcome::Fail("the output is empty".to_owned());
+        }
+        match self {
+            Self::Schema(validator) => match parsed(output) {
+                Ok(value) => validate(validator, &value),
+                Err(why) => Outcome::Fail(why),
+            },
+            Self::Rules(rules) => rules
+                .iter()
+                .find_map(|rule| rule.broken_by(output))
+                .map_or(Outcome::Pass, Outcome::Fail),
+        }
+    }
+}
+
+/// The JSON of an output; JSON inside a JSON string is taken out first, as models that were asked for JSON like to wrap it.
+///
+/// # Errors
+/// It is no JSON.
+pub fn parsed(output: &str) -> Result<Value, String> {
+    let value: Value =
+        serde_json::from_str(output).map_err(|error| format!("the output is no JSON: {error}"))?;
+    match &value {
+        Value::String(inner) => Ok(serde_json::from_str(inner).unwrap_or(value)),
+        _ => Ok(value),
+    }
+}
+
+fn validate(validator: &Validator, value: &Value) -> Outcome {
+    match validator.validate(value) {
+        Ok(()) => Outcome::Pass,
+        Err(error) => {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() {
+                "the output".to_owned()
+            } else {
+                format!("`{place}`")
+            };
+            let masked = error.masked();
+            Outcome::Fail(format!("{place}: {masked}"))
+        }
+    }
+}
+
+impl Rule {
+    fn parse(config: &Value) -> Result<Self, BadVerifier> {
+        let text = |key: &str| {
+            config
+                .get(key)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .ok_or_else(|| BadVerifier(format!("a rule has no text `{key}`")))
+        };
+        let number = |key: &str| {
+            config
+                .get(key)
+                .and_then(Value::as_f64)
+                .filter(|number| number.is_finite())
+        };
+        match config.get("rule").and_then(Value::as_str) {
+            Some("regex") => RegexBuilder::new(&text("pattern")?)
+                .size_limit(MAX_PATTERN)
+                .build()
+                .map(Self::Matches)
+                .map_err(|error| BadVerifier(format!("a rule has a bad `pattern`: {error}"))),
+            Some("exact") => text("expected").map(Self::Is),
+            Some("contains") => text("text").map(Self::Contains),
+            Some("numeric") => {
+                let expected = number("expected")
+                    .ok_or_else(|| BadVerifier("a rule has no number `expected`".to_owned()))?;
+                let tolerance = match config.get("tolerance") {
+                    None => 0.0,
+                    Some(_) => number("tolerance")
+                        .filter(|tolerance| *tolerance >= 0.0)
+                        .ok_or_else(|| BadVerifier("a rule has a bad `tolerance`".to_owned()))?,
+                };
+                Ok(Self::Near {
+                    expected,
+                    tolerance,
+                })
+            }
+            Some(other) => Err(BadVerifier(format!(
+                "`{other}` is no rule; there are `regex`, `exact`, `contains` and `numeric`"
+            ))),
+            None => Err(BadVerifier("a rule has no text `rule`".to_owned())),
+        }
+    }
+
+    /// Why an output breaks the rule.
+    fn broken_by(&self, output: &str) -> Option<String> {
+        let output = output.trim();
+        match self {
+            Self::Matches(pattern) => {
+                (!pattern.is_match(output)).then(|| format!("does not match `{pattern}`"))
+            }
+            Self::Is(expected) => {
+                (output != expected.trim()).then(|| format!("is not `{expected}`"))
+            }
+            Self::Contains(text) => {
+                (!output.contains(text.as_str())).then(|| format!("does not contain `{text}`"))
+            }
+            Self::Near {
+                expected,
+                tolerance,
+            } => match output.parse::<f64>() {
+                Ok(number) if (number - expected).abs() <= *tolerance => None,
+                Ok(_) => Some(format!("is not within {tolerance} of {expected}")),
+                Err(_) => Some("is no number".to_owned()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(verifier: &Verifier, output: &str, expected: bool) {
+        let outcome = verifier.verify(output);
+        assert_eq!(outcome.passed(), expected, "{output} → {outcome:?}");
+    }
+
+    #[test]
+    fn json_is_held_against_its_schema() {
+        let schema = json!({ "type": "object", "required": ["title"], "properties": { "title": { "type": "string", "minLength": 1 } } });
+        let verifier = Verifier::json_schema(&schema).unwrap();
+        check(&verifier, r#"{"title":"A"}"#, true);
+        check(&verifier, r#""{\"title\":\"A\"}""#, true);
+        check(&verifier, r#"{"title":""}"#, false);
+        check(&verifier, "{}", false);
+        check(&verifier, "", false);
+        check(&verifier, "{", false);
+        check(&verifier, "[]", false);
+    }
+
+    #[test]
+    fn a_failure_names_the_place_and_not_the_secret() {
+        let schema = json!({ "properties": { "a": { "type": "integer" } } });
+        let outcome = Verifier::json_schema(&schema)
+            .unwrap()
+            .verify(r#"{"a":"s3cret"}"#);
+        let Outcome::Fail(why) = outcome else {
+            panic!("it passed")
+        };
+        assert!(why.contains("/a") && !why.contains("s3cret"), "{why}");
+    }
+
+    #[test]
+    fn a_schema_may_not_reach_out() {
+        for reference in [
+            "http://127.0.0.1:9/x.json",
+            "file:///etc/passwd",
+            "other.json",
+        ] {
+            let schema = json!({ "$ref": reference });
+            assert!(Verifier::json_schema(&schema).is_err(), "{reference}");
+        }
+        assert!(Verifier::json_schema(&json!("text")).is_err());
+        assert!(Verifier::json_schema(&json!({ "type": "no such type" })).is_err());
+    }
+
+    #[test]
+    fn rules_hold_or_say_why_not() {
+        let rules = |config: Value| Verifier::rules(&config).unwrap();
+        check(
+            &rules(json!({ "rule": "regex", "pattern": "^\\d+$" })),
+            " 42 ",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "regex", "pattern": "^\\d+$" })),
+            "4x",
+            false,
+        );
+        check(
+            &rules(json!({ "rule": "exact", "expected": "yes" })),
+            "yes\n",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "exact", "expected": "yes" })),
+            "Yes",
+            false,
+        );
+        check(
+            &rules(json!({ "rule": "contains", "text": "ok" })),
+            "all ok",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 2.5, "tolerance": 0.01 })),
+            "2.509",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 3 })),
+            "3.1",
+            false,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 3 })),
+            "NaN",
+            false,
+        );
+        check(
+            &rules(
+                json!({ "rules": [{ "rule": "contains", "text": "a" }, { "rule": "contains", "text": "b" }] }),
+            ),
+            "a",
+            false,
+        );
+    }
+
+    #[test]
+    fn a_bad_rule_is_refused_when_it_is_made() {
+        for config in [
+            json!({}),
+            json!({ "rules": [] }),
+            json!({ "rules": 3 }),
+            json!({ "rule": "eval", "code": "1" }),
+            json!({ "rule": "regex", "pattern": "(" }),
+            json!({ "rule": "regex", "pattern": "(a{1000}){1000}" }),
+            json!({ "rule": "numeric", "expected": 1, "tolerance": -1 }),
+            json!({ "rule": "exact" }),
+        ] {
+            assert!(Verifier::rules(&config).is_err(), "{config}");
+        }
+    }
+
+    #[test]
+    fn conditions_are_a_closed_set() {
+        assert!(Kind::JsonSchema.knows("schema_valid  ==  true"));
+        assert!(!Kind::JsonSchema.knows("schema_valid == false"));
+        assert!(!Kind::UnitTest.knows("__import__('os')"));
+        assert_eq!(Kind::parse("jsonschema"), None);
+    }
+}

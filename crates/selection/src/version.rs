@@ -1,0 +1,20 @@
+//! Semantic versions, as far as a manifest needs them: three numbers and a rest.
+
+/// The three numbers of a semantic version and what follows them.
+#[must_use]
+pub fn semantic(version: &str) -> Option<(u64, u64, u64, &str)> {
+    let mut rest = version;
+    let mut numbers = [0; 3];
+    for (index, number) in numbers.iter_mut().enumerate() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (head, tail) = rest.split_at_checked(digits)?;
+        *number = head.parse().ok()?;
+        rest = if index < 2 {
+            tail.strip_prefix('.')?
+        } else {
+            tail
+        };
+    }
+    let [major, minor, patch] = numbers;
+    Some((major, minor, patch, rest))
+}

@@ -1,0 +1,303 @@
+//! The contract with a backend: what is asked, and what counts as an answer. The bytes travel elsewhere.
+//!
+//! A backend proves that it served the pinned adapter by echoing its id, and the base model where it tells one. The
+//! checks have an order, and the first that fails names the error.
+
+use serde_json::{Map, Value, json};
+
+use crate::registry::{Contract, Entry, Version};
+use crate::text::head;
+
+/// What a backend is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The base address, as the registry has it.
+    pub backend_url: String,
+    /// Which language it speaks.
+    pub contract: Contract,
+    /// The pin.
+    pub adapter_id: String,
+    /// What the pin sits on.
+    pub base_model: String,
+    /// The variable that holds its bearer token.
+    pub auth_env: Option<String>,
+    /// Its own time limit.
+    pub timeout_ms: Option<u64>,
+    /// The body to send.
+    pub body: Value,
+}
+
+impl Call {
+    /// Asks a version about an input.
+    #[must_use]
+    pub fn new(entry: &Entry, version: &Version, input: &Value, trace_id: &str) -> Self {
+        let body = match entry.contract {
+            Contract::Verify => json!({
+                "adapter_id": version.adapter_id,
+                "role": entry.role,
+                "input": input,
+                "trace_id": trace_id,
+            }),
+            Contract::OpenAi => json!({
+                "model": version.adapter_id,
+                "messages": [{ "role": "user", "content": input_text(input) }],
+                "temperature": 0,
+                "stream": false,
+            }),
+        };
+        Self {
+            backend_url: entry.backend_url.clone(),
+            contract: entry.contract,
+            adapter_id: version.adapter_id.clone(),
+            base_model: version.base_model.clone(),
+            auth_env: entry.auth_env.clone(),
+            timeout_ms: entry.timeout_ms,
+            body,
+        }
+    }
+
+    /// The address of the call.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let base = self.backend_url.trim_end_matches('/');
+        match self.contract {
+            Contract::Verify => format!("{base}/verify"),
+            Contract::OpenAi if base.ends_with("/v1") => format!("{base}/chat/completions"),
+            Contract::OpenAi => format!("{base}/v1/chat/completions"),
+        }
+    }
+}
+
+/// Text as it is, anything else as JSON; a text beside an embedding is the text.
+fn input_text(input: &Value) -> String {
+    match input {
+        Value::String(text) => text.clone(),
+        Value::Object(object) => match object.get("text") {
+            Some(Value::String(text)) => text.clone(),
+            _ => input.to_string(),
+        },
+        _ => input.to_string(),
+    }
+}
+
+/// What came back over the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// An answer: status and body.
+    Answer {
+        /// The HTTP status.
+        status: u16,
+        /// The body, unread.
+        body: Vec<u8>,
+    },
+    /// An answer whose body broke off, was too long or came too late.
+    Broken {
+        /// The HTTP status.
+        status: u16,
+        /// What happened.
+        why: String,
+    },
+    /// The time was over before there was an answer.
+    Timeout,
+    /// There was no answer.
+    Failed(String),
+}
+
+/// An answer that counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The verdict.
+    pub verdict: Value,
+    /// The backend's own score; informational.
+    pub score: Option<f64>,
+    /// The echo.
+    pub adapter_id: String,
+    /// The base model, where it was told.
+    pub base_model: Option<String>,
+    /// How long it took.
+    pub duration_ms: f64,
+}
+
+/// An answer that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallError {
+    /// Its name.
+    pub error: String,
+    /// In words.
+    pub detail: String,
+    /// The HTTP status; 0 when there was none.
+    pub status: Option<u16>,
+}
+
+impl CallError {
+    /// An error before anything was sent.
+    #[must_use]
+    pub fn early(error: &str, detail: impl Into<String>) -> Self {
+        Self {
+            error: error.to_owned(),
+            detail: detail.into(),
+            status: None,
+        }
+    }
+}
+
+/// Whether a call is possible at all: the first two checks.
+///
+/// # Errors
+/// There is no address, or no pin.
+pub fn precheck(call: &Call) -> Result<(), CallError> {
+    if call.backend_url.trim_matches('/').is_empty() {
+        return Err(CallError::early(
+            "no_backend_url",
+            "the registry names no backend",
+        ));
+    }
+    if call.adapter_id.is_empty() {
+        return Err(CallError::early(
+            "no_adapter_id",
+            "the registry names no adapter",
+        ));
+    }
+    Ok(())
+}
+
+/// Judges what came back, in the order of the contract. `wire_ms` is what we measured.
+///
+/// # Errors
+/// The answer does not count.
+pub fn judge(call: &Call, wire: &Wire, wire_ms: f64) -> Result<Answered, CallError> {
+    let (status, body) = received(wire)?;
+    let fail = |error: &str, detail: String| CallError {
+        error: error.to_owned(),
+        detail,
+        status: Some(status),
+    };
+    let body: Value = serde_json::from_slice(body)
+        .ok()
+        .filter(|body: &Value| body.is_object() || body.is_array())
+        .ok_or_else(|| {
+            fail(
+                "malformed_response",
+                "the body is no JSON object".to_owned(),
+            )
+        })?;
+    let (verdict, echo) = match call.contract {
+        Contract::Verify => (body.get("verdict").cloned(), body.get("adapter_id")),
+        Contract::OpenAi => (openai_verdict(&body), body.get("model")),
+    };
+    let verdict =
+        verdict.ok_or_else(|| fail("missing_verdict", "the answer has no verdict".to_owned()))?;
+    let echo = echo.unwrap_or(&Value::Null);
+    if echo.as_str() != Some(&call.adapter_id) {
+        let detail = format!(
+            "pinned adapter {:?}, the backend echoed {}",
+            call.adapter_id,
+            head(&echo.to_string(), 200)
+        );
+        return Err(fail("adapter_id_mismatch", detail));
+    }
+    let base_model = body.get("base_model").and_then(Value::as_str);
+    if let Some(told) = base_model.filter(|told| *told != call.base_model) {
+        let detail = format!(
+            "registered base model {:?}, the backend says {:?}",
+            call.base_model,
+            head(told, 200)
+        );
+        return Err(fail("base_model_mismatch", detail));
+    }
+    let number = |key: &str| body.get(key).and_then(Value::as_f64);
+    Ok(Answered {
+        verdict,
+        score: number("score"),
+        adapter_id: call.adapter_id.clone(),
+        base_model: base_model.map(str::to_owned),
+        duration_ms: number("duration_ms").unwrap_or(wire_ms),
+    })
+}
+
+fn received(wire: &Wire) -> Result<(u16, &[u8]), CallError> {
+    let http = |status: u16, detail: String| CallError {
+        error: format!("http_{status}"),
+        detail,
+        status: Some(status),
+    };
+    let lost = |error: &str, detail: &str| CallError {
+        error: error.to_owned(),
+        detail: detail.to_owned(),
+        status: Some(0),
+    };
+    match wire {
+        Wire::Answer {
+            status: status @ 200..=299,
+            body,
+        } => Ok((*status, body)),
+        Wire::Answer { status, body } => {
+            let said = String::from_utf8_lossy(body.get(..body.len().min(400)).unwrap_or_default());
+            Err(http(*status, head(said.trim(), 200).to_owned()))
+        }
+        Wire::Broken {
+            status: status @ 200..=299,
+            why,
+        } => Err(CallError {
+            error: "malformed_response".to_owned(),
+            detail: why.clone(),
+            status: Some(*status),
+        }),
+        Wire::Broken { status, why } => Err(http(*status, why.clone())),
+        Wire::Timeout => Err(lost("timeout", "no answer within the time limit")),
+        Wire::Failed(why) if why.is_empty() => Err(lost("transport_error", "")),
+        Wire::Failed(why) => Err(lost(why, why)),
+    }
+}
+
+/// Tool output where there is one, else the message's content; either is read as JSON when it is.
+fn openai_verdict(body: &Value) -> Option<Value> {
+    let message = body.get("choices")?.get(0)?.get("message")?;
+    let called = message
+        .get("tool_calls")
+        .and_then(|calls| calls.get(0)?.get("function")?.get("arguments"))
+        .and_then(Value::as_str);
+    let said = called.or_else(|| message.get("content").and_then(Value::as_str))?;
+    Some(read_text(said))
+}
+
+/// JSON when it parses as JSON, text otherwise.
+#[must_use]
+pub fn read_text(text: &str) -> Value {
+    serde_json::from_str(text.trim()).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// As receipts write a call.
+#[must_use]
+pub fn to_json(result: &Result<Answered, CallError>) -> Value {
+    let mut object = Map::new();
+    match result {
+        Ok(answered) => {
+            object.insert("ok".to_owned(), json!(true));
+            if let Some(score) = answered.score {
+                object.insert("score".to_owned(), json!(score));
+            }
+            object.insert("adapter_id".to_owned(), json!(answered.adapter_id));
+            if let Some(base_model) = &answered.base_model {
+                object.insert("base_model".to_owned(), json!(base_model));
+            }
+            object.insert("duration_ms".to_owned(), number(answered.duration_ms));
+        }
+        Err(error) => {
+            object.insert("ok".to_owned(), json!(false));
+            object.insert("error".to_owned(), json!(error.error));
+            object.insert("detail".to_owned(), json!(error.detail));
+            if let Some(status) = error.status {
+                object.insert("status".to_owned(), json!(status));
+            }
+        }
+    }
+    Value::Object(object)
+}
+
+/// A whole number without its `.0`.
+fn number(value: f64) -> Value {
+    let rounded = (value * 1000.0).round() / 1000.0;
+    let text = format!("{rounded}");
+    serde_json::from_str(&text).unwrap_or(Value::Null)
+}

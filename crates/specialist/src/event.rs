@@ -1,0 +1,217 @@
+//! Lines of the events log and of the probe log, written and read. History is appended to and never edited.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::shadow::{Judgement, Pair, Settings};
+use crate::state::{Halt, State};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A version entered.
+    Register,
+    /// A version's level was raised.
+    Certify,
+    /// A version became active.
+    Promote,
+    /// An earlier version became active again.
+    Rollback,
+    /// A probe was made.
+    ShadowProbe,
+    /// A role was halted.
+    Halt,
+    /// A halt was lifted.
+    ClearHalt,
+    /// Somebody tried to certify.
+    CertificationAttempt,
+}
+
+impl Kind {
+    /// As the log writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Register => "register",
+            Self::Certify => "certify",
+            Self::Promote => "promote",
+            Self::Rollback => "rollback",
+            Self::ShadowProbe => "shadow-probe",
+            Self::Halt => "halt",
+            Self::ClearHalt => "clear-halt",
+            Self::CertificationAttempt => "certification-attempt",
+        }
+    }
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// What happened, by its name; there may be others than ours.
+    pub kind: String,
+    /// To which role.
+    pub role: String,
+    /// When.
+    pub ts: String,
+    /// The rest.
+    pub data: Value,
+}
+
+impl Event {
+    /// An event of ours.
+    #[must_use]
+    pub fn new(kind: Kind, role: &str, ts: &str, data: Value) -> Self {
+        Self {
+            kind: kind.name().to_owned(),
+            role: role.to_owned(),
+            ts: ts.to_owned(),
+            data,
+        }
+    }
+
+    /// Whether it is of this kind.
+    #[must_use]
+    pub fn is(&self, kind: Kind) -> bool {
+        self.kind == kind.name()
+    }
+
+    /// The line, with its end.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let value = json!({
+            "kind": self.kind, "role": self.role, "ts": self.ts, "data": self.data,
+        });
+        format!("{value}\n")
+    }
+
+    /// A probe and its two answers; an empty summary is left out.
+    #[must_use]
+    pub fn probe(role: &str, ts: &str, trace_id: &str, agreed: bool, pair: &Pair) -> Self {
+        let mut data = Map::new();
+        data.insert("trace_id".to_owned(), json!(trace_id));
+        data.insert("agreed".to_owned(), json!(agreed));
+        add_summaries(&mut data, pair);
+        Self::new(Kind::ShadowProbe, role, ts, Value::Object(data))
+    }
+
+    /// A halt by the probes.
+    #[must_use]
+    pub fn halt(
+        role: &str,
+        halt: &Halt,
+        judgement: &Judgement,
+        settings: &Settings,
+        pair: &Pair,
+    ) -> Self {
+        let (probes, agreed, rate) = judgement.counted();
+        let mut data = Map::new();
+        data.insert("reason".to_owned(), json!(halt.reason));
+        data.insert("probes".to_owned(), json!(probes));
+        data.insert("agreed".to_owned(), json!(agreed));
+        data.insert("rate".to_owned(), json!(rate));
+        data.insert("tau".to_owned(), json!(settings.tau));
+        let rule = if judgement.by_window {
+            "window"
+        } else {
+            "early-stop"
+        };
+        data.insert("rule".to_owned(), json!(rule));
+        add_summaries(&mut data, pair);
+        Self::new(Kind::Halt, role, &halt.since, Value::Object(data))
+    }
+}
+
+fn add_summaries(data: &mut Map<String, Value>, pair: &Pair) {
+    for (key, summary) in [
+        ("specialist_summary", &pair.specialist),
+        ("claude_summary", &pair.claude),
+    ] {
+        if !summary.is_empty() {
+            data.insert(key.to_owned(), json!(summary));
+        }
+    }
+}
+
+/// A log as it was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Log {
+    /// The events, oldest first.
+    pub events: Vec<Event>,
+    /// Numbers of the lines that are no events, counted from 1.
+    pub damaged: Vec<usize>,
+}
+
+impl Log {
+    /// Reads a log. A line that is no event is skipped, and said.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Self {
+        let mut log = Self::default();
+        for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            match read(line) {
+                Some(event) => log.events.push(event),
+                None => log.damaged.push(number + 1),
+            }
+        }
+        log
+    }
+
+    /// The events of a role and of these kinds, in order.
+    pub fn of<'a>(&'a self, role: &'a str, kinds: &'a [Kind]) -> impl Iterator<Item = &'a Event> {
+        self.events
+            .iter()
+            .filter(move |event| event.role == role && kinds.iter().any(|kind| event.is(*kind)))
+    }
+}
+
+fn read(line: &[u8]) -> Option<Event> {
+    let mut value: Value = serde_json::from_slice(line).ok()?;
+    let object = value.as_object_mut()?;
+    let data = object.remove("data").unwrap_or(Value::Null);
+    let text = |key: &str| Some(object.get(key)?.as_str()?.to_owned());
+    Some(Event {
+        kind: text("kind")?,
+        role: text("role").unwrap_or_default(),
+        ts: text("ts").unwrap_or_default(),
+        data,
+    })
+}
+
+/// What a lost state must still know: who is halted, and what the probes since the last clearing said.
+///
+/// Probes stand in their own log; those of the published tool stand among the events and are older. A clearing stands in
+/// both, so that the order within one log is enough.
+#[must_use]
+pub fn rebuild(events: &Log, probes: &Log, settings: &Settings) -> State {
+    let mut state = State::default();
+    let mut halts: BTreeMap<&str, Option<Halt>> = BTreeMap::new();
+    for event in &events.events {
+        if event.is(Kind::Halt) {
+            let reason = event.data.get("reason").and_then(Value::as_str);
+            let halt = Halt {
+                reason: reason.unwrap_or_default().to_owned(),
+                since: event.ts.clone(),
+            };
+            halts.insert(&event.role, Some(halt));
+        } else if event.is(Kind::ClearHalt) {
+            halts.insert(&event.role, None);
+        }
+    }
+    for event in events.events.iter().chain(&probes.events) {
+        if event.is(Kind::ClearHalt) {
+            state.slot_mut(&event.role).probes = crate::shadow::Probes::default();
+        } else if event.is(Kind::ShadowProbe) {
+            let agreed = event.data.get("agreed").and_then(Value::as_bool);
+            let slot = state.slot_mut(&event.role);
+            slot.probes.push(agreed.unwrap_or(false), settings);
+        }
+    }
+    for (role, halt) in halts {
+        state.slot_mut(role).halt = halt;
+    }
+    state
+}

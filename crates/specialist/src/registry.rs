@@ -1,0 +1,260 @@
+//! The registry `roleos-specialist-registry/v1`: which adapters there are for which role, and which one is active.
+//!
+//! [`Registry::parse`] looks at everything and names every problem with its place. What it hands out is what a gate may
+//! use: entries without problems, or none at all when the file as a whole cannot be believed. The document itself is kept
+//! as it was written, so that a change rewrites one value and loses no key that is not ours.
+
+use serde_json::{Map, Value, json};
+
+use crate::level::Level;
+
+pub use self::problem::{Place, Problem, Refused, Rule, joined};
+
+mod check;
+pub mod problem;
+
+/// The schema that is understood.
+pub const SCHEMA: &str = "roleos-specialist-registry/v1";
+
+/// The only fallback there is.
+pub const FALLBACK: &str = "claude";
+
+/// What a version gets that names no threshold of its own.
+pub const DEFAULT_THRESHOLD: f64 = 0.75;
+
+/// What a version gets that names no exam: no exam has this hash.
+pub const NO_EXAM: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// What a version gets that names no audit window.
+pub const DEFAULT_AUDIT_WINDOW: u64 = 200;
+
+/// What a new role gets that names no quota.
+pub const DEFAULT_QUOTA: f64 = 0.7;
+
+/// The language that a backend speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contract {
+    /// `POST <backend_url>/verify`.
+    #[default]
+    Verify,
+    /// OpenAI's chat completions, with the adapter as the model.
+    OpenAi,
+}
+
+/// One role and its adapters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The role, unique.
+    pub role: String,
+    /// Where the adapters are served.
+    pub backend_url: String,
+    /// Largest share of dispatches, above 0 and at most 1.
+    pub workload_quota: f64,
+    /// Which version serves.
+    pub active_version: Option<String>,
+    /// All versions, oldest first as written.
+    pub versions: Vec<Version>,
+    /// What the backend speaks.
+    pub contract: Contract,
+    /// Its own time limit.
+    pub timeout_ms: Option<u64>,
+    /// The environment variable that holds its bearer token.
+    pub auth_env: Option<String>,
+}
+
+impl Entry {
+    /// A version by its id.
+    #[must_use]
+    pub fn version(&self, id: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.id == id)
+    }
+
+    /// The version that serves; `Ok(None)` when there is none.
+    ///
+    /// # Errors
+    /// The pointer leads nowhere; the id is handed back.
+    pub fn active(&self) -> Result<Option<&Version>, &str> {
+        match self.active_version.as_deref() {
+            None => Ok(None),
+            Some(id) => self.version(id).map(Some).ok_or(id),
+        }
+    }
+}
+
+/// One adapter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    /// Unique within the role.
+    pub id: String,
+    /// The pin that the backend must echo.
+    pub adapter_id: String,
+    /// What the adapter sits on.
+    pub base_model: String,
+    /// Lowest score that routes to it.
+    pub gate_threshold: f64,
+    /// How far it is certified.
+    pub certified_level: Level,
+    /// Which exam it was scored against.
+    pub exam_hash: String,
+    /// How many dispatches the field audit looks back.
+    pub field_audit_window: u64,
+    /// When it entered, as written.
+    pub created_at: String,
+    /// The middle of the exam's inputs.
+    pub exam_centroid: Option<Vec<f64>>,
+    /// Lowest cosine that is not out of distribution.
+    pub ood_floor: Option<f64>,
+}
+
+/// A registry as far as it can be used.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    document: Value,
+    entries: Vec<Entry>,
+    problems: Vec<Problem>,
+}
+
+impl Default for Registry {
+    /// Nobody is registered, which is the normal beginning.
+    fn default() -> Self {
+        Self {
+            document: json!({ "schema": SCHEMA, "specialists": [] }),
+            entries: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+}
+
+impl Registry {
+    /// Reads a registry and looks at all of it.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Self {
+        match serde_json::from_slice(bytes) {
+            Ok(document) => Self::of(document),
+            Err(error) => Self {
+                document: Value::Null,
+                entries: Vec::new(),
+                problems: vec![Problem {
+                    rule: None,
+                    place: Place::default(),
+                    what: format!("registry parse error: {error}"),
+                    refused: Refused::Registry,
+                }],
+            },
+        }
+    }
+
+    fn of(document: Value) -> Self {
+        let (entries, problems) = check::all(&document);
+        Self {
+            document,
+            entries,
+            problems,
+        }
+    }
+
+    /// Everything that is wrong, in the order of the file.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// The entries that may be used.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The entry of a role, when it may be used.
+    #[must_use]
+    pub fn entry(&self, role: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.role == role)
+    }
+
+    /// The problems that keep this role from being served: its own and those of the whole file.
+    #[must_use]
+    pub fn problems_of(&self, role: &str) -> Vec<Problem> {
+        let concerns = |problem: &&Problem| {
+            let own = problem.place.entry.as_ref();
+            problem.refused == Refused::Registry
+                || own.is_some_and(|(_, named)| named.as_deref() == Some(role))
+        };
+        self.problems.iter().filter(concerns).cloned().collect()
+    }
+
+    /// The file's text: two spaces, a newline at the end, every key where it was.
+    #[must_use]
+    pub fn print(&self) -> String {
+        let mut text = serde_json::to_string_pretty(&self.document).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// The same registry with another active version of a role. The result may have problems; look before saving.
+    #[must_use]
+    pub fn with_active(&self, role: &str, version: Option<&str>) -> Self {
+        let mut document = self.document.clone();
+        if let Some(entry) = entry_mut(&mut document, role) {
+            entry.insert("active_version".to_owned(), json!(version));
+        }
+        Self::of(document)
+    }
+
+    /// The same registry with one more version of a role, behind the others.
+    #[must_use]
+    pub fn with_version(&self, role: &str, version: Value) -> Self {
+        let mut document = self.document.clone();
+        let versions = entry_mut(&mut document, role)
+            .and_then(|entry| entry.get_mut("versions"))
+            .and_then(Value::as_array_mut);
+        if let Some(versions) = versions {
+            versions.push(version);
+        }
+        Self::of(document)
+    }
+
+    /// The same registry with one more role, which has no version yet.
+    #[must_use]
+    pub fn with_role(&self, role: &str, backend_url: &str, quota: f64) -> Self {
+        let mut document = self.document.clone();
+        let list = document
+            .get_mut("specialists")
+            .and_then(Value::as_array_mut);
+        if let Some(list) = list {
+            list.push(json!({
+                "role": role,
+                "backend_url": backend_url,
+                "fallback": FALLBACK,
+                "workload_quota": quota,
+                "active_version": null,
+                "versions": [],
+            }));
+        }
+        Self::of(document)
+    }
+}
+
+fn entry_mut<'a>(document: &'a mut Value, role: &str) -> Option<&'a mut Map<String, Value>> {
+    let list = document.get_mut("specialists")?.as_array_mut()?;
+    list.iter_mut()
+        .filter_map(Value::as_object_mut)
+        .find(|entry| entry.get("role").and_then(Value::as_str) == Some(role))
+}
+
+/// Fills in what a version that is being registered may leave out.
+pub fn complete(version: &mut Map<String, Value>, now: &str) {
+    let mut default = |key: &str, value: Value| {
+        version.entry(key).or_insert(value);
+    };
+    default("gate_threshold", json!(DEFAULT_THRESHOLD));
+    default("certified_level", json!(Level::UNCERTIFIED.to_string()));
+    default("exam_hash", json!(NO_EXAM));
+    default("field_audit_window", json!(DEFAULT_AUDIT_WINDOW));
+    default("created_at", json!(now));
+}

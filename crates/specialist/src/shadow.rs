@@ -1,0 +1,336 @@
+//! Shadow probes: every K-th answer of an adapter is compared with the general model's, and persistent disagreement halts.
+//!
+//! Two rules stand side by side. The window rule: at least N probes, and fewer than `1 − tau` of the last N agreed. The
+//! early stop of [`crate::early_stop`]: halts a clearly disagreeing adapter after a few probes at a stated error rate.
+
+use serde_json::{Value, json};
+
+use crate::early_stop;
+use crate::text::head;
+
+/// Names of the three variables.
+pub const VARIABLES: [&str; 3] = ["ROLEOS_SHADOW_K", "ROLEOS_SHADOW_N", "ROLEOS_SHADOW_TAU"];
+
+/// How probes are made and judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Every so many answers of the adapter one probe.
+    pub every: u64,
+    /// How many probes the window rule looks back.
+    pub window: u64,
+    /// Which share of disagreement is tolerated.
+    pub tau: f64,
+    /// The early stop's error rate; `None` switches it off.
+    pub early_stop: Option<f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            every: 20,
+            window: 50,
+            tau: 0.15,
+            early_stop: Some(0.01),
+        }
+    }
+}
+
+/// A value of a variable that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot use `{name}={value}`: expected {range}; the default is {default}")]
+pub struct BadSetting {
+    /// Which variable.
+    pub name: &'static str,
+    /// What it says.
+    pub value: String,
+    range: &'static str,
+    default: &'static str,
+}
+
+impl Settings {
+    /// The same settings with what the variables say; an empty one counts as unset.
+    ///
+    /// # Errors
+    /// A value cannot be used; it is never replaced in silence.
+    pub fn with_variables(
+        mut self,
+        every: Option<&str>,
+        window: Option<&str>,
+        tau: Option<&str>,
+    ) -> Result<Self, BadSetting> {
+        let [k, n, t] = VARIABLES;
+        if let Some(every) = count(k, every, "20")? {
+            self.every = every;
+        }
+        if let Some(window) = count(n, window, "50")? {
+            self.window = window;
+        }
+        if let Some(text) = tau.filter(|text| !text.is_empty()) {
+            let share = text.trim().parse::<f64>().ok();
+            self.tau = share
+                .filter(|share| (0.0..=1.0).contains(share))
+                .ok_or_else(|| BadSetting {
+                    name: t,
+                    value: text.to_owned(),
+                    range: "a number from 0 to 1",
+                    default: "0.15",
+                })?;
+        }
+        Ok(self)
+    }
+}
+
+fn count(
+    name: &'static str,
+    text: Option<&str>,
+    default: &'static str,
+) -> Result<Option<u64>, BadSetting> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let number = text
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .filter(|number| *number >= 1);
+    number.map(Some).ok_or_else(|| BadSetting {
+        name,
+        value: text.to_owned(),
+        range: "a whole number of at least 1",
+        default,
+    })
+}
+
+/// Whether the adapter's next answer is compared, and the counter afterwards.
+#[must_use]
+pub fn schedule(counter: u64, settings: &Settings) -> (bool, u64) {
+    let counter = counter.saturating_add(1);
+    if counter >= settings.every {
+        (true, 0)
+    } else {
+        (false, counter)
+    }
+}
+
+/// Probes since the last clearing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probes {
+    /// The last ones, oldest first: did they agree?
+    pub recent: Vec<bool>,
+    /// How many agreed, of all.
+    pub agreed: u64,
+    /// How many there were.
+    pub total: u64,
+}
+
+impl Probes {
+    /// Adds one and forgets what the window rule no longer looks at.
+    pub fn push(&mut self, agreed: bool, settings: &Settings) {
+        self.total = self.total.saturating_add(1);
+        self.agreed = self.agreed.saturating_add(u64::from(agreed));
+        self.recent.push(agreed);
+        let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
+        let surplus = self.recent.len().saturating_sub(window);
+        self.recent.drain(..surplus);
+    }
+
+    /// What the two rules say about them.
+    #[must_use]
+    pub fn judge(&self, settings: &Settings) -> Judgement {
+        let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
+        let tail = self.recent.iter().rev().take(window);
+        let probes = tail.len() as u64;
+        let agreed = tail.filter(|agreed| **agreed).count() as u64;
+        let rate = rate(agreed, probes);
+        let disagreed = self.total.saturating_sub(self.agreed);
+        Judgement {
+            probes,
+            agreed,
+            rate,
+            by_window: probes >= settings.window && rate < 1.0 - settings.tau,
+            total: self.total,
+            total_agreed: self.agreed,
+            log_evidence: early_stop::log_evidence(self.agreed, disagreed, settings.tau),
+            by_early_stop: settings.early_stop.is_some_and(|error| {
+                early_stop::halts(self.agreed, disagreed, settings.tau, error)
+            }),
+        }
+    }
+}
+
+/// The share that agreed; 1 when there was none to ask.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "no role has more probes than a float counts exactly"
+)]
+fn rate(agreed: u64, probes: u64) -> f64 {
+    if probes == 0 {
+        1.0
+    } else {
+        agreed as f64 / probes as f64
+    }
+}
+
+/// What the rules say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// Probes in the window.
+    pub probes: u64,
+    /// Those of them that agreed.
+    pub agreed: u64,
+    /// Their share.
+    pub rate: f64,
+    /// The window rule halts.
+    pub by_window: bool,
+    /// All probes since the last clearing.
+    pub total: u64,
+    /// Those of them that agreed.
+    pub total_agreed: u64,
+    /// Evidence against the adapter.
+    pub log_evidence: f64,
+    /// The early stop halts.
+    pub by_early_stop: bool,
+}
+
+impl Judgement {
+    /// Whether either rule halts.
+    #[must_use]
+    pub fn halts(&self) -> bool {
+        self.by_window || self.by_early_stop
+    }
+
+    /// How many probes the halting rule looked at, how many agreed, and the share.
+    #[must_use]
+    pub fn counted(&self) -> (u64, u64, f64) {
+        if self.by_window {
+            (self.probes, self.agreed, self.rate)
+        } else {
+            let share = rate(self.total_agreed, self.total);
+            (self.total, self.total_agreed, share)
+        }
+    }
+}
+
+/// A compared pair, short enough for a sentence.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pair {
+    /// What the adapter said.
+    pub specialist: String,
+    /// What the general model said.
+    pub claude: String,
+}
+
+/// Why a role is halted: what was seen against what is required, and how a person resumes.
+#[must_use]
+pub fn halt_reason(role: &str, judgement: &Judgement, settings: &Settings, pair: &Pair) -> String {
+    let (probes, _, rate) = judgement.counted();
+    let rule = match settings.early_stop {
+        Some(error) if !judgement.by_window => {
+            format!("early stop at an error rate of {error}")
+        }
+        _ => "window rule".to_owned(),
+    };
+    format!(
+        "role \"{role}\" halted by the {rule}: {:.1}% agreement over {probes} probes instead of at least {:.1}% \
+         (tau={}); the specialist said {}, Claude said {}; resume with: roleos specialist clear-halt \"{role}\"",
+        rate * 100.0,
+        (1.0 - settings.tau) * 100.0,
+        settings.tau,
+        or_none(&pair.specialist),
+        or_none(&pair.claude),
+    )
+}
+
+fn or_none(summary: &str) -> &str {
+    if summary.is_empty() {
+        "(none)"
+    } else {
+        summary
+    }
+}
+
+/// A verdict in a few words.
+#[must_use]
+pub fn summary(verdict: Option<&Value>) -> String {
+    match verdict {
+        None | Some(Value::Null) => "(none)".to_owned(),
+        Some(Value::String(text)) => head(text, 80).to_owned(),
+        Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
+        Some(value) => head(&value.to_string(), 120).to_owned(),
+    }
+}
+
+/// Whether two verdicts say the same; `None` when they cannot be compared.
+pub type Agree = fn(&Value, &Value) -> Option<bool>;
+
+/// Equal JSON; keys may stand in another order, and `1.0` is `1`.
+#[must_use]
+pub fn same(specialist: &Value, claude: &Value) -> Option<bool> {
+    Some(equal(specialist, claude))
+}
+
+fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let same = |(key, a): (&String, &Value)| b.get(key).is_some_and(|b| equal(a, b));
+            a.len() == b.len() && a.iter().all(same)
+        }
+        _ => a == b,
+    }
+}
+
+/// What became of the probe of one dispatch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shadow {
+    /// Not this time.
+    Counted {
+        /// Answers since the last probe.
+        counter: u64,
+    },
+    /// It would have been, and why it was not.
+    Skipped {
+        /// `synthetic_fail_open`, `incomparable`, `no_fallback` or `fallback_failed`.
+        why: &'static str,
+        /// Answers since the last probe, where it counts.
+        counter: Option<u64>,
+    },
+    /// The answers were compared.
+    Fired {
+        /// Whether they agreed.
+        agreed: bool,
+        /// What the rules say now.
+        judgement: Judgement,
+        /// This one halted the role.
+        halt_triggered: bool,
+    },
+}
+
+impl Shadow {
+    /// As receipts write it.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Counted { counter } => json!({ "fired": false, "counter": counter }),
+            Self::Skipped { why, counter: None } => json!({ "fired": false, "skipped": why }),
+            Self::Skipped {
+                why,
+                counter: Some(counter),
+            } => json!({ "fired": false, "skipped": why, "counter": counter }),
+            Self::Fired {
+                agreed,
+                judgement,
+                halt_triggered,
+            } => json!({
+                "fired": true,
+                "agreed": agreed,
+                "probes": judgement.probes,
+                "rate": judgement.rate,
+                "halt_triggered": halt_triggered,
+            }),
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What is remembered between dispatches: quota windows, probe counters, probes, halts.
+//!
+//! Version 3 is written; 1 and 2 are read. A state that cannot be read is an error and is never taken as empty, because
+//! that would lift a halt.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::quota::{Scope, Source, View, Window};
+use crate::shadow::{Probes, Settings};
+
+pub mod old;
+
+/// What is written.
+pub const SCHEMA: &str = "roleos-specialist-state/v3";
+
+/// Why a role is halted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Halt {
+    /// In words.
+    pub reason: String,
+    /// Since when, as text.
+    pub since: String,
+}
+
+/// What is remembered of a role.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Slot {
+    /// Its own dispatches.
+    pub window: Window,
+    /// Answers of the adapter since the last probe.
+    pub probe_counter: u64,
+    /// Probes since the last clearing.
+    pub probes: Probes,
+    /// Whether it is halted.
+    pub halt: Option<Halt>,
+}
+
+/// All that is remembered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The dispatches of all roles.
+    pub fleet: Window,
+    roles: BTreeMap<String, Slot>,
+}
+
+/// A state that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StateError {
+    /// It is no JSON.
+    #[error("STATE_PARSE_ERROR: {0}")]
+    Parse(String),
+    /// It is JSON, but no state.
+    #[error("STATE_SCHEMA_MISMATCH: {0}")]
+    Schema(String),
+}
+
+impl State {
+    /// Reads a state of any version.
+    ///
+    /// # Errors
+    /// It is no state; it must then be left as it is.
+    pub fn parse(bytes: &[u8]) -> Result<Self, StateError> {
+        let value: Value =
+            serde_json::from_slice(bytes).map_err(|error| StateError::Parse(error.to_string()))?;
+        let schema = value.get("schema").and_then(Value::as_str);
+        let roles = value.get("roles").and_then(Value::as_object);
+        let (Some(schema), Some(roles)) = (schema, roles) else {
+            let what = "it has no `schema`, or its `roles` are no object";
+            return Err(StateError::Schema(what.to_owned()));
+        };
+        match schema {
+            SCHEMA => Self::read(&value, roles),
+            old::V2 => old::read_v2(&value, roles),
+            old::V1 => old::read_v1(roles),
+            other => Err(StateError::Schema(format!(
+                "got {other:?}, expected {SCHEMA:?}, {:?} or {:?}",
+                old::V2,
+                old::V1
+            ))),
+        }
+    }
+
+    fn read(value: &Value, roles: &Map<String, Value>) -> Result<Self, StateError> {
+        let mut state = Self {
+            fleet: window(value)?,
+            roles: BTreeMap::new(),
+        };
+        for (role, value) in roles {
+            let slot = Slot {
+                window: window(value)?,
+                probe_counter: counter(value)?,
+                probes: probes(value.get("probes"))?,
+                halt: halt(value)?,
+            };
+            state.roles.insert(role.clone(), slot);
+        }
+        Ok(state)
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn print(&self) -> String {
+        let roles: Map<String, Value> = self
+            .roles
+            .iter()
+            .map(|(role, slot)| (role.clone(), slot.to_json()))
+            .collect();
+        let value = json!({
+            "schema": SCHEMA,
+            "dispatched": self.fleet.dispatched(),
+            "dispatches": letters(&self.fleet),
+            "roles": roles,
+        });
+        let mut text = serde_json::to_string_pretty(&value).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// What is remembered of a role, when anything is.
+    #[must_use]
+    pub fn slot(&self, role: &str) -> Option<&Slot> {
+        self.roles.get(role)
+    }
+
+    /// The place of a role; a new one is made, one that is there stays.
+    pub fn slot_mut(&mut self, role: &str) -> &mut Slot {
+        if !self.roles.contains_key(role) {
+            self.roles.insert(role.to_owned(), Slot::default());
+        }
+        self.roles.entry(role.to_owned()).or_default()
+    }
+
+    /// All roles of which anything is remembered.
+    pub fn roles(&self) -> impl Iterator<Item = (&str, &Slot)> {
+        self.roles.iter().map(|(role, slot)| (role.as_str(), slot))
+    }
+
+    /// Why a role is halted.
+    #[must_use]
+    pub fn halt(&self, role: &str) -> Option<&Halt> {
+        self.slot(role)?.halt.as_ref()
+    }
+
+    /// How much of a role's quota is used, for the gate.
+    #[must_use]
+    pub fn quota(&self, role: &str, scope: Scope, window: usize) -> View {
+        match (scope, self.slot(role)) {
+            (Scope::Fleet, _) => self.fleet.view(window),
+            (Scope::Role, Some(slot)) => slot.window.view(window),
+            (Scope::Role, None) => Window::default().view(window),
+        }
+    }
+
+    /// Enters a dispatch into both windows and gives it its number.
+    pub fn dispatch(&mut self, role: &str, source: Source, window: usize) -> Number {
+        Number {
+            fleet: self.fleet.push(source, window),
+            role: self.slot_mut(role).window.push(source, window),
+        }
+    }
+
+    /// Corrects who answered a dispatch.
+    pub fn correct(&mut self, role: &str, number: Number, source: Source) {
+        self.fleet.correct(number.fleet, source);
+        self.slot_mut(role).window.correct(number.role, source);
+    }
+
+    /// Adds a probe and halts the role when a rule says so. True when this probe halted it.
+    pub fn probe(
+        &mut self,
+        role: &str,
+        agreed: bool,
+        settings: &Settings,
+        reason: impl FnOnce(&crate::shadow::Judgement) -> Halt,
+    ) -> (crate::shadow::Judgement, bool) {
+        let slot = self.slot_mut(role);
+        slot.probes.push(agreed, settings);
+        let judgement = slot.probes.judge(settings);
+        let triggered = slot.halt.is_none() && judgement.halts();
+        if triggered {
+            slot.halt = Some(reason(&judgement));
+        }
+        (judgement, triggered)
+    }
+
+    /// Lifts a halt and begins to count anew. Hands out what was lifted.
+    pub fn clear(&mut self, role: &str) -> Option<Halt> {
+        let slot = self.roles.get_mut(role)?;
+        let halt = slot.halt.take()?;
+        slot.probes = Probes::default();
+        slot.probe_counter = 0;
+        Some(halt)
+    }
+}
+
+/// The number of a dispatch among all and among those of its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Among all.
+    pub fleet: u64,
+    /// Among those of its role.
+    pub role: u64,
+}
+
+impl Slot {
+    fn to_json(&self) -> Value {
+        let halt = self
+            .halt
+            .as_ref()
+            .map(|halt| json!({ "reason": halt.reason, "since": halt.since }));
+        let recent: String = self
+            .probes
+            .recent
+            .iter()
+            .map(|agreed| if *agreed { 'A' } else { 'D' })
+            .collect();
+        json!({
+            "dispatched": self.window.dispatched(),
+            "dispatches": letters(&self.window),
+            "probe_counter": self.probe_counter,
+            "probes": { "total": self.probes.total, "agreed": self.probes.agreed, "recent": recent },
+            "halt": halt,
+        })
+    }
+}
+
+/// One letter a dispatch: `S` by the specialist, `C` by the general model.
+fn letters(window: &Window) -> String {
+    let letter = |source: &Source| match source {
+        Source::Specialist => 'S',
+        Source::Claude => 'C',
+    };
+    window.records().iter().map(letter).collect()
+}
+
+fn bad(what: &str) -> StateError {
+    StateError::Schema(what.to_owned())
+}
+
+fn window(value: &Value) -> Result<Window, StateError> {
+    let letters = value.get("dispatches").and_then(Value::as_str);
+    let number = value.get("dispatched").and_then(Value::as_u64);
+    let (Some(letters), Some(number)) = (letters, number) else {
+        return Err(bad("`dispatches` is no text, or `dispatched` no number"));
+    };
+    let records: Result<Vec<Source>, StateError> = letters
+        .bytes()
+        .map(|letter| match letter {
+            b'S' => Ok(Source::Specialist),
+            b'C' => Ok(Source::Claude),
+            _ => Err(bad("`dispatches` has another letter than S and C")),
+        })
+        .collect();
+    Ok(Window::new(records?, number))
+}
+
+/// Missing counts as zero.
+fn counter(value: &Value) -> Result<u64, StateError> {
+    match value.get("probe_counter") {
+        None => Ok(0),
+        Some(counter) => counter
+            .as_u64()
+            .ok_or_else(|| bad("`probe_counter` is no whole number")),
+    }
+}
+
+fn probes(value: Option<&Value>) -> Result<Probes, StateError> {
+    let Some(value) = value else {
+        return Ok(Probes::default());
+    };
+    let number = |key: &str| value.get(key).and_then(Value::as_u64);
+    let recent = value.get("recent").and_then(Value::as_str);
+    let (Some(total), Some(agreed), Some(recent)) = (number("total"), number("agreed"), recent)
+    else {
+        return Err(bad("`probes` has no `total`, `agreed` or `recent`"));
+    };
+    let recent: Result<Vec<bool>, StateError> = recent
+        .bytes()
+        .map(|letter| match letter {
+            b'A' => Ok(true),
+            b'D' => Ok(false),
+            _ => Err(bad("`recent` has another letter than A and D")),
+        })
+        .collect();
+    let recent = recent?;
+    if agreed > total || recent.len() as u64 > total {
+        return Err(bad("`probes` counts more than there were"));
+    }
+    Ok(Probes {
+        recent,
+        agreed,
+        total,
+    })
+}
+
+/// A halt that is not clearly absent is not taken as absent.
+fn halt(value: &Value) -> Result<Option<Halt>, StateError> {
+    match value.get("halt") {
+        None | Some(Value::Null) => Ok(None),
+        Some(halt) if halt.is_object() => {
+            let text = |key: &str| halt.get(key).and_then(Value::as_str).unwrap_or_default();
+            Ok(Some(Halt {
+                reason: text("reason").to_owned(),
+                since: text("since").to_owned(),
+            }))
+        }
+        Some(_) => Err(bad("`halt` is neither null nor an object")),
+    }
+}

@@ -1,0 +1,120 @@
+//! What the field log tells of a dispatch, and what the last lines add up to.
+
+use serde_json::{Value, json};
+use specialist::field::{Audit, Row, canonical};
+use specialist::quota::Source;
+
+fn row<'a>(role: &'a str, input: &'a Value, source: Source, verdict: Option<&'a Value>) -> Row<'a> {
+    Row {
+        role,
+        ts: "2026-09-03T10:00:00Z",
+        trace_id: "t",
+        number: Some(3),
+        route: Source::Specialist,
+        source,
+        version: Some("v1"),
+        input,
+        verdict,
+        score: Some(0.83),
+    }
+}
+
+fn line(row: &Row<'_>, keep: bool) -> Value {
+    let line = row.line(keep);
+    assert!(line.ends_with('\n') && line.matches('\n').count() == 1);
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn the_input_is_known_by_its_hash_and_kept_only_on_request() {
+    let input = json!("secret text");
+    let verdict = json!("supported");
+    let row = row("A", &input, Source::Specialist, Some(&verdict));
+    let private = line(&row, false);
+    assert!(!private.to_string().contains("secret"));
+    assert_eq!(private["input_len"], 11);
+    assert_eq!(private["input_sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(
+        (&private["verdict"], &private["score"]),
+        (&json!("supported"), &json!(0.83))
+    );
+    assert_eq!(line(&row, true)["input"], "secret text");
+    assert!(line(&row, true).get("input_truncated").is_none());
+}
+
+#[test]
+fn the_order_of_keys_does_not_matter_and_the_content_does() {
+    let a = canonical(&json!({ "b": [{ "y": 1, "x": 2 }], "a": 1 }));
+    assert_eq!(a, "{\"a\":1,\"b\":[{\"x\":2,\"y\":1}]}");
+    assert_eq!(a, canonical(&json!({ "a": 1, "b": [{ "x": 2, "y": 1 }] })));
+    assert_ne!(a, canonical(&json!({ "a": 2, "b": [{ "x": 2, "y": 1 }] })));
+    assert_eq!(canonical(&json!("as it is")), "as it is");
+}
+
+#[test]
+fn long_inputs_are_cut_and_long_verdicts_too() {
+    let input = json!("я".repeat(4500));
+    let verdict = json!({ "why": "x".repeat(200) });
+    let long = line(&row("A", &input, Source::Specialist, Some(&verdict)), true);
+    assert_eq!(long["input"].as_str().unwrap().chars().count(), 4000);
+    assert_eq!(
+        (&long["input_truncated"], &long["input_len"]),
+        (&json!(true), &json!(4500))
+    );
+    assert_eq!(long["verdict"].as_str().unwrap().chars().count(), 64);
+    for (verdict, expected) in [
+        (json!(null), json!(null)),
+        (json!(7), json!("7")),
+        (json!(false), json!("false")),
+    ] {
+        assert_eq!(
+            line(&row("A", &input, Source::Specialist, Some(&verdict)), false)["verdict"],
+            expected
+        );
+    }
+    assert!(
+        line(&row("A", &input, Source::Specialist, None), false)
+            .get("verdict")
+            .is_none()
+    );
+    assert!(
+        line(&row("A", &input, Source::Claude, None), false)
+            .get("score")
+            .is_none()
+    );
+}
+
+#[test]
+fn the_audit_adds_the_last_rows_of_a_role_up() {
+    let (x, y) = (json!("x"), json!("y"));
+    let (good, bad) = (json!("good"), json!("bad"));
+    let mut log = String::new();
+    for (role, input, source, verdict) in [
+        ("A", &x, Source::Claude, &bad),
+        ("A", &x, Source::Specialist, &good),
+        ("B", &x, Source::Specialist, &good),
+        ("A", &y, Source::Specialist, &good),
+        ("A", &x, Source::Claude, &bad),
+    ] {
+        log.push_str(&row(role, input, source, Some(verdict)).line(false));
+    }
+    log.push_str("junk\n7\n");
+    let audit = Audit::of(log.as_bytes(), "A", 3);
+    assert_eq!(
+        (
+            audit.samples,
+            audit.distinct_inputs,
+            audit.specialist_served,
+            audit.damaged
+        ),
+        (3, 2, 2, 2)
+    );
+    assert_eq!(audit.verdicts.get("good"), Some(&2));
+    assert_eq!(audit.mean_score, Some(0.83));
+    assert_eq!((audit.state(), audit.is_ready()), ("accumulating", false));
+    assert_eq!(audit.last_seen.as_deref(), Some("2026-09-03T10:00:00Z"));
+    assert_eq!(Audit::of(b"", "A", 3).state(), "unmonitored");
+    assert_eq!(Audit::of(log.as_bytes(), "A", 99).samples, 4);
+    let many = row("A", &x, Source::Claude, None).line(false).repeat(100);
+    assert!(Audit::of(many.as_bytes(), "A", 200).is_ready());
+}

@@ -1,0 +1,254 @@
+//! What is remembered, how the old forms are read, and how the quota slides.
+
+use serde_json::json;
+use specialist::event::{Log, rebuild};
+use specialist::quota::{Scope, Source, View, Window};
+use specialist::shadow::Settings;
+use specialist::state::{Halt, SCHEMA, State, StateError};
+
+#[test]
+fn an_empty_state_and_a_round_trip() {
+    let mut state = State::default();
+    assert_eq!(State::parse(state.print().as_bytes()), Ok(state.clone()));
+    let slot = state.slot_mut("A").clone();
+    assert_eq!((slot.probe_counter, slot.halt), (0, None));
+    state.slot_mut("A").probe_counter = 7;
+    assert_eq!(
+        state.slot_mut("A").probe_counter,
+        7,
+        "a slot that is there stays"
+    );
+    state.slot_mut("B").halt = Some(Halt {
+        reason: "why".into(),
+        since: "then".into(),
+    });
+    for source in [Source::Specialist, Source::Claude, Source::Specialist] {
+        state.dispatch("A", source, 200);
+    }
+    state.slot_mut("A").probes.push(false, &Settings::default());
+    let text = state.print();
+    assert!(text.contains(SCHEMA) && text.ends_with("}\n"));
+    assert!(text.contains("\"dispatches\": \"SCS\""), "{text}");
+    assert_eq!(State::parse(text.as_bytes()), Ok(state));
+}
+
+#[test]
+fn what_is_no_state_is_an_error_and_never_an_empty_one() {
+    let parse = |text: &str| State::parse(text.as_bytes());
+    for text in ["", "{", "{]", "\0"] {
+        assert!(matches!(parse(text), Err(StateError::Parse(_))), "{text}");
+    }
+    let good = |role: &str| {
+        format!(
+            "{{\"schema\":\"{SCHEMA}\",\"dispatched\":0,\"dispatches\":\"\",\"roles\":{{\"A\":{role}}}}}"
+        )
+    };
+    for text in [
+        "{}".to_owned(),
+        "[]".to_owned(),
+        "null".to_owned(),
+        "{\"schema\":\"roleos-specialist-state/v9\",\"roles\":{}}".to_owned(),
+        "{\"schema\":\"roleos-specialist-state/v2\",\"roles\":[]}".to_owned(),
+        "{\"schema\":\"roleos-specialist-state/v2\",\"roles\":{\"A\":7}}".to_owned(),
+        good("{}"),
+        good("{\"dispatched\":1,\"dispatches\":\"X\"}"),
+        good("{\"dispatched\":1,\"dispatches\":\"S\",\"halt\":\"yes\"}"),
+        good("{\"dispatched\":1,\"dispatches\":\"S\",\"halt\":false}"),
+        good("{\"dispatched\":1,\"dispatches\":\"S\",\"probe_counter\":-1}"),
+        good(
+            "{\"dispatched\":1,\"dispatches\":\"S\",\"probes\":{\"total\":1,\"agreed\":2,\"recent\":\"A\"}}",
+        ),
+        good(
+            "{\"dispatched\":1,\"dispatches\":\"S\",\"probes\":{\"total\":1,\"agreed\":1,\"recent\":\"AA\"}}",
+        ),
+        good("{\"dispatched\":1,\"dispatches\":\"S\",\"probes\":{}}"),
+    ] {
+        assert!(matches!(parse(&text), Err(StateError::Schema(_))), "{text}");
+    }
+    assert!(parse(&good("{\"dispatched\":1,\"dispatches\":\"S\"}")).is_ok());
+    assert!(
+        parse("{")
+            .unwrap_err()
+            .to_string()
+            .starts_with("STATE_PARSE_ERROR: ")
+    );
+    assert!(
+        parse("{}")
+            .unwrap_err()
+            .to_string()
+            .starts_with("STATE_SCHEMA_MISMATCH: ")
+    );
+}
+
+#[test]
+fn version_2_is_read_as_tolerantly_as_it_was() {
+    let text = json!({
+        "schema": "roleos-specialist-state/v2",
+        "dispatches": [ { "t": 1, "route": "specialist" }, { "t": 2, "route": "claude" }, 3, { "t": 4, "route": "?" }, { "route": "claude" }, "x", null ],
+        "roles": {
+            "A": { "probe_counter": 7, "halt": null },
+            "B": { "probe_counter": 0, "halt": { "reason": "why", "since": "then" } },
+        },
+    });
+    let state = State::parse(text.to_string().as_bytes()).unwrap();
+    assert_eq!(state.fleet.used(200), 3);
+    assert_eq!(state.fleet.dispatched(), 4);
+    assert_eq!(state.slot("A").unwrap().probe_counter, 7);
+    assert_eq!(state.slot("A").unwrap().window.used(200), 3);
+    assert_eq!(state.halt("B").unwrap().reason, "why");
+    assert_eq!(state.quota("Nobody", Scope::Role, 200).used, 0);
+    assert!(state.print().contains(SCHEMA));
+    let no_list = json!({ "schema": "roleos-specialist-state/v2", "dispatches": 7, "roles": {} });
+    assert_eq!(
+        State::parse(no_list.to_string().as_bytes()),
+        Ok(State::default())
+    );
+}
+
+#[test]
+fn version_1_counts_its_time_stamps() {
+    let text = json!({
+        "schema": "roleos-specialist-state/v1",
+        "roles": { "A": { "dispatch_timestamps": [1, 2, 3, "x"], "probe_counter": 4, "halt": null },
+                   "B": { "dispatch_timestamps": [5], "halt": { "reason": "r", "since": "s" } } },
+    });
+    let state = State::parse(text.to_string().as_bytes()).unwrap();
+    assert_eq!(state.slot("A").unwrap().window.used(200), 3);
+    assert_eq!(state.slot("A").unwrap().probe_counter, 4);
+    assert_eq!(state.fleet.used(200), 4);
+    assert_eq!(state.halt("B").unwrap().since, "s");
+}
+
+#[test]
+fn a_window_keeps_its_order_and_its_length() {
+    use Source::{Claude as C, Specialist as S};
+    let mut window = Window::default();
+    for source in [C, C, S, C, S] {
+        window.push(source, 3);
+    }
+    assert_eq!(window.records(), [S, C, S]);
+    assert_eq!(window.dispatched(), 5);
+    let mut window = Window::default();
+    for source in [C, C, C, C, C, S, S, S, S, S] {
+        window.push(source, 200);
+    }
+    assert_eq!((window.used(10), window.used(4)), (5, 4));
+    window.correct(9, C);
+    window.correct(0, S);
+    window.correct(77, S);
+    assert_eq!((window.used(10), window.used(1)), (5, 0));
+    let mut short = Window::default();
+    for _ in 0..5 {
+        short.push(S, 2);
+    }
+    short.correct(0, C);
+    short.correct(5, C);
+    assert_eq!(short.records(), [S, S]);
+    assert_eq!(short.view(2), View { used: 1, window: 2 });
+}
+
+/// Dispatches as often as the quota lets through, and checks every stretch of the window's length.
+fn serve(quota: f64, window: usize, dispatches: usize) -> Vec<bool> {
+    let mut state = State::default();
+    let mut served = Vec::new();
+    for _ in 0..dispatches {
+        let view = state.quota("A", Scope::Role, window);
+        let source = if view.share_after_next() <= quota {
+            Source::Specialist
+        } else {
+            Source::Claude
+        };
+        state.dispatch("A", source, window);
+        served.push(source == Source::Specialist);
+    }
+    for stretch in served.windows(window) {
+        let used = stretch.iter().filter(|served| **served).count();
+        assert!(used as f64 <= quota * window as f64 + 1e-9);
+    }
+    served
+}
+
+#[test]
+fn a_whole_quota_is_never_exhausted_and_half_of_one_is_half() {
+    let all = serve(1.0, 200, 1000);
+    assert!(all.iter().all(|served| *served));
+    let half = serve(0.5, 200, 2000);
+    let count = half.iter().filter(|served| **served).count();
+    assert!((800..=1100).contains(&count), "{count}");
+    assert!(half[1800..].iter().filter(|served| **served).count() >= 60);
+    serve(0.07, 30, 500);
+    assert_eq!(
+        serve(0.001, 200, 500)
+            .iter()
+            .filter(|served| **served)
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn the_fleet_shares_one_window_and_roles_do_not() {
+    let mut state = State::default();
+    for _ in 0..10 {
+        state.dispatch("A", Source::Specialist, 200);
+    }
+    assert_eq!(state.quota("B", Scope::Role, 200).used, 0);
+    assert_eq!(state.quota("B", Scope::Fleet, 200).used, 10);
+    assert_eq!(state.quota("A", Scope::Role, 200).used, 10);
+}
+
+#[test]
+fn halts_are_set_once_kept_and_cleared_with_a_fresh_guard() {
+    let settings = Settings {
+        every: 1,
+        window: 5,
+        tau: 0.4,
+        early_stop: None,
+    };
+    let mut state = State::default();
+    let mut halts = 0;
+    for _ in 0..8 {
+        let halt = |_: &_| Halt {
+            reason: "r".into(),
+            since: "s".into(),
+        };
+        let (_, triggered) = state.probe("A", false, &settings, halt);
+        halts += u32::from(triggered);
+    }
+    assert_eq!(halts, 1);
+    assert!(state.halt("A").is_some());
+    assert_eq!(state.clear("A").unwrap().reason, "r");
+    assert_eq!(state.clear("A"), None);
+    assert_eq!(state.clear("Nobody"), None);
+    assert_eq!(state.slot("A").unwrap().probes.total, 0);
+}
+
+#[test]
+fn a_lost_state_is_rebuilt_from_both_logs() {
+    let events = Log::parse(
+        b"{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"1\",\"data\":{\"agreed\":false}}\n\
+          {\"kind\":\"halt\",\"role\":\"A\",\"ts\":\"2\",\"data\":{\"reason\":\"first\"}}\r\n\
+          {\"kind\":\"clear-halt\",\"role\":\"A\",\"ts\":\"3\",\"data\":{}}\n\
+          torn{\n\
+          {\"kind\":\"halt\",\"role\":\"B\",\"ts\":\"4\",\"data\":{\"reason\":\"second\"}}\n\
+          [1]\n",
+    );
+    assert_eq!(events.damaged, [4, 6]);
+    let probes = Log::parse(
+        b"{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"1\",\"data\":{\"agreed\":false}}\n\
+          {\"kind\":\"clear-halt\",\"role\":\"A\",\"ts\":\"3\",\"data\":{}}\n\
+          {\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"5\",\"data\":{\"agreed\":true}}\n\
+          {\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"6\",\"data\":{}}\n",
+    );
+    let state = rebuild(&events, &probes, &Settings::default());
+    assert_eq!(state.halt("A"), None);
+    assert_eq!(
+        state.halt("B"),
+        Some(&Halt {
+            reason: "second".into(),
+            since: "4".into()
+        })
+    );
+    let probes = &state.slot("A").unwrap().probes;
+    assert_eq!((probes.total, probes.agreed), (2, 1));
+}
