@@ -31,6 +31,9 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     if text.contains('\0') {
         return Err("the text holds a NUL character");
     }
+    if has_nameless_heredoc(text) {
+        return Err("a here-document without a name for its end cannot be analysed");
+    }
     let mut depth = 0_usize;
     let mut double = 0_usize;
     let mut before = 0_u8;
@@ -87,6 +90,25 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
         }
     }
     Ok(())
+}
+
+/// `<< ''`: the tokenizer would look for its end for ever.
+fn has_nameless_heredoc(text: &str) -> bool {
+    text.match_indices("<<").any(|(at, found)| {
+        let rest = text
+            .get(at.saturating_add(found.len())..)
+            .unwrap_or_default();
+        let before = text.get(..at).unwrap_or_default();
+        if rest.starts_with('<') || before.ends_with('<') {
+            return false;
+        }
+        let rest = rest.trim_start_matches(['-', ' ', '\t']);
+        let name = rest
+            .split(|one: char| one.is_whitespace() || ";&|<>()".contains(one))
+            .next()
+            .unwrap_or_default();
+        name.trim_matches(['\'', '"', '\\', '$']).is_empty()
+    })
 }
 
 /// Braces of a word that stay open; `${` belongs to another grammar.

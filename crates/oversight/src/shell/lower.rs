@@ -33,13 +33,22 @@ pub(crate) enum Refused {
 /// It is too deep or too long, or no shell text.
 pub(crate) fn program(text: &str) -> Result<Script, Refused> {
     limit::check(text).map_err(Refused::Limit)?;
-    let lowering = Lowering::new(text, 0);
-    lowering.program(text)
+    // The parser is another project's: where it fails on a text, the text counts as not understood.
+    let parse = || Lowering::new(text, 0).program(text);
+    std::panic::catch_unwind(parse).unwrap_or(Err(Refused::Syntax))
 }
 
 /// Takes one word apart that came as a value, for example the right side of an `export`.
 pub(crate) fn single_word(text: &str) -> Word {
-    Lowering::new(text, 0).word(text, None)
+    let refused = || Word {
+        pieces: vec![super::ir::Piece::Opaque],
+        span: None,
+    };
+    if limit::check(text).is_err() {
+        return refused();
+    }
+    std::panic::catch_unwind(|| Lowering::new(text, 0).word(text, None))
+        .unwrap_or_else(|_| refused())
 }
 
 /// Deeper nesting of substitutions in substitutions is not followed.
