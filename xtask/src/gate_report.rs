@@ -249,11 +249,13 @@ const HEAD: &str = "# How often the gate errs\n\n\
     Written by `cargo xtask gate-report`; do not edit.\n\
     A miss is a command that performs a gated action and is answered `allow` or `advise`.\n\
     A false alarm is a command that performs none and is answered `ask` or `deny`; level opaque is not counted, asking is right there.\n\
-    The corpora are in `crates/oversight/tests/corpus`; `techniques` was written against the analysis, so its rates say what is covered and not what is typical.\n\n";
+    The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
 
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - A script that exists and is changed by switching branches in the same command is read as it is before.\n\
     - `npm install` in a repository that the same command clones runs scripts that nobody has read.\n\
+    - A script that a build step or `git stash pop` writes in the same command and that is then run.\n\
+    - Commands in options of programs that are seldom met: `flatpak run --command=`, `cargo --config` with a wrapper, `mvn -Dexec.executable`, `mutt -e`.\n\
     - Programs that are compiled, and libraries that publish without a program.\n";
 
 /// Wilson's score interval, in percent.
