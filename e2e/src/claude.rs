@@ -8,58 +8,26 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Result};
 use crate::model::Model;
 use crate::place::{self, Place};
-use crate::story::{self, Outcome, Scene, Story};
+use crate::story::{self, Hands, Scene, Story};
 
-/// The calls, in its tools' shapes.
+/// The story in its tools' shapes.
 fn scenes(place: &Place) -> Vec<Scene> {
-    let source = place.repository().join("src/lib.rs");
-    let settings = place.repository().join(".claude/settings.local.json");
-    let bash = |what, command: &str, outcome| Scene {
-        what,
-        tool: "Bash",
-        input: json!({ "command": command, "description": what }),
-        outcome,
-        after_approval: false,
+    let edit = |file: &str, old: &str, new: &str| {
+        let file = place.repository().join(file);
+        let input =
+            json!({ "file_path": file, "old_string": old, "new_string": new, "replace_all": true });
+        ("Edit", input)
     };
-    let edit = |what, file: &Path, old: &str, new: &str, outcome| Scene {
-        what,
-        tool: "Edit",
-        input: json!({ "file_path": file, "old_string": old, "new_string": new, "replace_all": true }),
-        outcome,
-        after_approval: false,
-    };
-    let push = "git push origin main";
-    let mut approved = bash("push after the approval", push, Outcome::Runs);
-    approved.after_approval = true;
-    vec![
-        bash(
-            "run the failing test",
-            "cargo test --offline",
-            Outcome::Runs,
-        ),
-        edit("mend the bug", &source, "a - b", "a + b", Outcome::Runs),
-        bash("run the test again", "cargo test --offline", Outcome::Runs),
-        bash(
-            "commit",
-            "git commit --quiet --all --message='Add, do not subtract; then git push'",
-            Outcome::Runs,
-        ),
-        bash("push", push, Outcome::Refused),
-        approved,
-        bash("push once more", push, Outcome::Refused),
-        bash(
-            "grant itself the push",
-            "roleos grant git:push --for 2h",
-            Outcome::Refused,
-        ),
-        edit(
-            "take the hook out",
-            &settings,
-            "onFailure",
-            "onFailures",
-            Outcome::Refused,
-        ),
-    ]
+    story::scenes(Hands {
+        shell: &|command| {
+            (
+                "Bash",
+                json!({ "command": command, "description": "a step" }),
+            )
+        },
+        mend: edit("src/lib.rs", "a - b", "a + b"),
+        unhook: edit(".claude/settings.local.json", "onFailure", "onFailures"),
+    })
 }
 
 /// Plays the story; returns what Claude Code said of the run.

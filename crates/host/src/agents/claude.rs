@@ -47,17 +47,9 @@ const EVENTS: &[(&str, Kind)] = &[
 
 pub(super) fn read(event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
     let fields = Fields::of(event)?;
-    let name = fields
-        .text(&["hook_event_name"])
-        .or_else(|| named.map(str::to_owned))
-        .ok_or_else(|| BadEvent::new("the event has no `hook_event_name`"))?;
-    let known = EVENTS.iter().find(|(known, _)| *known == name);
-    let kind = known.map_or(Kind::Other, |(_, kind)| *kind);
-    let mut read = Event {
-        kind,
-        name,
-        ..fields.common()
-    };
+    let name = fields.event_name(named)?;
+    let mut read = fields.event(name, EVENTS);
+    let kind = read.kind;
     match kind {
         Kind::BeforeTool | Kind::AfterTool | Kind::ToolFailed => {
             read.tool = fields.tool(&["tool_name"])?;

@@ -49,13 +49,8 @@ fn read(event: &Value, named: Option<&str>) -> Result<Event, BadEvent> {
         .or_else(|| named.map(str::to_owned))
         .or_else(|| recognised(&fields).map(str::to_owned))
         .ok_or_else(|| BadEvent::new("the event has no `hook_event_name` and no `toolName`"))?;
-    let known = EVENTS.iter().find(|(known, _)| *known == name);
-    let kind = known.map_or(Kind::Other, |(_, kind)| *kind);
-    let mut read = Event {
-        kind,
-        name,
-        ..fields.common()
-    };
+    let mut read = fields.event(name, EVENTS);
+    let kind = read.kind;
     match kind {
         Kind::BeforeTool | Kind::AfterTool | Kind::ToolFailed => {
             read.tool = fields.tool(&["tool_name", "toolName"])?;

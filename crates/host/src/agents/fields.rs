@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Event;
+use super::{Event, Kind};
 
 /// Something that is no event. With the gate on, this blocks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
     }
 
     /// What Claude Code, Codex, Gemini and those that follow them call by the same names.
-    pub(super) fn common(&self) -> Event {
+    fn common(&self) -> Event {
         Event {
             session: self.text(&["session_id", "sessionId", "conversation_id"]),
             cwd: self.text(&["cwd"]),
@@ -88,6 +88,23 @@ impl<'a> Fields<'a> {
             duration_ms: self.number(&["duration_ms", "duration"]),
             ..Event::default()
         }
+    }
+
+    /// The event of this name with what is common to all; `kinds` says what the agent's names mean.
+    pub(super) fn event(&self, name: String, kinds: &[(&str, Kind)]) -> Event {
+        let known = kinds.iter().find(|(known, _)| *known == name);
+        Event {
+            kind: known.map_or(Kind::Other, |(_, kind)| *kind),
+            name,
+            ..self.common()
+        }
+    }
+
+    /// The name that the event states, else the one that it was registered with.
+    pub(super) fn event_name(&self, named: Option<&str>) -> Result<String, BadEvent> {
+        self.text(&["hook_event_name"])
+            .or_else(|| named.map(str::to_owned))
+            .ok_or_else(|| BadEvent::new("the event has no `hook_event_name`"))
     }
 
     pub(super) fn response(&self, names: &[&str]) -> Value {

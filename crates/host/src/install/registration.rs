@@ -340,7 +340,7 @@ mod tests {
     fn program() -> Program {
         Program {
             path: PathBuf::from("/opt/it's here/roleos"),
-            root: PathBuf::from("/work/a b"),
+            root: PathBuf::from("/srv/a b"),
             forced: false,
         }
     }
@@ -355,7 +355,7 @@ mod tests {
             json!({ "matcher": "*", "hooks": [{
                 "type": "command",
                 "command": "/opt/it's here/roleos",
-                "args": ["hook", "claude", "--root", "/work/a b"],
+                "args": ["hook", "claude", "--root", "/srv/a b"],
                 "timeout": 5,
                 "onFailure": "block",
             }]})

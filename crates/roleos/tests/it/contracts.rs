@@ -120,14 +120,14 @@ fn flagged_good_calls_fail_even_a_sound_file() {
     let workspace = Workspace::new();
     workspace.write(
         "calls.jsonl",
-        r#"{"tool":"Read","input":{"file_path":"a.rs"},"cwd":"/work"}"#,
+        r#"{"tool":"Read","input":{"file_path":"a.rs"},"cwd":"/srv"}"#,
     );
     let ran = workspace
         .roleos(&["contracts", "check", "--corpus", "calls.jsonl"])
         .exits(1);
     assert_eq!(
         ran.stdout,
-        "flagged: calls.jsonl:1: Read: 'file_path' should be an absolute path such as /work/a.rs\n"
+        "flagged: calls.jsonl:1: Read: 'file_path' should be an absolute path such as /srv/a.rs\n"
     );
 }
 
