@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::workspace::{ROLEOS, Workspace, is_root, ran};
+use crate::workspace::{ROLEOS, Workspace, ran};
 
 const LEAVES: &str = ".role-os/ledger/leaves.jsonl";
 const SEAL: [&str; 5] = ["witness", "seal", "--quiet", "--outcome", "solved"];
@@ -244,25 +243,7 @@ fn a_full_disk_is_said_and_leaves_nothing_half_written() {
 
 /// Runs as a user whom permissions stop: ourselves, or nobody when we are root.
 fn as_an_ordinary_user(workspace: &Workspace, words: &[&str]) -> crate::workspace::Ran {
-    let mut command = workspace.command(words);
-    if is_root() {
-        // The build folder may be closed to others, so the binary goes where everybody may run it.
-        let copy = workspace.path("roleos");
-        if !copy.exists() {
-            fs::copy(ROLEOS, &copy).unwrap();
-            fs::set_permissions(workspace.root(), fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let mut other = Command::new(copy);
-        other
-            .args(arguments)
-            .current_dir(workspace.root())
-            .env("ROLEOS_ROOT", workspace.root())
-            .uid(65_534)
-            .gid(65_534);
-        command = other;
-    }
-    ran(command)
+    ran(workspace.unprivileged(workspace.command(words)))
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::hook::{call, hook, only_journal, tell};
-use crate::workspace::{ROLEOS, Workspace, is_root};
+use crate::workspace::{ROLEOS, Workspace};
 
 const GATE: &str = "[oversight]\ncapability_gate = true\n";
 
@@ -192,13 +191,7 @@ fn a_read_only_directory_blocks_while_the_gate_is_on_and_says_so() {
         let sessions = workspace.path(".role-os/sessions");
         fs::create_dir(&sessions).unwrap();
         fs::set_permissions(&sessions, fs::Permissions::from_mode(0o555)).unwrap();
-        let open = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(workspace.root(), open).unwrap();
-        let mut command = hook(&workspace, "claude", &[]);
-        if is_root() {
-            // Nobody: whom permissions stop.
-            command.uid(65_534).gid(65_534);
-        }
+        let command = workspace.unprivileged(hook(&workspace, "claude", &[]));
         let ran = tell(command, &event(&workspace, 0)).exits(code);
         assert_eq!(
             ran.stderr.contains("ermission denied"),

@@ -137,6 +137,30 @@ impl Workspace {
         command
     }
 
+    /// This run of the binary by a user whom permissions stop: ourselves, or nobody when we are root.
+    pub(crate) fn unprivileged(&self, command: Command) -> Command {
+        use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
+        if !is_root() {
+            return command;
+        }
+        // The build folder may be closed to others, so the binary goes where everybody may run it.
+        let copy = self.path("roleos");
+        if !copy.exists() {
+            fs::copy(ROLEOS, &copy).unwrap();
+            fs::set_permissions(self.root(), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let mut other = Command::new(copy);
+        other.args(command.get_args()).current_dir(self.root());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => other.env(name, value),
+                None => other.env_remove(name),
+            };
+        }
+        other.uid(65_534).gid(65_534);
+        other
+    }
+
     /// Runs the binary with these arguments.
     #[track_caller]
     pub(crate) fn roleos(&self, arguments: &[&str]) -> Ran {
