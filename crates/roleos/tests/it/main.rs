@@ -60,6 +60,8 @@ mod adapter;
 
 mod specialist;
 
+mod overview;
+
 mod bad_input;
 
 mod init;
