@@ -4,6 +4,9 @@
 //! `operate` (what an operator does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
+//! A registry that came with a clone sends inputs, and tokens of the environment, where a stranger wants them. It is
+//! shown and not followed until a person has trusted exactly this content ([`Seen::is_trusted`]).
+//!
 //! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
 
 use std::fs;
@@ -19,8 +22,8 @@ use ::specialist::shadow::{self, BadSetting};
 use ::specialist::state::{State, StateError};
 
 use crate::clock;
-use crate::config::Config;
 use crate::config::specialist::QuotaScope;
+use crate::config::{Config, trust};
 use crate::environment::Environment;
 use crate::files::{self, FileError, Lock, Privacy, Tail};
 use crate::workspace::Workspace;
@@ -176,8 +179,17 @@ pub enum Unreadable {
 pub struct Specialists {
     paths: Paths,
     settings: Settings,
-    registry: Mutex<Option<(Stamp, Arc<Registry>)>>,
+    registry: Mutex<Option<(Stamp, Seen)>>,
     blocks: RoleBlocks,
+}
+
+/// A registry as it was read.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What it says.
+    pub registry: Arc<Registry>,
+    /// Whether it may be followed: it is this machine's own, or a person trusted exactly this content.
+    pub is_trusted: bool,
 }
 
 /// By what a file is known to be unchanged.
@@ -228,11 +240,19 @@ impl Specialists {
         &self.settings
     }
 
-    /// The registry as it is now; an empty one when there is none.
+    /// The registry as it is now; an empty one when there is none. To look at; who follows it asks [`Self::see`].
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn registry(&self) -> Result<Arc<Registry>, FileError> {
+        Ok(self.see()?.registry)
+    }
+
+    /// The registry as it is now, and whether it may be followed.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn see(&self) -> Result<Seen, FileError> {
         if self.pending_path().exists() {
             // Whoever is at work finishes first; what was left behind is settled. Where that cannot be done, the registry
             // is what it is, and the next operator hears of it.
@@ -240,19 +260,37 @@ impl Specialists {
         }
         let stamp = Stamp::of(&self.paths.registry);
         let mut cache = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(stamp), Some((known, registry))) = (stamp, cache.as_ref())
+        if let (Some(stamp), Some((known, seen))) = (stamp, cache.as_ref())
             && stamp == *known
+            // Somebody may trust it at any moment.
+            && seen.is_trusted
         {
-            return Ok(Arc::clone(registry));
+            return Ok(seen.clone());
         }
-        let registry = Arc::new(self.read_registry()?);
-        *cache = stamp.map(|stamp| (stamp, Arc::clone(&registry)));
-        Ok(registry)
+        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
+        let registry = bytes
+            .as_deref()
+            .map_or_else(Registry::default, Registry::parse);
+        let seen = Seen {
+            is_trusted: self.is_trusted(&registry, bytes.as_deref().unwrap_or_default()),
+            registry: Arc::new(registry),
+        };
+        *cache = stamp.map(|stamp| (stamp, seen.clone()));
+        Ok(seen)
     }
 
-    fn read_registry(&self) -> Result<Registry, FileError> {
-        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
-        Ok(bytes.map_or_else(Registry::default, |bytes| Registry::parse(&bytes)))
+    /// One that names nobody sends nothing anywhere.
+    fn is_trusted(&self, registry: &Registry, bytes: &[u8]) -> bool {
+        registry.entries().is_empty() || !trust::needs_trust(&self.paths.registry, bytes)
+    }
+
+    /// What to say of a registry that is not followed.
+    #[must_use]
+    pub fn distrust(&self) -> String {
+        let path = self.paths.registry.display();
+        format!(
+            "git tracks the registry `{path}`, so it is not followed; `roleos trust` shows it and asks"
+        )
     }
 
     /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt.

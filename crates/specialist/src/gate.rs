@@ -17,6 +17,8 @@ pub enum Reason {
     Ok,
     /// The role is not registered, or its entry was refused.
     NoRegistryEntry,
+    /// The registry came with a clone, and nobody has trusted it.
+    RegistryUntrusted,
     /// The role is halted.
     ShadowProbeHalt,
     /// The role's own file switches its specialist off.
@@ -54,6 +56,7 @@ impl Reason {
         match self {
             Self::Ok => "ok",
             Self::NoRegistryEntry => "no_registry_entry",
+            Self::RegistryUntrusted => "registry_untrusted",
             Self::ShadowProbeHalt => "shadow_probe_halt",
             Self::RoleBlockOff => "role_block_off",
             Self::RegistryDanglingPointer => "registry_dangling_pointer",

@@ -31,6 +31,9 @@ pub enum OperateError {
         /// Everything that is wrong.
         problems: Vec<Problem>,
     },
+    /// The registry came with a clone, and nobody has trusted it.
+    #[error("git tracks the registry `{}`, so it came with the repository, and nobody has trusted it", .0.display())]
+    Untrusted(PathBuf),
     /// The registry would be wrong.
     #[error("REGISTRY_INVALID: refusing to save the registry: {}", joined(.0))]
     WouldBeInvalid(Vec<Problem>),
@@ -225,8 +228,13 @@ impl Specialists {
         let registry = bytes
             .as_ref()
             .map_or_else(Registry::default, |bytes| Registry::parse(bytes));
+        let bytes = bytes.unwrap_or_default();
+        // A change would be trusted by the one who makes it, with all that came along.
+        if !self.is_trusted(&registry, &bytes) {
+            return Err(OperateError::Untrusted(path.clone()));
+        }
         if registry.is_valid() {
-            return Ok((registry, bytes.unwrap_or_default()));
+            return Ok((registry, bytes));
         }
         Err(OperateError::Invalid {
             path: path.clone(),

@@ -10,8 +10,10 @@ use ::specialist::registry::Registry;
 use serde_json::{Value, json};
 
 use super::{MAX_FILE, Specialists, lock, read_or_nothing};
+use crate::config::trust;
 use crate::digest;
 use crate::files::{self, Action, FileError, Privacy};
+use crate::repository::index;
 
 /// What became of a move that a crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,10 @@ impl Specialists {
         after: &Registry,
     ) -> Result<(), FileError> {
         let text = after.print();
+        // What was trusted before stays so after a change of our own.
+        if index::is_tracked(&self.paths().registry) {
+            trust::trust(&self.paths().registry, text.as_bytes())?;
+        }
         let note = json!({
             "event": event.line(),
             "before": hex::encode(digest(before)),
@@ -71,9 +77,10 @@ impl Specialists {
             return Ok(Recovered::Nothing);
         };
         let recovered = match Note::read(&note) {
-            Some(note) => self.settle_note(&note)?,
+            // One that came with a clone would put a registry in place that git does not track.
+            Some(note) if !index::is_tracked(&self.pending_path()) => self.settle_note(&note)?,
             // It is written whole or not at all, so this is not ours.
-            None => Recovered::Undone,
+            _ => Recovered::Undone,
         };
         self.forget()?;
         Ok(recovered)

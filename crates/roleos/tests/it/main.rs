@@ -58,6 +58,8 @@ mod contracts;
 #[path = "../../../server/tests/dispatch/adapter.rs"]
 mod adapter;
 
+mod foreign_registry;
+
 mod specialist;
 
 mod bad_input;

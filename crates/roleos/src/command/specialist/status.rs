@@ -46,7 +46,7 @@ struct Shown<'a> {
 /// # Errors
 /// The registry is not valid, or the state cannot be read.
 pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Failure> {
-    let registry = super::valid(specialists)?;
+    let seen = super::valid(ui, specialists)?;
     let state = specialists.state().map_err(|source| {
         let failure = Failure::from(OperateError::Unreadable {
             path: specialists.paths().state.clone(),
@@ -57,7 +57,8 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
     })?;
     let log = specialists.field_log()?;
     let wanted = |entry: &&Entry| args.role.as_ref().is_none_or(|role| entry.role == *role);
-    let shown: Vec<Shown<'_>> = registry
+    let shown: Vec<Shown<'_>> = seen
+        .registry
         .entries()
         .iter()
         .filter(wanted)
@@ -66,7 +67,7 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
     let missing = args.role.as_deref().filter(|_| shown.is_empty());
     let settings = &specialists.settings().shadow;
     if ui.json {
-        ui.json(&as_json(specialists, &shown, missing))?;
+        ui.json(&as_json(specialists, seen.is_trusted, &shown, missing))?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();
@@ -203,7 +204,12 @@ fn audit_text(audit: &Audit, text: &mut String) {
     }
 }
 
-fn as_json(specialists: &Specialists, shown: &[Shown<'_>], missing: Option<&str>) -> Value {
+fn as_json(
+    specialists: &Specialists,
+    is_trusted: bool,
+    shown: &[Shown<'_>],
+    missing: Option<&str>,
+) -> Value {
     let settings = &specialists.settings().shadow;
     let mut roles: Vec<Value> = shown.iter().map(|one| role_json(one, settings)).collect();
     roles.extend(missing.map(|role| json!({ "role": role, "error": "no_registry_entry" })));
@@ -212,6 +218,7 @@ fn as_json(specialists: &Specialists, shown: &[Shown<'_>], missing: Option<&str>
         "registry": paths.registry.display().to_string(),
         "state": paths.state.display().to_string(),
         "events": paths.events.display().to_string(),
+        "trusted": is_trusted,
         "roles": roles,
     })
 }
