@@ -13,6 +13,7 @@ mod contract;
 mod early_stop;
 mod field;
 mod gate;
+mod hostile;
 mod pointer;
 mod registry;
 mod shadow;
