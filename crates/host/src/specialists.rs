@@ -318,6 +318,14 @@ impl Specialists {
         read_log(&self.paths.events)
     }
 
+    /// The logs in which shadow probes stand: their own, and the events of older ones.
+    ///
+    /// # Errors
+    /// One is there and cannot be read.
+    pub fn probes(&self) -> Result<[Log; 2], FileError> {
+        Ok([read_log(&self.paths.probes)?, self.events()?])
+    }
+
     /// The current field log and the one before it, oldest first.
     ///
     /// # Errors

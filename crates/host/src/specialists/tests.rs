@@ -462,6 +462,38 @@ fn the_field_log_is_set_aside_when_it_is_long() {
 }
 
 #[test]
+fn a_crowd_loses_no_row_when_the_field_log_is_set_aside() {
+    let mut place = Place::new(1.0);
+    place.settings.field_log_bytes = 4000;
+    place.settings.field_log_keep = 1000;
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let specialists = place.open();
+            scope.spawn(move || (0..50).for_each(|_| drop(serve(&specialists))));
+        }
+    });
+    let folder = files::parent(&place.paths.field_log);
+    let mut rows = 0;
+    let mut files = 0;
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("specialist-field-log.jsonl") && !name.ends_with(".lock") {
+            let text = fs::read_to_string(entry.path()).unwrap();
+            rows += text.lines().count();
+            files += 1;
+        }
+    }
+    assert_eq!(rows, 400);
+    assert!(files > 10, "{files}");
+    let read = place.open().field_log().unwrap();
+    let lines = read.split(|byte| *byte == b'\n').count() - 1;
+    assert!(
+        (11..40).contains(&lines),
+        "the present one and the one before: {lines}"
+    );
+}
+
+#[test]
 fn inputs_are_kept_only_on_request() {
     let mut place = Place::new(1.0);
     serve(&place.open());

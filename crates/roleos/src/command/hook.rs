@@ -3,6 +3,8 @@
 //! The work is done by one thread and watched by another: when it takes too long or panics, the watcher answers in its
 //! place. Words are read by hand first, because an agent waits for us at each of its steps; clap only sees mistakes.
 
+mod ceiling;
+
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -11,12 +13,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use host::agents::{Agent, Reply};
 use host::environment::Environment;
-use host::hook::{self, MAX_EVENT, Progress, Request};
+use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
 
 use crate::cli::VERSION;
@@ -145,12 +147,13 @@ fn watched_with(args: &Args, root: Option<PathBuf>, progress: &Arc<Progress>) ->
     let deadline = args
         .deadline_ms
         .map_or(DEADLINE, |ms| Duration::from_millis(ms).min(DEADLINE));
+    let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
     let (sender, receiver) = mpsc::sync_channel(1);
     let worker = {
         let (args, progress) = (args.clone(), Arc::clone(progress));
         let work = move || {
-            let reply = answer(&args, root.as_deref(), &progress);
+            let reply = answer(&args, root.as_deref(), &progress, end);
             // Nobody listens when the watcher has answered.
             sender.send(reply).ok();
         };
@@ -180,7 +183,7 @@ fn watched_with(args: &Args, root: Option<PathBuf>, progress: &Arc<Progress>) ->
     }
 }
 
-fn answer(args: &Args, root: Option<&std::path::Path>, progress: &Progress) -> Reply {
+fn answer(args: &Args, root: Option<&std::path::Path>, progress: &Progress, end: Instant) -> Reply {
     let environment = Environment::read();
     let mut event = Vec::new();
     let read = io::stdin()
@@ -199,7 +202,11 @@ fn answer(args: &Args, root: Option<&std::path::Path>, progress: &Progress) -> R
         environment: &environment,
         version: VERSION,
     };
-    hook::answer(&request, progress)
+    let ask = |consultation| ceiling::ask(consultation, end);
+    let ceiling = environment
+        .conformance_consult
+        .then_some(&ask as Ceiling<'_>);
+    hook::answer(&request, progress, ceiling)
 }
 
 /// What a panic says belongs into the answer: agents show standard error to their model.

@@ -9,6 +9,7 @@
     reason = "a test that cannot go on fails, and its cases are written alike"
 )]
 
+mod conformance;
 mod contract;
 mod early_stop;
 mod field;
