@@ -22,6 +22,7 @@ use specialist::gate::{Gate, Question};
 use specialist::quota::{Source, View};
 use specialist::registry::{Registry, Version};
 use specialist::role_block::RoleBlock;
+use specialist::{early_stop, shadow};
 
 use crate::row::{Goal, Row};
 
@@ -43,6 +44,14 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     if wanted(added) {
         rows.extend(dispatch().map(|took| row(added, took, 300.0)));
     }
+    let halt = "probes that halt a coin, median";
+    if wanted(halt) {
+        rows.push(count(halt, probes_of_a_coin(), 30.0, "probes"));
+    }
+    let wrong = "wrong halts of 100,000 at the boundary";
+    if wanted(wrong) {
+        rows.push(count(wrong, wrong_halts(), 1000.0, "halts"));
+    }
     rows
 }
 
@@ -55,6 +64,55 @@ fn row(name: &'static str, took: Duration, limit: f64) -> Row {
         unit: "µs",
         goal: Goal::AtMost(1.0),
     }
+}
+
+fn count(name: &'static str, ours: u32, limit: f64, unit: &'static str) -> Row {
+    Row {
+        ours: f64::from(ours),
+        unit,
+        ..row(name, Duration::ZERO, limit)
+    }
+}
+
+/// How many probes an adapter of this rate gets before the early stop halts it; at most a thousand.
+fn halted_after(dice: &mut u64, rate: f64, settings: &shadow::Settings) -> Option<u32> {
+    let error = settings.early_stop?;
+    let (mut agreed, mut disagreed) = (0, 0);
+    (1..=1000).find(|_| {
+        if roll(dice) < rate {
+            agreed += 1;
+            // Agreement never halts.
+            return false;
+        }
+        disagreed += 1;
+        early_stop::halts(agreed, disagreed, settings.tau, error)
+    })
+}
+
+/// SplitMix64, as a number from 0 to 1.
+fn roll(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    let high = u32::try_from((z ^ (z >> 31)) >> 32).unwrap_or_default();
+    f64::from(high) / 4_294_967_296.0
+}
+
+fn probes_of_a_coin() -> u32 {
+    let (settings, mut dice) = (shadow::Settings::default(), 11);
+    let mut all: Vec<u32> = (0..10_001)
+        .map(|_| halted_after(&mut dice, 0.5, &settings).unwrap_or(u32::MAX))
+        .collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+fn wrong_halts() -> u32 {
+    let (settings, mut dice) = (shadow::Settings::default(), 7);
+    let rate = 1.0 - settings.tau;
+    let runs = (0..100_000).map(|_| halted_after(&mut dice, rate, &settings));
+    runs.map(|halted| u32::from(halted.is_some())).sum()
 }
 
 fn registry(url: &str) -> String {

@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names the workspace root.
 const ROOT: &str = "ROLEOS_ROOT";
@@ -228,8 +228,21 @@ pub fn secret(name: &str) -> Option<Confidential> {
     reason = "the name of the user is no setting of ours"
 )]
 pub fn user() -> Option<String> {
-    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"))?;
-    Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
+    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"));
+    name.map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(listed_user)
+}
+
+/// The name in the system's list of users; services and containers often set no variable.
+fn listed_user() -> Option<String> {
+    let list = crate::files::read(Path::new("/etc/passwd"), 1024 * 1024).ok()?;
+    let own = rustix::process::getuid().as_raw().to_string();
+    String::from_utf8_lossy(&list).lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == own && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The user's home directory, as the system tells it. It places other programs' files and sets nothing of ours.

@@ -429,6 +429,21 @@ fn a_version_enters_behind_the_others_or_not_at_all() {
 }
 
 #[test]
+fn nothing_is_there_in_the_beginning() {
+    let place = Place::new(1.0);
+    fs::remove_file(&place.paths.registry).unwrap();
+    let specialists = place.open();
+    let registry = specialists.registry().unwrap();
+    assert!(registry.is_valid() && registry.entries().is_empty());
+    assert_eq!(specialists.state().unwrap(), State::default());
+    assert!(specialists.events().unwrap().events.is_empty());
+    let [probes, _] = specialists.probes().unwrap();
+    assert!(probes.events.is_empty() && probes.damaged.is_empty());
+    assert!(specialists.field_log().unwrap().is_empty());
+    assert_eq!(reason(&serve(&specialists)), "no_registry_entry");
+}
+
+#[test]
 fn a_torn_line_stays_visible_and_spoils_no_other() {
     let place = Place::new(1.0);
     place.write(&place.paths.events, "{\"kind\":\"halt\",\"role\":\"Chec");

@@ -57,6 +57,20 @@ proptest! {
     }
 
     #[test]
+    fn numbers_survive_a_rewrite_to_the_last_bit(numbers in prop::collection::vec(-1e3..1e3_f64, 1..40)) {
+        let mut version = super::version("v1", "L2");
+        version["exam_centroid"] = serde_json::json!(numbers);
+        version["mine"] = serde_json::json!({ "of": numbers });
+        let before = super::parse(&super::registry(serde_json::json!("v1"), &[version]));
+        let text = before.with_active("Checker", None).print();
+        let after = Registry::parse(text.as_bytes()).with_active("Checker", Some("v1"));
+        prop_assert_eq!(after.entries(), before.entries());
+        prop_assert_eq!(after.print(), before.print());
+        let kept = after.entries()[0].versions[0].exam_centroid.clone().unwrap();
+        prop_assert!(kept.iter().map(|number| number.to_bits()).eq(numbers.iter().map(|number| number.to_bits())));
+    }
+
+    #[test]
     fn a_state_of_any_bytes(bytes in spoiled(state_text())) {
         if let Ok(state) = State::parse(&bytes) {
             prop_assert_eq!(State::parse(state.print().as_bytes()), Ok(state));
