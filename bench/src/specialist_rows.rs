@@ -145,6 +145,18 @@ impl Classifier for Trained {
         let score = self.0.score(&features, &version.id);
         score.map(f64::from).ok_or_else(|| "unknown".to_owned())
     }
+
+    fn judge(
+        &self,
+        _: &str,
+        input: &Value,
+        version: &Version,
+    ) -> Result<Option<Result<f64, String>>, String> {
+        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
+        let score = self.0.score(&features, &version.id).map(f64::from);
+        let familiar = self.0.familiar(&features);
+        Ok(familiar.then(|| score.ok_or_else(|| "unknown".to_owned())))
+    }
 }
 
 /// Words by a small generator: the same every time, frequent ones more often.

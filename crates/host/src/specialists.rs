@@ -46,6 +46,9 @@ const MAX_FILE: u64 = 64 * 1024 * 1024;
 /// Largest log that is read whole.
 const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
 
+/// How often a state that changes under the reader is looked at.
+const MAX_LOOKS: usize = 8;
+
 /// A file that changed less than this ago may change again without looking different.
 const RACY_NS: i128 = 1_000_000_000;
 
@@ -298,10 +301,24 @@ impl Specialists {
     /// # Errors
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
-        match read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File)? {
-            Some(bytes) => State::parse(&bytes).map_err(Unreadable::Content),
-            None => self.rebuilt().map_err(Unreadable::File),
+        let read = || read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File);
+        let mut bytes = read()?;
+        for _ in 0..MAX_LOOKS {
+            let Some(now) = &bytes else {
+                return self.rebuilt().map_err(Unreadable::File);
+            };
+            let parsed = State::parse(now).map_err(Unreadable::Content);
+            if parsed.is_ok() {
+                return parsed;
+            }
+            // It was perhaps being written; what stays the same is damaged.
+            let again = read()?;
+            if again == bytes {
+                return parsed;
+            }
+            bytes = again;
         }
+        State::parse(&bytes.unwrap_or_default()).map_err(Unreadable::Content)
     }
 
     fn rebuilt(&self) -> Result<State, FileError> {

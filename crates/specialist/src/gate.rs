@@ -248,9 +248,9 @@ fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>
         classifier,
         ..
     } = question;
-    match classifier.is_ood(role, input, version) {
+    let score = match classifier.judge(role, input, version) {
         Err(why) => return Err(open(Reason::OodCheckThrew, why)),
-        Ok(true) => {
+        Ok(None) => {
             let mut decision = open(
                 Reason::Ood,
                 "the input is out of distribution, or cannot be placed",
@@ -258,11 +258,8 @@ fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>
             decision.ood = true;
             return Err(decision);
         }
-        Ok(false) => {}
-    }
-    let score = match classifier.score(role, input, version) {
-        Err(why) => return Err(open(Reason::ScoreFnThrew, why)),
-        Ok(score) => score,
+        Ok(Some(Err(why))) => return Err(open(Reason::ScoreFnThrew, why)),
+        Ok(Some(Ok(score))) => score,
     };
     if !(0.0..=1.0).contains(&score) {
         let detail = format!("score {score} is no number from 0 to 1");

@@ -365,6 +365,7 @@ impl Specialists {
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
         let (path, text) = (&self.paths().state, state.print());
         if durable {
+            files::forget_older(path)?;
             files::write(path, text.as_bytes(), Privacy::Shared)
         } else {
             files::write_quickly(path, text.as_bytes())

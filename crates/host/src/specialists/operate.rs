@@ -345,7 +345,7 @@ impl Specialists {
                 fs::hard_link(path, &aside)
                     .or_else(|_| fs::copy(path, &aside).map(drop))
                     .map_err(fail)?;
-                files::write(path, state.print().as_bytes(), Privacy::Shared)?;
+                self.save(&state, true)?;
                 (state, Some(aside))
             }
         };

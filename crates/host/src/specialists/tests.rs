@@ -429,6 +429,48 @@ fn a_version_enters_behind_the_others_or_not_at_all() {
 }
 
 #[test]
+fn a_reader_without_the_lock_sees_a_whole_state_while_others_write() {
+    let place = Place::new(1.0);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let specialists = place.open();
+                scope.spawn(move || (0..400).for_each(|_| drop(serve(&specialists))))
+            })
+            .collect();
+        let (place, done) = (&place, &done);
+        scope.spawn(move || {
+            while !done.load(Ordering::SeqCst) {
+                place.open().state().unwrap();
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    let state = place.open().state().unwrap();
+    assert_eq!(state.slot(ROLE).unwrap().window.dispatched(), 800);
+}
+
+#[test]
+fn nothing_older_than_a_halt_is_left_beside_the_state() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    (0..3).for_each(|_| drop(serve(&specialists)));
+    let older = place.paths.state.with_added_extension("new");
+    assert!(older.exists(), "the two files trade their names");
+    specialists.halt(ROLE, operator()).unwrap();
+    assert!(!older.exists());
+    (0..3).for_each(|_| drop(serve(&specialists)));
+    let text = fs::read_to_string(&older).unwrap();
+    assert!(text.contains("halted by ana"), "{text}");
+    specialists.clear_halt(ROLE, operator()).unwrap();
+    assert!(!older.exists());
+}
+
+#[test]
 fn nothing_is_there_in_the_beginning() {
     let place = Place::new(1.0);
     fs::remove_file(&place.paths.registry).unwrap();
