@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::pending::Recovered;
 use super::{MAX_FILE, Specialists, Unreadable, lock, read_or_nothing};
-use crate::files::{self, Action, FileError, Privacy};
+use crate::files::{self, Action, FileError};
 
 /// Most audits that are looked at.
 const MAX_AUDITS: usize = 10_000;
