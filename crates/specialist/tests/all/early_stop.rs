@@ -59,7 +59,10 @@ fn a_rule_that_is_made_for_one_look_fails_this_trial() {
     let one_look = |probes: usize| {
         let expected = probes as f64 * TAU;
         let spread = (expected * (1.0 - TAU)).sqrt();
-        (expected + 2.326 * spread).ceil().max(3.0) as u64
+        let most = expected + 2.326 * spread;
+        (3..=1000_u32)
+            .find(|count| f64::from(*count) >= most)
+            .map_or(1000, u64::from)
     };
     let boundary: Vec<u64> = (0..=LENGTH).map(one_look).collect();
     assert!(wrong_halts(2000, &boundary) > 5.0 * ERROR);
