@@ -51,7 +51,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         return command::completions::run(ui, args);
     }
     if let Command::Hook(args) = &cli.command {
-        return Ok(command::hook::run(args, cli.root.clone()));
+        return Ok(command::hook::run(args, cli.root.as_deref()));
     }
     let context = Context::load(cli.root.as_deref())?;
     if !matches!(cli.command, Command::Trust) {
@@ -63,7 +63,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::PrePush(args) => command::pre_push::run(ui, &context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
-        Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),
+        Command::Hook(args) => Ok(command::hook::run(args, cli.root.as_deref())),
         Command::Sessions(command) => command::sessions::run(ui, &context, command),
         Command::Rehearse(args) => command::rehearse::run(ui, &context, args),
         Command::Contracts(command) => command::contracts::run(ui, &context, command),

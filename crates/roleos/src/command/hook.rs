@@ -102,14 +102,14 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
             _ => return None,
         }
     }
-    Some(run(&args, root))
+    Some(run(&args, root.as_deref()))
 }
 
 /// Answers one event.
 #[must_use]
-pub fn run(args: &Args, root: Option<PathBuf>) -> Exit {
+pub fn run(args: &Args, root: Option<&Path>) -> Exit {
     let progress = Arc::new(Progress::default());
-    let reply = watched(args, root.as_deref(), &progress);
+    let reply = watched(args, root, &progress);
     speak(&reply, &progress)
 }
 
