@@ -58,6 +58,10 @@ mod contracts;
 #[path = "../../../server/tests/dispatch/adapter.rs"]
 mod adapter;
 
+mod conformance_ceiling;
+
+mod foreign_registry;
+
 mod specialist;
 
 mod overview;
