@@ -1,7 +1,7 @@
 //! Which model's output wins and why: manifests, verifiers, a reward in which speed is a cost, promotion by evidence.
 //!
 //! Reading order: [`metric`] (what a run is worth), [`quality`] and [`refusal`] (two of its inputs), [`winner`] (who wins),
-//! [`verifier`] (what may win at all), [`manifest`] (what a model declares), [`run_log`] (what is kept of a run),
+//! [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`] (what is kept of a run),
 //! [`audit`] (fixed exams), [`promotion`] and [`growth`] (what the log earns or costs a model), [`migration`] (from one
 //! metric to the next), [`event`] (what others are told) and [`selector`] (who is likely to win).
 //!
@@ -15,6 +15,7 @@ pub mod growth;
 pub mod manifest;
 pub mod metric;
 pub mod migration;
+pub mod output;
 pub mod promotion;
 pub mod quality;
 pub mod refusal;
