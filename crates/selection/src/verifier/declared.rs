@@ -114,9 +114,7 @@ impl Declared {
                 let missing = || BadVerifier("the verifier names no schema".to_owned());
                 Verifier::json_schema(schema.ok_or_else(missing)?).map(Step::Read)
             }
-            Kind::RuleCheck => {
-                Verifier::rules(&Value::Object(self.config.clone())).map(Step::Read)
-            }
+            Kind::RuleCheck => Verifier::rules(&Value::Object(self.config.clone())).map(Step::Read),
             Kind::UnitTest | Kind::StaticAnalysis => self.command().map(Step::Run),
         }
     }
@@ -210,10 +208,7 @@ mod tests {
     #[test]
     fn a_version_without_a_verifier_declares_none() {
         assert_eq!(Declared::of_version(&json!({})), Ok(None));
-        assert_eq!(
-            Declared::of_version(&json!({ "verifier": null })),
-            Ok(None)
-        );
+        assert_eq!(Declared::of_version(&json!({ "verifier": null })), Ok(None));
     }
 
     #[test]
@@ -227,7 +222,13 @@ mod tests {
         );
         refused(&json!({ "verifier": { "type": "json_schema" } }), "schema");
         refused(&json!({ "verifier": { "type": "unit_test" } }), "command");
-        for command in [json!([]), json!([""]), json!([3]), json!({}), json!(["a\u{0}"])] {
+        for command in [
+            json!([]),
+            json!([""]),
+            json!([3]),
+            json!({}),
+            json!(["a\u{0}"]),
+        ] {
             refused(
                 &json!({ "verifier": { "type": "unit_test", "config": { "command": command } } }),
                 "command",
