@@ -85,6 +85,8 @@ pub mod specialists;
 
 pub mod runs;
 
+pub mod selector;
+
 pub mod trace_input;
 
 pub mod view;
