@@ -1,4 +1,5 @@
-//! How well an input suits an adapter: one independent score a specialist, and whether the input is out of distribution.
+//! How well an input suits an adapter in a role: one independent score a specialist, and whether the input is out of
+//! distribution.
 
 use serde_json::Value;
 
@@ -13,13 +14,13 @@ pub trait Classifier {
     ///
     /// # Errors
     /// It cannot be told, and why.
-    fn is_ood(&self, input: &Value, version: &Version) -> Result<bool, String>;
+    fn is_ood(&self, role: &str, input: &Value, version: &Version) -> Result<bool, String>;
 
     /// How well the version suits the input, from 0 to 1.
     ///
     /// # Errors
     /// It cannot be told, and why.
-    fn score(&self, input: &Value, version: &Version) -> Result<f64, String>;
+    fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String>;
 }
 
 /// Compares the caller's `input.embedding` with the version's `exam_centroid`. Without both, everything is out of distribution.
@@ -27,13 +28,21 @@ pub trait Classifier {
 pub struct Embedding;
 
 impl Classifier for Embedding {
-    fn is_ood(&self, input: &Value, version: &Version) -> Result<bool, String> {
+    fn is_ood(&self, _: &str, input: &Value, version: &Version) -> Result<bool, String> {
         let floor = version.ood_floor.unwrap_or(DEFAULT_OOD_FLOOR);
         Ok(similarity(input, version).is_none_or(|cosine| cosine < floor))
     }
 
-    fn score(&self, input: &Value, version: &Version) -> Result<f64, String> {
+    fn score(&self, _: &str, input: &Value, version: &Version) -> Result<f64, String> {
         Ok(similarity(input, version).map_or(0.0, |cosine| f64::midpoint(cosine, 1.0)))
+    }
+}
+
+impl Embedding {
+    /// Whether it can compare at all: the caller's vector and the version's are there and have one length.
+    #[must_use]
+    pub fn compares(input: &Value, version: &Version) -> bool {
+        similarity(input, version).is_some()
     }
 }
 

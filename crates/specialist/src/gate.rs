@@ -240,9 +240,12 @@ fn quota(entry: &Entry, view: View) -> Result<(), Box<Decision>> {
 /// The score, when the input suits the version.
 fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>> {
     let Question {
-        input, classifier, ..
+        role,
+        input,
+        classifier,
+        ..
     } = question;
-    match classifier.is_ood(input, version) {
+    match classifier.is_ood(role, input, version) {
         Err(why) => return Err(open(Reason::OodCheckThrew, why)),
         Ok(true) => {
             let mut decision = open(
@@ -254,7 +257,7 @@ fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>
         }
         Ok(false) => {}
     }
-    let score = match classifier.score(input, version) {
+    let score = match classifier.score(role, input, version) {
         Err(why) => return Err(open(Reason::ScoreFnThrew, why)),
         Ok(score) => score,
     };

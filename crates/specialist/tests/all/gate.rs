@@ -14,11 +14,11 @@ struct Says {
 }
 
 impl Classifier for Says {
-    fn is_ood(&self, _: &Value, _: &Version) -> Result<bool, String> {
+    fn is_ood(&self, _: &str, _: &Value, _: &Version) -> Result<bool, String> {
         self.ood.clone()
     }
 
-    fn score(&self, _: &Value, _: &Version) -> Result<f64, String> {
+    fn score(&self, _: &str, _: &Value, _: &Version) -> Result<f64, String> {
         self.score.clone()
     }
 }
@@ -210,8 +210,8 @@ fn by_embedding(input: &Value, centroid: Option<Vec<f64>>, floor: Option<f64>) -
     version.ood_floor = floor;
     let judge = Embedding;
     (
-        judge.is_ood(input, &version).unwrap(),
-        judge.score(input, &version).unwrap(),
+        judge.is_ood("x", input, &version).unwrap(),
+        judge.score("x", input, &version).unwrap(),
     )
 }
 
