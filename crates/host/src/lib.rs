@@ -86,6 +86,7 @@ pub mod specialists;
 pub mod runs;
 
 pub mod verifiers;
+pub mod selector;
 
 pub mod trace_input;
 

@@ -60,13 +60,21 @@ fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn lines(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
+pub fn lines(path: &Path, take: impl FnMut(&[u8])) -> Result<(), FileError> {
+    lines_up_to(path, MAX_LINE, take)
+}
+
+/// The same for a log whose lines may have another length.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn lines_up_to(path: &Path, most: usize, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
     let failed = |source: io::Error| FileError::new(Action::Read, path, source);
     let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
     let mut line = Vec::new();
     loop {
         line.clear();
-        let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) + 2;
+        let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(2);
         let count = (&mut reader)
             .take(limit)
             .read_until(b'\n', &mut line)
@@ -76,7 +84,7 @@ pub fn lines(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), FileError> 
         }
         if line.last() == Some(&b'\n') {
             line.pop();
-        } else if line.len() > MAX_LINE {
+        } else if line.len() > most {
             skip_line(&mut reader).map_err(failed)?;
         }
         take(&line);

@@ -182,7 +182,7 @@ pub struct Specialists {
 
 /// By what a file is known to be unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     inode: u64,
     length: u64,
     changed_ns: i128,
@@ -190,7 +190,7 @@ struct Stamp {
 
 impl Stamp {
     /// `None` when the file is not there, or so new that it may change without looking different.
-    fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         let changed_ns =
             i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());

@@ -122,6 +122,9 @@ pub enum Command {
     /// What a run is worth.
     #[command(subcommand)]
     Metric(command::metric::Command),
+    /// Who is likely to win: learned from the log.
+    #[command(subcommand)]
+    Selector(command::selector::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

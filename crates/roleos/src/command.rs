@@ -22,6 +22,7 @@ pub mod pre_push;
 pub mod rehearse;
 pub mod runs;
 pub mod scorecard;
+pub mod selector;
 pub mod sessions;
 pub mod specialist;
 pub mod trust;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use host::files;
 use host::roles::Roles;
+use host::selector::Judge;
 use host::specialists::{Asked, Named};
 use serde_json::{Value, json};
 use server::backend::{self, Backends, Limits};
 use server::blocking;
 use server::dispatch::{Answer, Dispatcher};
 use server::fallback::{Fallback, FallbackError};
-use specialist::classifier::Embedding;
 use specialist::contract::read_text;
 
 use super::specialist::{now, open};
@@ -71,8 +71,9 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         trace_id: &trace_id,
         now: &now,
     };
+    let judge = Judge::of(&context.workspace);
     if args.dry_run {
-        let decision = specialists.peek(asked, &Embedding);
+        let decision = specialists.peek(asked, &judge);
         if ui.json {
             ui.json(&json!({ "decision": decision.to_json() }))?;
         } else {
@@ -90,7 +91,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         &context.config.fallback.claude,
         &context.workspace.role_os_dir(),
     );
-    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
+    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge);
     let instructions = instructions(context, &args.role);
     let answer = blocking::run(dispatcher.dispatch(asked, instructions.as_deref()))
         .map_err(|error| Failure::refused("runtime", error.to_string()))?;
