@@ -86,6 +86,11 @@ pub mod specialists;
 pub mod runs;
 
 pub mod verifiers;
+
+pub mod metrics;
+
+pub mod audits;
+
 pub mod selector;
 
 pub mod trace_input;
