@@ -89,6 +89,10 @@ pub mod events;
 
 pub mod verifiers;
 
+pub mod metrics;
+
+pub mod audits;
+
 pub mod selector;
 
 pub mod trace_input;

@@ -132,6 +132,7 @@ pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .filter(|path| !path.ends_with(crate::metrics::CURRENT))
         .collect();
     paths.sort();
     for path in paths {

@@ -1,8 +1,9 @@
 //! Which model's output wins and why: manifests, verifiers, a reward in which speed is a cost, promotion by evidence.
 //!
 //! Reading order: [`metric`] (what a run is worth), [`quality`] and [`refusal`] (two of its inputs), [`winner`] (who wins),
-//! [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`] (what is kept of a run),
-//! [`audit`] (fixed exams), [`promotion`] and [`growth`] (what the log earns or costs a model), [`migration`] (from one
+//! [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`]
+//! (what is kept of a run), [`audit`] (fixed exams), [`promotion`], [`certification`] and [`growth`] (what the evidence
+//! earns or costs a model), [`migration`] (from one
 //! metric to the next), [`event`] (what others are told) and [`selector`] (who is likely to win).
 //!
 //! The promise: only what a verifier passed can win; every number can be computed again from what is written down; no
@@ -10,6 +11,7 @@
 
 pub mod audit;
 pub mod canonical;
+pub mod certification;
 pub mod event;
 pub mod growth;
 pub mod manifest;
