@@ -12,6 +12,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Action, FileError};
 
+pub mod registering;
+pub mod signature;
+
 /// Longest manifest that is read.
 const MAX_MANIFEST: u64 = 1024 * 1024;
 

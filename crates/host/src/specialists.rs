@@ -1,6 +1,7 @@
 //! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
 //!
-//! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
+//! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe), `contest` (who
+//! takes part when several are asked),
 //! `operate` (what an operator does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
@@ -22,15 +23,17 @@ use crate::clock;
 use crate::config::Config;
 use crate::config::specialist::QuotaScope;
 use crate::environment::Environment;
-use crate::files::{self, FileError, Lock, Privacy, Tail};
+use crate::files::{self, FileError, Lock, Tail};
 use crate::workspace::Workspace;
 
 use self::role_blocks::RoleBlocks;
 
+pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Probed, Settled};
 pub use self::operate::{Moved, OperateError, Operator, Registered, Repaired};
 
 pub mod command;
+mod contest;
 mod dispatch;
 mod operate;
 pub mod pending;
