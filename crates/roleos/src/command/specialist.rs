@@ -175,7 +175,9 @@ fn refused(refusal: &Refusal, message: String) -> Failure {
         Refusal::UnknownVersion { .. } => Failure::input("unknown_version", message)
             .hint("`roleos specialist list` shows the versions"),
         Refusal::Uncertified { .. } => Failure::refused("uncertified", message)
-            .hint("certify it first; a version serves from L1 on"),
+            .hint("`roleos audit run`, then `roleos specialist certify`; a version serves from L1 on"),
+        Refusal::Withdrawn { .. } => Failure::refused("withdrawn", message)
+            .hint("register a new version; a version that was taken out stays out"),
         Refusal::OtherExam { .. } => Failure::refused("exam_differs", message).hint(
             "run one audit on both versions and try again; `rollback` goes back to an earlier version without comparing",
         ),
