@@ -10,7 +10,7 @@ use selection::run_log::check::{Bad, Checker};
 use selection::run_log::{FIRST, MAX_LINE, Record, link};
 use selection::statistics::{Rate, rate, spread};
 
-use crate::files::{self, Action, FileError, Lock};
+use crate::files::{self, Action, FileError, Lock, Tail};
 use crate::workspace::Workspace;
 
 /// Where the log is.
@@ -19,25 +19,26 @@ pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("run_log.jsonl")
 }
 
-/// Appends the lines of one contest, linked to what is there.
+/// Appends the lines of one contest, linked to what is there, and says whether the last line was torn; it stays visible,
+/// and the chain goes on behind it. What is written survives the end of this process.
 ///
 /// # Errors
 /// The log cannot be locked, read or written.
-pub fn append(path: &Path, mut records: Vec<Record>) -> Result<(), FileError> {
-    let _alone = Lock::take(path)?;
+pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> {
+    let _alone = Lock::beside(path)?;
     let mut prev = last_line(path)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
-    let mut bytes = Vec::new();
+    let mut lines = String::new();
     for record in &mut records {
         record.more.prev = Some(prev);
         let line = record.to_line();
         prev = link(line.as_bytes());
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
+        lines.push_str(&line);
+        lines.push('\n');
     }
-    files::append(path, &bytes)
+    files::append_line(path, &lines, false)
 }
 
-/// The last whole line, read from the end, so that a long log costs no more than a short one.
+/// The last line, whole or torn, read from the end, so that a long log costs no more than a short one.
 fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     let failed = |source: io::Error| FileError::new(Action::Read, path, source);
     let mut file = match File::open(path) {

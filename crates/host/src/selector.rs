@@ -199,7 +199,7 @@ impl Judge {
     ) -> Result<Option<T>, String> {
         let book = self.book().map_err(|error| said(&error))?;
         let selector = book.as_ref().and_then(|book| book.of(role));
-        let knows = |selector: &&Selector| selector.models().contains(&version.adapter_id);
+        let knows = |selector: &&Selector| selector.models().contains(&version.model_id);
         Ok(selector.filter(knows).map(ask))
     }
 }
@@ -229,7 +229,7 @@ impl Classifier for Judge {
         }
         let features = Features::of_input(input, &[]);
         let score = self.ask(role, version, |selector| {
-            selector.score(&features, &version.adapter_id)
+            selector.score(&features, &version.model_id)
         })?;
         Ok(score.flatten().map_or(0.0, f64::from))
     }

@@ -305,14 +305,7 @@ impl Specialists {
 
 /// Keeps others from a file, by a lock beside it.
 fn lock(path: &Path) -> Result<Lock, FileError> {
-    let beside = path.with_added_extension("lock");
-    Lock::take(&beside).or_else(|error| {
-        if error.source.kind() != io::ErrorKind::NotFound {
-            return Err(error);
-        }
-        files::make_directory(files::parent(path), Privacy::Shared)?;
-        Lock::take(&beside)
-    })
+    Lock::beside(path)
 }
 
 /// Adds a line to a log under the log's own lock.

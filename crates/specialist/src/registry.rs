@@ -88,6 +88,8 @@ pub struct Version {
     pub id: String,
     /// The pin that the backend must echo.
     pub adapter_id: String,
+    /// The model's own name in logs; the pin when it names none.
+    pub model_id: String,
     /// What the adapter sits on.
     pub base_model: String,
     /// Lowest score that routes to it.
@@ -197,6 +199,18 @@ impl Registry {
     #[must_use]
     pub fn entry(&self, role: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.role == role)
+    }
+
+    /// A version as it was written, with the keys that are others' business.
+    #[must_use]
+    pub fn written(&self, role: &str, version: &str) -> Option<&Value> {
+        let is = |value: &&Value, key: &str, text: &str| {
+            value.get(key).and_then(Value::as_str) == Some(text)
+        };
+        let list = self.document.get("specialists")?.as_array()?;
+        let entry = list.iter().find(|entry| is(entry, "role", role))?;
+        let versions = entry.get("versions")?.as_array()?;
+        versions.iter().find(|one| is(one, "id", version))
     }
 
     /// The problems that keep this role from being served: its own and those of the whole file.

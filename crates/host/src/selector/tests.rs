@@ -115,6 +115,7 @@ fn version(model: &str) -> Version {
     Version {
         id: "v1".to_owned(),
         adapter_id: model.to_owned(),
+        model_id: model.to_owned(),
         base_model: "Qwen/Qwen3-8B".to_owned(),
         gate_threshold: 0.75,
         certified_level: Level::parse("L2").unwrap(),

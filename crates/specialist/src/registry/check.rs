@@ -244,6 +244,10 @@ impl Check {
     fn version(&mut self, object: &Map<String, Value>) -> Option<Version> {
         let id = self.text(object, "id");
         let adapter_id = self.text(object, "adapter_id");
+        let model_id = match object.get("model_id") {
+            None | Some(Value::Null) => adapter_id.clone(),
+            Some(_) => self.text(object, "model_id"),
+        };
         let base_model = self.text(object, "base_model");
         if let Some(model) = base_model.as_deref().filter(|model| is_claude(model)) {
             let what = format!(
@@ -264,6 +268,7 @@ impl Check {
         Some(Version {
             id: id?,
             adapter_id: adapter_id?,
+            model_id: model_id?,
             base_model: base_model?,
             gate_threshold: gate_threshold?,
             certified_level: certified_level?,
