@@ -22,7 +22,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::config::specialist::QuotaScope;
 use crate::environment::Environment;
-use crate::files::{self, FileError, Lock, Privacy, Tail};
+use crate::files::{self, FileError, Lock, Tail};
 use crate::workspace::Workspace;
 
 use self::role_blocks::RoleBlocks;

@@ -242,18 +242,6 @@ impl Registry {
         Self::of(document)
     }
 
-    /// A version as it is written, with the keys that are not ours.
-    #[must_use]
-    pub fn written(&self, role: &str, version: &str) -> Option<&Value> {
-        let list = self.document.get("specialists")?.as_array()?;
-        let named = |value: &&Value, key: &str, name: &str| {
-            value.get(key).and_then(Value::as_str) == Some(name)
-        };
-        let entry = list.iter().find(|entry| named(entry, "role", role))?;
-        let versions = entry.get("versions")?.as_array()?;
-        versions.iter().find(|one| named(one, "id", version))
-    }
-
     /// The same registry with some keys of a version set. The result may have problems; look before saving.
     #[must_use]
     pub fn with_keys(&self, role: &str, version: &str, keys: &[(&str, Value)]) -> Self {

@@ -108,7 +108,7 @@ fn whose<'a>(entry: &'a Entry, record: &Record) -> Option<&'a Version> {
         None => entry
             .versions
             .iter()
-            .find(|version| version.adapter_id == record.model_id),
+            .find(|version| version.model_id == record.model_id),
     }
 }
 

@@ -60,6 +60,8 @@ mod adapter;
 
 mod specialist;
 
+mod evidence;
+
 mod bad_input;
 
 mod init;
