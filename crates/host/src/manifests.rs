@@ -73,7 +73,10 @@ pub fn check(
 }
 
 /// The same YAML dialect as the catalog's, as JSON; JSON itself is YAML.
-fn parse(bytes: Vec<u8>) -> Result<Value, String> {
+///
+/// # Errors
+/// It is no such document, and where.
+pub fn parse(bytes: Vec<u8>) -> Result<Value, String> {
     let document = Document::parse(bytes).map_err(|broken| {
         let place = broken.source.position(broken.error.offset);
         let (line, column) = (place.line, place.column);

@@ -62,6 +62,8 @@ mod specialist;
 
 mod evidence;
 
+mod documents;
+
 mod bad_input;
 
 mod init;
