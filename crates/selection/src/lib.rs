@@ -1,7 +1,7 @@
 //! Which model's output wins and why: manifests, verifiers, a reward in which speed is a cost, promotion by evidence.
 //!
 //! Reading order: [`metric`] (what a run is worth), [`quality`] and [`refusal`] (two of its inputs), [`winner`] (who wins),
-//! [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`]
+//! [`candidates`] and [`contest`] (who takes part, and what comes of it), [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`]
 //! (what is kept of a run), [`audit`] (fixed exams), [`promotion`], [`certification`] and [`growth`] (what the evidence
 //! earns or costs a model), [`migration`] (from one
 //! metric to the next), [`event`] (what others are told) [`selector`] (who is likely
@@ -11,8 +11,10 @@
 //! file, no clock, no network.
 
 pub mod audit;
+pub mod candidates;
 pub mod canonical;
 pub mod certification;
+pub mod contest;
 pub mod event;
 pub mod growth;
 pub mod manifest;

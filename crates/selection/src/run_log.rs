@@ -58,6 +58,9 @@ pub struct More {
     /// Its place in the contest, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate_index: Option<u32>,
+    /// The winner's version, where one model has several in the contest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub winner_version: Option<String>,
     /// The version of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -85,6 +88,9 @@ pub struct More {
     /// Which fallback served, when all candidates failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// Whether the measurements brought different outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nondeterministic: Option<bool>,
     /// Whether the version was stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<bool>,
@@ -151,7 +157,10 @@ impl Record {
     /// Whether it won its contest.
     #[must_use]
     pub fn won(&self) -> bool {
-        self.passed() && self.winner_model_id.as_ref() == Some(&self.model_id)
+        let named = self.more.winner_version.as_ref();
+        self.passed()
+            && self.winner_model_id.as_ref() == Some(&self.model_id)
+            && named.is_none_or(|winner| self.more.version.as_ref() == Some(winner))
     }
 
     /// The shape of the published schema: `quality` is the task's score, the metric is called `v1`.

@@ -1,6 +1,6 @@
 //! Asks a backend the cases of an exam, some at a time, and measures each answer on the wire.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -30,7 +30,12 @@ pub async fn ask_all(
     let asked = calls.into_iter().map(|(index, call)| async move {
         let started = Instant::now();
         let answer = backends.call(&call).await;
-        let time_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let took = match &answer {
+            Ok(answered) => Duration::try_from_secs_f64(answered.wire_ms / 1000.0).ok(),
+            Err(_) => None,
+        };
+        let took = took.unwrap_or_else(|| started.elapsed());
+        let time_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         Reply {
             index,
             answer: answer.map(|answered| answered.verdict),

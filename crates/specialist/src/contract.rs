@@ -114,8 +114,10 @@ pub struct Answered {
     pub adapter_id: String,
     /// The base model, where it was told.
     pub base_model: Option<String>,
-    /// How long it took.
+    /// How long it took, as the backend says where it says so.
     pub duration_ms: f64,
+    /// How long it took, as we measured it.
+    pub wire_ms: f64,
 }
 
 /// An answer that does not count.
@@ -212,6 +214,7 @@ pub fn judge(call: &Call, wire: &Wire, wire_ms: f64) -> Result<Answered, CallErr
         adapter_id: call.adapter_id.clone(),
         base_model: base_model.map(str::to_owned),
         duration_ms: number("duration_ms").unwrap_or(wire_ms),
+        wire_ms,
     })
 }
 
