@@ -122,21 +122,21 @@ fn documents_of_other_dialects_are_refused_for_what_is_wrong_with_them() {
         "verifier": { "type": "jsonschema", "schema": "o.json" },
         "routing": { "tags": ["t"], "min_confidence": 0.35, "fallback": ["base"], "recommended_k_infer": 2 },
     });
-    let found = problems(&older, &[]);
-    for path in [
-        "model_id",
-        "base_model",
-        "artifacts",
-        "scope",
-        "io_contract.input",
-        "io_contract.output",
-        "verifier.type",
-        "verifier.pass_condition",
-        "routing.recommended_min_confidence",
-        "routing.fallback",
-    ] {
-        assert!(found.contains(&path.to_owned()), "{path}: {found:?}");
-    }
+    assert_eq!(
+        problems(&older, &[]),
+        [
+            "model_id",
+            "base_model",
+            "artifacts",
+            "scope",
+            "io_contract.input",
+            "io_contract.output",
+            "verifier.type",
+            "verifier.pass_condition",
+            "routing.recommended_min_confidence",
+            "routing.fallback",
+        ]
+    );
     // A log whose prompt hashes are none: one reason a line, whatever else its numbers say.
     let line = json!({
         "timestamp": "2026-01-01T00:00:00Z", "prompt_hash": "abc123", "model_id": "lab.note", "metric_version": "v1",

@@ -64,6 +64,8 @@ mod evidence;
 
 mod documents;
 
+mod checklist;
+
 mod bad_input;
 
 mod init;
