@@ -116,6 +116,9 @@ pub enum Command {
     /// What models declare of themselves.
     #[command(subcommand)]
     Manifest(command::manifest::Command),
+    /// Fixed exams through the real backend, and what changed between two.
+    #[command(subcommand)]
+    Audit(command::audit::Command),
     /// What became of every candidate: statistics, proof, export.
     #[command(subcommand)]
     Runs(command::runs::Command),

@@ -1,6 +1,7 @@
 //! One file a command: its arguments, the library calls, and what is shown.
 
 pub mod approve;
+pub mod audit;
 pub mod catalog;
 pub mod completions;
 pub mod contracts;

@@ -4,7 +4,8 @@
 //! [`candidates`] and [`contest`] (who takes part, and what comes of it), [`output`] and [`verifier`] (what was said, and what may win at all), [`manifest`] (what a model declares), [`run_log`]
 //! (what is kept of a run), [`audit`] (fixed exams), [`promotion`], [`certification`] and [`growth`] (what the evidence
 //! earns or costs a model), [`migration`] (from one
-//! metric to the next), [`event`] (what others are told) and [`selector`] (who is likely to win).
+//! metric to the next), [`event`] (what others are told) [`selector`] (who is likely
+//! to win) and [`schema`] (what our documents look like).
 //!
 //! The promise: only what a verifier passed can win; every number can be computed again from what is written down; no
 //! file, no clock, no network.
@@ -24,6 +25,7 @@ pub mod promotion;
 pub mod quality;
 pub mod refusal;
 pub mod run_log;
+pub mod schema;
 pub mod selector;
 pub mod statistics;
 pub mod verifier;

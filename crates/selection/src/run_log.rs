@@ -112,7 +112,7 @@ pub struct More {
 }
 
 impl Record {
-    /// Reads a line.
+    /// Reads a line, ours or in the shape of the published schema.
     ///
     /// # Errors
     /// It is too long, no JSON, or lacks a field.
@@ -120,7 +120,26 @@ impl Record {
         if line.len() > MAX_LINE {
             return Err(format!("is longer than {MAX_LINE} bytes"));
         }
-        serde_json::from_slice(line).map_err(|error| error.to_string())
+        serde_json::from_slice(line).or_else(|error: serde_json::Error| {
+            Self::from_schema_shape(line).ok_or_else(|| error.to_string())
+        })
+    }
+
+    /// A line in the shape of the published schema; see [`Record::to_schema_shape`].
+    fn from_schema_shape(line: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(line).ok()?;
+        let fields = value.as_object_mut()?;
+        let Some(Value::Object(mut proxies)) = fields.remove("proxy_values") else {
+            return None;
+        };
+        let passed = fields.get("verifier_result").and_then(Value::as_str) == Some("PASS");
+        fields.insert("q0".to_owned(), json!(u8::from(passed)));
+        fields.insert("q1".to_owned(), proxies.remove("quality")?);
+        fields.insert("cost".to_owned(), proxies.remove("cost")?);
+        let penalty = proxies.remove("refusal_penalty")?;
+        fields.insert("refusal_penalty".to_owned(), penalty);
+        fields.entry("winner_model_id").or_insert(Value::Null);
+        serde_json::from_value(value).ok()
     }
 
     /// The line, without its end.

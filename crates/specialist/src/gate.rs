@@ -27,6 +27,8 @@ pub enum Reason {
     NoActiveVersion,
     /// The active version is not certified.
     UncertifiedActiveVersion,
+    /// The active version was taken out.
+    VersionWithdrawn,
     /// The role's own file says something else than the registry.
     RoleBlockMismatch,
     /// The adapter has served its share.
@@ -59,6 +61,7 @@ impl Reason {
             Self::RegistryDanglingPointer => "registry_dangling_pointer",
             Self::NoActiveVersion => "no_active_version",
             Self::UncertifiedActiveVersion => "uncertified_active_version",
+            Self::VersionWithdrawn => "version_withdrawn",
             Self::RoleBlockMismatch => "role_block_mismatch",
             Self::QuotaExhausted => "quota_exhausted",
             Self::OodCheckThrew => "ood_check_threw",
@@ -226,6 +229,10 @@ fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<D
             version.id, version.certified_level
         );
         return Err(open(Reason::UncertifiedActiveVersion, detail));
+    }
+    if let Some(withdrawn) = version.withdrawn {
+        let detail = format!("active version {:?} is {}", version.id, withdrawn.name());
+        return Err(open(Reason::VersionWithdrawn, detail));
     }
     if let Some(detail) = question.block.mismatch(entry, version) {
         return Err(open(Reason::RoleBlockMismatch, detail));

@@ -19,6 +19,12 @@ impl Level {
         }
     }
 
+    /// The level of this number; 9 is the highest.
+    #[must_use]
+    pub fn of(number: u8) -> Self {
+        Self(number.min(9))
+    }
+
     /// From here on a version is stable; below, it is experimental.
     pub const STABLE: Self = Self(2);
 

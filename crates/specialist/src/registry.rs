@@ -108,6 +108,28 @@ pub struct Version {
     pub exam_centroid: Option<Vec<f64>>,
     /// Lowest cosine that is not out of distribution.
     pub ood_floor: Option<f64>,
+    /// Why it serves no more, when it does not.
+    pub withdrawn: Option<Withdrawn>,
+}
+
+/// A version that was taken out: its `status` in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// Something better is there.
+    Deprecated,
+    /// It must not be loaded.
+    Revoked,
+}
+
+impl Withdrawn {
+    /// As the registry writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deprecated => "deprecated",
+            Self::Revoked => "revoked",
+        }
+    }
 }
 
 /// A registry as far as it can be used.
@@ -227,6 +249,27 @@ impl Registry {
         let mut document = self.document.clone();
         if let Some(entry) = entry_mut(&mut document, role) {
             entry.insert("active_version".to_owned(), json!(version));
+        }
+        Self::of(document)
+    }
+
+    /// The same registry with some keys of a version set. The result may have problems; look before saving.
+    #[must_use]
+    pub fn with_keys(&self, role: &str, version: &str, keys: &[(&str, Value)]) -> Self {
+        let mut document = self.document.clone();
+        let versions = entry_mut(&mut document, role)
+            .and_then(|entry| entry.get_mut("versions"))
+            .and_then(Value::as_array_mut);
+        let found = versions.and_then(|versions| {
+            versions
+                .iter_mut()
+                .filter_map(Value::as_object_mut)
+                .find(|one| one.get("id").and_then(Value::as_str) == Some(version))
+        });
+        if let Some(object) = found {
+            for (key, value) in keys {
+                object.insert((*key).to_owned(), value.clone());
+            }
         }
         Self::of(document)
     }

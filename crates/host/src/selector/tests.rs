@@ -125,6 +125,7 @@ fn version(model: &str) -> Version {
         created_at: "2026-09-02T09:00:00Z".to_owned(),
         exam_centroid: None,
         ood_floor: None,
+        withdrawn: None,
     }
 }
 

@@ -241,7 +241,7 @@ impl Specialists {
     }
 
     /// The registry without a problem, and its bytes; what a crash left is settled before. Hold its lock.
-    fn valid_registry(&self) -> Result<(Registry, Vec<u8>), OperateError> {
+    pub(super) fn valid_registry(&self) -> Result<(Registry, Vec<u8>), OperateError> {
         self.recover_locked()?;
         let path = &self.paths().registry;
         let bytes = read_or_nothing(path, MAX_FILE)?;
@@ -333,7 +333,7 @@ impl Specialists {
         Ok(Some(halt))
     }
 
-    fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
+    pub(super) fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
         self.state().map_err(|source| OperateError::Unreadable {
             path: self.paths().state.clone(),
             source,

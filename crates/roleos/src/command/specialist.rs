@@ -14,6 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::ui::Ui;
 
+pub mod certify;
 pub mod change;
 pub mod list;
 pub mod register;
@@ -43,6 +44,10 @@ enum Command {
     Status(status::Args),
     /// Enter a version; the active one stays.
     Register(register::Args),
+    /// Raise a version's level as far as the evidence carries it; every condition with its numbers.
+    Certify(certify::Certify),
+    /// What the log asks for: demotions, prunes, new specialists.
+    Review(certify::Review),
     /// Make a certified version active. Undone by `rollback`.
     Promote(change::Point),
     /// Make an earlier certified version active again.
@@ -70,6 +75,8 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
         Command::List => list::run(ui, &specialists),
         Command::Status(args) => status::run(ui, &specialists, args),
         Command::Register(args) => register::run(ui, context, &specialists, args),
+        Command::Certify(args) => certify::certify(ui, context, &specialists, args),
+        Command::Review(args) => certify::review(ui, context, &specialists, args),
         Command::Promote(args) => change::promote(ui, context, &specialists, args),
         Command::Rollback(args) => change::rollback(ui, context, &specialists, args),
         Command::Halt(args) => change::halt(ui, context, &specialists, args),
@@ -128,7 +135,7 @@ pub fn now() -> String {
 }
 
 /// A registry that has no problem, or all of them as one failure.
-fn valid(specialists: &Specialists) -> Result<std::sync::Arc<Registry>, Failure> {
+pub(super) fn valid(specialists: &Specialists) -> Result<std::sync::Arc<Registry>, Failure> {
     let registry = specialists.registry()?;
     if registry.is_valid() {
         return Ok(registry);
@@ -203,7 +210,9 @@ fn refused(refusal: &Refusal, message: String) -> Failure {
         Refusal::UnknownVersion { .. } => Failure::input("unknown_version", message)
             .hint("`roleos specialist list` shows the versions"),
         Refusal::Uncertified { .. } => Failure::refused("uncertified", message)
-            .hint("certify it first; a version serves from L1 on"),
+            .hint("`roleos audit run`, then `roleos specialist certify`; a version serves from L1 on"),
+        Refusal::Withdrawn { .. } => Failure::refused("withdrawn", message)
+            .hint("register a new version; a version that was taken out stays out"),
         Refusal::OtherExam { .. } => Failure::refused("exam_differs", message).hint(
             "run one audit on both versions and try again; `rollback` goes back to an earlier version without comparing",
         ),

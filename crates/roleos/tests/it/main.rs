@@ -60,6 +60,12 @@ mod adapter;
 
 mod specialist;
 
+mod evidence;
+
+mod documents;
+
+mod checklist;
+
 mod bad_input;
 
 mod init;

@@ -1,5 +1,6 @@
 //! What is kept of an exam: every answer with what it was made of, so that it can be scored again under another metric.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use serde_json::Value;
 use super::{Answer, Case, Report};
 use crate::canonical;
 use crate::metric::{Metric, Parts};
+use crate::output;
 use crate::promotion::PASS_PERCENT;
 use crate::quality;
 use crate::statistics::{Rate, rate};
@@ -68,7 +70,7 @@ impl Given {
     /// Scores an answer to a case.
     #[must_use]
     pub fn of(index: usize, case: &Case, measured: Measured, metric: &Metric) -> Self {
-        let text = text(&measured.output);
+        let output_hash = canonical::hash_bytes(text(&measured.output).as_bytes());
         let (verifier_result, reason) = match &measured.outcome {
             Outcome::Pass => ("PASS", None),
             Outcome::Fail(why) => ("FAIL", Some(why.clone())),
@@ -83,7 +85,7 @@ impl Given {
             reward: 0.0,
             time_ms: measured.time_ms,
             output_tokens: measured.output_tokens,
-            output_hash: canonical::hash_bytes(text.as_bytes()),
+            output_hash,
             output: measured.output,
             expected_output: case.expected_output.clone(),
         };
@@ -123,25 +125,22 @@ impl Given {
     }
 }
 
-fn text(output: &Value) -> String {
+/// The text of an output; no answer has none.
+fn text(output: &Value) -> Cow<'_, str> {
     match output {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Value::Null => Cow::Borrowed(""),
+        other => output::text(other),
     }
 }
 
-/// The score against the right output: by its parts when that is a JSON object, by its words otherwise.
-fn q1(metric: &Metric, output: &Value, expected: &str) -> f64 {
-    let target = serde_json::from_str(expected).ok();
-    match target.filter(Value::is_object) {
-        Some(target) => {
-            let said = text(output);
-            let output = serde_json::from_str(&said).unwrap_or_else(|_| output.clone());
-            quality::json_score(metric.alpha_q1, &output, &target)
-        }
-        None => quality::token_f1(&text(output), expected),
+/// The score against the right output: by its parts when that is JSON with parts, by its words otherwise.
+fn q1(metric: &Metric, said: &Value, expected: &str) -> f64 {
+    let target = serde_json::from_str(expected).unwrap_or(Value::Null);
+    if !target.is_object() && !target.is_array() {
+        return quality::token_f1(&text(said), expected);
     }
+    let said = output::shaped(said, Some("json")).unwrap_or(Cow::Borrowed(said));
+    quality::score(metric.alpha_q1, &said, &target)
 }
 
 /// How a version did against a baseline on the same exam.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version};
+use super::{Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version, Withdrawn};
 use crate::family::is_claude;
 use crate::level::Level;
 use crate::text::head;
@@ -266,6 +266,7 @@ impl Check {
         let created_at = self.text(object, "created_at");
         let exam_centroid = self.centroid(object);
         let ood_floor = self.ood_floor(object);
+        let withdrawn = self.withdrawn(object);
         self.lineage(object);
         self.recipe_card(object);
         Some(Version {
@@ -281,7 +282,28 @@ impl Check {
             created_at: created_at?,
             exam_centroid: exam_centroid?,
             ood_floor: ood_floor?,
+            withdrawn: withdrawn?,
         })
+    }
+
+    /// The protocol's names for levels are no reason to take a version out; a name that nobody knows is a slip.
+    fn withdrawn(&mut self, object: &Map<String, Value>) -> Option<Option<Withdrawn>> {
+        match object.get("status") {
+            None | Some(Value::Null) => Some(None),
+            Some(value) => match value.as_str() {
+                Some("experimental" | "stable") => Some(None),
+                Some("deprecated") => Some(Some(Withdrawn::Deprecated)),
+                Some("revoked") => Some(Some(Withdrawn::Revoked)),
+                _ => {
+                    let what = format!(
+                        "status must be \"deprecated\" or \"revoked\", got {}",
+                        shown(Some(value))
+                    );
+                    self.problem(None, what);
+                    None
+                }
+            },
+        }
     }
 
     fn threshold(&mut self, object: &Map<String, Value>) -> Option<f64> {
