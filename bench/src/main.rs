@@ -7,6 +7,7 @@ mod hook_rows;
 mod measure;
 mod oversight_rows;
 mod row;
+mod selector_rows;
 mod specialist_rows;
 mod witness_rows;
 
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     rows.extend(oversight_rows::rows(&wanted));
     rows.extend(hook_rows::rows(&wanted));
     rows.extend(specialist_rows::rows(&wanted));
+    rows.extend(selector_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

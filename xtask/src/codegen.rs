@@ -28,6 +28,22 @@ const GENERATED: &[Generated] = &[
         file: "docs/gate-error-rates.md",
         text: crate::gate_report::text_of_report,
     },
+    Generated {
+        file: "schemas/model-manifest.schema.json",
+        text: selection::schema::manifest,
+    },
+    Generated {
+        file: "schemas/run-log.schema.json",
+        text: selection::schema::run_log,
+    },
+    Generated {
+        file: "schemas/audit-set.schema.json",
+        text: selection::schema::audit_set,
+    },
+    Generated {
+        file: "schemas/event.schema.json",
+        text: selection::schema::event,
+    },
 ];
 
 /// Writes the files that are not up to date.

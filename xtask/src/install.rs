@@ -48,6 +48,11 @@ const PROGRAMS: &[Program] = &[
         probe: &["python3", "-c", "import venv, ensurepip"],
         packages: &["python3-venv"],
     },
+    Program {
+        what: "bubblewrap",
+        probe: &["bwrap", "--version"],
+        packages: &["bubblewrap"],
+    },
 ];
 
 /// Parts of a Rust installation that its minimal profile leaves out.

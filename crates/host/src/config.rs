@@ -20,11 +20,13 @@ use crate::environment::{Environment, VARIABLES, Variable};
 use crate::workspace::Workspace;
 
 use self::oversight::Oversight;
+use self::selection::Selection;
 use self::specialist::{Fallback, Privacy, Specialist};
 use self::within::Within;
 
 pub mod fraction;
 pub mod oversight;
+pub mod selection;
 pub mod specialist;
 pub mod trust;
 pub mod within;
@@ -46,6 +48,8 @@ pub struct Config {
     pub oversight: Oversight,
     /// Trained adapters that may play a role.
     pub specialist: Specialist,
+    /// Contests between candidates and their verifiers.
+    pub selection: Selection,
     /// What is written down.
     pub privacy: Privacy,
     /// Who answers when no adapter does.

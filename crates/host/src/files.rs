@@ -386,6 +386,21 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
+    /// Waits for the lock beside a file, `<name>.lock`; its folder is made when missing.
+    ///
+    /// # Errors
+    /// The lock file cannot be opened or locked.
+    pub fn beside(path: &Path) -> Result<Self, FileError> {
+        let beside = path.with_added_extension("lock");
+        Self::take(&beside).or_else(|error| {
+            if error.source.kind() != io::ErrorKind::NotFound {
+                return Err(error);
+            }
+            make_directory(parent(path), Privacy::Shared)?;
+            Self::take(&beside)
+        })
+    }
+
     /// Waits until nobody holds the lock at `path`, and lets others read but not write. Changes nothing on disk.
     ///
     /// # Errors

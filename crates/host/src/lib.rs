@@ -3,7 +3,7 @@
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`] and [`files`],
 //! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`], [`approvals`], [`settings_edit`] and [`ownership`] (what a person allows),
 //! [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
-//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`specialists`] (adapters: their registry, their state and their logs), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), [`install`], [`second_seam`] and [`doctor`] (setting a repository up for them, and whether that holds), [`manifests`] and [`runs`] (what models declare, and what became of their runs), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`specialists`] (adapters: their registry, their state and their logs), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), [`install`], [`second_seam`] and [`doctor`] (setting a repository up for them, and whether that holds), [`manifests`], [`verifiers`] [`runs`] and [`events`] (what models declare, whether they kept it, what became of their runs, and what others are told), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
@@ -86,6 +86,16 @@ pub mod specialists;
 
 pub mod runs;
 
+pub mod events;
+
+pub mod verifiers;
+
+pub mod metrics;
+
+pub mod audits;
+
+pub mod selector;
+
 pub mod trace_input;
 
 pub mod view;
@@ -103,4 +113,19 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
 #[must_use]
 pub fn fresh_task_id() -> TaskId {
     TaskId(uuid::Uuid::now_v7().into_bytes())
+}
+
+/// HMAC-SHA256 of bytes in hex, and a name by which the key is known without giving it away.
+#[must_use]
+pub fn keyed_hash(key: &[u8], bytes: &[u8]) -> (String, String) {
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    let mac = |bytes: &[u8]| {
+        // Every length of key is taken.
+        let mac = Hmac::<Sha256>::new_from_slice(key).ok();
+        mac.map(|mac| hex::encode(mac.chain_update(bytes).finalize().into_bytes()))
+            .unwrap_or_default()
+    };
+    let name = mac(b"roleos key id");
+    let name = name.get(..16).unwrap_or_default().to_owned();
+    (mac(bytes), name)
 }

@@ -106,14 +106,14 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
 }
 
 /// What came through a pipe so far, collected by a thread.
-struct Output {
+pub(crate) struct Output {
     kept: Arc<Mutex<(Vec<u8>, bool)>>,
     closed: mpsc::Receiver<()>,
 }
 
 impl Output {
     /// Keeps the first `limit` bytes and drops the rest, so that the writer never waits.
-    fn collect(mut reader: io::PipeReader, limit: u64) -> Self {
+    pub(crate) fn collect(mut reader: io::PipeReader, limit: u64) -> Self {
         let kept = Arc::new(Mutex::new((Vec::new(), false)));
         let (sender, closed) = mpsc::channel();
         let sink = Arc::clone(&kept);
@@ -132,8 +132,13 @@ impl Output {
         Self { kept, closed }
     }
 
+    /// Whether more came than is kept.
+    pub(crate) fn is_over(&self) -> bool {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).1
+    }
+
     /// The bytes, and whether there were more. A process that got away and holds the pipe open is not waited for.
-    fn take(self) -> (Vec<u8>, bool) {
+    pub(crate) fn take(self) -> (Vec<u8>, bool) {
         self.closed.recv_timeout(LAST_WORDS).ok();
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *kept)

@@ -1,16 +1,17 @@
 //! The run log on disk: appended to under a lock, each line linked to the one before it; read line by line, however long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use selection::metric::Metric;
+use selection::run_log::brief::Brief;
 use selection::run_log::check::{Bad, Checker};
 use selection::run_log::{FIRST, MAX_LINE, Record, link};
 use selection::statistics::{Rate, rate, spread};
 
-use crate::files::{self, Action, FileError, Lock};
+use crate::files::{self, Action, FileError, Lock, Tail};
 use crate::workspace::Workspace;
 
 /// Where the log is.
@@ -19,38 +20,32 @@ pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("run_log.jsonl")
 }
 
-/// Appends the lines of one contest, linked to what is there.
+/// Appends the lines of one contest, linked to what is there, and says whether the last line was torn; it stays visible,
+/// and the chain goes on behind it. What is written survives the end of this process.
 ///
 /// # Errors
 /// The log cannot be locked, read or written.
-pub fn append(path: &Path, mut records: Vec<Record>) -> Result<(), FileError> {
-    let _alone = Lock::take(path)?;
+pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> {
+    let _alone = Lock::beside(path)?;
     let mut prev = last_line(path)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
-    let mut bytes = Vec::new();
+    let mut lines = String::new();
     for record in &mut records {
         record.more.prev = Some(prev);
         let line = record.to_line();
         prev = link(line.as_bytes());
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
+        lines.push_str(&line);
+        lines.push('\n');
     }
-    files::append(path, &bytes)
+    files::append_line(path, &lines, false)
 }
 
-/// The last whole line, read from the end, so that a long log costs no more than a short one.
+/// The last line, whole or torn, read from the end, so that a long log costs no more than a short one.
 fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let length = file.metadata().map_err(failed)?.len();
     let room = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) * 2;
-    file.seek(SeekFrom::Start(length.saturating_sub(room)))
-        .map_err(failed)?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail).map_err(failed)?;
+    let tail = match tail(path, room) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        tail => tail?,
+    };
     let whole = tail.strip_suffix(b"\n").unwrap_or(&tail);
     let line = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or(whole);
     Ok((!line.is_empty()).then(|| line.to_vec()))
@@ -60,13 +55,21 @@ fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn lines(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
+pub fn lines(path: &Path, take: impl FnMut(&[u8])) -> Result<(), FileError> {
+    lines_up_to(path, MAX_LINE, take)
+}
+
+/// The same for a log whose lines may have another length.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn lines_up_to(path: &Path, most: usize, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
     let failed = |source: io::Error| FileError::new(Action::Read, path, source);
     let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
     let mut line = Vec::new();
     loop {
         line.clear();
-        let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) + 2;
+        let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(2);
         let count = (&mut reader)
             .take(limit)
             .read_until(b'\n', &mut line)
@@ -76,7 +79,7 @@ pub fn lines(path: &Path, mut take: impl FnMut(&[u8])) -> Result<(), FileError> 
         }
         if line.last() == Some(&b'\n') {
             line.pop();
-        } else if line.len() > MAX_LINE {
+        } else if line.len() > most {
             skip_line(&mut reader).map_err(failed)?;
         }
         take(&line);
@@ -96,6 +99,45 @@ fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
         let length = available.len();
         reader.consume(length);
     }
+}
+
+/// How much of the log's end is a generation: what is older does not count as a trial any more.
+const GENERATION: u64 = 8 * 1024 * 1024;
+
+/// How often each version of a role was tried in learning runs of this generation, by its id. No log means no trials.
+///
+/// # Errors
+/// The log is there and cannot be read.
+pub fn trials(path: &Path, role: &str) -> Result<BTreeMap<String, u64>, FileError> {
+    let mut trials = BTreeMap::new();
+    let tail = match tail(path, GENERATION) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(trials),
+        tail => tail?,
+    };
+    for record in tail.split(|byte| *byte == b'\n').map(Record::parse) {
+        // The first line may be cut; it is one trial of thousands.
+        let Ok(record) = record else { continue };
+        let learning = record.more.mode.as_deref() == Some("learn");
+        if let (true, Some(version)) = (
+            learning && record.more.role.as_deref() == Some(role),
+            record.more.version,
+        ) {
+            *trials.entry(version).or_insert(0) += 1;
+        }
+    }
+    Ok(trials)
+}
+
+/// The last so many bytes of a file.
+fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))
+        .map_err(failed)?;
+    let mut tail = Vec::new();
+    file.take(most).read_to_end(&mut tail).map_err(failed)?;
+    Ok(tail)
 }
 
 /// Computes a log again.
@@ -123,6 +165,7 @@ pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .filter(|path| !path.ends_with(crate::metrics::CURRENT))
         .collect();
     paths.sort();
     for path in paths {
@@ -182,7 +225,7 @@ impl Tally {
         mean(self.cost, self.runs)
     }
 
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, record: &Brief<'_>) {
         self.runs += 1;
         self.passed += u64::from(record.passed());
         self.won += u64::from(record.won());
@@ -221,13 +264,59 @@ impl Stats {
 /// The file cannot be read.
 pub fn stats(path: &Path) -> Result<Stats, FileError> {
     let mut stats = Stats::default();
-    lines(path, |line| match Record::parse(line) {
-        Ok(record) => {
-            let role = record.more.role.clone().unwrap_or_default();
-            let key = (role, record.model_id.clone());
-            stats.models.entry(key).or_default().add(&record);
+    let mut models: BTreeMap<String, BTreeMap<String, Tally>> = BTreeMap::new();
+    lines(path, |line| match Brief::parse(line) {
+        Some(record) => {
+            let role = record.role.as_deref().unwrap_or_default();
+            // Most lines name what was named before; only a new name is copied.
+            let known = models
+                .get_mut(role)
+                .and_then(|models| models.get_mut(&*record.model_id));
+            match known {
+                Some(tally) => tally.add(&record),
+                None => models
+                    .entry(role.to_owned())
+                    .or_default()
+                    .entry(record.model_id.to_string())
+                    .or_default()
+                    .add(&record),
+            }
         }
-        Err(_) => stats.unreadable += 1,
+        None => stats.unreadable += 1,
     })?;
+    let named = models.into_iter().flat_map(|(role, models)| {
+        let named = models.into_iter();
+        named.map(move |(model, tally)| ((role.clone(), model), tally))
+    });
+    stats.models = named.collect();
     Ok(stats)
 }
+
+/// The last lines of a log that fit, oldest first.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn last(
+    path: &Path,
+    most: usize,
+    wanted: impl Fn(&Record) -> bool,
+) -> Result<Vec<Record>, FileError> {
+    let mut kept = VecDeque::new();
+    lines(path, |line| {
+        let Ok(record) = Record::parse(line) else {
+            return;
+        };
+        if wanted(&record) {
+            if kept.len() == most {
+                kept.pop_front();
+            }
+            if most > 0 {
+                kept.push_back(record);
+            }
+        }
+    })?;
+    Ok(kept.into())
+}
+
+#[cfg(test)]
+mod tests;

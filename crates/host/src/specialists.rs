@@ -1,7 +1,8 @@
 //! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
 //!
 //! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
-//! `operate` (what an operator does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
+//! `contest` (who takes part when several are asked), `operate` (what an operator does), [`certify`] (what the evidence
+//! does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
 //! A registry that came with a clone sends inputs, and tokens of the environment, where a stranger wants them. It is
@@ -25,15 +26,18 @@ use crate::clock;
 use crate::config::specialist::QuotaScope;
 use crate::config::{Config, trust};
 use crate::environment::Environment;
-use crate::files::{self, FileError, Lock, Privacy, Tail};
+use crate::files::{self, FileError, Lock, Tail};
 use crate::workspace::Workspace;
 
 use self::role_blocks::RoleBlocks;
 
+pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Probed, Settled};
 pub use self::operate::{Moved, OperateError, Operator, Registered, Repaired};
 
+pub mod certify;
 pub mod command;
+mod contest;
 mod dispatch;
 mod operate;
 pub mod pending;
@@ -197,7 +201,7 @@ pub struct Seen {
 
 /// By what a file is known to be unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     inode: u64,
     length: u64,
     changed_ns: i128,
@@ -205,7 +209,7 @@ struct Stamp {
 
 impl Stamp {
     /// `None` when the file is not there, or so new that it may change without looking different.
-    fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let metadata = fs::metadata(path).ok()?;
         let changed_ns =
             i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
@@ -367,14 +371,7 @@ impl Specialists {
 
 /// Keeps others from a file, by a lock beside it.
 fn lock(path: &Path) -> Result<Lock, FileError> {
-    let beside = path.with_added_extension("lock");
-    Lock::take(&beside).or_else(|error| {
-        if error.source.kind() != io::ErrorKind::NotFound {
-            return Err(error);
-        }
-        files::make_directory(files::parent(path), Privacy::Shared)?;
-        Lock::take(&beside)
-    })
+    Lock::beside(path)
 }
 
 /// Adds a line to a log under the log's own lock.

@@ -116,12 +116,20 @@ pub enum Command {
     /// What models declare of themselves.
     #[command(subcommand)]
     Manifest(command::manifest::Command),
+    /// Fixed exams through the real backend, and what changed between two.
+    #[command(subcommand)]
+    Audit(command::audit::Command),
     /// What became of every candidate: statistics, proof, export.
     #[command(subcommand)]
     Runs(command::runs::Command),
+    /// What other programs are told: requests, results, winners, new models, metric changes.
+    Events(command::events::Args),
     /// What a run is worth.
     #[command(subcommand)]
     Metric(command::metric::Command),
+    /// Who is likely to win: learned from the log.
+    #[command(subcommand)]
+    Selector(command::selector::Command),
     /// Evidence of single tasks: seal, check, look at, run again.
     #[command(subcommand)]
     Witness(command::witness::Command),

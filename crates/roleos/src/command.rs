@@ -1,12 +1,14 @@
 //! One file a command: its arguments, the library calls, and what is shown.
 
 pub mod approve;
+pub mod audit;
 pub mod catalog;
 pub mod completions;
 pub mod contracts;
 pub mod curve;
 pub mod dispatch;
 pub mod doctor;
+pub mod events;
 pub mod explain;
 pub mod grant;
 pub mod hook;
@@ -23,6 +25,7 @@ pub mod pre_push;
 pub mod rehearse;
 pub mod runs;
 pub mod scorecard;
+pub mod selector;
 pub mod sessions;
 pub mod specialist;
 pub mod trust;

@@ -82,7 +82,7 @@ impl Failure {
 const CLOSED_PIPE: &str = "closed_pipe";
 
 /// An error and its causes in one line.
-fn chain(error: &dyn Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = said(error);
     let mut cause = error.source();
     while let Some(error) = cause {

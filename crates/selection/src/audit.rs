@@ -7,6 +7,10 @@ use crate::manifest::Problem;
 use crate::statistics::{Rate, rate};
 use crate::verifier::Kind;
 
+pub mod record;
+
+pub use record::{AuditRecord, Given};
+
 /// More cases than this are refused.
 const MAX_CASES: usize = 100_000;
 

@@ -65,53 +65,85 @@ impl Field {
     }
 }
 
-/// Looks at the contests of a log. Lines of one contest follow each other.
-#[must_use]
-pub fn field<'a>(records: impl IntoIterator<Item = &'a Record>) -> Field {
-    let mut wins: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut contests, mut weak) = (0, 0);
-    let mut contest: Vec<&Record> = Vec::new();
-    let mut end = |contest: &mut Vec<&Record>| {
-        if contest.is_empty() {
+/// Adds the contests of a log up, line by line. Lines of one contest follow each other.
+#[derive(Clone, Debug, Default)]
+pub struct Counter {
+    wins: BTreeMap<String, u64>,
+    contests: u64,
+    weak: u64,
+    open: Option<Open>,
+}
+
+/// The contest that the last line belongs to.
+#[derive(Clone, Debug)]
+struct Open {
+    run_id: Option<String>,
+    winner: Option<String>,
+    best: f64,
+    passed: bool,
+    scored: bool,
+}
+
+impl Counter {
+    /// Takes the next line. Exams are no contests.
+    pub fn add(&mut self, record: &Record) {
+        if record.more.mode.as_deref() == Some("audit") {
             return;
         }
-        contests += 1;
-        weak += u64::from(is_weak(contest));
-        if let Some(winner) = contest
-            .iter()
-            .find_map(|record| record.winner_model_id.clone())
-        {
-            *wins.entry(winner).or_insert(0) += 1;
+        let same = |open: &Open| open.run_id.is_some() && open.run_id == record.more.run_id;
+        if !self.open.as_ref().is_some_and(same) {
+            self.close();
         }
-        contest.clear();
-    };
-    for record in records {
-        if contest
-            .last()
-            .is_some_and(|last| last.more.run_id != record.more.run_id)
-        {
-            end(&mut contest);
+        let open = self.open.get_or_insert_with(|| Open {
+            run_id: record.more.run_id.clone(),
+            winner: None,
+            best: f64::NEG_INFINITY,
+            passed: false,
+            scored: false,
+        });
+        if open.winner.is_none() {
+            open.winner.clone_from(&record.winner_model_id);
         }
-        contest.push(record);
+        if record.passed() {
+            open.passed = true;
+            open.scored |= record.q1.is_some();
+            open.best = open.best.max(record.reward - 1.0);
+        }
     }
-    end(&mut contest);
-    let counts: Vec<u64> = wins.values().copied().collect();
-    let (entropy, largest_share) = spread(&counts);
-    Field {
-        weak: rate(weak, contests),
-        wins,
-        entropy,
-        largest_share,
+
+    /// Nobody passed, or the best is worth little beyond having passed. What was not scored says nothing of its worth.
+    fn close(&mut self) {
+        let Some(open) = self.open.take() else {
+            return;
+        };
+        self.contests += 1;
+        self.weak += u64::from(!open.passed || (open.scored && open.best < WEAK_BELOW));
+        if let Some(winner) = open.winner {
+            *self.wins.entry(winner).or_insert(0) += 1;
+        }
+    }
+
+    /// What it comes to.
+    #[must_use]
+    pub fn finish(mut self) -> Field {
+        self.close();
+        let counts: Vec<u64> = self.wins.values().copied().collect();
+        let (entropy, largest_share) = spread(&counts);
+        Field {
+            weak: rate(self.weak, self.contests),
+            wins: self.wins,
+            entropy,
+            largest_share,
+        }
     }
 }
 
-/// Nobody passed, or the best is worth little beyond having passed.
-fn is_weak(contest: &[&Record]) -> bool {
-    let best = contest
-        .iter()
-        .filter(|record| record.passed())
-        .map(|record| record.reward - 1.0);
-    best.fold(f64::NEG_INFINITY, f64::max) < WEAK_BELOW
+/// Looks at the contests of a log.
+#[must_use]
+pub fn field<'a>(records: impl IntoIterator<Item = &'a Record>) -> Field {
+    let mut counter = Counter::default();
+    records.into_iter().for_each(|record| counter.add(record));
+    counter.finish()
 }
 
 /// Why a version should go.
@@ -123,26 +155,48 @@ pub enum Prune {
     NeverWins(u64),
 }
 
+/// What the learning runs of one version came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trials {
+    /// Runs.
+    pub runs: u64,
+    /// Of them passed.
+    pub passes: u64,
+    /// Of them won.
+    pub wins: u64,
+}
+
+impl Trials {
+    /// Takes a run into account; only learning counts, where everybody gets its chance.
+    pub fn add(&mut self, record: &Record) {
+        if record.more.mode.as_deref() == Some("learn") {
+            self.runs += 1;
+            self.passes += u64::from(record.passed());
+            self.wins += u64::from(record.won());
+        }
+    }
+
+    /// Why the version should go, when it should.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Prune> {
+        let passed = rate(self.passes, self.runs);
+        if self.runs >= LEAST_TRIALS && passed.high < USELESS_PASS_RATE {
+            return Some(Prune::Fails(passed));
+        }
+        (self.runs >= 20 * LEAST_TRIALS && self.wins == 0).then_some(Prune::NeverWins(self.runs))
+    }
+}
+
 /// Versions that the log speaks against, with the reason.
 #[must_use]
 pub fn prune<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<(Key, Prune)> {
-    let mut seen: BTreeMap<Key, (u64, u64, u64)> = BTreeMap::new();
+    let mut seen: BTreeMap<Key, Trials> = BTreeMap::new();
     for record in records {
-        if record.more.mode.as_deref() != Some("learn") {
-            continue;
-        }
-        let (runs, passes, wins) = seen.entry(Key::of(record)).or_default();
-        *runs += 1;
-        *passes += u64::from(record.passed());
-        *wins += u64::from(record.won());
+        seen.entry(Key::of(record)).or_default().add(record);
     }
-    let judged = seen.into_iter().filter_map(|(key, (runs, passes, wins))| {
-        let passed = rate(passes, runs);
-        if runs >= LEAST_TRIALS && passed.high < USELESS_PASS_RATE {
-            return Some((key, Prune::Fails(passed)));
-        }
-        (runs >= 20 * LEAST_TRIALS && wins == 0).then_some((key, Prune::NeverWins(runs)))
-    });
+    let judged = seen
+        .into_iter()
+        .filter_map(|(key, trials)| Some((key, trials.verdict()?)));
     judged.collect()
 }
 
@@ -174,7 +228,7 @@ mod tests {
             metric_version: "metric_v1".to_owned(),
             verifier_result: if passed { "PASS" } else { "FAIL" }.to_owned(),
             q0: u8::from(passed),
-            q1: None,
+            q1: Some(reward - 1.0),
             cost: 0.0,
             refusal_penalty: 0.0,
             reward,
@@ -206,6 +260,12 @@ mod tests {
             .map(|run| line(run, "a", false, 0.2, None))
             .collect();
         assert!(field(&failed).wants_more());
+        let mut unscored = log(100);
+        unscored.iter_mut().for_each(|record| record.q1 = None);
+        assert!(
+            !field(&unscored).wants_more(),
+            "nobody knows what they were worth"
+        );
         assert!(
             !field(&failed[..40]).wants_more(),
             "forty contests say little"

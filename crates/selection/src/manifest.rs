@@ -9,6 +9,10 @@ use crate::canonical;
 use crate::verifier::Kind;
 use crate::version::semantic;
 
+mod problem;
+
+pub use problem::Problem;
+
 /// Licences that the published schema allows.
 pub const LICENSES: &[&str] = &["Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause"];
 
@@ -20,15 +24,6 @@ pub enum Mode {
     Strict,
     /// Dots in ids as well.
     Lenient,
-}
-
-/// Something wrong in a manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Where, `routing.fallback`; empty for the whole.
-    pub path: String,
-    /// What.
-    pub message: String,
 }
 
 /// Where a failed contest goes.
@@ -97,6 +92,7 @@ impl Manifest {
             return Err(reader.problems);
         };
         let manifest = reader.whole(whole, mode, licenses, canonical::hash(value));
+        reader.problems = problem::outermost(reader.problems);
         if reader.problems.is_empty() {
             Ok(manifest)
         } else {

@@ -1,8 +1,12 @@
-//! From one metric to the next: both are computed and logged for a while, and the old one's share goes from 1 to 0.
+//! From one metric to the next: both are computed and logged for a while, and the old one's share goes from 1 to 0 in
+//! steps. Every step is told to others, so steps are few.
 
 use serde_json::{Value, json};
 
 use crate::metric::{Metric, version_number};
+
+/// Steps in which the old metric's share goes down, where the window is long enough.
+const STEPS: u64 = 10;
 
 /// A change of the metric under way.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,9 +68,12 @@ impl Migration {
 
     /// The old metric's share after so many contests.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a count of contests")]
+    #[expect(clippy::cast_precision_loss, reason = "at most ten steps")]
     pub fn alpha(&self, contests: u64) -> f64 {
-        1.0 - contests.min(self.window) as f64 / self.window as f64
+        let steps = self.window.clamp(1, STEPS);
+        let window = u128::from(self.window.max(1));
+        let step = u128::from(contests.min(self.window)) * u128::from(steps) / window;
+        1.0 - step as f64 / steps as f64
     }
 
     /// The mixed reward.
@@ -102,6 +109,13 @@ mod tests {
         let migration = Migration::plan(&Metric::v1(), &next(), 4).unwrap();
         let shares: Vec<f64> = (0..6).map(|contests| migration.alpha(contests)).collect();
         assert_eq!(shares, [1.0, 0.75, 0.5, 0.25, 0.0, 0.0]);
+        let long = Migration::plan(&Metric::v1(), &next(), 200).unwrap();
+        let long: Vec<f64> = [0, 19, 20, 199, 200, u64::MAX]
+            .map(|n| long.alpha(n))
+            .to_vec();
+        for (share, expected) in long.iter().zip([1.0, 1.0, 0.9, 0.1, 0.0, 0.0]) {
+            assert!((share - expected).abs() < 1e-12, "{long:?}");
+        }
         assert!((Migration::mix(0.25, 1.0, 2.0) - 1.75).abs() < 1e-12);
     }
 

@@ -36,8 +36,12 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Takes a run into account; only contests of learning count for wins.
+    /// Takes a run into account; only contests of learning count for wins. An exam can be taken again and again, so it
+    /// counts for nothing here.
     pub fn add(&mut self, record: &Record) {
+        if record.more.mode.as_deref() == Some("audit") {
+            return;
+        }
         push(&mut self.passes, record.passed(), PASS_WINDOW);
         if record.more.mode.as_deref() == Some("learn") {
             push(&mut self.wins, record.won(), WIN_WINDOW);
@@ -213,6 +217,13 @@ mod tests {
             windows.add(&record(true, true, "serve"));
         }
         assert_eq!((windows.passes().n, windows.wins().n), (100, 0));
+    }
+
+    #[test]
+    fn exams_fill_no_window() {
+        let mut windows = Windows::default();
+        windows.add(&record(true, true, "audit"));
+        assert_eq!((windows.passes().n, windows.wins().n), (0, 0));
     }
 
     #[test]

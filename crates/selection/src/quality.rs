@@ -8,6 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::canonical;
+use crate::output;
+
+/// The score of any output against a right one, from 0 to 1: objects as [`json_score`], lists by their items, anything
+/// else by its words.
+#[must_use]
+pub fn score(alpha: f64, output: &Value, target: &Value) -> f64 {
+    match target {
+        Value::Object(_) => json_score(alpha, output, target),
+        Value::Array(wanted) => list_f1(Some(output), wanted),
+        wanted => token_f1(&output::text(output), &output::text(wanted)),
+    }
+}
 
 /// The score from 0 to 1. An output that is no object has no keys.
 #[must_use]
@@ -149,6 +161,20 @@ mod tests {
         check(json!({ "n": 3 }), json!({ "n": 3.0 }), 1.0);
         check(json!({ "a": [] }), json!({ "a": [] }), 1.0);
         check(json!({ "a": "no list" }), json!({ "a": [1] }), 0.4);
+    }
+
+    #[test]
+    fn what_is_no_object_is_compared_by_what_it_is() {
+        let near = |output: Value, target: Value, expected: f64| {
+            let score = score(0.4, &output, &target);
+            assert!((score - expected).abs() < 1e-12, "{output} → {score}");
+        };
+        near(json!("a b"), json!("a b"), 1.0);
+        near(json!("c"), json!("a b"), 0.0);
+        near(json!([1, 2]), json!([2, 1]), 1.0);
+        near(json!("x"), json!([1]), 0.0);
+        near(json!(4), json!(4), 1.0);
+        near(json!({ "a": "x" }), json!({ "a": "x" }), 1.0);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::canonical;
 use crate::metric::schema_name;
 
+pub mod brief;
 pub mod check;
 
 /// What the first line carries as the hash of the line before it.
@@ -58,6 +59,9 @@ pub struct More {
     /// Its place in the contest, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidate_index: Option<u32>,
+    /// The winner's version, where one model has several in the contest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub winner_version: Option<String>,
     /// The version of the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -85,6 +89,9 @@ pub struct More {
     /// Which fallback served, when all candidates failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// Whether the measurements brought different outputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nondeterministic: Option<bool>,
     /// Whether the version was stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<bool>,
@@ -106,7 +113,7 @@ pub struct More {
 }
 
 impl Record {
-    /// Reads a line.
+    /// Reads a line, ours or in the shape of the published schema.
     ///
     /// # Errors
     /// It is too long, no JSON, or lacks a field.
@@ -114,7 +121,26 @@ impl Record {
         if line.len() > MAX_LINE {
             return Err(format!("is longer than {MAX_LINE} bytes"));
         }
-        serde_json::from_slice(line).map_err(|error| error.to_string())
+        serde_json::from_slice(line).or_else(|error: serde_json::Error| {
+            Self::from_schema_shape(line).ok_or_else(|| error.to_string())
+        })
+    }
+
+    /// A line in the shape of the published schema; see [`Record::to_schema_shape`].
+    fn from_schema_shape(line: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(line).ok()?;
+        let fields = value.as_object_mut()?;
+        let Some(Value::Object(mut proxies)) = fields.remove("proxy_values") else {
+            return None;
+        };
+        let passed = fields.get("verifier_result").and_then(Value::as_str) == Some("PASS");
+        fields.insert("q0".to_owned(), json!(u8::from(passed)));
+        fields.insert("q1".to_owned(), proxies.remove("quality")?);
+        fields.insert("cost".to_owned(), proxies.remove("cost")?);
+        let penalty = proxies.remove("refusal_penalty")?;
+        fields.insert("refusal_penalty".to_owned(), penalty);
+        fields.entry("winner_model_id").or_insert(Value::Null);
+        serde_json::from_value(value).ok()
     }
 
     /// The line, without its end.
@@ -132,7 +158,10 @@ impl Record {
     /// Whether it won its contest.
     #[must_use]
     pub fn won(&self) -> bool {
-        self.passed() && self.winner_model_id.as_ref() == Some(&self.model_id)
+        let named = self.more.winner_version.as_ref();
+        self.passed()
+            && self.winner_model_id.as_ref() == Some(&self.model_id)
+            && named.is_none_or(|winner| self.more.version.as_ref() == Some(winner))
     }
 
     /// The shape of the published schema: `quality` is the task's score, the metric is called `v1`.

@@ -4,13 +4,17 @@
 //! prompt has to be kept, only its hashed features. A text unlike everything it was trained on is said to be unfamiliar,
 //! and then nobody's score counts.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub mod book;
 pub mod evaluation;
+pub mod examples;
 pub mod features;
 
+pub use book::Book;
 pub use features::Features;
 
 use features::BUCKETS;
@@ -27,8 +31,6 @@ const DECAY: f32 = 1e-6;
 const UNFAMILIAR_SHARE: f64 = 0.01;
 /// A text with this share of known words is familiar, however narrow the trained ones were.
 const FAMILIAR_ENOUGH: f32 = 0.8;
-/// The format of the file.
-const FORMAT: &str = "roleos-selector/v1";
 /// More models than this are no role's candidates.
 const MAX_MODELS: usize = 1024;
 
@@ -37,12 +39,25 @@ const MAX_MODELS: usize = 1024;
 pub struct Example {
     /// The input.
     pub features: Features,
-    /// Rewards by model; a candidate that failed has none that counts.
-    pub rewards: BTreeMap<String, f64>,
+    /// Rewards by model; a candidate that failed has none.
+    pub rewards: BTreeMap<String, Option<f64>>,
 }
 
-/// A trained selector.
-#[derive(Clone, Debug, PartialEq)]
+impl Example {
+    /// The best model and its reward; nobody when all failed.
+    #[must_use]
+    pub fn best(&self) -> Option<(&str, f64)> {
+        let passed = self
+            .rewards
+            .iter()
+            .filter_map(|(model, reward)| Some((model.as_str(), (*reward)?)));
+        passed.reduce(|best, next| if next.1 > best.1 { next } else { best })
+    }
+}
+
+/// A trained selector of one role.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "File", into = "File")]
 pub struct Selector {
     models: Vec<String>,
     /// By bucket, then by model: one bucket's weights lie together.
@@ -62,7 +77,6 @@ pub struct BadSelector(String);
 /// As it lies in the file.
 #[derive(Serialize, Deserialize)]
 struct File {
-    format: String,
     models: Vec<String>,
     bias: Vec<f32>,
     familiar_from: f32,
@@ -71,18 +85,26 @@ struct File {
     buckets: BTreeMap<u32, String>,
 }
 
-/// What each candidate should have scored: 1 for a clear winner, less where rewards are close.
+/// What each candidate should have scored: 1 for a clear winner, less where rewards are close, 0 for one that failed.
 #[must_use]
-pub fn soft_labels(rewards: &BTreeMap<String, f64>) -> BTreeMap<&str, f64> {
-    let best = rewards.values().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights = rewards
+pub fn soft_labels(rewards: &BTreeMap<String, Option<f64>>) -> BTreeMap<&str, f64> {
+    let passed = rewards.values().flatten().copied();
+    let best = passed.fold(f64::NEG_INFINITY, f64::max);
+    let weight = |reward: Option<f64>| match reward {
+        Some(reward) => ((reward - best) / TEMPERATURE).exp(),
+        None => 0.0,
+    };
+    let sum: f64 = rewards.values().map(|reward| weight(*reward)).sum();
+    rewards
         .iter()
-        .map(|(model, reward)| (model.as_str(), ((reward - best) / TEMPERATURE).exp()));
-    let weights: BTreeMap<&str, f64> = weights.collect();
-    let sum: f64 = weights.values().sum();
-    weights
-        .into_iter()
-        .map(|(model, weight)| (model, weight / sum))
+        .map(|(model, reward)| {
+            let share = if sum > 0.0 {
+                weight(*reward) / sum
+            } else {
+                0.0
+            };
+            (model.as_str(), share)
+        })
         .collect()
 }
 
@@ -117,12 +139,16 @@ impl Selector {
             .iter()
             .map(|example| selector.targets(example))
             .collect();
-        let mut errors = vec![0.0; width];
+        let (mut scores, mut errors) = (Vec::new(), vec![0.0; width]);
         for epoch in 0..EPOCHS {
             #[expect(clippy::cast_precision_loss, reason = "eight epochs")]
             let rate = RATE / (1.0 + epoch as f32);
             for (example, targets) in examples.iter().zip(&targets) {
-                selector.step(&example.features, targets, rate, &mut errors);
+                selector.raw(&example.features, &mut scores);
+                for ((error, score), target) in errors.iter_mut().zip(&scores).zip(targets) {
+                    *error = target.map_or(0.0, |target| rate * (target - sigmoid(*score)));
+                }
+                selector.step(&example.features, &errors);
             }
         }
         selector.familiar_from = selector.threshold(examples);
@@ -137,18 +163,8 @@ impl Selector {
         self.models.iter().map(of).collect()
     }
 
-    fn step(
-        &mut self,
-        features: &Features,
-        targets: &[Option<f32>],
-        rate: f32,
-        errors: &mut [f32],
-    ) {
-        let scores = self.raw(features);
-        for ((error, score), target) in errors.iter_mut().zip(&scores).zip(targets) {
-            *error = target.map_or(0.0, |target| rate * (target - sigmoid(*score)));
-        }
-        for (bias, error) in self.bias.iter_mut().zip(errors.iter()) {
+    fn step(&mut self, features: &Features, errors: &[f32]) {
+        for (bias, error) in self.bias.iter_mut().zip(errors) {
             *bias += 0.1 * error;
         }
         let width = self.models.len();
@@ -156,15 +172,17 @@ impl Selector {
             let Some(weights) = self.weights.get_mut(bucket * width..(bucket + 1) * width) else {
                 continue;
             };
-            for (weight, error) in weights.iter_mut().zip(errors.iter()) {
+            for (weight, error) in weights.iter_mut().zip(errors) {
                 *weight += error * value - DECAY * *weight;
             }
         }
     }
 
-    fn raw(&self, features: &Features) -> Vec<f32> {
+    /// Fills in the score of each model, before it is bent to lie between 0 and 1.
+    fn raw(&self, features: &Features, scores: &mut Vec<f32>) {
         let width = self.models.len();
-        let mut scores = self.bias.clone();
+        scores.clear();
+        scores.extend_from_slice(&self.bias);
         for (bucket, value) in features.iter() {
             let Some(weights) = self.weights.get(bucket * width..(bucket + 1) * width) else {
                 continue;
@@ -173,7 +191,6 @@ impl Selector {
                 *score += weight * value;
             }
         }
-        scores
     }
 
     fn threshold(&self, examples: &[Example]) -> f32 {
@@ -217,7 +234,8 @@ impl Selector {
     /// The score of each model from 0 to 1, in the order of [`Selector::models`].
     #[must_use]
     pub fn scores(&self, features: &Features) -> Vec<f32> {
-        let mut scores = self.raw(features);
+        let mut scores = Vec::new();
+        self.raw(features, &mut scores);
         scores.iter_mut().for_each(|score| *score = sigmoid(*score));
         scores
     }
@@ -225,8 +243,16 @@ impl Selector {
     /// One model's score; none when it was never trained on it.
     #[must_use]
     pub fn score(&self, features: &Features, model: &str) -> Option<f32> {
-        let at = self.models.iter().position(|known| known == model)?;
-        self.scores(features).get(at).copied()
+        let at = self
+            .models
+            .binary_search_by(|known| known.as_str().cmp(model));
+        let (at, width) = (at.ok()?, self.models.len());
+        let weight = |bucket: usize| self.weights.get(bucket * width + at).copied();
+        let terms = features
+            .iter()
+            .map(|(bucket, value)| value * weight(bucket).unwrap_or(0.0));
+        let bias = self.bias.get(at).copied().unwrap_or(0.0);
+        Some(sigmoid(terms.fold(bias, |sum, term| sum + term)))
     }
 
     /// Whether a text is like what it was trained on; an unfamiliar one is out of distribution for everybody.
@@ -236,24 +262,31 @@ impl Selector {
         self.examples > 0 && features.word_share(seen) >= self.familiar_from
     }
 
-    /// The best model for a text.
+    /// The best of some models for a text; nobody when it knows none of them. Ties go to the first name.
     #[must_use]
-    pub fn choose(&self, features: &Features) -> Option<&str> {
-        let scores = self.raw(features);
-        let best = scores
-            .iter()
-            .enumerate()
-            .rev()
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
-        self.models.get(best.0).map(String::as_str)
+    pub fn choose<'a>(
+        &self,
+        features: &Features,
+        among: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        let scored = among
+            .into_iter()
+            .filter_map(|model| Some((model, self.score(features, model)?)));
+        scored
+            .reduce(|best, next| match next.1.total_cmp(&best.1) {
+                Ordering::Greater => next,
+                Ordering::Equal if next.0 < best.0 => next,
+                _ => best,
+            })
+            .map(|(model, _)| model)
     }
+}
 
-    /// The file.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let width = self.models.len();
+impl From<Selector> for File {
+    fn from(selector: Selector) -> Self {
+        let width = selector.models.len();
         let row = |bucket: usize| {
-            let weights = self
+            let weights = selector
                 .weights
                 .get(bucket * width..(bucket + 1) * width)
                 .unwrap_or_default();
@@ -263,35 +296,29 @@ impl Selector {
                 .collect();
             Some((u32::try_from(bucket).ok()?, hex::encode(bytes)))
         };
-        let seen = self.seen.iter().enumerate().filter(|(_, seen)| **seen);
-        let file = File {
-            format: FORMAT.to_owned(),
-            models: self.models.clone(),
-            bias: self.bias.clone(),
-            familiar_from: self.familiar_from,
-            examples: self.examples,
-            buckets: seen.filter_map(|(bucket, _)| row(bucket)).collect(),
-        };
-        serde_json::to_string(&file).unwrap_or_default()
-    }
-
-    /// Reads the file.
-    ///
-    /// # Errors
-    /// It is no selector of ours, or damaged.
-    pub fn parse(text: &str) -> Result<Self, BadSelector> {
-        let bad = |problem: &str| BadSelector(problem.to_owned());
-        let file: File =
-            serde_json::from_str(text).map_err(|error| BadSelector(error.to_string()))?;
-        let width = file.models.len();
-        if file.format != FORMAT {
-            return Err(BadSelector(format!(
-                "its format is `{}`, not `{FORMAT}`",
-                file.format
-            )));
+        let seen = selector.seen.iter().enumerate().filter(|(_, seen)| **seen);
+        let buckets = seen.filter_map(|(bucket, _)| row(bucket)).collect();
+        Self {
+            buckets,
+            models: selector.models,
+            bias: selector.bias,
+            familiar_from: selector.familiar_from,
+            examples: selector.examples,
         }
+    }
+}
+
+impl TryFrom<File> for Selector {
+    type Error = BadSelector;
+
+    fn try_from(file: File) -> Result<Self, BadSelector> {
+        let bad = |problem: &str| BadSelector(problem.to_owned());
+        let width = file.models.len();
         if width > MAX_MODELS || file.bias.len() != width {
             return Err(bad("its models and its biases do not fit"));
+        }
+        if !file.models.is_sorted_by(|one, other| one < other) {
+            return Err(bad("its models are not in order"));
         }
         let mut weights = vec![0.0; BUCKETS * width];
         let mut seen = vec![false; BUCKETS];
@@ -299,7 +326,9 @@ impl Selector {
             let bucket = usize::try_from(*bucket).map_err(|_| bad("a bucket is out of range"))?;
             let bytes = hex::decode(row).map_err(|_| bad("weights are no hex digits"))?;
             let place = weights
-                .get_mut(bucket * width..(bucket + 1) * width)
+                .get_mut(
+                    bucket.saturating_mul(width)..bucket.saturating_add(1).saturating_mul(width),
+                )
                 .ok_or_else(|| bad("a bucket is out of range"))?;
             let (chunks, rest) = bytes.as_chunks::<4>();
             if chunks.len() != width || !rest.is_empty() {

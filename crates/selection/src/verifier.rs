@@ -9,6 +9,12 @@ use jsonschema::Validator;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
+use crate::output;
+
+pub mod declared;
+
+pub use declared::{Declared, Step};
+
 /// Largest compiled pattern of a rule, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
 
@@ -99,7 +105,7 @@ impl Kind {
 /// Why a verifier cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadVerifier(String);
+pub struct BadVerifier(pub String);
 
 /// A verifier that needs nothing but the output. Made once, used for many outputs.
 pub enum Verifier {
@@ -169,6 +175,20 @@ impl Verifier {
             ));
         }
         Ok(Self::Rules(rules))
+    }
+
+    /// Holds a value against the contract: the value itself against a schema, its text against rules.
+    #[must_use]
+    pub fn verify_value(&self, output: &Value) -> Outcome {
+        match self {
+            Self::Schema(validator) => {
+                if matches!(output, Value::String(text) if text.trim().is_empty()) {
+                    return Outcome::Fail("the output is empty".to_owned());
+                }
+                validate(validator, output)
+            }
+            Self::Rules(_) => self.verify(&output::text(output)),
+        }
     }
 
     /// Holds an output against the contract.

@@ -104,7 +104,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    async fn general(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
+    pub(crate) async fn general(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
         match self.fallback {
             Some(fallback) => fallback.ask(prompt).await,
             None => Err(FallbackError::NotConfigured),
@@ -112,7 +112,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// The caller keeps the adapter's answer whatever comes of this.
-    async fn probe(
+    pub(crate) async fn probe(
         &self,
         asked: Asked<'_>,
         prompt: Prompt<'_>,
@@ -138,7 +138,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    fn log(
+    pub(crate) fn log(
         &self,
         asked: Asked<'_>,
         begun: &Begun,

@@ -46,7 +46,10 @@ impl Call {
             }),
         };
         Self {
-            backend_url: entry.backend_url.clone(),
+            backend_url: version
+                .backend_url
+                .clone()
+                .unwrap_or_else(|| entry.backend_url.clone()),
             contract: entry.contract,
             adapter_id: version.adapter_id.clone(),
             base_model: version.base_model.clone(),
@@ -114,8 +117,10 @@ pub struct Answered {
     pub adapter_id: String,
     /// The base model, where it was told.
     pub base_model: Option<String>,
-    /// How long it took.
+    /// How long it took, as the backend says where it says so.
     pub duration_ms: f64,
+    /// How long it took, as we measured it.
+    pub wire_ms: f64,
 }
 
 /// An answer that does not count.
@@ -212,6 +217,7 @@ pub fn judge(call: &Call, wire: &Wire, wire_ms: f64) -> Result<Answered, CallErr
         adapter_id: call.adapter_id.clone(),
         base_model: base_model.map(str::to_owned),
         duration_ms: number("duration_ms").unwrap_or(wire_ms),
+        wire_ms,
     })
 }
 

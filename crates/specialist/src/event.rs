@@ -26,6 +26,8 @@ pub enum Kind {
     ClearHalt,
     /// Somebody tried to certify.
     CertificationAttempt,
+    /// A version was taken out.
+    Withdraw,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
             Self::Halt => "halt",
             Self::ClearHalt => "clear-halt",
             Self::CertificationAttempt => "certification-attempt",
+            Self::Withdraw => "withdraw",
         }
     }
 }

@@ -29,6 +29,8 @@ pub enum Reason {
     NoActiveVersion,
     /// The active version is not certified.
     UncertifiedActiveVersion,
+    /// The active version was taken out.
+    VersionWithdrawn,
     /// The role's own file says something else than the registry.
     RoleBlockMismatch,
     /// The adapter has served its share.
@@ -62,6 +64,7 @@ impl Reason {
             Self::RegistryDanglingPointer => "registry_dangling_pointer",
             Self::NoActiveVersion => "no_active_version",
             Self::UncertifiedActiveVersion => "uncertified_active_version",
+            Self::VersionWithdrawn => "version_withdrawn",
             Self::RoleBlockMismatch => "role_block_mismatch",
             Self::QuotaExhausted => "quota_exhausted",
             Self::OodCheckThrew => "ood_check_threw",
@@ -167,6 +170,16 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Whether the quota has room for one more dispatch.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn quota(entry: &Entry, view: View) -> Result<(), Box<Decision>> {
+        quota(entry, view)
+    }
+}
+
 fn open(reason: Reason, detail: impl Into<String>) -> Box<Decision> {
     Box::new(Decision::open(reason, detail))
 }
@@ -219,6 +232,10 @@ fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<D
             version.id, version.certified_level
         );
         return Err(open(Reason::UncertifiedActiveVersion, detail));
+    }
+    if let Some(withdrawn) = version.withdrawn {
+        let detail = format!("active version {:?} is {}", version.id, withdrawn.name());
+        return Err(open(Reason::VersionWithdrawn, detail));
     }
     if let Some(detail) = question.block.mismatch(entry, version) {
         return Err(open(Reason::RoleBlockMismatch, detail));

@@ -19,6 +19,21 @@ impl Level {
         }
     }
 
+    /// The level of this number; 9 is the highest.
+    #[must_use]
+    pub fn of(number: u8) -> Self {
+        Self(number.min(9))
+    }
+
+    /// From here on a version is stable; below, it is experimental.
+    pub const STABLE: Self = Self(2);
+
+    /// Whether it is stable.
+    #[must_use]
+    pub fn is_stable(self) -> bool {
+        self >= Self::STABLE
+    }
+
     /// Whether it may serve.
     #[must_use]
     pub fn is_certified(self) -> bool {

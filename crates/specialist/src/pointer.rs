@@ -53,6 +53,18 @@ pub enum Refusal {
         /// `promote` or `rollback to`.
         verb: &'static str,
     },
+    /// It was taken out.
+    #[error("refusing to {verb} a {status} version: {role}/{version}")]
+    Withdrawn {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+        /// `deprecated` or `revoked`.
+        status: &'static str,
+        /// `promote` or `rollback to`.
+        verb: &'static str,
+    },
     /// Its exam is another than the active version's, so their levels say nothing about each other.
     #[error(
         "`{role}/{version}` and the active `{active}` were examined differently and cannot be compared"
@@ -84,14 +96,23 @@ pub fn target<'a>(
             version: version.to_owned(),
         });
     };
+    let verb = match direction {
+        Move::Promote => "promote",
+        Move::Rollback => "rollback to",
+    };
+    if let Some(withdrawn) = wanted.withdrawn {
+        return Err(Refusal::Withdrawn {
+            role: role(),
+            version: version.to_owned(),
+            status: withdrawn.name(),
+            verb,
+        });
+    }
     if !wanted.certified_level.is_certified() {
         return Err(Refusal::Uncertified {
             role: role(),
             version: version.to_owned(),
-            verb: match direction {
-                Move::Promote => "promote",
-                Move::Rollback => "rollback to",
-            },
+            verb,
         });
     }
     let active = entry.active().ok().flatten();

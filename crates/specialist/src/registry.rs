@@ -88,6 +88,10 @@ pub struct Version {
     pub id: String,
     /// The pin that the backend must echo.
     pub adapter_id: String,
+    /// The model's own name in logs; the pin when it names none.
+    pub model_id: String,
+    /// Where it is served, when not where the others of its role are.
+    pub backend_url: Option<String>,
     /// What the adapter sits on.
     pub base_model: String,
     /// Lowest score that routes to it.
@@ -104,6 +108,28 @@ pub struct Version {
     pub exam_centroid: Option<Vec<f64>>,
     /// Lowest cosine that is not out of distribution.
     pub ood_floor: Option<f64>,
+    /// Why it serves no more, when it does not.
+    pub withdrawn: Option<Withdrawn>,
+}
+
+/// A version that was taken out: its `status` in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// Something better is there.
+    Deprecated,
+    /// It must not be loaded.
+    Revoked,
+}
+
+impl Withdrawn {
+    /// As the registry writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deprecated => "deprecated",
+            Self::Revoked => "revoked",
+        }
+    }
 }
 
 /// A registry as far as it can be used.
@@ -177,6 +203,27 @@ impl Registry {
         self.entries.iter().find(|entry| entry.role == role)
     }
 
+    /// All versions as they were written, with their roles.
+    pub fn all_written(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let list = self.document.get("specialists").and_then(Value::as_array);
+        list.into_iter().flatten().flat_map(|entry| {
+            let role = entry
+                .get("role")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let versions = entry.get("versions").and_then(Value::as_array);
+            versions.into_iter().flatten().map(move |one| (role, one))
+        })
+    }
+
+    /// A version as it was written, with the keys that are others' business.
+    #[must_use]
+    pub fn written(&self, role: &str, version: &str) -> Option<&Value> {
+        self.all_written()
+            .find(|(of, one)| *of == role && one.get("id").and_then(Value::as_str) == Some(version))
+            .map(|(_, one)| one)
+    }
+
     /// The problems that keep this role from being served: its own and those of the whole file.
     #[must_use]
     pub fn problems_of(&self, role: &str) -> Vec<Problem> {
@@ -202,6 +249,27 @@ impl Registry {
         let mut document = self.document.clone();
         if let Some(entry) = entry_mut(&mut document, role) {
             entry.insert("active_version".to_owned(), json!(version));
+        }
+        Self::of(document)
+    }
+
+    /// The same registry with some keys of a version set. The result may have problems; look before saving.
+    #[must_use]
+    pub fn with_keys(&self, role: &str, version: &str, keys: &[(&str, Value)]) -> Self {
+        let mut document = self.document.clone();
+        let versions = entry_mut(&mut document, role)
+            .and_then(|entry| entry.get_mut("versions"))
+            .and_then(Value::as_array_mut);
+        let found = versions.and_then(|versions| {
+            versions
+                .iter_mut()
+                .filter_map(Value::as_object_mut)
+                .find(|one| one.get("id").and_then(Value::as_str) == Some(version))
+        });
+        if let Some(object) = found {
+            for (key, value) in keys {
+                object.insert((*key).to_owned(), value.clone());
+            }
         }
         Self::of(document)
     }

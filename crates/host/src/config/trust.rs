@@ -128,6 +128,24 @@ const GUARDED: &[Guarded] = &[
         reset: |set, default| set.privacy.keep_inputs = default.privacy.keep_inputs,
     },
     Guarded {
+        key: "selection.allow_unsandboxed",
+        why: Why::RunsOrRedirects,
+        is_set: |set, _| set.selection.allow_unsandboxed,
+        reset: |set, default| set.selection.allow_unsandboxed = default.selection.allow_unsandboxed,
+    },
+    Guarded {
+        key: "selection.verifier_reads",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| !set.selection.verifier_reads.is_empty(),
+        reset: |set, default| set.selection.verifier_reads = default.selection.verifier_reads,
+    },
+    Guarded {
+        key: "selection.licenses",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| !set.selection.licenses.is_empty(),
+        reset: |set, default| set.selection.licenses = default.selection.licenses,
+    },
+    Guarded {
         key: "specialist.shadow_every",
         why: Why::WeakensTheGate,
         is_set: |set, default| {
@@ -296,9 +314,19 @@ mod tests {
         "oversight.keep_days",
         // Compared with what an agent ran, never run: a repository decides what its own tests are anyway.
         "oversight.test_commands",
+        "privacy.prompt_key_env",
         "rerun.max_memory_mib",
         "rerun.max_output_mib",
         "rerun.timeout_seconds",
+        "selection.k_infer",
+        "selection.k_train",
+        "selection.measurements",
+        "selection.require_signature",
+        "selection.verifier_memory_mib",
+        "selection.verifier_output_kib",
+        "selection.verifier_processes",
+        "selection.verifier_scratch_mib",
+        "selection.verifier_seconds",
         "specialist.backend_timeout_ms",
         "specialist.breaker_failures",
         "specialist.breaker_seconds",
@@ -378,7 +406,8 @@ mod tests {
             "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\nmode = \"autonomous\"\nallowed_tools = [\"x\"]\n\
              denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
              prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
-             early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n",
+             early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
+             [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n",
         );
         assert_eq!(guarded(&set).len(), GUARDED.len());
         for guarded in GUARDED {

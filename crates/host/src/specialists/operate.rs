@@ -48,6 +48,20 @@ pub enum OperateError {
         /// The id.
         id: String,
     },
+    /// The model and its version are known, with another manifest.
+    #[error(
+        "`{model_id}` {version} is registered for role `{role}` with another manifest ({hash})"
+    )]
+    OtherManifest {
+        /// The model.
+        model_id: String,
+        /// Its version.
+        version: String,
+        /// For which role.
+        role: String,
+        /// The other manifest's hash.
+        hash: String,
+    },
     /// A new role needs an address.
     #[error("role `{0}` is new and needs a backend")]
     NoBackend(String),
@@ -143,8 +157,17 @@ impl Specialists {
         }
         let _lock = lock(&self.paths().registry)?;
         let (registry, before) = self.valid_registry()?;
+        if let Some(other) = other_manifest(&registry, object) {
+            return Err(other);
+        }
         let known = match (registry.entry(role), new_role) {
-            (Some(_), _) => registry,
+            (Some(entry), backend) => {
+                // One that is served elsewhere than its role says so itself.
+                if let Some((url, _)) = backend.filter(|(url, _)| *url != entry.backend_url) {
+                    object.entry("backend_url").or_insert(json!(url));
+                }
+                registry
+            }
             (None, Some((backend, quota))) => registry.with_role(role, backend, quota),
             (None, None) => return Err(OperateError::NoBackend(role.to_owned())),
         };
@@ -221,7 +244,7 @@ impl Specialists {
     }
 
     /// The registry without a problem, and its bytes; what a crash left is settled before. Hold its lock.
-    fn valid_registry(&self) -> Result<(Registry, Vec<u8>), OperateError> {
+    pub(super) fn valid_registry(&self) -> Result<(Registry, Vec<u8>), OperateError> {
         self.recover_locked()?;
         let path = &self.paths().registry;
         let bytes = read_or_nothing(path, MAX_FILE)?;
@@ -318,7 +341,7 @@ impl Specialists {
         Ok(Some(halt))
     }
 
-    fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
+    pub(super) fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
         self.state().map_err(|source| OperateError::Unreadable {
             path: self.paths().state.clone(),
             source,
@@ -357,4 +380,25 @@ impl Specialists {
             damaged_events: self.events()?.damaged,
         })
     }
+}
+
+/// A version number means one manifest, wherever it is registered.
+fn other_manifest(
+    registry: &Registry,
+    version: &serde_json::Map<String, Value>,
+) -> Option<OperateError> {
+    let text = |one: &Value, key: &str| one.get(key)?.as_str().map(str::to_owned);
+    let own = |key: &str| version.get(key).and_then(Value::as_str);
+    let (model, number) = (own("model_id")?, own("model_version")?);
+    let hash = own("manifest_hash")?;
+    registry.all_written().find_map(|(role, one)| {
+        let same = text(one, "model_id")? == model && text(one, "model_version")? == number;
+        let other = text(one, "manifest_hash")?;
+        (same && other != hash).then(|| OperateError::OtherManifest {
+            model_id: model.to_owned(),
+            version: number.to_owned(),
+            role: role.to_owned(),
+            hash: other,
+        })
+    })
 }

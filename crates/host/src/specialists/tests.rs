@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::pending::Recovered;
 use super::spending::{Spending, SpendingError};
 use super::*;
+use crate::files::Privacy;
 
 const ROLE: &str = "Checker";
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use host::manifests::registering::RegisterError;
 use host::specialists::{Named, OperateError, Operator, Paths, Seen, Settings, Specialists};
 use host::{clock, environment, git};
 use specialist::pointer::Refusal;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{Ui, WARN};
 
+pub mod certify;
 pub mod change;
 pub mod list;
 pub mod register;
@@ -43,6 +45,10 @@ enum Command {
     Status(status::Args),
     /// Enter a version; the active one stays.
     Register(register::Args),
+    /// Raise a version's level as far as the evidence carries it; every condition with its numbers.
+    Certify(certify::Certify),
+    /// What the log asks for: demotions, prunes, new specialists.
+    Review(certify::Review),
     /// Make a certified version active. Undone by `rollback`.
     Promote(change::Point),
     /// Make an earlier certified version active again.
@@ -70,6 +76,8 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
         Command::List => list::run(ui, &specialists),
         Command::Status(args) => status::run(ui, &specialists, args),
         Command::Register(args) => register::run(ui, context, &specialists, args),
+        Command::Certify(args) => certify::certify(ui, context, &specialists, args),
+        Command::Review(args) => certify::review(ui, context, &specialists, args),
         Command::Promote(args) => change::promote(ui, context, &specialists, args),
         Command::Rollback(args) => change::rollback(ui, context, &specialists, args),
         Command::Halt(args) => change::halt(ui, context, &specialists, args),
@@ -128,7 +136,7 @@ pub fn now() -> String {
 }
 
 /// A registry that has no problem, or all of them as one failure. Says so when it is not followed.
-fn valid(ui: &Ui, specialists: &Specialists) -> Result<Seen, Failure> {
+pub(super) fn valid(ui: &Ui, specialists: &Specialists) -> Result<Seen, Failure> {
     let seen = specialists.see()?;
     if !seen.registry.is_valid() {
         let problems = seen.registry.problems();
@@ -166,6 +174,8 @@ impl From<OperateError> for Failure {
                 .hint("`roleos specialist list` shows the roles"),
             OperateError::DuplicateVersion { .. } => Self::input("duplicate_version", message)
                 .hint("a version never changes; give the new one an id of its own"),
+            OperateError::OtherManifest { .. } => Self::refused("other_manifest", message)
+                .hint("a version number means one manifest; raise `version` in the new one"),
             OperateError::NoBackend(_) => {
                 Self::input("no_backend", message).hint("name it with `--backend-url URL`")
             }
@@ -181,12 +191,39 @@ impl From<OperateError> for Failure {
     }
 }
 
+impl From<RegisterError> for Failure {
+    fn from(error: RegisterError) -> Self {
+        let message = error.to_string();
+        match error {
+            RegisterError::File(error) => error.into(),
+            RegisterError::Unreadable { .. } => Self::input("bad_json", message)
+                .hint("give a manifest (`model.yaml`) or a version (`version.json`)"),
+            RegisterError::Manifest { problems, .. } => {
+                let said = |problem: &::selection::manifest::Problem| {
+                    format!("{}: {}", problem.path, problem.message)
+                };
+                Self::input("bad_manifest", message)
+                    .details(problems.iter().map(said).collect())
+                    .hint("`roleos manifest check` shows the same; nothing was changed")
+            }
+            RegisterError::Verifier { .. } => Self::input("bad_verifier", message)
+                .hint("`docs/selection.md` shows what each kind of verifier needs"),
+            RegisterError::Signature { .. } => Self::refused("bad_signature", message).hint(
+                "`roleos manifest sign` signs with this workspace's key; the signer's `.pub` file goes into `.role-os/keys/`",
+            ),
+            _ => Self::refused("register", message),
+        }
+    }
+}
+
 fn refused(refusal: &Refusal, message: String) -> Failure {
     match refusal {
         Refusal::UnknownVersion { .. } => Failure::input("unknown_version", message)
             .hint("`roleos specialist list` shows the versions"),
         Refusal::Uncertified { .. } => Failure::refused("uncertified", message)
-            .hint("certify it first; a version serves from L1 on"),
+            .hint("`roleos audit run`, then `roleos specialist certify`; a version serves from L1 on"),
+        Refusal::Withdrawn { .. } => Failure::refused("withdrawn", message)
+            .hint("register a new version; a version that was taken out stays out"),
         Refusal::OtherExam { .. } => Failure::refused("exam_differs", message).hint(
             "run one audit on both versions and try again; `rollback` goes back to an earlier version without comparing",
         ),

@@ -64,7 +64,12 @@ mod foreign_registry;
 
 mod specialist;
 
+mod evidence;
 mod overview;
+
+mod documents;
+
+mod checklist;
 
 mod bad_input;
 

@@ -191,7 +191,9 @@ fn the_metric_is_shown_with_its_hash() {
         .roleos(&["metric", "show", "--json"])
         .exits(0)
         .json();
-    assert_eq!(shown[0]["hash"], Metric::v1().hash());
+    assert_eq!(shown["hash"], Metric::v1().hash());
+    assert_eq!(shown["metric"]["metric_version"], "metric_v1");
+    assert!(shown["migration"].is_null());
     assert!(
         workspace
             .roleos(&["metric", "show"])

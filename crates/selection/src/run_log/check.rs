@@ -131,7 +131,10 @@ impl Checker {
         if !(0.0..=1.0).contains(&record.refusal_penalty) {
             problems.push("`refusal_penalty` is not between 0 and 1".to_owned());
         }
-        problems.extend(self.numbers(record));
+        // What is malformed is not computed with.
+        if problems.is_empty() {
+            problems.extend(self.numbers(record));
+        }
         problems
     }
 
@@ -419,6 +422,33 @@ mod tests {
         lines.push("x".repeat(super::super::MAX_LINE + 1));
         let found = bad(&lines);
         assert!(found.contains(&1) && found.contains(&5), "{found:?}");
+    }
+
+    #[test]
+    fn the_published_shape_is_read_and_judged() {
+        let lines: Vec<String> = sound()
+            .iter()
+            .map(|record| record.to_schema_shape().to_string())
+            .collect();
+        // The shape has no place for an absent score, so a failed line's quality is 0 there; its reward is the same.
+        assert_eq!(bad(&lines), Vec::<u64>::new());
+        let hash = "ab".repeat(32);
+        let short: Vec<String> = lines
+            .iter()
+            .map(|line| line.replace(&hash, "abc123"))
+            .collect();
+        let mut checker = Checker::new([Metric::v1()]);
+        short.iter().for_each(|line| checker.line(line.as_bytes()));
+        let (_, found) = checker.finish();
+        let reasons: Vec<(u64, bool)> = found
+            .iter()
+            .map(|bad| (bad.line, bad.reason.contains("prompt_hash")))
+            .collect();
+        assert_eq!(
+            reasons,
+            [(1, true), (2, true), (3, true)],
+            "one reason each"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version};
+use super::{Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version, Withdrawn};
 use crate::family::is_claude;
 use crate::level::Level;
 use crate::text::head;
@@ -244,6 +244,14 @@ impl Check {
     fn version(&mut self, object: &Map<String, Value>) -> Option<Version> {
         let id = self.text(object, "id");
         let adapter_id = self.text(object, "adapter_id");
+        let model_id = match object.get("model_id") {
+            None | Some(Value::Null) => adapter_id.clone(),
+            Some(_) => self.text(object, "model_id"),
+        };
+        let backend_url = match object.get("backend_url") {
+            None | Some(Value::Null) => Some(None),
+            Some(_) => self.text(object, "backend_url").map(Some),
+        };
         let base_model = self.text(object, "base_model");
         if let Some(model) = base_model.as_deref().filter(|model| is_claude(model)) {
             let what = format!(
@@ -258,11 +266,14 @@ impl Check {
         let created_at = self.text(object, "created_at");
         let exam_centroid = self.centroid(object);
         let ood_floor = self.ood_floor(object);
+        let withdrawn = self.withdrawn(object);
         self.lineage(object);
         self.recipe_card(object);
         Some(Version {
             id: id?,
             adapter_id: adapter_id?,
+            model_id: model_id?,
+            backend_url: backend_url?,
             base_model: base_model?,
             gate_threshold: gate_threshold?,
             certified_level: certified_level?,
@@ -271,7 +282,28 @@ impl Check {
             created_at: created_at?,
             exam_centroid: exam_centroid?,
             ood_floor: ood_floor?,
+            withdrawn: withdrawn?,
         })
+    }
+
+    /// The protocol's names for levels are no reason to take a version out; a name that nobody knows is a slip.
+    fn withdrawn(&mut self, object: &Map<String, Value>) -> Option<Option<Withdrawn>> {
+        match object.get("status") {
+            None | Some(Value::Null) => Some(None),
+            Some(value) => match value.as_str() {
+                Some("experimental" | "stable") => Some(None),
+                Some("deprecated") => Some(Some(Withdrawn::Deprecated)),
+                Some("revoked") => Some(Some(Withdrawn::Revoked)),
+                _ => {
+                    let what = format!(
+                        "status must be \"deprecated\" or \"revoked\", got {}",
+                        shown(Some(value))
+                    );
+                    self.problem(None, what);
+                    None
+                }
+            },
+        }
     }
 
     fn threshold(&mut self, object: &Map<String, Value>) -> Option<f64> {

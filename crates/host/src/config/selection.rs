@@ -1,0 +1,65 @@
+//! Section `[selection]`: contests between candidates, and what a verifier's command may use.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::within::Within;
+
+/// Section `[selection]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Selection {
+    /// Candidates that a serving dispatch asks when `--k` names no number.
+    pub k_infer: Within<1, 16>,
+    /// Candidates that a learning run compares when `--k` names no number.
+    pub k_train: Within<1, 64>,
+    /// Times that a learning run asks each candidate; times are the median.
+    pub measurements: Within<1, 9>,
+    /// Licences that a manifest may name; empty means those of the published schema.
+    pub licenses: Vec<String>,
+    /// Whether a manifest must carry a good signature to be registered.
+    pub require_signature: bool,
+    /// Seconds after which a verifier's command is stopped.
+    pub verifier_seconds: Within<1, 3600>,
+    /// Memory that a verifier's command may use, all its processes together, in MiB.
+    pub verifier_memory_mib: Within<16, 1_048_576>,
+    /// Processes that a verifier's command may have at a time.
+    pub verifier_processes: Within<4, 100_000>,
+    /// Output after which a verifier's command is stopped, in KiB.
+    pub verifier_output_kib: Within<1, 1_048_576>,
+    /// Size of each of its private folders, in MiB.
+    pub verifier_scratch_mib: Within<1, 1_048_576>,
+    /// Further folders that a verifier's command may read, beside the system's programs.
+    pub verifier_reads: Vec<String>,
+    /// Whether a verifier's command may run where the machine offers no sandbox.
+    pub allow_unsandboxed: bool,
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self {
+            k_infer: Within::of::<1>(),
+            k_train: Within::of::<4>(),
+            measurements: Within::of::<3>(),
+            licenses: Vec::new(),
+            require_signature: false,
+            verifier_seconds: Within::of::<60>(),
+            verifier_memory_mib: Within::of::<1024>(),
+            verifier_processes: Within::of::<64>(),
+            verifier_output_kib: Within::of::<1024>(),
+            verifier_scratch_mib: Within::of::<64>(),
+            verifier_reads: Vec::new(),
+            allow_unsandboxed: false,
+        }
+    }
+}
+
+impl Selection {
+    /// Time after which a verifier's command is stopped.
+    #[must_use]
+    pub fn verifier_time(&self) -> Duration {
+        Duration::from_secs(self.verifier_seconds.get())
+    }
+}

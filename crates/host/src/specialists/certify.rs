@@ -1,0 +1,425 @@
+//! What the evidence says of a version, gathered from the records, and what follows: a level raised or lowered, a version
+//! taken out. Each leaves a line in the events log with its evidence.
+
+use std::path::Path;
+
+use ::specialist::event::{Event, Kind};
+use ::specialist::level::Level;
+use ::specialist::pointer::Refusal;
+use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
+use selection::audit::record::Baseline;
+use selection::audit::{AuditRecord, Report};
+use selection::certification::{Assessment, Evidence, Shadow, assess};
+use selection::growth::{Counter, Field, Prune, Trials};
+use selection::metric::Metric;
+use selection::promotion::Windows;
+use selection::run_log::Record;
+use serde_json::{Value, json};
+
+use super::{OperateError, Operator, Specialists, lock, read_log};
+use crate::files::FileError;
+use crate::{audits, runs};
+
+/// What evidence is gathered from, beside the specialists' own files.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// The run log.
+    pub log: &'a Path,
+    /// The metric that holds.
+    pub metric: &'a Metric,
+}
+
+/// Everything that is known of a version.
+#[derive(Clone, Debug)]
+pub struct Dossier {
+    /// The level that it has.
+    pub level: Level,
+    /// Its newest exam, compared with the active version's where that took the same.
+    pub audit: Option<AuditRecord>,
+    /// SHA-256 of the exam's record.
+    pub audit_digest: Option<String>,
+    /// Its last runs and contests under the metric.
+    pub windows: Windows,
+    /// The contests of the role.
+    pub field: Field,
+    /// What the evidence comes to.
+    pub assessment: Assessment,
+    /// Hash of the manifest and of the weights, where there is a manifest.
+    pub digests: Value,
+}
+
+/// A level that was or was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certified {
+    /// The level before.
+    pub before: Level,
+    /// The level now.
+    pub now: Level,
+}
+
+/// What a log says of one role and its versions.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The contests.
+    pub contests: Counter,
+    /// By version's id.
+    pub versions: std::collections::BTreeMap<String, (Windows, Trials)>,
+}
+
+/// Reads what a log says of roles under a metric; other metrics' lines are another history. A log that is not there says
+/// nothing.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn seen(
+    registry: &Registry,
+    sources: Sources<'_>,
+) -> Result<std::collections::BTreeMap<String, Seen>, FileError> {
+    let mut all: std::collections::BTreeMap<String, Seen> = std::collections::BTreeMap::new();
+    if !sources.log.exists() {
+        return Ok(all);
+    }
+    runs::lines(sources.log, |line| {
+        let Ok(record) = Record::parse(line) else {
+            return;
+        };
+        let role = record.more.role.as_deref();
+        let Some(entry) = role.and_then(|role| registry.entry(role)) else {
+            return;
+        };
+        if record.metric_version != sources.metric.metric_version {
+            return;
+        }
+        let seen = all.entry(entry.role.clone()).or_default();
+        seen.contests.add(&record);
+        if let Some(version) = whose(entry, &record) {
+            let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
+            windows.add(&record);
+            trials.add(&record);
+        }
+    })?;
+    Ok(all)
+}
+
+/// The version that made a run: by its id, else by its model.
+fn whose<'a>(entry: &'a Entry, record: &Record) -> Option<&'a Version> {
+    match &record.more.version {
+        Some(id) => entry.version(id),
+        None => entry
+            .versions
+            .iter()
+            .find(|version| version.model_id == record.model_id),
+    }
+}
+
+impl Specialists {
+    /// Gathers the evidence. `supply_chain` says whether manifest and weights are what they were, and their hashes.
+    ///
+    /// # Errors
+    /// The role or the version is unknown, or a file cannot be read.
+    pub fn dossier(
+        &self,
+        role: &str,
+        version: &str,
+        sources: Sources<'_>,
+        supply_chain: impl FnOnce(&Value) -> (Result<(), String>, Value),
+    ) -> Result<Dossier, OperateError> {
+        let registry = self.registry()?;
+        if !registry.is_valid() {
+            return Err(OperateError::Invalid {
+                path: self.paths().registry.clone(),
+                problems: registry.problems().to_vec(),
+            });
+        }
+        let (entry, found) = find(&registry, role, version)?;
+        let (audit, audit_digest) = self.newest_audit(entry, found, sources.metric);
+        let mut seen = seen(&registry, sources)?.remove(role).unwrap_or_default();
+        let windows = seen.versions.remove(version).unwrap_or_default().0;
+        let field = seen.contests.finish();
+        let written = registry.written(role, version).cloned().unwrap_or_default();
+        let (supply_chain, digests) = supply_chain(&written);
+        let shadow = self.shadow_of(entry, found)?;
+        let assessment = assess(&Evidence {
+            audit: audit.as_ref(),
+            windows: &windows,
+            field: &field,
+            supply_chain,
+            shadow,
+        });
+        Ok(Dossier {
+            level: found.certified_level,
+            audit,
+            audit_digest,
+            windows,
+            field,
+            assessment,
+            digests,
+        })
+    }
+
+    fn newest_audit(
+        &self,
+        entry: &Entry,
+        version: &Version,
+        metric: &Metric,
+    ) -> (Option<AuditRecord>, Option<String>) {
+        let records: Vec<AuditRecord> = audits::all(&self.paths().audits)
+            .into_iter()
+            .map(|(_, record)| record)
+            .filter(|record| record.role == entry.role)
+            .collect();
+        let newest = |id: &str, exam: Option<&str>| {
+            let fits = |record: &&AuditRecord| {
+                record.version == id && exam.is_none_or(|exam| record.exam_hash == exam)
+            };
+            records.iter().rfind(fits)
+        };
+        let Some(record) = newest(&version.id, None) else {
+            return (None, None);
+        };
+        let text = serde_json::to_value(record).unwrap_or_default();
+        let digest = selection::canonical::hash(&text);
+        let mut record = record.clone();
+        let active = entry.active().ok().flatten();
+        let other = active.filter(|active| active.id != version.id);
+        let before = other.and_then(|other| newest(&other.id, Some(&record.exam_hash)));
+        if let (None, Some(before)) = (&record.baseline, before) {
+            let report = Report::of(&record.under(metric), Some(&before.under(metric)));
+            record.baseline = Some(Baseline {
+                version: before.version.clone(),
+                regressions: report.regressions,
+                lost_reward: report.lost_reward.unwrap_or(0.0),
+            });
+        }
+        (Some(record), Some(digest))
+    }
+
+    /// Probes since the version became active; none when it is not.
+    fn shadow_of(&self, entry: &Entry, version: &Version) -> Result<Shadow, OperateError> {
+        let settings = &self.settings().shadow;
+        let mut shadow = Shadow {
+            needed: settings.window,
+            tau: settings.tau,
+            ..Shadow::default()
+        };
+        if entry.active_version.as_deref() != Some(&version.id) {
+            return Ok(shadow);
+        }
+        shadow.halted = self.usable_state()?.halt(&entry.role).is_some();
+        let events = self.events()?;
+        let moved = |event: &&Event| {
+            event.role == entry.role && (event.is(Kind::Promote) || event.is(Kind::Rollback))
+        };
+        let since = events
+            .events
+            .iter()
+            .rfind(moved)
+            .map(|event| event.ts.clone());
+        let probes = read_log(&self.paths().probes)?;
+        let counts = |event: &&Event| {
+            let later = since.as_ref().is_none_or(|since| event.ts >= *since);
+            event.role == entry.role && event.is(Kind::ShadowProbe) && later
+        };
+        let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
+        for probe in probes.events.iter().filter(counts).rev().take(window) {
+            shadow.probes += 1;
+            let agreed = probe.data.get("agreed").and_then(Value::as_bool);
+            shadow.agreed += u64::from(agreed.unwrap_or(false));
+        }
+        Ok(shadow)
+    }
+
+    /// Writes down an attempt, and raises the level when more was earned than it has.
+    ///
+    /// # Errors
+    /// The version is unknown, or a file cannot be written.
+    pub fn certify(
+        &self,
+        role: &str,
+        version: &str,
+        dossier: &Dossier,
+        evidence: &Value,
+        operator: Operator<'_>,
+    ) -> Result<Certified, OperateError> {
+        let earned = Level::of(dossier.assessment.earned);
+        let attempt = json!({
+            "version_id": version, "certified_level": dossier.level.to_string(), "earned_level": earned.to_string(),
+            "operator": operator.name, "reason": operator.reason, "evidence": evidence,
+        });
+        let event = Event::new(Kind::CertificationAttempt, role, operator.now, attempt);
+        self.note(&self.paths().events, &event, true)?;
+        let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
+        self.relevel(role, version, operator, |before| {
+            (earned > before).then(|| {
+                let mut keys = vec![("certified_level", json!(earned.to_string()))];
+                keys.extend(exam.map(|exam| ("exam_hash", json!(exam))));
+                (earned, keys, evidence.clone())
+            })
+        })
+    }
+
+    /// Lowers the level of a version, with the reason.
+    ///
+    /// # Errors
+    /// The version is unknown, or a file cannot be written.
+    pub fn demote(
+        &self,
+        role: &str,
+        version: &str,
+        to: Level,
+        evidence: &Value,
+        operator: Operator<'_>,
+    ) -> Result<Certified, OperateError> {
+        self.relevel(role, version, operator, |before| {
+            let keys = vec![("certified_level", json!(to.to_string()))];
+            (to < before).then(|| (to, keys, evidence.clone()))
+        })
+    }
+
+    fn relevel(
+        &self,
+        role: &str,
+        version: &str,
+        operator: Operator<'_>,
+        change: impl FnOnce(Level) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
+    ) -> Result<Certified, OperateError> {
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, bytes) = self.valid_registry()?;
+        let (_, found) = find(&registry, role, version)?;
+        let before = found.certified_level;
+        let Some((now, keys, evidence)) = change(before) else {
+            return Ok(Certified {
+                before,
+                now: before,
+            });
+        };
+        let after = registry.with_keys(role, version, &keys);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        let data = json!({
+            "version_id": version, "from_level": before.to_string(), "to_level": now.to_string(),
+            "operator": operator.name, "reason": operator.reason, "evidence": evidence,
+        });
+        let event = Event::new(Kind::Certify, role, operator.now, data);
+        self.move_pointer(&event, &bytes, &after)?;
+        Ok(Certified { before, now })
+    }
+
+    /// Takes a version out. It stays in the registry, where everybody can see why.
+    ///
+    /// # Errors
+    /// The version is unknown, or a file cannot be written.
+    pub fn withdraw(
+        &self,
+        role: &str,
+        version: &str,
+        status: Withdrawn,
+        evidence: &Value,
+        operator: Operator<'_>,
+    ) -> Result<(), OperateError> {
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, bytes) = self.valid_registry()?;
+        let (_, found) = find(&registry, role, version)?;
+        // What was revoked does not become merely deprecated.
+        if found.withdrawn == Some(Withdrawn::Revoked) || found.withdrawn == Some(status) {
+            return Ok(());
+        }
+        let after = registry.with_keys(role, version, &[("status", json!(status.name()))]);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        let data = json!({
+            "version_id": version, "status": status.name(),
+            "operator": operator.name, "reason": operator.reason, "evidence": evidence,
+        });
+        let event = Event::new(Kind::Withdraw, role, operator.now, data);
+        self.move_pointer(&event, &bytes, &after)?;
+        Ok(())
+    }
+}
+
+fn find<'a>(
+    registry: &'a Registry,
+    role: &str,
+    version: &str,
+) -> Result<(&'a Entry, &'a Version), OperateError> {
+    let entry = registry
+        .entry(role)
+        .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+    let found = entry
+        .version(version)
+        .ok_or_else(|| Refusal::UnknownVersion {
+            role: role.to_owned(),
+            version: version.to_owned(),
+        })?;
+    Ok((entry, found))
+}
+
+/// What a review proposes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proposal {
+    /// A stable version whose windows fell.
+    Demote {
+        /// The version.
+        version: String,
+        /// What it has.
+        from: Level,
+        /// The conditions that it no longer meets, with their numbers.
+        why: String,
+    },
+    /// A version that the log speaks against.
+    Prune {
+        /// The version.
+        version: String,
+        /// Why.
+        why: Prune,
+    },
+    /// Nobody does well on too many inputs.
+    Spawn(Field),
+    /// One model wins too much.
+    Dominance(Field),
+}
+
+/// What the log says should be done about a role.
+#[must_use]
+pub fn review(entry: &Entry, seen: Seen) -> Vec<Proposal> {
+    let mut proposals = Vec::new();
+    for version in &entry.versions {
+        let Some((windows, trials)) = seen.versions.get(&version.id) else {
+            continue;
+        };
+        if version.withdrawn.is_some() {
+            continue;
+        }
+        if version.certified_level >= Level::of(2) && windows.must_fall() {
+            let conditions = windows.conditions();
+            let fallen = conditions.iter().filter(|one| one.full() && !one.met());
+            let why: Vec<String> = fallen
+                .map(|one| {
+                    let (hits, n) = (one.rate.hits, one.rate.n);
+                    format!("{} {hits} of {n}, {} % are needed", one.name, one.percent)
+                })
+                .collect();
+            proposals.push(Proposal::Demote {
+                version: version.id.clone(),
+                from: version.certified_level,
+                why: why.join("; "),
+            });
+        }
+        if let Some(why) = trials.verdict() {
+            proposals.push(Proposal::Prune {
+                version: version.id.clone(),
+                why,
+            });
+        }
+    }
+    let field = seen.contests.finish();
+    if field.wants_more() {
+        proposals.push(Proposal::Spawn(field.clone()));
+    }
+    if field.dominance() != selection::growth::Dominance::Spread && field.weak.n >= 50 {
+        proposals.push(Proposal::Dominance(field));
+    }
+    proposals
+}

@@ -1,0 +1,429 @@
+//! `roleos audit`: a fixed exam through the real backend, and what changed between two of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+use clap::{Args, Subcommand};
+use host::audits::{self, Examiner, SetError, Unfinished};
+use host::specialists::{Named, OperateError, Specialists};
+use host::verifiers::Verifiers;
+use host::{events, metrics};
+use selection::audit::record::Whose;
+use selection::audit::{AuditRecord, AuditSet, Given};
+use selection::canonical;
+use selection::event::Event;
+use selection::metric::Metric;
+use serde_json::{Value, json};
+use server::audit::{Reply, ask_all, is_unreached};
+use server::backend::{Backends, Limits};
+use server::blocking;
+use specialist::contract::Call;
+use specialist::registry::{Entry, Registry, Version};
+
+use super::specialist::{now, open, valid};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, DIM, GOOD, Ui};
+
+pub mod diff;
+
+/// Failed cases that are shown to a person. `--json` has them all.
+const SHOWN: usize = 10;
+
+/// Words of `audit`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an audit set through a version's backend; goes on where it was broken off.
+    Run(RunArgs),
+    /// Compare two exams of one kind, case by case.
+    Diff(diff::Args),
+}
+
+/// Words of `audit run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  roleos audit run fact-checker/v2 --set audit.json
+  roleos audit run fact-checker/v2 --set audit.json --baseline v1 --json
+
+The record lies under `.role-os/audits/`; `roleos specialist certify` reads it.")]
+pub struct RunArgs {
+    /// Role and version; without a version the active one.
+    #[arg(value_name = "ROLE[/VERSION]")]
+    subject: String,
+    /// The audit set.
+    #[arg(long, value_name = "FILE")]
+    set: PathBuf,
+    /// Version to compare with; examined too when it has not taken this exam.
+    #[arg(long, value_name = "VERSION")]
+    baseline: Option<String>,
+    /// Cases that are asked at the same time.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// Begin anew, also when a run was broken off.
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// Does it.
+///
+/// # Errors
+/// The set, the role or the version is wrong, or the backend cannot be reached.
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Run(args) => examine(ui, context, args),
+        Command::Diff(args) => diff::run(ui, context, args),
+    }
+}
+
+/// Everything that one exam needs.
+struct Exam<'a> {
+    ui: &'a Ui,
+    context: &'a Context,
+    specialists: &'a Specialists,
+    set: AuditSet,
+    package: &'a Path,
+    metric: Metric,
+    jobs: u16,
+    fresh: bool,
+}
+
+fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
+    let specialists = open(context, &Named::default())?;
+    let seen = valid(ui, &specialists)?;
+    if !seen.is_trusted {
+        // Its backends would be sent the exam, and with it what their `auth_env` names.
+        let path = specialists.paths().registry.clone();
+        return Err(OperateError::Untrusted(path).into());
+    }
+    let registry = seen.registry;
+    let (entry, version) = subject(&registry, &args.subject)?;
+    let set = audits::read_set(&args.set)?;
+    let package = args
+        .set
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let exam = Exam {
+        ui,
+        context,
+        specialists: &specialists,
+        set,
+        package: package.unwrap_or(Path::new(".")),
+        metric: metrics::current(&context.workspace)?.metric,
+        jobs: args.jobs,
+        fresh: args.fresh,
+    };
+    let baseline = match args.baseline.as_deref() {
+        None => None,
+        Some(id) => {
+            let before = entry.version(id).ok_or_else(|| unknown(&entry.role, id))?;
+            Some(exam.taken(entry, before)?)
+        }
+    };
+    let (record, resumed, path) = exam.take(entry, version, baseline.as_ref())?;
+    show(ui, &record, resumed, &path)
+}
+
+fn unknown(role: &str, version: &str) -> Failure {
+    Failure::input(
+        "unknown_version",
+        format!("role `{role}` has no version `{version}`"),
+    )
+    .hint("`roleos specialist list` shows the versions")
+}
+
+/// The role and version that somebody named; a role's name may have a slash in it.
+fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Version), Failure> {
+    if let Some(entry) = registry.entry(named) {
+        let active = entry.active().ok().flatten();
+        return active.map(|version| (entry, version)).ok_or_else(|| {
+            Failure::input(
+                "no_active_version",
+                format!("role `{named}` has no active version"),
+            )
+            .hint("name one: `ROLE/VERSION`")
+        });
+    }
+    let split = |at: usize| Some((named.get(..at)?, named.get(at + 1..)?));
+    let slashes = named.match_indices('/').map(|(at, _)| at);
+    for (role, version) in slashes.rev().filter_map(split) {
+        if let Some(entry) = registry.entry(role) {
+            let found = entry
+                .version(version)
+                .ok_or_else(|| unknown(role, version))?;
+            return Ok((entry, found));
+        }
+    }
+    Err(Failure::input(
+        "unknown_role",
+        format!("there is no role `{named}` in the registry"),
+    )
+    .hint("name it as `ROLE/VERSION`; `roleos specialist list` shows both"))
+}
+
+impl Exam<'_> {
+    fn path(&self, entry: &Entry, version: &Version) -> PathBuf {
+        let folder = &self.specialists.paths().audits;
+        audits::record_path(folder, &entry.role, &version.id, &self.set.exam_hash)
+    }
+
+    /// The record that a version already has of this exam, or a fresh one.
+    fn taken(&self, entry: &Entry, version: &Version) -> Result<AuditRecord, Failure> {
+        let path = self.path(entry, version);
+        if path.exists() {
+            return Ok(audits::read(&path)?);
+        }
+        Ok(self.take(entry, version, None)?.0)
+    }
+
+    /// Asks what was not answered yet, and writes the record when everything is.
+    fn take(
+        &self,
+        entry: &Entry,
+        version: &Version,
+        baseline: Option<&AuditRecord>,
+    ) -> Result<(AuditRecord, usize, PathBuf), Failure> {
+        let path = self.path(entry, version);
+        let (unfinished, mut answers) =
+            Unfinished::open(&path, &self.set, &self.metric, self.fresh)?;
+        let resumed = answers.len();
+        let answered = self.ask(entry, version, &unfinished, &answers)?;
+        answers.extend(answered);
+        answers.sort_by_key(|given| given.index);
+        let whose = Whose {
+            role: &entry.role,
+            version: &version.id,
+            model_id: &version.model_id,
+            finished_at: &now(),
+        };
+        let record = AuditRecord::of(whose, &self.set, &self.metric, answers, baseline);
+        audits::save(&path, &record)?;
+        unfinished.finish();
+        Ok((record, resumed, path))
+    }
+
+    /// Replies come in on this thread and are verified on others, so that a slow verifier spoils no measured time.
+    fn ask(
+        &self,
+        entry: &Entry,
+        version: &Version,
+        unfinished: &Unfinished,
+        done: &[Given],
+    ) -> Result<Vec<Given>, Failure> {
+        let is_done = |index: &usize| done.iter().any(|given| given.index == *index);
+        let calls: Vec<(usize, Call)> = self
+            .set
+            .cases
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !is_done(index))
+            .map(|(index, case)| {
+                let input = specialist::contract::read_text(&case.input);
+                let trace = format!(
+                    "audit-{}-{index}",
+                    self.set.exam_hash.get(..12).unwrap_or_default()
+                );
+                (index, Call::new(entry, version, &input, &trace))
+            })
+            .collect();
+        let verifiers = Verifiers::new(&self.context.config.selection);
+        let examiner = Examiner {
+            verifiers: &verifiers,
+            metric: &self.metric,
+            package: self.package,
+        };
+        let progress = self.ui.progress(self.set.cases.len(), "audit");
+        let finished = AtomicUsize::new(done.len());
+        let (sender, receiver) = mpsc::channel::<Reply>();
+        let receiver = Mutex::new(receiver);
+        let judged: Mutex<Result<Vec<Given>, Failure>> = Mutex::new(Ok(Vec::new()));
+        let work = || {
+            loop {
+                let next = receiver
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .recv();
+                let Ok(reply) = next else { return };
+                let outcome = self.judge(&examiner, entry, version, unfinished, reply);
+                let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+                match (outcome, &mut *judged) {
+                    (Ok(given), Ok(all)) => all.push(given),
+                    (Err(failure), all @ Ok(_)) => *all = Err(failure),
+                    (_, Err(_)) => {}
+                }
+                progress.set(finished.fetch_add(1, Ordering::Relaxed) + 1);
+            }
+        };
+        let limits = Limits::from(&self.context.config.specialist);
+        let backends = Backends::new(limits);
+        let asked = thread::scope(|scope| {
+            for _ in 0..self.context.config.witness.thread_count().get().min(8) {
+                scope.spawn(work);
+            }
+            let mut unreached = None;
+            let asking = ask_all(
+                &backends,
+                calls,
+                usize::from(self.jobs),
+                |reply| match &reply.answer {
+                    Err(error) if is_unreached(error) => {
+                        unreached = Some(format!("{}: {}", error.error, error.detail));
+                        false
+                    }
+                    _ => sender.send(reply).is_ok(),
+                },
+            );
+            let ran = blocking::run(asking);
+            drop(sender);
+            ran.map(|()| unreached)
+        });
+        let judged = judged
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)?;
+        match asked {
+            Err(error) => Err(Failure::refused("runtime", error.to_string())),
+            Ok(None) => Ok(judged),
+            Ok(Some(why)) => {
+                let count = done.len() + judged.len();
+                let message = format!(
+                    "the audit of `{}/{}` was broken off after {count} of {} cases: {why}",
+                    entry.role,
+                    version.id,
+                    self.set.cases.len()
+                );
+                let mut failure = Failure::refused("audit_incomplete", message)
+                    .hint("what was answered is kept; the same command goes on from there");
+                failure.retryable = true;
+                Err(failure)
+            }
+        }
+    }
+
+    fn judge(
+        &self,
+        examiner: &Examiner<'_>,
+        entry: &Entry,
+        version: &Version,
+        unfinished: &Unfinished,
+        reply: Reply,
+    ) -> Result<Given, Failure> {
+        let missing = || Failure::refused("audit", "a reply belongs to no case");
+        let case = self.set.cases.get(reply.index).ok_or_else(missing)?;
+        let answer = reply
+            .answer
+            .map_err(|error| format!("{}: {}", error.error, error.detail));
+        let given = examiner.judge(reply.index, case, answer, reply.time_ms);
+        unfinished.add(&given)?;
+        let told = [
+            Event::InferRequest {
+                role: entry.role.clone(),
+                prompt_hash: canonical::hash_bytes(case.input.as_bytes()),
+            },
+            Event::InferResult {
+                model_id: version.model_id.clone(),
+                time_ms: given.time_ms,
+                tokens: given.output_tokens,
+                output_hash: given.output_hash.clone(),
+                verifier_score: u8::from(given.passed()),
+            },
+        ];
+        events::emit(&events::path(&self.context.workspace), &told)?;
+        Ok(given)
+    }
+}
+
+fn show(ui: &Ui, record: &AuditRecord, resumed: usize, path: &Path) -> Result<Exit, Failure> {
+    if ui.json {
+        ui.json(&as_json(record, resumed, path))?;
+        return Ok(Exit::of_check(record.ok));
+    }
+    let failed: Vec<&Given> = record
+        .answers
+        .iter()
+        .filter(|given| !given.passed())
+        .collect();
+    for given in failed.iter().take(SHOWN) {
+        let why = given.reason.as_deref().unwrap_or_default();
+        ui.line(format_args!(
+            "{BAD}case {}{BAD:#}: {}",
+            given.index,
+            clean::name(why.as_bytes())
+        ))?;
+    }
+    if failed.len() > SHOWN {
+        ui.line(format_args!(
+            "… and {} more; the record has them all",
+            failed.len() - SHOWN
+        ))?;
+    }
+    let (style, verdict) = if record.ok {
+        (GOOD, "passed")
+    } else {
+        (BAD, "not passed")
+    };
+    ui.line(format_args!(
+        "{style}{verdict}{style:#}: {}/{} {} of {} cases, {:.1} % ({:.1}–{:.1}), mean reward {:.4}",
+        clean::name(record.role.as_bytes()),
+        clean::name(record.version.as_bytes()),
+        record.passed,
+        record.cases,
+        100.0 * record.pass_rate,
+        100.0 * record.pass_low,
+        100.0 * record.pass_high,
+        record.mean_reward
+    ))?;
+    if let Some(baseline) = &record.baseline {
+        ui.line(format_args!(
+            "against {}: {} regressions, mean reward {:+.4}",
+            clean::name(baseline.version.as_bytes()),
+            baseline.regressions.len(),
+            -baseline.lost_reward
+        ))?;
+    }
+    if resumed > 0 {
+        ui.note(format_args!("{resumed} cases were answered before"));
+    }
+    ui.line(format_args!(
+        "{DIM}exam {}  {}{DIM:#}",
+        record.exam_hash,
+        path.display()
+    ))?;
+    Ok(Exit::of_check(record.ok))
+}
+
+fn as_json(record: &AuditRecord, resumed: usize, path: &Path) -> Value {
+    let failed = record.answers.iter().filter(|given| !given.passed());
+    let failed = failed.map(|given| json!({ "case": given.index, "reason": given.reason }));
+    json!({
+        "role": record.role, "version": record.version, "model_id": record.model_id,
+        "exam_hash": record.exam_hash, "audit_id": record.audit_id, "audit_version": record.audit_version,
+        "metric_version": record.metric_version, "metric_hash": record.metric_hash,
+        "cases": record.cases, "passed": record.passed, "pass_rate": record.pass_rate,
+        "pass_low": record.pass_low, "pass_high": record.pass_high, "mean_reward": record.mean_reward,
+        "baseline": record.baseline, "ok": record.ok, "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
+        "record": path,
+    })
+}
+
+impl From<SetError> for Failure {
+    fn from(error: SetError) -> Self {
+        let message = error.to_string();
+        match error {
+            SetError::File(error) => error.into(),
+            SetError::NotJson { .. } => Self::input("bad_json", message),
+            SetError::Invalid { problems, .. } => {
+                let details = problems
+                    .iter()
+                    .map(|one| format!("{}: {}", one.path, one.message));
+                Self::input("bad_audit_set", message)
+                    .details(details.collect())
+                    .hint("`docs/selection.md` shows a set")
+            }
+            _ => Self::refused("audit", message),
+        }
+    }
+}

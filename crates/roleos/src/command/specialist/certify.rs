@@ -1,0 +1,323 @@
+//! `roleos specialist certify` and `review`: what the evidence earns a version, and what the log asks for.
+
+use host::specialists::Specialists;
+use host::specialists::certify::{
+    Certified, Dossier, Proposal, Sources, review as proposals, seen,
+};
+use host::{events, manifests, metrics, runs};
+use selection::certification::Check;
+use selection::event::Event;
+use selection::growth::{Field, Prune};
+use selection::metric::Metric;
+use selection::statistics::Rate;
+use serde_json::{Value, json};
+use specialist::level::Level;
+use specialist::registry::Withdrawn;
+
+use super::Who;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+
+/// Words of `specialist certify`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos specialist certify fact-checker v2
+  roleos specialist certify fact-checker v2 --level L2 --json
+
+L1: an audit passed without regressions. L2: also 95 % of the last 100 runs passed, 20 % of the last 1000 learning
+contests won, and the supply chain is sound. L3: also the shadow probes agree.")]
+pub struct Certify {
+    /// The role.
+    #[arg(value_name = "ROLE")]
+    role: String,
+    /// The version's id.
+    #[arg(value_name = "VERSION")]
+    version: String,
+    /// Fail unless this level is earned.
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    level: Option<u8>,
+    #[command(flatten)]
+    who: Who,
+}
+
+fn level(text: &str) -> Result<u8, String> {
+    match text {
+        "L1" => Ok(1),
+        "L2" => Ok(2),
+        "L3" => Ok(3),
+        _ => Err("expected `L1`, `L2` or `L3`".to_owned()),
+    }
+}
+
+/// Words of `specialist review`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos specialist review
+  roleos specialist review --role fact-checker --apply")]
+pub struct Review {
+    /// Only this role.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Do what is proposed: lower levels, deprecate what the log speaks against, ask for new models.
+    #[arg(long)]
+    apply: bool,
+    #[command(flatten)]
+    who: Who,
+}
+
+/// Certifies.
+///
+/// # Errors
+/// The role or the version is unknown, or a file cannot be read or written.
+pub fn certify(
+    ui: &Ui,
+    context: &Context,
+    specialists: &Specialists,
+    args: &Certify,
+) -> Result<Exit, Failure> {
+    let metric = metrics::current(&context.workspace)?.metric;
+    let log = runs::path(&context.workspace);
+    let sources = Sources {
+        log: &log,
+        metric: &metric,
+    };
+    let licenses = &context.config.selection.licenses;
+    let dossier = specialists.dossier(&args.role, &args.version, sources, |written| {
+        manifests::supply_chain(written, licenses)
+    })?;
+    let evidence = evidence(&dossier, &metric);
+    let certified = args.who.act(context, |operator| {
+        specialists.certify(&args.role, &args.version, &dossier, &evidence, operator)
+    })?;
+    let needed = args.level.unwrap_or(1);
+    let exit = Exit::of_check(dossier.assessment.earned >= needed);
+    if ui.json {
+        let mut object = json!({
+            "role": args.role, "version": args.version, "level_before": certified.before.to_string(),
+            "level": certified.now.to_string(), "earned": Level::of(dossier.assessment.earned).to_string(),
+            "raised": certified.now > certified.before,
+        });
+        if let (Some(object), Some(evidence)) = (object.as_object_mut(), evidence.as_object()) {
+            object.extend(evidence.clone());
+        }
+        ui.json(&object)?;
+        return Ok(exit);
+    }
+    show(ui, args, &dossier, &certified)?;
+    Ok(exit)
+}
+
+fn show(ui: &Ui, args: &Certify, dossier: &Dossier, certified: &Certified) -> Result<(), Failure> {
+    for check in &dossier.assessment.checks {
+        let (style, mark) = if check.met {
+            (GOOD, "✓")
+        } else {
+            (BAD, "✗")
+        };
+        ui.line(format_args!(
+            "  {style}{mark}{style:#} L{} {}: {}",
+            check.level,
+            check.name,
+            clean::name(check.said.as_bytes())
+        ))?;
+    }
+    let named = format!(
+        "{}/{}",
+        clean::name(args.role.as_bytes()),
+        clean::name(args.version.as_bytes())
+    );
+    let earned = Level::of(dossier.assessment.earned);
+    if certified.now > certified.before {
+        ui.line(format_args!(
+            "{GOOD}certified{GOOD:#} {named}: {} → {}",
+            certified.before, certified.now
+        ))?;
+    } else if earned < certified.before {
+        ui.line(format_args!(
+            "{WARN}{named} has {}, and the evidence carries {earned}{WARN:#}; `roleos specialist review` proposes what to do",
+            certified.before
+        ))?;
+    } else {
+        ui.line(format_args!("{named} stays {}", certified.now))?;
+    }
+    Ok(())
+}
+
+/// What the event keeps: digests, exam, counts and rates with their bounds, metric.
+fn evidence(dossier: &Dossier, metric: &Metric) -> Value {
+    let audit = dossier.audit.as_ref();
+    json!({
+        "exam_hash": audit.map(|audit| &audit.exam_hash), "audit_digest": dossier.audit_digest,
+        "digests": dossier.digests, "metric_version": metric.metric_version, "metric_hash": metric.hash(),
+        "checks": dossier.assessment.checks.iter().map(check_json).collect::<Vec<_>>(),
+    })
+}
+
+fn check_json(check: &Check) -> Value {
+    let mut object = json!({
+        "level": format!("L{}", check.level), "name": check.name, "met": check.met, "said": check.said,
+    });
+    if let (Some(object), Some(rate)) = (object.as_object_mut(), check.rate) {
+        object.insert("rate".to_owned(), rate_json(rate));
+    }
+    object
+}
+
+fn rate_json(rate: Rate) -> Value {
+    json!({ "hits": rate.hits, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high })
+}
+
+/// Reviews.
+///
+/// # Errors
+/// The registry is not valid, or a file cannot be read or written.
+pub fn review(
+    ui: &Ui,
+    context: &Context,
+    specialists: &Specialists,
+    args: &Review,
+) -> Result<Exit, Failure> {
+    let registry = super::valid(ui, specialists)?.registry;
+    if let Some(role) = args
+        .role
+        .as_deref()
+        .filter(|role| registry.entry(role).is_none())
+    {
+        return Err(host::specialists::OperateError::UnknownRole(role.to_owned()).into());
+    }
+    let metric = metrics::current(&context.workspace)?.metric;
+    let log = runs::path(&context.workspace);
+    let sources = Sources {
+        log: &log,
+        metric: &metric,
+    };
+    let mut seen = seen(&registry, sources)?;
+    let mut all = Vec::new();
+    for entry in registry.entries() {
+        if args.role.as_ref().is_some_and(|role| *role != entry.role) {
+            continue;
+        }
+        for proposal in proposals(entry, seen.remove(&entry.role).unwrap_or_default()) {
+            let applied = args.apply && apply(context, specialists, &entry.role, &proposal, args)?;
+            all.push((entry.role.clone(), proposal, applied));
+        }
+    }
+    if ui.json {
+        let listed = all.iter().map(|(role, proposal, applied)| {
+            let mut object = described(proposal);
+            object["role"] = json!(role);
+            object["applied"] = json!(applied);
+            object
+        });
+        ui.json(&json!({ "metric_version": metric.metric_version, "proposals": listed.collect::<Vec<_>>() }))?;
+        return Ok(Exit::Done);
+    }
+    for (role, proposal, applied) in &all {
+        let done = if *applied { " (done)" } else { "" };
+        ui.line(format_args!(
+            "{BOLD}{}{BOLD:#}: {}{DIM}{done}{DIM:#}",
+            clean::name(role.as_bytes()),
+            clean::name(said(proposal).as_bytes())
+        ))?;
+    }
+    if all.is_empty() {
+        ui.line("the log proposes nothing")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn apply(
+    context: &Context,
+    specialists: &Specialists,
+    role: &str,
+    proposal: &Proposal,
+    args: &Review,
+) -> Result<bool, Failure> {
+    let evidence = described(proposal);
+    match proposal {
+        Proposal::Demote { version, .. } => {
+            let done = args.who.act(context, |operator| {
+                specialists.demote(role, version, Level::of(1), &evidence, operator)
+            })?;
+            Ok(done.now < done.before)
+        }
+        Proposal::Prune { version, .. } => {
+            args.who.act(context, |operator| {
+                specialists.withdraw(role, version, Withdrawn::Deprecated, &evidence, operator)
+            })?;
+            Ok(true)
+        }
+        Proposal::Spawn(field) => {
+            let event = Event::ModelAddRequest {
+                reason: said(proposal),
+                stats_snapshot: json!({ "role": role, "field": field_json(field) }),
+            };
+            events::emit(&events::path(&context.workspace), &[event])?;
+            Ok(true)
+        }
+        Proposal::Dominance(_) => Ok(false),
+    }
+}
+
+fn said(proposal: &Proposal) -> String {
+    match proposal {
+        Proposal::Demote { version, from, why } => {
+            format!("demote {version} from {from} to L1: {why}")
+        }
+        Proposal::Prune { version, why } => match why {
+            Prune::Fails(rate) => format!(
+                "prune {version}: it passed {} of {} learning runs, at most {:.1} % with 95 % confidence",
+                rate.hits,
+                rate.n,
+                100.0 * rate.high
+            ),
+            Prune::NeverWins(runs) => format!("prune {version}: it won none of {runs} contests"),
+        },
+        Proposal::Spawn(field) => format!(
+            "spawn: {} of {} contests are weak, {:.1} % ({:.1}–{:.1}); more than 8 % ask for a new specialist",
+            field.weak.hits,
+            field.weak.n,
+            100.0 * field.weak.value,
+            100.0 * field.weak.low,
+            100.0 * field.weak.high
+        ),
+        Proposal::Dominance(field) => format!(
+            "dominance: one model has {:.0} % of the wins, entropy {:.2} bits; explore more",
+            100.0 * field.largest_share,
+            field.entropy
+        ),
+    }
+}
+
+fn described(proposal: &Proposal) -> Value {
+    let mut object = match proposal {
+        Proposal::Demote { version, from, .. } => {
+            json!({ "proposal": "demote", "version": version, "from": from.to_string(), "to": "L1" })
+        }
+        Proposal::Prune { version, why } => {
+            let numbers = match why {
+                Prune::Fails(rate) => json!({ "pass_rate": rate_json(*rate) }),
+                Prune::NeverWins(runs) => json!({ "contests_without_win": runs }),
+            };
+            json!({ "proposal": "prune", "version": version, "evidence": numbers })
+        }
+        Proposal::Spawn(field) => json!({ "proposal": "spawn", "evidence": field_json(field) }),
+        Proposal::Dominance(field) => {
+            json!({ "proposal": "dominance", "evidence": field_json(field) })
+        }
+    };
+    object["said"] = json!(said(proposal));
+    object
+}
+
+fn field_json(field: &Field) -> Value {
+    json!({
+        "weak": rate_json(field.weak), "wins": field.wins, "entropy_bits": field.entropy,
+        "largest_share": field.largest_share,
+    })
+}

@@ -1,0 +1,402 @@
+//! What is kept of an exam: every answer with what it was made of, so that it can be scored again under another metric.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Answer, Case, Report};
+use crate::canonical;
+use crate::metric::{Metric, Parts};
+use crate::output;
+use crate::promotion::PASS_PERCENT;
+use crate::quality;
+use crate::statistics::{Rate, rate};
+use crate::verifier::Outcome;
+
+/// The format of a record.
+pub const FORMAT: &str = "roleos-audit/v1";
+
+/// One answer, with all that its worth is computed from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Given {
+    /// Which case, from 0.
+    pub index: usize,
+    /// `PASS` or `FAIL`.
+    pub verifier_result: String,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The score against the right output, when that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub q1: Option<f64>,
+    /// The cost.
+    pub cost: f64,
+    /// The refusal penalty.
+    pub refusal_penalty: f64,
+    /// What it was worth.
+    pub reward: f64,
+    /// Time on the wire.
+    pub time_ms: u64,
+    /// Tokens out.
+    pub output_tokens: u64,
+    /// SHA-256 of the output's text.
+    pub output_hash: String,
+    /// The output; nothing when there was no answer.
+    #[serde(default)]
+    pub output: Value,
+    /// The right output, when it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_output: Option<String>,
+}
+
+/// What was measured of one answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The output; text is a JSON string.
+    pub output: Value,
+    /// What the verifier said.
+    pub outcome: Outcome,
+    /// The refusal penalty.
+    pub refusal_penalty: f64,
+    /// Time on the wire.
+    pub time_ms: u64,
+    /// Tokens out.
+    pub output_tokens: u64,
+}
+
+impl Given {
+    /// Scores an answer to a case.
+    #[must_use]
+    pub fn of(index: usize, case: &Case, measured: Measured, metric: &Metric) -> Self {
+        let output_hash = canonical::hash_bytes(text(&measured.output).as_bytes());
+        let (verifier_result, reason) = match &measured.outcome {
+            Outcome::Pass => ("PASS", None),
+            Outcome::Fail(why) => ("FAIL", Some(why.clone())),
+        };
+        let mut given = Self {
+            index,
+            verifier_result: verifier_result.to_owned(),
+            reason,
+            q1: None,
+            cost: 0.0,
+            refusal_penalty: measured.refusal_penalty,
+            reward: 0.0,
+            time_ms: measured.time_ms,
+            output_tokens: measured.output_tokens,
+            output_hash,
+            output: measured.output,
+            expected_output: case.expected_output.clone(),
+        };
+        given.score(metric);
+        given
+    }
+
+    /// Whether the verifier passed it.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.verifier_result == "PASS"
+    }
+
+    /// Scores it under a metric: what was measured stays, what follows from it is computed anew.
+    pub fn score(&mut self, metric: &Metric) {
+        let expected = self.expected_output.as_deref();
+        self.q1 = expected.map(|expected| q1(metric, &self.output, expected));
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of one run")]
+        let time = self.time_ms as f64;
+        self.cost = metric.cost(time, self.output_tokens);
+        let parts = Parts {
+            passed: self.passed(),
+            q1: self.q1,
+            cost: self.cost,
+            refusal_penalty: self.refusal_penalty,
+        };
+        self.reward = metric.reward(parts).unwrap_or(0.0);
+    }
+
+    /// For a report.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        Answer {
+            passed: self.passed(),
+            reward: self.reward,
+        }
+    }
+}
+
+/// The text of an output; no answer has none.
+fn text(output: &Value) -> Cow<'_, str> {
+    match output {
+        Value::Null => Cow::Borrowed(""),
+        other => output::text(other),
+    }
+}
+
+/// The score against the right output: by its parts when that is JSON with parts, by its words otherwise.
+fn q1(metric: &Metric, said: &Value, expected: &str) -> f64 {
+    let target = serde_json::from_str(expected).unwrap_or(Value::Null);
+    if !target.is_object() && !target.is_array() {
+        return quality::token_f1(&text(said), expected);
+    }
+    let said = output::shaped(said, Some("json")).unwrap_or(Cow::Borrowed(said));
+    quality::score(metric.alpha_q1, &said, &target)
+}
+
+/// How a version did against a baseline on the same exam.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The baseline.
+    pub version: String,
+    /// Cases that it passed and this version failed.
+    pub regressions: Vec<usize>,
+    /// Mean worth lost against it; negative when gained.
+    pub lost_reward: f64,
+}
+
+/// What an exam is worth under one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// SHA-256 of the metric.
+    pub metric_hash: String,
+    /// The mean worth.
+    pub mean_reward: f64,
+}
+
+/// The record of one version's exam.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// Of this form.
+    pub format: String,
+    /// The role.
+    pub role: String,
+    /// The version's id.
+    pub version: String,
+    /// The model.
+    pub model_id: String,
+    /// The exam.
+    pub exam_hash: String,
+    /// The set's id.
+    pub audit_id: String,
+    /// The set's version.
+    pub audit_version: String,
+    /// The metric at the time.
+    pub metric_version: String,
+    /// Its hash.
+    pub metric_hash: String,
+    /// When it was finished, RFC 3339 in UTC.
+    pub finished_at: String,
+    /// How many cases.
+    pub cases: u64,
+    /// How many of them passed.
+    pub passed: u64,
+    /// Their share.
+    pub pass_rate: f64,
+    /// Its lower Wilson bound.
+    pub pass_low: f64,
+    /// Its upper Wilson bound.
+    pub pass_high: f64,
+    /// The mean worth.
+    pub mean_reward: f64,
+    /// Against whom.
+    pub baseline: Option<Baseline>,
+    /// Whether it passed.
+    pub ok: bool,
+    /// The mean worth under every metric that it was scored with.
+    pub scores: BTreeMap<String, Score>,
+    /// The answers, by case.
+    pub answers: Vec<Given>,
+}
+
+/// Whose exam it was, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose<'a> {
+    /// The role.
+    pub role: &'a str,
+    /// The version's id.
+    pub version: &'a str,
+    /// The model.
+    pub model_id: &'a str,
+    /// When it was finished.
+    pub finished_at: &'a str,
+}
+
+impl AuditRecord {
+    /// Sums the answers to all cases up, in their order, against a baseline's record of the same exam.
+    #[must_use]
+    pub fn of(
+        whose: Whose<'_>,
+        set: &super::AuditSet,
+        metric: &Metric,
+        answers: Vec<Given>,
+        baseline: Option<&Self>,
+    ) -> Self {
+        let before = baseline.filter(|before| before.exam_hash == set.exam_hash);
+        let before_answers: Option<Vec<Answer>> = before.map(|before| before.under(metric));
+        let given: Vec<Answer> = answers.iter().map(Given::answer).collect();
+        let report = Report::of(&given, before_answers.as_deref());
+        let metric_hash = metric.hash();
+        let score = Score {
+            metric_hash: metric_hash.clone(),
+            mean_reward: report.mean_reward,
+        };
+        Self {
+            format: FORMAT.to_owned(),
+            role: whose.role.to_owned(),
+            version: whose.version.to_owned(),
+            model_id: whose.model_id.to_owned(),
+            exam_hash: set.exam_hash.clone(),
+            audit_id: set.audit_id.clone(),
+            audit_version: set.version.clone(),
+            metric_version: metric.metric_version.clone(),
+            metric_hash,
+            finished_at: whose.finished_at.to_owned(),
+            cases: report.passed.n,
+            passed: report.passed.hits,
+            pass_rate: report.passed.value,
+            pass_low: report.passed.low,
+            pass_high: report.passed.high,
+            mean_reward: report.mean_reward,
+            ok: passes(report.passed) && report.holds(0.0),
+            baseline: before.map(|before| Baseline {
+                version: before.version.clone(),
+                regressions: report.regressions.clone(),
+                lost_reward: report.lost_reward.unwrap_or(0.0),
+            }),
+            scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
+            answers,
+        }
+    }
+
+    /// Its answers under a metric.
+    #[must_use]
+    pub fn under(&self, metric: &Metric) -> Vec<Answer> {
+        let scored = self.answers.iter().cloned().map(|mut given| {
+            given.score(metric);
+            given.answer()
+        });
+        scored.collect()
+    }
+
+    /// Scores it again under a metric, and keeps both scores. Hands out the mean before and after.
+    pub fn rescore(&mut self, metric: &Metric) -> (f64, f64) {
+        let mean_reward = Report::of(&self.under(metric), None).mean_reward;
+        let score = Score {
+            metric_hash: metric.hash(),
+            mean_reward,
+        };
+        self.scores.insert(metric.metric_version.clone(), score);
+        (self.mean_reward, mean_reward)
+    }
+
+    /// The pass rate with its bounds.
+    #[must_use]
+    pub fn rate(&self) -> Rate {
+        rate(self.passed, self.cases)
+    }
+}
+
+/// Whether a pass rate is that of a passed exam.
+#[must_use]
+pub fn passes(rate: Rate) -> bool {
+    rate.n > 0 && 100 * rate.hits >= PASS_PERCENT * rate.n
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::audit::AuditSet;
+
+    fn set() -> AuditSet {
+        let case = |input: &str| {
+            json!({ "input": input, "expected_format": "rule_check", "verifier_config": {},
+                "expected_output": "{\"title\":\"A b\",\"list\":[\"x\",\"y\"]}" })
+        };
+        let value =
+            json!({ "audit_id": "s", "version": "v1", "test_cases": [case("a"), case("b")] });
+        AuditSet::parse(&value).unwrap()
+    }
+
+    fn answers(set: &AuditSet, outputs: &[(&str, bool)]) -> Vec<Given> {
+        let outputs = outputs.iter().enumerate();
+        let given = outputs.map(|(index, (output, passed))| {
+            let outcome = if *passed {
+                Outcome::Pass
+            } else {
+                Outcome::Fail("no".to_owned())
+            };
+            let measured = Measured {
+                output: json!(output),
+                outcome,
+                refusal_penalty: 0.0,
+                time_ms: 1000,
+                output_tokens: 100,
+            };
+            Given::of(index, &set.cases[index], measured, &Metric::v1())
+        });
+        given.collect()
+    }
+
+    fn record(outputs: &[(&str, bool)], baseline: Option<&AuditRecord>) -> AuditRecord {
+        let whose = Whose {
+            role: "editor",
+            version: "v2",
+            model_id: "m",
+            finished_at: "2026-03-04T05:06:07Z",
+        };
+        let set = set();
+        AuditRecord::of(whose, &set, &Metric::v1(), answers(&set, outputs), baseline)
+    }
+
+    const RIGHT: &str = "{\"title\":\"A b\",\"list\":[\"x\",\"y\"]}";
+
+    #[test]
+    fn an_answer_is_scored_by_what_was_measured() {
+        let record = record(&[(RIGHT, true), ("nothing", false)], None);
+        let first = &record.answers[0];
+        assert_eq!(first.q1, Some(1.0));
+        assert!((first.cost - 0.12).abs() < 1e-12);
+        assert!((first.reward - (2.0 - 0.036)).abs() < 1e-12, "{first:?}");
+        assert_eq!(record.answers[1].q1, Some(0.0));
+        assert_eq!((record.cases, record.passed, record.ok), (2, 1, false));
+        let text = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<AuditRecord>(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn a_baseline_counts_only_under_the_same_exam() {
+        let before = record(&[(RIGHT, true), (RIGHT, true)], None);
+        assert!(before.ok);
+        let worse = record(&[(RIGHT, true), ("x", false)], Some(&before));
+        assert_eq!(worse.baseline.as_ref().unwrap().regressions, [1]);
+        let same = record(&[(RIGHT, true), (RIGHT, true)], Some(&before));
+        assert!(same.ok);
+        let poorer = record(&[(RIGHT, true), ("{\"title\":\"A\"}", true)], Some(&before));
+        assert!(!poorer.ok, "worth was lost: {:?}", poorer.baseline);
+        let mut other = before;
+        other.exam_hash = "another".to_owned();
+        assert_eq!(
+            record(&[(RIGHT, true), ("x", false)], Some(&other)).baseline,
+            None
+        );
+    }
+
+    #[test]
+    fn it_is_scored_again_under_another_metric() {
+        let mut record = record(&[(RIGHT, true), ("{\"title\":\"A b\"}", true)], None);
+        let mut next = Metric::v1();
+        next.metric_version = "metric_v2".to_owned();
+        (next.lambda, next.alpha_q1) = (0.0, 1.0);
+        let (before, after) = record.rescore(&next);
+        assert!((before - record.mean_reward).abs() < 1e-12);
+        // Without cost, and with keys alone: 1 + 1 and 1 + 1/2.
+        assert!((after - 1.75).abs() < 1e-12, "{after}");
+        assert_eq!(record.scores.len(), 2);
+        assert_eq!(
+            record.metric_version, "metric_v1",
+            "the record says what held then"
+        );
+    }
+}

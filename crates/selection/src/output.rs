@@ -1,0 +1,71 @@
+//! What a model said, in the forms that verifying and scoring need: its value, its text, and how long it is.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Characters that count as one token.
+const CHARACTERS_A_TOKEN: usize = 4;
+
+/// The text of an output: text as it is, anything else as JSON.
+#[must_use]
+pub fn text(output: &Value) -> Cow<'_, str> {
+    match output {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// The output as its declared format has it: with `json`, JSON inside a text is taken out first.
+///
+/// # Errors
+/// The format is `json` and the text is none.
+pub fn shaped<'a>(output: &'a Value, format: Option<&str>) -> Result<Cow<'a, Value>, String> {
+    let Value::String(text) = output else {
+        return Ok(Cow::Borrowed(output));
+    };
+    if !format.is_some_and(|format| format.eq_ignore_ascii_case("json")) {
+        return Ok(Cow::Borrowed(output));
+    }
+    if text.trim().is_empty() {
+        return Err("the output is empty".to_owned());
+    }
+    serde_json::from_str(text)
+        .map(Cow::Owned)
+        .map_err(|error| format!("the output is no JSON: {error}"))
+}
+
+/// How many tokens a text is, for the cost: a fixed share of its characters, the same for every candidate. What a backend
+/// says of itself could be made up.
+#[must_use]
+pub fn tokens(text: &str) -> u64 {
+    text.chars().count().div_ceil(CHARACTERS_A_TOKEN) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn json_in_a_text_is_taken_out_only_where_json_was_promised() {
+        let wrapped = json!("{\"a\":1}");
+        assert_eq!(*shaped(&wrapped, Some("json")).unwrap(), json!({ "a": 1 }));
+        assert_eq!(*shaped(&wrapped, Some("text")).unwrap(), wrapped);
+        assert_eq!(*shaped(&wrapped, None).unwrap(), wrapped);
+        assert_eq!(*shaped(&json!([1]), Some("json")).unwrap(), json!([1]));
+        assert!(shaped(&json!("{"), Some("json")).is_err());
+        assert!(shaped(&json!(" \n"), Some("json")).is_err());
+    }
+
+    #[test]
+    fn tokens_are_counted_alike_for_everybody() {
+        assert_eq!(
+            [tokens(""), tokens("a"), tokens("abcd"), tokens("абвгд")],
+            [0, 1, 1, 2]
+        );
+        assert_eq!(text(&json!("x")), "x");
+        assert_eq!(text(&json!({ "a": 1 })), "{\"a\":1}");
+    }
+}
