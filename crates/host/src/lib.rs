@@ -113,3 +113,18 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
 pub fn fresh_task_id() -> TaskId {
     TaskId(uuid::Uuid::now_v7().into_bytes())
 }
+
+/// HMAC-SHA256 of bytes in hex, and a name by which the key is known without giving it away.
+#[must_use]
+pub fn keyed_hash(key: &[u8], bytes: &[u8]) -> (String, String) {
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    let mac = |bytes: &[u8]| {
+        // Every length of key is taken.
+        let mac = Hmac::<Sha256>::new_from_slice(key).ok();
+        mac.map(|mac| hex::encode(mac.chain_update(bytes).finalize().into_bytes()))
+            .unwrap_or_default()
+    };
+    let name = mac(b"roleos key id");
+    let name = name.get(..16).unwrap_or_default().to_owned();
+    (mac(bytes), name)
+}

@@ -40,18 +40,11 @@ pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> 
 
 /// The last line, whole or torn, read from the end, so that a long log costs no more than a short one.
 fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-    };
-    let length = file.metadata().map_err(failed)?.len();
     let room = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) * 2;
-    file.seek(SeekFrom::Start(length.saturating_sub(room)))
-        .map_err(failed)?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail).map_err(failed)?;
+    let tail = match tail(path, room) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        tail => tail?,
+    };
     let whole = tail.strip_suffix(b"\n").unwrap_or(&tail);
     let line = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or(whole);
     Ok((!line.is_empty()).then(|| line.to_vec()))
@@ -105,6 +98,45 @@ fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
         let length = available.len();
         reader.consume(length);
     }
+}
+
+/// How much of the log's end is a generation: what is older does not count as a trial any more.
+const GENERATION: u64 = 8 * 1024 * 1024;
+
+/// How often each version of a role was tried in learning runs of this generation, by its id. No log means no trials.
+///
+/// # Errors
+/// The log is there and cannot be read.
+pub fn trials(path: &Path, role: &str) -> Result<BTreeMap<String, u64>, FileError> {
+    let mut trials = BTreeMap::new();
+    let tail = match tail(path, GENERATION) {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(trials),
+        tail => tail?,
+    };
+    for record in tail.split(|byte| *byte == b'\n').map(Record::parse) {
+        // The first line may be cut; it is one trial of thousands.
+        let Ok(record) = record else { continue };
+        let learning = record.more.mode.as_deref() == Some("learn");
+        if let (true, Some(version)) = (
+            learning && record.more.role.as_deref() == Some(role),
+            record.more.version,
+        ) {
+            *trials.entry(version).or_insert(0) += 1;
+        }
+    }
+    Ok(trials)
+}
+
+/// The last so many bytes of a file.
+fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
+    let mut file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(most)))
+        .map_err(failed)?;
+    let mut tail = Vec::new();
+    file.take(most).read_to_end(&mut tail).map_err(failed)?;
+    Ok(tail)
 }
 
 /// Computes a log again.
@@ -241,3 +273,6 @@ pub fn stats(path: &Path) -> Result<Stats, FileError> {
     })?;
     Ok(stats)
 }
+
+#[cfg(test)]
+mod tests;

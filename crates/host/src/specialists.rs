@@ -1,7 +1,8 @@
 //! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
 //!
 //! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
-//! `operate` (what an operator does), [`certify`] (what the evidence does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
+//! `contest` (who takes part when several are asked), `operate` (what an operator does), [`certify`] (what the evidence
+//! does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
 //! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
@@ -27,11 +28,13 @@ use crate::workspace::Workspace;
 
 use self::role_blocks::RoleBlocks;
 
+pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Probed, Settled};
 pub use self::operate::{Moved, OperateError, Operator, Registered, Repaired};
 
 pub mod certify;
 pub mod command;
+mod contest;
 mod dispatch;
 mod operate;
 pub mod pending;

@@ -163,7 +163,10 @@ fn failed(code: i32, printed: &[u8]) -> String {
 }
 
 /// The schema in a package; a path that leads out of it is refused.
-fn read_schema(package: Option<&str>, named: &str) -> Result<Value, String> {
+///
+/// # Errors
+/// It leads out, cannot be read, or is no JSON.
+pub fn read_schema(package: Option<&str>, named: &str) -> Result<Value, String> {
     let path = inside(package, named)?;
     let bytes = files::read(&path, MAX_SCHEMA).map_err(|error| {
         let why = &error.source;

@@ -3,6 +3,7 @@
 //! What is sent and what counts as an answer is decided in `specialist`; here the bytes travel.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,7 @@ pub struct Backends {
 struct Backend {
     places: Semaphore,
     health: Mutex<Health>,
+    called: AtomicBool,
 }
 
 /// How it did lately.
@@ -88,9 +90,17 @@ impl Backends {
             Arc::new(Backend {
                 places: Semaphore::new(self.limits.concurrent.min(Semaphore::MAX_PERMITS)),
                 health: Mutex::default(),
+                called: AtomicBool::new(false),
             })
         });
         Arc::clone(backend)
+    }
+
+    /// Whether a backend was talked to before, so that it need not warm up.
+    #[must_use]
+    pub fn knows(&self, call: &Call) -> bool {
+        let backend = self.backend(&call.backend_url);
+        backend.called.load(Ordering::Relaxed)
     }
 
     /// Whether a backend may be asked now. When its rest is over, one call may try; the others wait for what it finds.
@@ -151,6 +161,7 @@ impl Backends {
         };
         let received = exchange::post(&client, post).await;
         self.note(&backend, &received.wire);
+        backend.called.store(true, Ordering::Relaxed);
         judge(
             call,
             &received.wire,

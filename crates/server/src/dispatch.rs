@@ -103,7 +103,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    async fn general(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
+    pub(crate) async fn general(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
         match self.fallback {
             Some(fallback) => fallback.ask(prompt).await,
             None => Err(FallbackError::NotConfigured),
@@ -111,7 +111,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// The caller keeps the adapter's answer whatever comes of this.
-    async fn probe(
+    pub(crate) async fn probe(
         &self,
         asked: Asked<'_>,
         prompt: Prompt<'_>,
@@ -132,7 +132,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    fn log(
+    pub(crate) fn log(
         &self,
         asked: Asked<'_>,
         begun: &Begun,

@@ -1,7 +1,8 @@
 //! HTTP in and out of Role OS.
 //!
 //! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
-//! model, [`dispatch`] goes from the gate to the receipt, and [`audit`] asks an exam's cases; [`blocking`] lets a program without an async runtime wait.
+//! model, [`dispatch`] goes from the gate to the receipt, [`contest`] asks several at once, and [`audit`] asks an exam's
+//! cases; [`blocking`] lets a program without an async runtime wait.
 //!
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
 //! business. Nothing here prints.
@@ -15,6 +16,8 @@ pub mod fallback;
 pub mod dispatch;
 
 pub mod audit;
+
+pub mod contest;
 
 pub mod blocking;
 

@@ -46,7 +46,10 @@ impl Call {
             }),
         };
         Self {
-            backend_url: entry.backend_url.clone(),
+            backend_url: version
+                .backend_url
+                .clone()
+                .unwrap_or_else(|| entry.backend_url.clone()),
             contract: entry.contract,
             adapter_id: version.adapter_id.clone(),
             base_model: version.base_model.clone(),

@@ -167,6 +167,16 @@ impl Gate {
     }
 }
 
+impl Gate {
+    /// Whether the quota has room for one more dispatch.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn quota(entry: &Entry, view: View) -> Result<(), Box<Decision>> {
+        quota(entry, view)
+    }
+}
+
 fn open(reason: Reason, detail: impl Into<String>) -> Box<Decision> {
     Box::new(Decision::open(reason, detail))
 }

@@ -90,6 +90,8 @@ pub struct Version {
     pub adapter_id: String,
     /// The model's own name in logs; the pin when it names none.
     pub model_id: String,
+    /// Where it is served, when not where the others of its role are.
+    pub backend_url: Option<String>,
     /// What the adapter sits on.
     pub base_model: String,
     /// Lowest score that routes to it.
@@ -201,16 +203,25 @@ impl Registry {
         self.entries.iter().find(|entry| entry.role == role)
     }
 
+    /// All versions as they were written, with their roles.
+    pub fn all_written(&self) -> impl Iterator<Item = (&str, &Value)> {
+        let list = self.document.get("specialists").and_then(Value::as_array);
+        list.into_iter().flatten().flat_map(|entry| {
+            let role = entry
+                .get("role")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let versions = entry.get("versions").and_then(Value::as_array);
+            versions.into_iter().flatten().map(move |one| (role, one))
+        })
+    }
+
     /// A version as it was written, with the keys that are others' business.
     #[must_use]
     pub fn written(&self, role: &str, version: &str) -> Option<&Value> {
-        let is = |value: &&Value, key: &str, text: &str| {
-            value.get(key).and_then(Value::as_str) == Some(text)
-        };
-        let list = self.document.get("specialists")?.as_array()?;
-        let entry = list.iter().find(|entry| is(entry, "role", role))?;
-        let versions = entry.get("versions")?.as_array()?;
-        versions.iter().find(|one| is(one, "id", version))
+        self.all_written()
+            .find(|(of, one)| *of == role && one.get("id").and_then(Value::as_str) == Some(version))
+            .map(|(_, one)| one)
     }
 
     /// The problems that keep this role from being served: its own and those of the whole file.

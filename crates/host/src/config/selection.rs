@@ -17,14 +17,10 @@ pub struct Selection {
     pub k_train: Within<1, 64>,
     /// Times that a learning run asks each candidate; times are the median.
     pub measurements: Within<1, 9>,
-    /// Trials that every candidate gets before the others crowd it out of learning runs.
-    pub least_trials: Within<0, 100_000>,
     /// Licences that a manifest may name; empty means those of the published schema.
     pub licenses: Vec<String>,
     /// Whether a manifest must carry a good signature to be registered.
     pub require_signature: bool,
-    /// Public keys (64 hex digits) whose signatures over manifests count.
-    pub signers: Vec<String>,
     /// Seconds after which a verifier's command is stopped.
     pub verifier_seconds: Within<1, 3600>,
     /// Memory that a verifier's command may use, all its processes together, in MiB.
@@ -47,10 +43,8 @@ impl Default for Selection {
             k_infer: Within::of::<1>(),
             k_train: Within::of::<4>(),
             measurements: Within::of::<3>(),
-            least_trials: Within::of::<50>(),
             licenses: Vec::new(),
             require_signature: false,
-            signers: Vec::new(),
             verifier_seconds: Within::of::<60>(),
             verifier_memory_mib: Within::of::<1024>(),
             verifier_processes: Within::of::<64>(),

@@ -80,6 +80,9 @@ impl Default for Specialist {
 pub struct Privacy {
     /// Whether the field log keeps the text of inputs, up to 4000 characters, beside their hash.
     pub keep_inputs: bool,
+    /// Environment variable that holds a key for the hashes of inputs in the run log; empty means that they are plain
+    /// SHA-256, which a short input can be guessed from.
+    pub prompt_key_env: String,
 }
 
 /// Section `[fallback]`: who answers when no adapter does.

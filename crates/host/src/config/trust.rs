@@ -140,12 +140,6 @@ const GUARDED: &[Guarded] = &[
         reset: |set, default| set.selection.verifier_reads = default.selection.verifier_reads,
     },
     Guarded {
-        key: "selection.signers",
-        why: Why::WeakensTheGate,
-        is_set: |set, _| !set.selection.signers.is_empty(),
-        reset: |set, default| set.selection.signers = default.selection.signers,
-    },
-    Guarded {
         key: "selection.licenses",
         why: Why::WeakensTheGate,
         is_set: |set, _| !set.selection.licenses.is_empty(),
@@ -299,12 +293,12 @@ mod tests {
         "oversight.extended",
         "oversight.keep_days",
         "oversight.test_commands",
+        "privacy.prompt_key_env",
         "rerun.max_memory_mib",
         "rerun.max_output_mib",
         "rerun.timeout_seconds",
         "selection.k_infer",
         "selection.k_train",
-        "selection.least_trials",
         "selection.measurements",
         "selection.require_signature",
         "selection.verifier_memory_mib",
@@ -394,7 +388,7 @@ mod tests {
              denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
              prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
-             [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nsigners = [\"a\"]\nlicenses = [\"x\"]\n",
+             [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n",
         );
         assert_eq!(guarded(&set).len(), GUARDED.len());
         for guarded in GUARDED {

@@ -116,6 +116,7 @@ fn version(model: &str) -> Version {
         id: "v1".to_owned(),
         adapter_id: model.to_owned(),
         model_id: model.to_owned(),
+        backend_url: None,
         base_model: "Qwen/Qwen3-8B".to_owned(),
         gate_threshold: 0.75,
         certified_level: Level::parse("L2").unwrap(),

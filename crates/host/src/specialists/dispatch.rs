@@ -44,7 +44,20 @@ pub struct Begun {
     pub version: Option<String>,
     /// Why the dispatch could not be counted, where that matters.
     pub persist_error: Option<String>,
-    number: Option<Number>,
+    pub(super) number: Option<Number>,
+}
+
+impl Begun {
+    /// One that goes to the general model and could not be counted.
+    pub(super) fn open(reason: Reason, detail: String) -> Self {
+        Self {
+            decision: Decision::open(reason, detail),
+            call: None,
+            version: None,
+            persist_error: None,
+            number: None,
+        }
+    }
 }
 
 /// A dispatch that was answered.
@@ -66,7 +79,7 @@ pub struct Probed {
 }
 
 /// A file error in one line.
-fn said(error: &FileError) -> String {
+pub(super) fn said(error: &FileError) -> String {
     format!("{error}: {}", error.source)
 }
 
@@ -89,13 +102,7 @@ impl Specialists {
         classifier: &dyn Classifier,
         may_call: &dyn Fn(&Call) -> Result<(), String>,
     ) -> Begun {
-        let open = |reason, detail: String| Begun {
-            decision: Decision::open(reason, detail),
-            call: None,
-            version: None,
-            persist_error: None,
-            number: None,
-        };
+        let open = Begun::open;
         let registry = match self.registry() {
             Ok(registry) => registry,
             Err(error) => return open(Reason::NoRegistryEntry, said(&error)),
@@ -115,8 +122,20 @@ impl Specialists {
             decision = Decision::open(Reason::CircuitOpen, why);
             (call, version) = (None, None);
         }
-        let number = state.dispatch(asked.role, decision.route, self.settings().quota_window);
-        match self.save(&state, false) {
+        self.count(asked.role, &mut state, decision, call, version)
+    }
+
+    /// Counts a dispatch that was decided about. Hold the state's lock.
+    pub(super) fn count(
+        &self,
+        role: &str,
+        state: &mut State,
+        decision: Decision,
+        call: Option<Call>,
+        version: Option<String>,
+    ) -> Begun {
+        let number = state.dispatch(role, decision.route, self.settings().quota_window);
+        match self.save(state, false) {
             Ok(()) => Begun {
                 decision,
                 call,
@@ -127,7 +146,7 @@ impl Specialists {
             // What cannot be counted is not served by an adapter: the quota would not hold.
             Err(error) => {
                 let why = format!("STATE_PERSIST_ERROR: {}", said(&error));
-                let matters = state.halt(asked.role).is_some() || call.is_some();
+                let matters = state.halt(role).is_some() || call.is_some();
                 let decision = match call {
                     Some(_) => Decision::open(Reason::StateUnreadable, why.clone()),
                     None => decision,

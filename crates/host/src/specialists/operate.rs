@@ -45,6 +45,20 @@ pub enum OperateError {
         /// The id.
         id: String,
     },
+    /// The model and its version are known, with another manifest.
+    #[error(
+        "`{model_id}` {version} is registered for role `{role}` with another manifest ({hash})"
+    )]
+    OtherManifest {
+        /// The model.
+        model_id: String,
+        /// Its version.
+        version: String,
+        /// For which role.
+        role: String,
+        /// The other manifest's hash.
+        hash: String,
+    },
     /// A new role needs an address.
     #[error("role `{0}` is new and needs a backend")]
     NoBackend(String),
@@ -140,8 +154,17 @@ impl Specialists {
         }
         let _lock = lock(&self.paths().registry)?;
         let (registry, before) = self.valid_registry()?;
+        if let Some(other) = other_manifest(&registry, object) {
+            return Err(other);
+        }
         let known = match (registry.entry(role), new_role) {
-            (Some(_), _) => registry,
+            (Some(entry), backend) => {
+                // One that is served elsewhere than its role says so itself.
+                if let Some((url, _)) = backend.filter(|(url, _)| *url != entry.backend_url) {
+                    object.entry("backend_url").or_insert(json!(url));
+                }
+                registry
+            }
             (None, Some((backend, quota))) => registry.with_role(role, backend, quota),
             (None, None) => return Err(OperateError::NoBackend(role.to_owned())),
         };
@@ -349,4 +372,25 @@ impl Specialists {
             damaged_events: self.events()?.damaged,
         })
     }
+}
+
+/// A version number means one manifest, wherever it is registered.
+fn other_manifest(
+    registry: &Registry,
+    version: &serde_json::Map<String, Value>,
+) -> Option<OperateError> {
+    let text = |one: &Value, key: &str| one.get(key)?.as_str().map(str::to_owned);
+    let own = |key: &str| version.get(key).and_then(Value::as_str);
+    let (model, number) = (own("model_id")?, own("model_version")?);
+    let hash = own("manifest_hash")?;
+    registry.all_written().find_map(|(role, one)| {
+        let same = text(one, "model_id")? == model && text(one, "model_version")? == number;
+        let other = text(one, "manifest_hash")?;
+        (same && other != hash).then(|| OperateError::OtherManifest {
+            model_id: model.to_owned(),
+            version: number.to_owned(),
+            role: role.to_owned(),
+            hash: other,
+        })
+    })
 }

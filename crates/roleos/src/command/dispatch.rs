@@ -21,6 +21,8 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{DIM, Ui};
 
+mod contest;
+
 /// Longest input.
 const MAX_INPUT: u64 = 16 * 1024 * 1024;
 
@@ -31,6 +33,8 @@ Examples:
   roleos dispatch \"Release Note Checker\" --input claim.json
   echo 'is this true?' | roleos dispatch fact-checker --json
   roleos dispatch fact-checker --input claim.json --dry-run
+  roleos dispatch summariser --input text.txt --k 2
+  roleos dispatch summariser --input text.txt --learn --target summary.json --json
 
 The input is JSON if it parses as JSON, text otherwise.")]
 pub struct Args {
@@ -43,6 +47,18 @@ pub struct Args {
     /// Your name for this dispatch [default: a fresh one].
     #[arg(long, value_name = "ID")]
     trace_id: Option<String>,
+    /// How many versions are asked at once [default: `k_infer`, or `k_train` with `--learn`, of the settings].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    k: Option<u16>,
+    /// A learning run: uncertified versions take part, each is measured several times, and what wins is written down.
+    #[arg(long)]
+    learn: bool,
+    /// The known right output, to score the candidates against.
+    #[arg(long, value_name = "FILE")]
+    target: Option<PathBuf>,
+    /// The task, where the input does not name one as its `task`; versions that are not for it are left out.
+    #[arg(long, value_name = "TASK")]
+    task: Option<String>,
     /// Only what the gate says; nobody is asked and nothing is counted.
     #[arg(long)]
     dry_run: bool,
@@ -56,7 +72,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.role.is_empty() {
         return Err(Failure::input("bad_role", "the role's name is empty"));
     }
-    let input = input(&args.input)?;
+    let bytes = bytes(&args.input)?;
+    let input = value(&args.input, &bytes)?;
     let specialists = open(context, &Named::default())?;
     let fresh = || format!("dispatch-{}", host::fresh_task_id());
     let trace_id = args
@@ -93,8 +110,21 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     );
     let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge);
     let instructions = instructions(context, &args.role);
+    let (prompt_hash, further) = contest::prompt_hash(context, &bytes)?;
+    if contest::is_wanted(context, &specialists, args) {
+        let question = contest::Question {
+            asked,
+            instructions: instructions.as_deref(),
+            prompt_hash: &prompt_hash,
+            further,
+        };
+        let held = contest::hold(ui, context, &dispatcher, args, question)?;
+        warn(ui, &specialists, &args.role);
+        return contest::show(ui, held);
+    }
     let answer = blocking::run(dispatcher.dispatch(asked, instructions.as_deref()))
         .map_err(|error| Failure::refused("runtime", error.to_string()))?;
+    contest::tell(ui, context, &specialists, asked, &prompt_hash, &answer);
     warn(ui, &specialists, &args.role);
     show(ui, answer)
 }
@@ -179,8 +209,8 @@ fn instructions(context: &Context, role: &str) -> Option<String> {
     found.map(|role| role.content.instructions.clone())
 }
 
-fn input(path: &Path) -> Result<Value, Failure> {
-    let bytes = if path == Path::new("-") {
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    Ok(if path == Path::new("-") {
         let mut bytes = Vec::new();
         let read = io::stdin()
             .lock()
@@ -198,13 +228,16 @@ fn input(path: &Path) -> Result<Value, Failure> {
         bytes
     } else {
         files::read(path, MAX_INPUT)?
-    };
-    let text = String::from_utf8(bytes).map_err(|_| {
+    })
+}
+
+fn value(path: &Path, bytes: &[u8]) -> Result<Value, Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|_| {
         Failure::input(
             "bad_input",
             format!("the input `{}` is no UTF-8 text", path.display()),
         )
         .hint("give JSON or text")
     })?;
-    Ok(read_text(&text))
+    Ok(read_text(text))
 }

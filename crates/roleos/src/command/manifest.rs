@@ -1,12 +1,14 @@
 //! `roleos manifest check`: is what a model declares of itself complete, and are its weights what it says?
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use host::manifests;
+use host::keys::KeyStore;
+use host::manifests::{self, signature};
 use selection::manifest::Mode;
 use serde_json::json;
 
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
@@ -17,6 +19,13 @@ use crate::ui::{BAD, GOOD, Ui};
 pub enum Command {
     /// Check a `model.yaml`; every problem with its path.
     Check(CheckArgs),
+    /// Sign a `model.yaml` with this workspace's key; the signature goes beside it.
+    #[command(after_help = "Example:\n  roleos manifest sign model.yaml")]
+    Sign {
+        /// The manifest.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 /// Words of `manifest check`.
@@ -41,14 +50,40 @@ pub struct CheckArgs {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn run(ui: &Ui, command: &Command) -> Result<Exit, Failure> {
-    let Command::Check(args) = command;
+pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Check(args) => check(ui, context, args),
+        Command::Sign { file } => sign(ui, context, file),
+    }
+}
+
+fn sign(ui: &Ui, context: &Context, file: &Path) -> Result<Exit, Failure> {
+    let keys = KeyStore::open(&context.workspace.role_os_dir().join("keys"))?;
+    let key = keys.signing().ok_or_else(|| {
+        Failure::refused("no_key", "this workspace has no key to sign with")
+            .hint("`roleos key new --algorithm ed25519` makes one")
+    })?;
+    let path = signature::sign(file, key)?;
+    let id = key.public().id().to_string();
+    if ui.json {
+        ui.json(&json!({ "signature": path.display().to_string(), "key_id": id }))?;
+    } else {
+        ui.line(format_args!(
+            "{GOOD}signed{GOOD:#} by {id}: {}",
+            path.display()
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn check(ui: &Ui, context: &Context, args: &CheckArgs) -> Result<Exit, Failure> {
     let mode = if args.lenient {
         Mode::Lenient
     } else {
         Mode::Strict
     };
-    let checked = manifests::check(&args.file, args.artifacts.as_deref(), mode, &[])?;
+    let licenses = &context.config.selection.licenses;
+    let checked = manifests::check(&args.file, args.artifacts.as_deref(), mode, licenses)?;
     let ok = checked.problems.is_empty();
     if ui.json {
         let problems = checked

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use host::manifests::registering::RegisterError;
 use host::specialists::{Named, OperateError, Operator, Paths, Settings, Specialists};
 use host::{clock, environment, git};
 use specialist::pointer::Refusal;
@@ -162,6 +163,8 @@ impl From<OperateError> for Failure {
                 .hint("`roleos specialist list` shows the roles"),
             OperateError::DuplicateVersion { .. } => Self::input("duplicate_version", message)
                 .hint("a version never changes; give the new one an id of its own"),
+            OperateError::OtherManifest { .. } => Self::refused("other_manifest", message)
+                .hint("a version number means one manifest; raise `version` in the new one"),
             OperateError::NoBackend(_) => {
                 Self::input("no_backend", message).hint("name it with `--backend-url URL`")
             }
@@ -173,6 +176,31 @@ impl From<OperateError> for Failure {
                     .hint("nothing was changed; `roleos specialist repair` sets it aside and rebuilds it from the logs")
             }
             _ => Self::refused("specialist", message),
+        }
+    }
+}
+
+impl From<RegisterError> for Failure {
+    fn from(error: RegisterError) -> Self {
+        let message = error.to_string();
+        match error {
+            RegisterError::File(error) => error.into(),
+            RegisterError::Unreadable { .. } => Self::input("bad_json", message)
+                .hint("give a manifest (`model.yaml`) or a version (`version.json`)"),
+            RegisterError::Manifest { problems, .. } => {
+                let said = |problem: &::selection::manifest::Problem| {
+                    format!("{}: {}", problem.path, problem.message)
+                };
+                Self::input("bad_manifest", message)
+                    .details(problems.iter().map(said).collect())
+                    .hint("`roleos manifest check` shows the same; nothing was changed")
+            }
+            RegisterError::Verifier { .. } => Self::input("bad_verifier", message)
+                .hint("`docs/selection.md` shows what each kind of verifier needs"),
+            RegisterError::Signature { .. } => Self::refused("bad_signature", message).hint(
+                "`roleos manifest sign` signs with this workspace's key; the signer's `.pub` file goes into `.role-os/keys/`",
+            ),
+            _ => Self::refused("register", message),
         }
     }
 }

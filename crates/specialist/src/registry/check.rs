@@ -248,6 +248,10 @@ impl Check {
             None | Some(Value::Null) => adapter_id.clone(),
             Some(_) => self.text(object, "model_id"),
         };
+        let backend_url = match object.get("backend_url") {
+            None | Some(Value::Null) => Some(None),
+            Some(_) => self.text(object, "backend_url").map(Some),
+        };
         let base_model = self.text(object, "base_model");
         if let Some(model) = base_model.as_deref().filter(|model| is_claude(model)) {
             let what = format!(
@@ -269,6 +273,7 @@ impl Check {
             id: id?,
             adapter_id: adapter_id?,
             model_id: model_id?,
+            backend_url: backend_url?,
             base_model: base_model?,
             gate_threshold: gate_threshold?,
             certified_level: certified_level?,

@@ -1,10 +1,11 @@
 //! `roleos specialist certify` and `review`: what the evidence earns a version, and what the log asks for.
 
+use host::manifests::supply;
 use host::specialists::Specialists;
 use host::specialists::certify::{
     Certified, Dossier, Proposal, Sources, review as proposals, seen,
 };
-use host::{events, manifests, metrics, runs};
+use host::{events, metrics, runs};
 use selection::certification::Check;
 use selection::event::Event;
 use selection::growth::{Field, Prune};
@@ -86,9 +87,9 @@ pub fn certify(
         log: &log,
         metric: &metric,
     };
-    let licenses = &context.config.selection.licenses;
+    let set = &context.config.selection;
     let dossier = specialists.dossier(&args.role, &args.version, sources, |written| {
-        manifests::supply_chain(written, licenses)
+        supply::check(written, set)
     })?;
     let evidence = evidence(&dossier, &metric);
     let certified = args.who.act(context, |operator| {

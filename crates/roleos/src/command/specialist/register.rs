@@ -2,8 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use host::keys::KeyStore;
+use host::manifests::registering::{self, Entering, How};
 use host::specialists::Specialists;
-use host::{digest, files};
+use host::{digest, events, files};
+use selection::event::Event;
+use selection::manifest::Mode;
 use serde_json::{Value, json};
 use server::backend;
 use specialist::registry::DEFAULT_QUOTA;
@@ -24,21 +28,31 @@ const RECIPE_KEYS: [&str; 4] = ["base_model", "dataset", "seed", "hyperparameter
 /// Words of `specialist register`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  roleos specialist register \"Release Note Checker\" version.json --backend-url http://127.0.0.1:8011"
+    after_help = "Examples:\n  roleos specialist register \"Release Note Checker\" version.json --backend-url http://127.0.0.1:8011\n  \
+    roleos specialist register summariser model.yaml --backend-url http://127.0.0.1:8011"
 )]
 pub struct Args {
     /// The role.
     #[arg(value_name = "ROLE")]
     role: String,
-    /// The version as JSON.
-    #[arg(value_name = "VERSION.JSON")]
+    /// A manifest (`model.yaml`) or a version as JSON.
+    #[arg(value_name = "FILE")]
     version: PathBuf,
-    /// Where the adapter is served; needed for a new role.
+    /// Where the adapter is served; needed for a new role, kept with the version when it differs from its role's.
     #[arg(long, value_name = "URL")]
     backend_url: Option<String>,
     /// Largest share of dispatches, for a new role.
     #[arg(long, value_name = "SHARE", default_value_t = DEFAULT_QUOTA)]
     workload_quota: f64,
+    /// The pin that the backend must echo [default: the manifest's `model_id`].
+    #[arg(long, value_name = "ID")]
+    adapter_id: Option<String>,
+    /// Folder with a manifest's weights, whose hash is compared [default: beside the manifest].
+    #[arg(long, value_name = "DIR")]
+    artifacts: Option<PathBuf>,
+    /// Also take dots in a manifest's `model_id`.
+    #[arg(long)]
+    lenient: bool,
     /// How the adapter was made.
     #[arg(long, value_name = "CARD.JSON")]
     recipe: Option<PathBuf>,
@@ -56,12 +70,29 @@ pub fn run(
     specialists: &Specialists,
     args: &Args,
 ) -> Result<Exit, Failure> {
-    let mut version = read(&args.version)?;
+    let signers = KeyStore::open(&context.workspace.role_os_dir().join("keys"))?.public_keys();
+    let how = How {
+        adapter_id: args.adapter_id.as_deref(),
+        artifacts: args.artifacts.as_deref(),
+        mode: if args.lenient {
+            Mode::Lenient
+        } else {
+            Mode::Strict
+        },
+        set: &context.config.selection,
+        signers: &signers,
+    };
+    let Entering {
+        mut version,
+        warnings,
+        ..
+    } = registering::read(&args.version, how)?;
     let card = args.recipe.as_deref().map(recipe).transpose()?;
     if let (Some((card, _)), Some(version)) = (&card, version.as_object_mut()) {
         version.insert("recipe_card".to_owned(), card.clone());
     }
     let linked = version.get("recipe_card").cloned();
+    let declared = declared(&version);
     let new_role = args
         .backend_url
         .as_deref()
@@ -69,6 +100,10 @@ pub fn run(
     let registered = args.who.act(context, |operator| {
         specialists.register(&args.role, version, new_role, operator)
     })?;
+    tell(ui, context, &args.role, &registered.id, &declared);
+    for warning in warnings {
+        ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));
+    }
     if let Some(warning) = args.backend_url.as_deref().and_then(backend::warning) {
         ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));
     }
@@ -109,14 +144,34 @@ pub fn run(
     Ok(Exit::Done)
 }
 
-fn read(path: &Path) -> Result<Value, Failure> {
-    let bytes = files::read(path, MAX_FILE)?;
-    serde_json::from_slice(&bytes).map_err(|error| {
-        Failure::input(
-            "bad_json",
-            format!("cannot read `{}`: it is no JSON: {error}", path.display()),
-        )
-    })
+/// What others are told about a new version.
+fn declared(version: &Value) -> Value {
+    let keys = [
+        "model_id",
+        "model_version",
+        "adapter_id",
+        "base_model",
+        "manifest_hash",
+        "signed_by",
+    ];
+    let kept = keys
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), version.get(key)?.clone())));
+    Value::Object(kept.collect())
+}
+
+/// The version is in the registry whatever becomes of this.
+fn tell(ui: &Ui, context: &Context, role: &str, id: &str, declared: &Value) {
+    let event = Event::ModelAddRequest {
+        reason: "registered".to_owned(),
+        stats_snapshot: json!({ "role": role, "version": id, "declared": declared }),
+    };
+    if let Err(error) = events::emit(&events::path(&context.workspace), &[event]) {
+        let why = &error.source;
+        ui.note(format_args!(
+            "warning: the event was not written: {error}: {why}"
+        ));
+    }
 }
 
 /// The card as the version links it, and what it does not tell.

@@ -1,0 +1,312 @@
+//! `roleos dispatch` with candidates: who is asked, what each was worth, who won, and what is served.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use host::specialists::{Asked, Specialists, Wanted};
+use host::verifiers::Verifiers;
+use host::{environment, events, metrics, runs};
+use selection::event::Event;
+use selection::verifier::Outcome;
+use selection::{candidates, canonical, output};
+use serde_json::{Map, Value, json};
+use server::blocking;
+use server::contest::{Arena, Asking, Contested, Logs};
+use server::dispatch::{Answer, Dispatcher};
+use specialist::quota::Source;
+
+use super::Args;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::{Failure, chain};
+use crate::render::clean;
+use crate::render::columns::{Side, fit};
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui};
+
+/// What a contest is about.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    pub(super) asked: Asked<'a>,
+    pub(super) instructions: Option<&'a str>,
+    pub(super) prompt_hash: &'a str,
+    pub(super) further: Map<String, Value>,
+}
+
+/// Whether several are asked, or one whose answer is held against a verifier.
+pub(super) fn is_wanted(context: &Context, specialists: &Specialists, args: &Args) -> bool {
+    if args.k.is_some() || args.learn || args.target.is_some() {
+        return true;
+    }
+    let Ok(registry) = specialists.registry() else {
+        return false;
+    };
+    let Some(entry) = registry.entry(&args.role) else {
+        return false;
+    };
+    let declares = |id: &str| {
+        let written = registry.written(&args.role, id);
+        written.is_some_and(|version| version.get("verifier").is_some_and(Value::is_object))
+    };
+    context.config.selection.k_infer.get() > 1
+        || entry.active_version.as_deref().is_some_and(declares)
+}
+
+/// The input's hash as logs have it: plain, or keyed where the settings name a key.
+pub(super) fn prompt_hash(
+    context: &Context,
+    bytes: &[u8],
+) -> Result<(String, Map<String, Value>), Failure> {
+    let name = &context.config.privacy.prompt_key_env;
+    if name.is_empty() {
+        return Ok((canonical::hash_bytes(bytes), Map::new()));
+    }
+    let key = environment::secret(name).ok_or_else(|| {
+        Failure::refused(
+            "no_prompt_key",
+            format!("`[privacy] prompt_key_env` names `{name}`, and that variable is not set"),
+        )
+        .hint("set it, or remove the setting: inputs are then hashed without a key")
+    })?;
+    let (hash, id) = host::keyed_hash(key.reveal().as_encoded_bytes(), bytes);
+    let mut further = Map::new();
+    further.insert("prompt_key".to_owned(), json!(id));
+    Ok((hash, further))
+}
+
+/// Holds the contest.
+pub(super) fn hold(
+    ui: &Ui,
+    context: &Context,
+    dispatcher: &Dispatcher<'_>,
+    args: &Args,
+    question: Question<'_>,
+) -> Result<Contested, Failure> {
+    let set = &context.config.selection;
+    let target = match &args.target {
+        Some(path) => Some(super::value(path, &super::bytes(path)?)?),
+        None => None,
+    };
+    let usual = if args.learn {
+        set.k_train.get()
+    } else {
+        set.k_infer.get()
+    };
+    let k = args.k.map_or(usual, u64::from);
+    let logs = Logs::of(&context.workspace);
+    let trials = if args.learn {
+        runs::trials(&logs.runs, &args.role)?
+    } else {
+        BTreeMap::new()
+    };
+    let (current, step) = metrics::contest(&context.workspace).map_err(|error| {
+        Failure::refused("metric", chain(&error))
+            .hint("`roleos metric show` shows the metrics of this workspace")
+    })?;
+    if let Some(step) = step {
+        let emitted = events::emit(&logs.events, &[step]);
+        noted(ui, emitted.map(drop));
+    }
+    let asked = question.asked;
+    let arena = Arena {
+        dispatcher,
+        verifiers: Arc::new(Verifiers::new(set)),
+        logs,
+        measurements: set.measurements.get(),
+    };
+    let asking = Asking {
+        instructions: question.instructions,
+        prompt_hash: question.prompt_hash,
+        further: question.further,
+        target: target.as_ref(),
+        wanted: Wanted {
+            k: usize::try_from(k).unwrap_or(usize::MAX),
+            learn: args.learn,
+            task: args
+                .task
+                .as_deref()
+                .or_else(|| candidates::task(asked.input)),
+            trials: &trials,
+        },
+        current: &current,
+    };
+    blocking::run(arena.hold(asked, asking))
+        .map_err(|error| Failure::refused("runtime", error.to_string()))
+}
+
+fn noted(ui: &Ui, written: Result<(), host::files::FileError>) {
+    if let Err(error) = written {
+        let why = format!("{error}: {}", error.source);
+        let why = clean::name(why.as_bytes());
+        ui.note(format_args!("warning: a log was not written: {why}"));
+    }
+}
+
+/// What others are told of a dispatch without a contest.
+pub(super) fn tell(
+    ui: &Ui,
+    context: &Context,
+    specialists: &Specialists,
+    asked: Asked<'_>,
+    prompt_hash: &str,
+    answer: &Answer,
+) {
+    let mut told = vec![Event::InferRequest {
+        role: asked.role.to_owned(),
+        prompt_hash: prompt_hash.to_owned(),
+    }];
+    if let Ok(result) = &answer.result {
+        let text = output::text(result);
+        let called = answer
+            .receipt
+            .call
+            .as_ref()
+            .and_then(|call| call.as_ref().ok());
+        let served = called.filter(|_| answer.receipt.source == Source::Specialist);
+        let registry = specialists.registry().ok();
+        let entry = registry
+            .as_ref()
+            .and_then(|registry| registry.entry(asked.role));
+        let version = entry.and_then(|entry| entry.active().ok().flatten());
+        let model = served
+            .and(version)
+            .map_or("claude", |version| &version.model_id);
+        told.push(Event::InferResult {
+            model_id: model.to_owned(),
+            time_ms: served.map_or(0, |served| whole(served.wire_ms)),
+            tokens: output::tokens(&text),
+            output_hash: canonical::hash_bytes(text.as_bytes()),
+            verifier_score: 0,
+        });
+    }
+    noted(
+        ui,
+        events::emit(&events::path(&context.workspace), &told).map(drop),
+    );
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "milliseconds of one call"
+)]
+fn whole(milliseconds: f64) -> u64 {
+    milliseconds.round() as u64
+}
+
+/// Shows what came of it.
+pub(super) fn show(ui: &Ui, held: Contested) -> Result<Exit, Failure> {
+    if let Some(why) = &held.answer.not_logged {
+        let why = clean::name(why.as_bytes());
+        ui.note(format_args!("warning: a log was not written: {why}"));
+    }
+    if ui.json {
+        ui.json(&as_json(&held))?;
+    }
+    let decision = &held.answer.receipt.decision;
+    match &held.answer.result {
+        Err(error) => Err(super::no_answer(
+            error,
+            decision.reason.name(),
+            held.answer.receipt.call.as_ref(),
+        )),
+        Ok(result) => {
+            if !ui.json {
+                table(ui, &held);
+                let text = match result {
+                    Value::String(text) => text.clone(),
+                    other => serde_json::to_string_pretty(other).unwrap_or_default(),
+                };
+                ui.line(clean::text(text.as_bytes()))?;
+                let receipt = held.answer.receipt.to_json().to_string();
+                let receipt = clean::name(receipt.as_bytes());
+                ui.note(format_args!("{DIM}receipt: {receipt}{DIM:#}"));
+            }
+            Ok(if held.answered {
+                Exit::Done
+            } else {
+                Exit::Refused
+            })
+        }
+    }
+}
+
+fn as_json(held: &Contested) -> Value {
+    let each = held.held.placed.iter().map(|placed| {
+        let measured = &placed.measured;
+        let reason = match &measured.outcome {
+            Outcome::Pass => Value::Null,
+            Outcome::Fail(why) => json!(why),
+        };
+        json!({
+            "model_id": measured.model_id, "version": measured.version,
+            "verifier_result": measured.outcome.as_str(), "q0": u8::from(measured.outcome.passed()),
+            "q1": measured.q1, "cost": placed.cost, "refusal_penalty": measured.refusal_penalty,
+            "reward": placed.reward, "time_ms": measured.time_ms, "reason": reason,
+        })
+    });
+    let left_out = held
+        .left_out
+        .iter()
+        .map(|one| json!({ "version": one.version, "reason": one.why }));
+    let winner = held.held.winner().map(|placed| &placed.measured);
+    json!({
+        "result": held.answer.result.as_ref().ok(),
+        "receipt": held.answer.receipt.to_json(),
+        "candidates": each.collect::<Vec<_>>(),
+        "winner_model_id": winner.map(|winner| &winner.model_id),
+        "winner_version": winner.map(|winner| &winner.version),
+        "left_out": left_out.collect::<Vec<_>>(),
+        "verified": held.verified,
+        "fallback": held.fallback,
+    })
+}
+
+/// What each candidate was worth, on standard error so that the answer stays alone.
+fn table(ui: &Ui, held: &Contested) {
+    if held.held.placed.is_empty() {
+        return;
+    }
+    let columns = |cells: [&str; 6]| {
+        let [model, verifier, q1, cost, refusal, reward] = cells;
+        [
+            fit(model, 30, Side::Left),
+            fit(verifier, 10, Side::Left),
+            fit(q1, 8, Side::Right),
+            fit(cost, 8, Side::Right),
+            fit(refusal, 9, Side::Right),
+            fit(reward, 9, Side::Right),
+        ]
+        .concat()
+    };
+    let head = columns(["candidate", "verifier", "q1", "cost", "refusal", "reward"]);
+    ui.note(format_args!("{BOLD}  {head}{BOLD:#}"));
+    for (at, placed) in held.held.placed.iter().enumerate() {
+        let measured = &placed.measured;
+        let won = held.held.winner == Some(at);
+        let style = if measured.outcome.passed() { GOOD } else { BAD };
+        let row = columns([
+            &clean::name(measured.model_id.as_bytes()),
+            measured.outcome.as_str(),
+            &measured
+                .q1
+                .map_or_else(|| "–".to_owned(), |q1| format!("{q1:.3}")),
+            &format!("{:.3}", placed.cost),
+            &format!("{:.2}", measured.refusal_penalty),
+            &format!("{:.3}", placed.reward),
+        ]);
+        let why = match &measured.outcome {
+            Outcome::Pass => String::new(),
+            Outcome::Fail(why) => format!("  {}", clean::line(why, 100)),
+        };
+        let mark = if won { '*' } else { ' ' };
+        ui.note(format_args!(
+            "{style}{mark}{style:#} {row}{DIM}{why}{DIM:#}"
+        ));
+    }
+    match held.fallback {
+        Some("claude") => ui.note(format_args!("{DIM}served by the general model{DIM:#}")),
+        Some(_) => ui.note(format_args!("{DIM}nobody passed{DIM:#}")),
+        None if !held.verified => ui.note(format_args!("{DIM}served unverified{DIM:#}")),
+        None => {}
+    }
+}
