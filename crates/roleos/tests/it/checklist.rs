@@ -182,6 +182,7 @@ fn parrot() -> (Adapter, Workspace) {
                 "id": "v1", "adapter_id": "parrot", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75,
                 "certified_level": "L0", "exam_hash": "0".repeat(64), "field_audit_window": 200,
                 "created_at": "2026-09-02T09:00:00Z",
+                "verifier": { "type": "rule_check", "pass_condition": "rules_match", "config": { "rule": "regex", "pattern": "." } },
             }],
         }],
     });
@@ -269,6 +270,40 @@ fn metric_version_is_recorded_in_logs() {
     assert_eq!(
         (&found["metric_version"], &found["metric_hash"]),
         (&json!("metric_v1"), &json!(Metric::v1().hash()))
+    );
+    workspace.write("in.txt", "say this");
+    workspace.write("target.txt", "say this");
+    let ran = workspace
+        .roleos(&[
+            "dispatch",
+            "Parrot",
+            "--learn",
+            "--k",
+            "1",
+            "--input",
+            "in.txt",
+            "--target",
+            "target.txt",
+            "--json",
+        ])
+        .exits(2)
+        .json();
+    assert_eq!(
+        ran["winner_model_id"], "parrot",
+        "it won, and is not certified, so nobody is served: {ran}"
+    );
+    let log = workspace.read(".role-os/run_log.jsonl");
+    let logged: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&logged["metric_version"], &logged["metric_hash"]),
+        (&json!("metric_v1"), &json!(Metric::v1().hash()))
+    );
+    assert_eq!(
+        workspace
+            .roleos(&["runs", "verify", "--json"])
+            .exits(0)
+            .json()["lines"],
+        1
     );
     let sound = line("a", true, 0.9, 0.2, 0.0, Some("a"));
     for (name, ok) in [

@@ -337,25 +337,26 @@ fn the_log_and_the_supply_chain_earn_the_second_level() {
         .replace("HASH", &"ab".repeat(32))
         .replace("WEIGHTS", &weights);
     workspace.write("package/model.yaml", manifest);
-    let checked = workspace
-        .roleos(&["manifest", "check", "package/model.yaml", "--json"])
+    let url = adapter.url.as_str();
+    let registered = workspace
+        .roleos(&[
+            "specialist",
+            "register",
+            "Atlas",
+            "package/model.yaml",
+            "--backend-url",
+            url,
+            "--audit",
+            "audit.json",
+            "--json",
+        ])
         .exits(0)
         .json();
-    let id = checked["manifest_hash"].as_str().unwrap().to_owned();
-    let mut entered = version("good", "L0");
-    entered["id"] = json!(id);
-    entered["package"] = json!(workspace.path("package"));
-    let registry = json!({
-        "schema": "roleos-specialist-registry/v1",
-        "specialists": [{
-            "role": "Atlas", "backend_url": adapter.url, "fallback": "claude", "workload_quota": 0.6,
-            "active_version": null, "versions": [entered, version("other", "L0")],
-        }],
-    });
-    workspace.write(REGISTRY, registry.to_string());
-    let subject = format!("Atlas/{id}");
+    assert_eq!(registered["audit"]["passed"], 3);
+    let id = registered["version"].as_str().unwrap().to_owned();
+    workspace.write("other.json", version("other", "L0").to_string());
     workspace
-        .roleos(&["audit", "run", &subject, "--set", "audit.json"])
+        .roleos(&["specialist", "register", "Atlas", "other.json"])
         .exits(0);
     let certify = || {
         workspace
