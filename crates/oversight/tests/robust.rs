@@ -185,6 +185,11 @@ fn hostile_texts_end_quickly() {
         "while :; do while :; do while :; do while :; do git status; done; done; done; done"
             .to_owned(),
         "${a[${a[${a[${a[0]}]}]}]}".repeat(100),
+        "${a[".repeat(16) + &"]}".repeat(16),
+        "${a[\"]${a[".repeat(8) + &"]}\"]}".repeat(8),
+        "${a[$(echo ])${a[".repeat(8) + &"]}]}".repeat(8),
+        "(( ".to_owned() + &"${a[".repeat(16) + &"]}".repeat(16) + " ))",
+        "${!x".repeat(40) + &"}".repeat(40),
     ];
     for text in texts {
         let start = Instant::now();

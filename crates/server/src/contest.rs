@@ -376,7 +376,11 @@ impl Arena<'_> {
                 answered: true,
             };
         }
-        self.fall_back(asked, asking, ran).await
+        let why = match held.winner() {
+            Some(_) => "no certified candidate passed its verifier",
+            None => "no candidate passed its verifier",
+        };
+        self.fall_back(asked, asking, ran, why).await
     }
 
     async fn fall_back(
@@ -384,6 +388,7 @@ impl Arena<'_> {
         asked: Asked<'_>,
         asking: &Asking<'_>,
         ran: &[(Ran, Measured)],
+        nobody: &str,
     ) -> Served {
         let answered = ran.iter().any(|(ran, _)| ran.call.is_ok());
         let unsure = |why: String, answered: bool| Served {
@@ -395,7 +400,7 @@ impl Arena<'_> {
         };
         let first = ran.first().map(|(ran, _)| &ran.entrant.declaration);
         if first.is_some_and(|declaration| declaration.fallback == Declared::Unsure) {
-            return unsure("no candidate passed its verifier".to_owned(), answered);
+            return unsure(nobody.to_owned(), answered);
         }
         let said = match self.dispatcher.general(prompt(asked, asking)).await {
             Ok(said) => said,
@@ -410,7 +415,7 @@ impl Arena<'_> {
                 };
             }
             Err(error) => {
-                let why = format!("no candidate passed its verifier, and {error}");
+                let why = format!("{nobody}, and {error}");
                 return unsure(why, answered);
             }
         };
@@ -430,9 +435,7 @@ impl Arena<'_> {
                 answered: true,
             },
             Outcome::Fail(why) => {
-                let why = format!(
-                    "no candidate passed its verifier, and the general model did not either: {why}"
-                );
+                let why = format!("{nobody}, and the general model did not either: {why}");
                 unsure(why, true)
             }
         }

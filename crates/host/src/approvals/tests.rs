@@ -348,8 +348,7 @@ fn of_64_processes_one_is_told_yes() {
 }
 
 #[test]
-fn a_crash_can_waste_an_approval_and_never_doubles_it() {
-    let mut wasted = 0;
+fn a_crash_never_doubles_an_approval() {
     for round in 0..40_u64 {
         let scene = scene();
         scene.approve();
@@ -365,7 +364,5 @@ fn a_crash_can_waste_an_approval_and_never_doubles_it() {
             !matches!(scene.take(), Taken::Yes(_)),
             "twice in round {round}"
         );
-        wasted += u32::from(!first && !second);
     }
-    assert!(wasted <= 40);
 }

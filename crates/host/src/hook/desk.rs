@@ -7,7 +7,7 @@ use oversight::governance::{Governance, Mode};
 use oversight::verdict::Policy;
 
 use super::Request;
-use crate::agents::{Agent, Dialect, Event};
+use crate::agents::{Agent, Dialect, Event, Kind};
 use crate::clock;
 use crate::config::oversight::{Unattended, recorded};
 use crate::config::{Config, ConfigError};
@@ -107,6 +107,11 @@ impl<'a> Desk<'a> {
             session: event.session.clone().unwrap_or_default(),
             source: source.to_owned(),
             model: event.model.clone(),
+            // Elsewhere than at the start of a session, it is a subagent's.
+            role: event
+                .subagent
+                .clone()
+                .filter(|_| event.kind == Kind::SessionStart),
             transcript: event.transcript.clone(),
             base_commit: state.as_ref().and_then(|state| state.commit.clone()),
             branch: state.map(|state| state.branch().to_owned()),

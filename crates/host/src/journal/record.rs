@@ -104,6 +104,9 @@ pub struct Start {
     /// The model, where the agent tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The role that the whole session plays: the agent definition it was started with, where the agent tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// Where the agent works.
     pub cwd: String,
     /// The agent's own record of the conversation.

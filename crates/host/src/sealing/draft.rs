@@ -1,5 +1,6 @@
 //! From a story to a bundle: sections, calls with what they cost, facts, and how it ended.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -30,6 +31,9 @@ const MAX_NAMED: usize = 20;
 
 /// Refused or gated calls that the facts tell in words.
 const MAX_TOLD: usize = 32;
+
+/// Subagents that the facts name.
+const MAX_SUBAGENTS: usize = 32;
 
 /// Refused calls that a postmortem names.
 const MAX_REFUSALS: usize = 10;
@@ -370,6 +374,9 @@ impl Draft<'_> {
             if !start.mode.is_empty() {
                 self.fact("mode", &start.mode);
             }
+            if let Some(role) = &start.role {
+                self.fact(field::ROLE, role);
+            }
             if let Some(commit) = &start.base_commit {
                 self.fact(field::BASE_COMMIT, commit);
             }
@@ -379,6 +386,14 @@ impl Draft<'_> {
         }
         if let Some(model) = story.model {
             self.fact(field::MODEL, model);
+        }
+        let subagents = story.calls.iter();
+        let subagents: BTreeSet<_> = subagents
+            .filter_map(|one| one.call.subagent.as_deref())
+            .collect();
+        if !subagents.is_empty() {
+            let names: Vec<_> = subagents.into_iter().take(MAX_SUBAGENTS).collect();
+            self.fact("subagents", &names.join(", "));
         }
         self.fact("ended", story.end.unwrap_or("never said"));
         if story.prompts.len() > 1 {

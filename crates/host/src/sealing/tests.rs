@@ -493,6 +493,24 @@ fn two_sessions_at_once_do_not_mix() {
 }
 
 #[test]
+fn the_role_of_a_session_and_its_subagents_are_told() {
+    let house = House::bare();
+    let Record::Start(mut start) = house.start("s") else {
+        panic!("a start");
+    };
+    start.role = Some("line-editor".to_owned());
+    let Record::Call(mut by_another) = call("1", "Read", json!({ "file_path": "a" })) else {
+        panic!("a call");
+    };
+    by_another.subagent = Some("fact-checker".to_owned());
+    let records = vec![Record::Start(start), Record::Call(by_another), end()];
+    house.add("s", records);
+    let told = house.seal_one();
+    assert_eq!(told.fact("role"), "line-editor");
+    assert_eq!(told.fact("subagents"), "fact-checker");
+}
+
+#[test]
 fn without_a_repository_there_is_no_diff_and_the_bundle_says_so() {
     let house = House::bare();
     let mut records = Vec::from(tests("1", PASSES, 0));

@@ -121,7 +121,7 @@ impl Evaluator<'_> {
     /// Every way to read one word, as fields.
     pub(crate) fn fields(&mut self, word: &Word) -> Vec<Vec<String>> {
         if let [Piece::Text(text)] = word.pieces.as_slice()
-            && !text.contains(['*', '?', '['])
+            && !pattern::is_active(text)
         {
             return vec![vec![text.clone()]];
         }
@@ -132,6 +132,10 @@ impl Evaluator<'_> {
         let mut ways = vec![Way::default()];
         for piece in &word.pieces {
             let parts = self.parts(piece, false);
+            if let ([way], [part]) = (ways.as_mut_slice(), parts.as_slice()) {
+                part.iter().for_each(|one| way.add(one, &separators));
+                continue;
+            }
             let mut next = Vec::new();
             for way in &ways {
                 for part in &parts {

@@ -10,12 +10,18 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     full(&pattern, &text)
 }
 
-/// Whether an unquoted `*`, `?` or `[` is in it.
+/// Whether an unquoted `*` or `?` is in it, or a `[` that is closed: the program `[` is no pattern.
 pub(crate) fn is_active(pattern: &str) -> bool {
     let mut escaped = false;
-    pattern.chars().any(|character| {
-        let active = !escaped && matches!(character, '*' | '?' | '[');
-        escaped = !escaped && character == '\\';
+    let mut open = false;
+    pattern.bytes().any(|byte| {
+        let active = match byte {
+            b'*' | b'?' => !escaped,
+            b']' => open,
+            _ => false,
+        };
+        open |= byte == b'[' && !escaped;
+        escaped = !escaped && byte == b'\\';
         active
     })
 }

@@ -12,6 +12,13 @@ const MAX_DOUBLE: usize = 10;
 /// More braces that one word opens and does not close make the parser of brace expansion take for ever.
 const MAX_BRACES: usize = 6;
 
+/// The parser of words reads a subscript anew for every form that the expansion around it may have, so each level of
+/// nesting costs twenty times the one before. More subscripts than this that may hold another make a word unreadable.
+const MAX_SUBSCRIPTS: usize = 2;
+
+/// Each `${!` inside another doubles the time.
+const MAX_INDIRECT: usize = 8;
+
 /// Longer numbers before a redirection are no descriptors, and the parser would fail on them.
 const MAX_DIGITS: usize = 9;
 
@@ -92,6 +99,35 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
+/// Whether the parser of words can take this one apart in bearable time.
+pub(crate) fn is_bearable_word(text: &str) -> bool {
+    if !text.contains("${") {
+        return true;
+    }
+    let subscripts = text
+        .match_indices('[')
+        .filter(|(at, _)| may_hold_another(text, *at));
+    subscripts.count() <= MAX_SUBSCRIPTS && text.matches("${!").count() <= MAX_INDIRECT
+}
+
+/// Whether the subscript that begins here could hold an expansion with a subscript of its own.
+fn may_hold_another(text: &str, at: usize) -> bool {
+    let before = text.as_bytes().get(at.wrapping_sub(1)).copied();
+    if !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return false;
+    }
+    let rest = text.get(at.saturating_add(1)..).unwrap_or_default();
+    let Some((inside, _)) = rest.split_once(']') else {
+        return true;
+    };
+    let unquoted = ['"', '\'']
+        .into_iter()
+        .find_map(|quote| inside.strip_prefix(quote)?.strip_suffix(quote));
+    let harmless = |byte: u8| byte.is_ascii_alphanumeric() || b"_@*+-/%.,: $#{}".contains(&byte);
+    let without_expansions = |text: &str| !text.bytes().any(|byte| b"\"'`$\\([".contains(&byte));
+    !(inside.bytes().all(harmless) || unquoted.is_some_and(without_expansions))
+}
+
 /// `<< ''`: the tokenizer would look for its end for ever.
 fn has_nameless_heredoc(text: &str) -> bool {
     text.match_indices("<<").any(|(at, found)| {
@@ -129,6 +165,25 @@ fn open_braces(word: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_with_subscripts_in_subscripts_are_refused() {
+        for one in [
+            "${a[${a[",
+            "${a[\"${a[",
+            "${a[\"]\"",
+            "${a[$(echo ])",
+            "${a[$((1+",
+            "${a[\\]",
+        ] {
+            assert!(!is_bearable_word(&one.repeat(5)), "{one}");
+        }
+        assert!(!is_bearable_word(&"${!x".repeat(9)));
+        let usual =
+            "${a[0]}${a[@]}${#a[*]}${a[$i]}${a[${i}]}${a[i+1]}${a[\"key of it\"]}${x//b[cd]/}";
+        assert!(is_bearable_word(&usual.repeat(50)));
+        assert!(is_bearable_word("${a[${b[0]}]} and ${a[$((i+1))]}"));
+    }
 
     #[test]
     fn deep_texts_are_refused_and_wide_ones_are_not() {

@@ -27,9 +27,13 @@ const MAX_BYTES: usize = 64 * 1024;
 ///
 /// None when the second parser does not understand the text, or was not asked.
 pub(crate) fn program_names(text: &str) -> Option<BTreeSet<String>> {
-    if text.len() > MAX_BYTES {
+    if text.len() > MAX_BYTES || leaves_no_doubt(text) {
         return None;
     }
+    names_of(text)
+}
+
+fn names_of(text: &str) -> Option<BTreeSet<String>> {
     let tree = PARSER.with_borrow_mut(|parser| parser.as_mut()?.parse(text, None))?;
     let root = tree.root_node();
     if root.has_error() {
@@ -51,6 +55,22 @@ pub(crate) fn program_names(text: &str) -> Option<BTreeSet<String>> {
     }
 }
 
+/// Plain words between `;`, `&`, `|` and line ends: there is one way to read them, and most commands are like that.
+fn leaves_no_doubt(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|_-./+=:,@%".contains(&byte);
+    let word_of_the_grammar = |word: &str| GRAMMAR.contains(&word);
+    text.bytes().all(plain)
+        && !text
+            .split([' ', '\n', ';', '&', '|'])
+            .any(word_of_the_grammar)
+}
+
+/// Words that begin or divide a compound command.
+const GRAMMAR: [&str; 16] = [
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac",
+    "in", "select", "function", "coproc",
+];
+
 fn advance(cursor: &mut TreeCursor<'_>) -> bool {
     loop {
         if cursor.goto_next_sibling() {
@@ -65,4 +85,51 @@ fn advance(cursor: &mut TreeCursor<'_>) -> bool {
 fn is_plain(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+".contains(&byte);
     !name.is_empty() && name.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::shell::{lower, names};
+
+    const WORDS: &[&str] = &[
+        "git", "push", "a=1", "time", "-m", "x.sh", "./y", "if", "done", " ", " ", " ", "&&", "||",
+        ";", "|", "&", "|&", "\n", "@", "%", "=", "alias",
+    ];
+
+    proptest! {
+        #[test]
+        fn what_leaves_no_doubt_is_read_alike(words in prop::collection::vec(prop::sample::select(WORDS), 0..20)) {
+            let text = words.concat();
+            prop_assume!(leaves_no_doubt(&text));
+            let (Ok(first), Some(second)) = (lower::program(&text), names_of(&text)) else {
+                return Ok(());
+            };
+            let first = names::program_words(&first);
+            for name in second {
+                prop_assert!(name == "time" || first.contains(name.as_str()), "{text:?}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn grammar_and_quotes_leave_doubt() {
+        assert!(leaves_no_doubt(
+            "git status --short && git diff --stat | cat"
+        ));
+        for text in [
+            "if a; then b; fi",
+            "a 'b'",
+            "a $b",
+            "a > b",
+            "(a)",
+            "a\\b",
+            "a*",
+            "a\tb",
+        ] {
+            assert!(!leaves_no_doubt(text), "{text}");
+        }
+    }
 }

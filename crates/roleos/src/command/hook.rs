@@ -1,14 +1,14 @@
 //! `roleos hook`: reads one event of an agent from standard input and answers it in time, whatever happens.
 //!
-//! The work is done by one thread and watched by another: when it takes too long or panics, the watcher answers in its
-//! place. Words are read by hand first, because an agent waits for us at each of its steps; clap only sees mistakes.
+//! A second thread watches the first: when the work takes too long, it answers in its place; a panic is caught. Words are read by hand first, because an agent waits for us at each of its steps; clap only sees mistakes.
 
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
-use std::panic;
-use std::path::PathBuf;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -28,8 +28,8 @@ const DEADLINE: Duration = Duration::from_secs(4);
 /// An answer that is being written down may still come.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The analysis goes into depth; what a main thread has is known to be enough.
-const STACK: usize = 8 * 1024 * 1024;
+/// The watcher only waits and speaks.
+const STACK: usize = 128 * 1024;
 
 /// Words of `hook`.
 #[derive(Clone, Debug, clap::Args)]
@@ -106,8 +106,13 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
 /// Answers one event.
 #[must_use]
 pub fn run(args: &Args, root: Option<PathBuf>) -> Exit {
-    let (reply, progress) = watched(args, root);
-    let printed = print(&reply);
+    let progress = Arc::new(Progress::default());
+    let reply = watched(args, root.as_deref(), &progress);
+    speak(&reply, &progress)
+}
+
+fn speak(reply: &Reply, progress: &Progress) -> Exit {
+    let printed = print(reply);
     if let (Some(root), Ok(program)) = (progress.to_seal(), env::current_exe()) {
         // What this cannot start is sealed by the next one that can.
         background::start(&program, root).ok();
@@ -133,54 +138,50 @@ fn print(reply: &Reply) -> io::Result<()> {
     told
 }
 
-/// The answer, or the one that is given in its place.
-fn watched(args: &Args, root: Option<PathBuf>) -> (Reply, Arc<Progress>) {
-    let progress = Arc::new(Progress::default());
-    let reply = watched_with(args, root, &progress);
-    (reply, progress)
-}
-
-fn watched_with(args: &Args, root: Option<PathBuf>, progress: &Arc<Progress>) -> Reply {
+/// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.
+fn watched(args: &Args, root: Option<&Path>, progress: &Arc<Progress>) -> Reply {
     let agent = Agent::from(args.agent);
     let deadline = args
         .deadline_ms
         .map_or(DEADLINE, |ms| Duration::from_millis(ms).min(DEADLINE));
     let last_words = listen_to_panics();
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let worker = {
-        let (args, progress) = (args.clone(), Arc::clone(progress));
-        let work = move || {
-            let reply = answer(&args, root.as_deref(), &progress);
-            // Nobody listens when the watcher has answered.
-            sender.send(reply).ok();
-        };
-        thread::Builder::new().stack_size(STACK).spawn(work)
+    let spoken = Arc::new(AtomicBool::new(false));
+    let watcher = {
+        let (spoken, progress) = (Arc::clone(&spoken), Arc::clone(progress));
+        let watch = move || watch(agent, deadline, &progress, &spoken);
+        thread::Builder::new().stack_size(STACK).spawn(watch)
     };
-    if let Err(error) = worker {
-        return hook::failed(
-            agent,
-            &format!("no thread can be started: {error}"),
-            progress,
-        );
-    }
-    let mut answered = receiver.recv_timeout(deadline);
-    if answered == Err(RecvTimeoutError::Timeout) && !progress.expire() {
-        answered = receiver.recv_timeout(GRACE);
-    }
-    match answered {
-        Ok(reply) => reply,
-        Err(RecvTimeoutError::Timeout) => {
-            let waited = deadline.as_millis();
-            hook::failed(agent, &format!("it took longer than {waited} ms"), progress)
+    let reply = match watcher {
+        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(args, root, progress))),
+        Err(error) => {
+            let why = format!("no thread can be started: {error}");
+            return hook::failed(agent, &why, progress);
         }
-        Err(RecvTimeoutError::Disconnected) => {
-            let words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
-            hook::failed(agent, &format!("a defect in roleos: {words}"), progress)
-        }
+    };
+    while spoken.swap(true, Ordering::SeqCst) {
+        thread::park();
+    }
+    reply.unwrap_or_else(|_| {
+        let words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        hook::failed(agent, &format!("a defect in roleos: {words}"), progress)
+    })
+}
+
+/// Speaks and ends the process when the answer does not come in time; otherwise the process ends before this wakes.
+#[expect(clippy::exit, reason = "the thread that works may never come back")]
+fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicBool) {
+    thread::sleep(deadline);
+    if !progress.expire() {
+        thread::sleep(GRACE);
+    }
+    if !spoken.swap(true, Ordering::SeqCst) {
+        let waited = deadline.as_millis();
+        let reply = hook::failed(agent, &format!("it took longer than {waited} ms"), progress);
+        process::exit(speak(&reply, progress) as i32);
     }
 }
 
-fn answer(args: &Args, root: Option<&std::path::Path>, progress: &Progress) -> Reply {
+fn answer(args: &Args, root: Option<&Path>, progress: &Progress) -> Reply {
     let environment = Environment::read();
     let mut event = Vec::new();
     let read = io::stdin()

@@ -9,6 +9,7 @@
 )]
 
 mod adapter;
+mod contest;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

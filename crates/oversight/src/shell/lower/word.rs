@@ -9,8 +9,8 @@ use brush_parser::word::{
     WordPieceWithSource,
 };
 
-use super::super::escape;
 use super::super::ir::{Operation, Parameter, Piece, Place, Span, Subject, Word};
+use super::super::{escape, limit};
 use super::Lowering;
 
 /// More words than this out of one brace expression are not made.
@@ -39,7 +39,8 @@ impl Lowering {
     /// A word of the tree; brace expressions make several.
     pub(super) fn words(&self, word: &ast::Word) -> Vec<Word> {
         let span = self.span(word.loc.as_ref());
-        if !word.value.contains('{') || !word.value.contains('}') {
+        let has_braces = word.value.contains('{') && word.value.contains('}');
+        if !has_braces || !limit::is_bearable_word(&word.value) {
             return vec![self.word(&word.value, span)];
         }
         match word::parse_brace_expansions(&word.value, &self.options) {
@@ -66,18 +67,21 @@ impl Lowering {
             let pieces = vec![Piece::Text(text.to_owned())];
             return Word { pieces, span };
         }
-        let pieces = match word::parse(text, &self.options) {
-            Ok(pieces) => self.pieces(pieces, false),
-            Err(_) => vec![Piece::Opaque],
+        let parsed = limit::is_bearable_word(text).then(|| word::parse(text, &self.options));
+        let pieces = match parsed {
+            Some(Ok(pieces)) => self.pieces(pieces, false),
+            _ => vec![Piece::Opaque],
         };
         Word { pieces, span }
     }
 
     /// The body of a heredoc whose delimiter was not quoted.
     pub(super) fn here_document(&self, text: &str) -> Word {
-        let pieces = match word::parse_heredoc(text, &self.options) {
-            Ok(pieces) => vec![Piece::Double(self.pieces(pieces, true))],
-            Err(_) => vec![Piece::Opaque],
+        let parsed =
+            limit::is_bearable_word(text).then(|| word::parse_heredoc(text, &self.options));
+        let pieces = match parsed {
+            Some(Ok(pieces)) => vec![Piece::Double(self.pieces(pieces, true))],
+            _ => vec![Piece::Opaque],
         };
         Word { pieces, span: None }
     }
