@@ -16,7 +16,6 @@ const MAX_FILES: usize = 256;
 
 /// Whether the supply chain holds, why not, and the hashes that were found. A version that was registered without a
 /// manifest has none.
-#[must_use]
 pub fn check(written: &Value, set: &Selection) -> (Result<(), String>, Value) {
     let text = |key: &str| written.get(key).and_then(Value::as_str);
     let digests = json!({

@@ -211,8 +211,10 @@ pub fn review(
     if ui.json {
         let listed = all.iter().map(|(role, proposal, applied)| {
             let mut object = described(proposal);
-            object["role"] = json!(role);
-            object["applied"] = json!(applied);
+            if let Some(object) = object.as_object_mut() {
+                object.insert("role".to_owned(), json!(role));
+                object.insert("applied".to_owned(), json!(applied));
+            }
             object
         });
         ui.json(&json!({ "metric_version": metric.metric_version, "proposals": listed.collect::<Vec<_>>() }))?;
@@ -312,7 +314,9 @@ fn described(proposal: &Proposal) -> Value {
             json!({ "proposal": "dominance", "evidence": field_json(field) })
         }
     };
-    object["said"] = json!(said(proposal));
+    if let Some(object) = object.as_object_mut() {
+        object.insert("said".to_owned(), json!(said(proposal)));
+    }
     object
 }
 

@@ -120,8 +120,8 @@ pub fn run(
             "role": args.role, "version": registered.id, "certified_level": registered.level,
             "active_version": registered.active, "recipe_card": linked,
         });
-        if let Some(taken) = &taken {
-            object["audit"] = audit::as_json(taken);
+        if let (Some(taken), Some(object)) = (&taken, object.as_object_mut()) {
+            object.insert("audit".to_owned(), audit::as_json(taken));
         }
         ui.json(&object)?;
         return Ok(exit);
