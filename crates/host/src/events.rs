@@ -1,6 +1,7 @@
 //! The protocol's five events on disk, `.role-os/events.jsonl`: one envelope a line, for other programs to follow.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use selection::event::{Envelope, Event};
@@ -12,6 +13,9 @@ use crate::workspace::Workspace;
 
 /// Who speaks when nobody else is named.
 pub const SOURCE: &str = "roleos";
+
+/// What a follower reads at a time.
+const READ_AT_ONCE: u64 = 16 * 1024 * 1024;
 
 /// Longest line that is read.
 const MAX_LINE: usize = 1024 * 1024;
@@ -55,6 +59,57 @@ pub fn read(path: &Path, mut take: impl FnMut(Envelope)) -> Result<u64, FileErro
     }
 }
 
+/// Follows the events as they are written.
+#[derive(Debug)]
+pub struct Follower {
+    path: PathBuf,
+    at: u64,
+    rest: Vec<u8>,
+}
+
+impl Follower {
+    /// From the beginning of the file, which need not be there yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            at: 0,
+            rest: Vec::new(),
+        }
+    }
+
+    /// What was written since; a line without its end waits for it. A file that became shorter is begun anew.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn news(&mut self) -> Result<Vec<Envelope>, FileError> {
+        let failed = |source| FileError::new(files::Action::Read, &self.path, source);
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        if file.metadata().map_err(failed)?.len() < self.at {
+            self.at = 0;
+            self.rest.clear();
+        }
+        file.seek(SeekFrom::Start(self.at)).map_err(failed)?;
+        let mut buffer = Vec::new();
+        let read = file.take(READ_AT_ONCE).read_to_end(&mut buffer);
+        self.at += read.map_err(failed)? as u64;
+        self.rest.append(&mut buffer);
+        let end = self.rest.iter().rposition(|byte| *byte == b'\n');
+        let whole: Vec<u8> = self.rest.drain(..end.map_or(0, |end| end + 1)).collect();
+        if self.rest.len() > MAX_LINE {
+            self.rest.clear();
+        }
+        let lines = whole.split(|byte| *byte == b'\n');
+        Ok(lines
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -83,5 +138,21 @@ mod tests {
         });
         assert_eq!(unreadable.unwrap(), 1);
         assert_eq!(epochs, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_follower_sees_each_event_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("events.jsonl");
+        let mut follower = Follower::new(path.clone());
+        assert_eq!(follower.news().unwrap(), []);
+        let change = |epoch: u64| Event::EvalMetricChange(json!({ "epoch": epoch }));
+        for epoch in 1..4 {
+            emit(&path, &[change(epoch)]).unwrap();
+            let news = follower.news().unwrap();
+            assert_eq!(news.len(), 1);
+            assert_eq!(news[0].payload["epoch"], epoch);
+            assert_eq!(follower.news().unwrap(), []);
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! The run log on disk: appended to under a lock, each line linked to the one before it; read line by line, however long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use selection::metric::Metric;
+use selection::run_log::brief::Brief;
 use selection::run_log::check::{Bad, Checker};
 use selection::run_log::{FIRST, MAX_LINE, Record, link};
 use selection::statistics::{Rate, rate, spread};
@@ -224,7 +225,7 @@ impl Tally {
         mean(self.cost, self.runs)
     }
 
-    fn add(&mut self, record: &Record) {
+    fn add(&mut self, record: &Brief<'_>) {
         self.runs += 1;
         self.passed += u64::from(record.passed());
         self.won += u64::from(record.won());
@@ -263,15 +264,58 @@ impl Stats {
 /// The file cannot be read.
 pub fn stats(path: &Path) -> Result<Stats, FileError> {
     let mut stats = Stats::default();
-    lines(path, |line| match Record::parse(line) {
-        Ok(record) => {
-            let role = record.more.role.clone().unwrap_or_default();
-            let key = (role, record.model_id.clone());
-            stats.models.entry(key).or_default().add(&record);
+    let mut models: BTreeMap<String, BTreeMap<String, Tally>> = BTreeMap::new();
+    lines(path, |line| match Brief::parse(line) {
+        Some(record) => {
+            let role = record.role.as_deref().unwrap_or_default();
+            // Most lines name what was named before; only a new name is copied.
+            let known = models
+                .get_mut(role)
+                .and_then(|models| models.get_mut(&*record.model_id));
+            match known {
+                Some(tally) => tally.add(&record),
+                None => models
+                    .entry(role.to_owned())
+                    .or_default()
+                    .entry(record.model_id.to_string())
+                    .or_default()
+                    .add(&record),
+            }
         }
-        Err(_) => stats.unreadable += 1,
+        None => stats.unreadable += 1,
     })?;
+    let named = models.into_iter().flat_map(|(role, models)| {
+        let named = models.into_iter();
+        named.map(move |(model, tally)| ((role.clone(), model), tally))
+    });
+    stats.models = named.collect();
     Ok(stats)
+}
+
+/// The last lines of a log that fit, oldest first.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn last(
+    path: &Path,
+    most: usize,
+    wanted: impl Fn(&Record) -> bool,
+) -> Result<Vec<Record>, FileError> {
+    let mut kept = VecDeque::new();
+    lines(path, |line| {
+        let Ok(record) = Record::parse(line) else {
+            return;
+        };
+        if wanted(&record) {
+            if kept.len() == most {
+                kept.pop_front();
+            }
+            if most > 0 {
+                kept.push_back(record);
+            }
+        }
+    })?;
+    Ok(kept.into())
 }
 
 #[cfg(test)]

@@ -122,6 +122,8 @@ pub enum Command {
     /// What became of every candidate: statistics, proof, export.
     #[command(subcommand)]
     Runs(command::runs::Command),
+    /// What other programs are told: requests, results, winners, new models, metric changes.
+    Events(command::events::Args),
     /// What a run is worth.
     #[command(subcommand)]
     Metric(command::metric::Command),

@@ -8,6 +8,7 @@ pub mod contracts;
 pub mod curve;
 pub mod dispatch;
 pub mod doctor;
+pub mod events;
 pub mod explain;
 pub mod grant;
 pub mod hook;

@@ -23,6 +23,8 @@ pub mod replay_html;
 
 pub mod curve_svg;
 
+pub mod runs_svg;
+
 pub mod decision_text;
 
 pub mod session_text;

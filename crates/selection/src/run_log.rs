@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::canonical;
 use crate::metric::schema_name;
 
+pub mod brief;
 pub mod check;
 
 /// What the first line carries as the hash of the line before it.

@@ -218,10 +218,6 @@ impl Specialists {
     }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "one version against all that is known"
-)]
 fn entrant(
     asked: Asked<'_>,
     wanted: Wanted<'_>,

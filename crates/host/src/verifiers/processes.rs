@@ -1,14 +1,14 @@
 //! Which processes stand below one, and what they hold: read from `/proc`, where everybody may see that much.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 
 use crate::files;
 
 /// Parent and resident pages by process, as far as they are visible.
-pub(super) fn table() -> HashMap<u32, (u32, u64)> {
+pub(super) fn table() -> BTreeMap<u32, (u32, u64)> {
     let Ok(entries) = fs::read_dir("/proc") else {
-        return HashMap::new();
+        return BTreeMap::new();
     };
     let read = |entry: fs::DirEntry| {
         let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
@@ -24,8 +24,8 @@ pub(super) fn table() -> HashMap<u32, (u32, u64)> {
 }
 
 /// A process and everything below it.
-pub(super) fn below(root: u32, table: &HashMap<u32, (u32, u64)>) -> Vec<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+pub(super) fn below(root: u32, table: &BTreeMap<u32, (u32, u64)>) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (pid, (parent, _)) in table {
         children.entry(*parent).or_default().push(*pid);
     }

@@ -1,6 +1,7 @@
 //! Verifiers at work: what passes, what fails and why, and what a hostile command gets to do.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -8,6 +9,10 @@ use selection::verifier::Kind;
 use serde_json::{Map, json};
 
 use super::*;
+
+fn write(path: impl AsRef<Path>, text: &str) -> std::io::Result<()> {
+    fs::File::create(path)?.write_all(text.as_bytes())
+}
 
 /// A declared verifier with these settings.
 fn declared(kind: Kind, config: &Value) -> Declared {
@@ -49,7 +54,7 @@ fn fails(outcome: &Outcome, part: &str) {
 fn a_schema_beside_the_declaration_is_read_and_made_once() {
     let package = tempfile::tempdir().unwrap();
     let file = package.path().join("out.json");
-    fs::write(&file, r#"{"type":"object","required":["a"]}"#).unwrap();
+    write(&file, r#"{"type":"object","required":["a"]}"#).unwrap();
     let declared = Declared {
         package: Some(package.path().to_str().unwrap().to_owned()),
         ..declared(Kind::JsonSchema, &json!({ "schema_path": "out.json" }))
@@ -71,7 +76,7 @@ fn a_schema_beside_the_declaration_is_read_and_made_once() {
     assert_eq!(ready.required(), ["a"]);
     assert!(Arc::ptr_eq(&ready, &verifiers.ready(&declared).unwrap()));
     // Another content is another verifier.
-    fs::write(&file, r#"{"type":"array"}"#).unwrap();
+    write(&file, r#"{"type":"array"}"#).unwrap();
     assert!(!check(json!({ "a": 1 })));
 }
 
@@ -108,7 +113,7 @@ fn a_verifier_that_cannot_be_made_fails_the_output() {
 fn a_link_does_not_lead_out_of_a_package() {
     let (package, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let secret = outside.path().join("s.json");
-    fs::write(&secret, "true").unwrap();
+    write(&secret, "true").unwrap();
     std::os::unix::fs::symlink(&secret, package.path().join("s.json")).unwrap();
     let folder = package.path().to_str().unwrap();
     assert!(inside(Some(folder), "s.json").is_err());
@@ -146,7 +151,7 @@ fn a_command_sees_the_output_and_the_input_and_decides_by_its_exit_code() {
 #[test]
 fn a_command_starts_in_its_package_and_cannot_change_it() {
     let package = tempfile::tempdir().unwrap();
-    fs::write(package.path().join("check.sh"), "grep -q answer").unwrap();
+    write(package.path().join("check.sh"), "grep -q answer").unwrap();
     let mut with = Map::new();
     with.insert("command".to_owned(), json!("sh check.sh && ! touch here"));
     let declared = Declared {
@@ -292,7 +297,7 @@ fn without_a_sandbox_the_verifier_refuses_unless_it_may() {
     // A kernel that refuses makes bubblewrap end before the command starts.
     let folder = tempfile::tempdir().unwrap();
     let refuses = folder.path().join("bwrap");
-    fs::write(
+    write(
         &refuses,
         "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n",
     )

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use host::files::{self, Privacy};
 use host::runs::{self, Stats};
 use selection::growth::{DOMINANT, TOO_DOMINANT};
 use selection::run_log::Record;
@@ -14,6 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
 use crate::render::columns::{Side, fit};
+use crate::render::runs_svg;
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
 /// Bad lines that are shown to a person. `--json` has them all.
@@ -24,8 +26,10 @@ const SHOWN: usize = 20;
 pub enum Command {
     /// Compute every reward, winner and link again.
     Verify(FileArgs),
+    /// The last runs, one line a candidate.
+    List(ListArgs),
     /// Pass rate, win rate, reward and cost of each model.
-    Stats(FileArgs),
+    Stats(StatsArgs),
     /// Write the log in another shape, one line each.
     Export(ExportArgs),
 }
@@ -41,6 +45,36 @@ pub struct FileArgs {
     /// The log [default: `.role-os/run_log.jsonl`].
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
+}
+
+/// Words of `runs list`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  roleos runs list\n  roleos runs list --role summariser --limit 100 --json"
+)]
+pub struct ListArgs {
+    #[command(flatten)]
+    log: FileArgs,
+    /// How many.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Only this role.
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// Only this model.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+/// Words of `runs stats`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  roleos runs stats\n  roleos runs stats --svg runs.svg")]
+pub struct StatsArgs {
+    #[command(flatten)]
+    log: FileArgs,
+    /// Write a picture.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 }
 
 /// Words of `runs export`.
@@ -77,6 +111,7 @@ impl FileArgs {
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Verify(args) => verify(ui, context, args),
+        Command::List(args) => list(ui, context, args),
         Command::Stats(args) => stats(ui, context, args),
         Command::Export(args) => export(ui, context, args),
     }
@@ -111,8 +146,64 @@ fn verify(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> 
     Ok(Exit::of_check(ok))
 }
 
-fn stats(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> {
-    let stats = runs::stats(&args.path(context))?;
+fn list(ui: &Ui, context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    let wanted = |record: &Record| {
+        let role = args.role.as_ref();
+        let model = args.model.as_ref();
+        role.is_none_or(|role| record.more.role.as_ref() == Some(role))
+            && model.is_none_or(|model| record.model_id == *model)
+    };
+    let records = runs::last(&args.log.path(context), args.limit, wanted)?;
+    if ui.json {
+        ui.json(&json!({ "runs": records }))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = ui.out();
+    writeln!(
+        out,
+        "{BOLD}{}{}{}{}{}{}{BOLD:#}",
+        fit("time", 22, Side::Left),
+        fit("role", 22, Side::Left),
+        fit("model", 26, Side::Left),
+        fit("verifier", 10, Side::Left),
+        fit("reward", 10, Side::Right),
+        fit("ms", 8, Side::Right),
+    )?;
+    for record in &records {
+        let shown = |text: &str| clean::name(text.as_bytes()).into_owned();
+        let style = if record.passed() { GOOD } else { BAD };
+        let time = record.more.time_ms.map(|time| time.to_string());
+        writeln!(
+            out,
+            "{}{}{}{style}{}{style:#}{}{}{}",
+            fit(
+                &shown(record.timestamp.get(..19).unwrap_or_default()),
+                22,
+                Side::Left
+            ),
+            fit(
+                &shown(record.more.role.as_deref().unwrap_or("–")),
+                22,
+                Side::Left
+            ),
+            fit(&shown(&record.model_id), 26, Side::Left),
+            fit(&shown(&record.verifier_result), 10, Side::Left),
+            fit(&format!("{:.3}", record.reward), 10, Side::Right),
+            fit(time.as_deref().unwrap_or("–"), 8, Side::Right),
+            if record.won() { "  won" } else { "" },
+        )?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}
+
+fn stats(ui: &Ui, context: &Context, args: &StatsArgs) -> Result<Exit, Failure> {
+    let stats = runs::stats(&args.log.path(context))?;
+    if let Some(path) = &args.svg {
+        let picture = runs_svg::svg(&stats, dominance(stats.winners().1));
+        files::write(path, picture.as_bytes(), Privacy::Shared)?;
+        ui.note(format_args!("wrote {}", path.display()));
+    }
     if ui.json {
         ui.json(&as_json(&stats))?;
         return Ok(Exit::Done);

@@ -4,7 +4,7 @@
 //! on the first. Where nothing was solved there is no cost per solve, so the line has a gap and not a zero. The picture
 //! needs nothing else, follows light and dark, and is the same for the same points, byte for byte.
 
-mod canvas;
+pub(super) mod canvas;
 
 mod scale;
 

@@ -194,13 +194,13 @@ fn whole(milliseconds: f64) -> u64 {
 }
 
 /// Shows what came of it.
-pub(super) fn show(ui: &Ui, held: Contested) -> Result<Exit, Failure> {
+pub(super) fn show(ui: &Ui, held: &Contested) -> Result<Exit, Failure> {
     if let Some(why) = &held.answer.not_logged {
         let why = clean::name(why.as_bytes());
         ui.note(format_args!("warning: a log was not written: {why}"));
     }
     if ui.json {
-        ui.json(&as_json(&held))?;
+        ui.json(&as_json(held))?;
     }
     let decision = &held.answer.receipt.decision;
     match &held.answer.result {
@@ -211,7 +211,7 @@ pub(super) fn show(ui: &Ui, held: Contested) -> Result<Exit, Failure> {
         )),
         Ok(result) => {
             if !ui.json {
-                table(ui, &held);
+                table(ui, held);
                 let text = match result {
                     Value::String(text) => text.clone(),
                     other => serde_json::to_string_pretty(other).unwrap_or_default(),
