@@ -575,33 +575,16 @@ fn the_metric_changes_by_mixing_and_exams_are_scored_again() {
     assert_eq!(bad["code"], "bad_metric");
 }
 
-#[test]
-fn a_selector_is_trained_shown_and_asked() {
-    let workspace = registered(
-        "http://127.0.0.1:1",
-        Some("good"),
-        &[version("good", "L1"), version("bad", "L1")],
-    );
-    let train = |more: &[&str]| {
-        let mut words = vec!["selector", "train", "--json"];
-        words.extend(more);
-        workspace.roleos(&words)
-    };
-    assert_eq!(train(&[]).exits(1).json_error()["code"], "nothing_to_learn");
-    assert_eq!(
-        workspace
-            .roleos(&["selector", "show", "--json"])
-            .exits(1)
-            .json_error()["code"],
-        "no_selector"
-    );
-    let topics = [
-        "river bank flood water stream bridge",
-        "chord tempo melody drum scale rhythm",
-    ];
+const TOPICS: [&str; 2] = [
+    "river bank flood water stream bridge",
+    "chord tempo melody drum scale rhythm",
+];
+
+/// A hundred contests: `good` wins on the first topic, `bad` on the second.
+fn two_topics(workspace: &Workspace) {
     let winner = |number: usize| ["good", "bad"][number % 2];
     let hash = |number: usize| format!("{:02x}{number:062x}", number % 256);
-    log(&workspace, 0..100, |number| {
+    log(workspace, 0..100, |number| {
         let mut records = vec![
             line(
                 number,
@@ -630,11 +613,34 @@ fn a_selector_is_trained_shown_and_asked() {
             run_id: format!("run-{number}"),
             role: "Atlas".to_owned(),
             prompt_hash: hash(number),
-            features: Features::of(topics[number % 2], &[]),
+            features: Features::of(TOPICS[number % 2], &[]),
         };
         host::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
             .unwrap();
     }
+}
+
+#[test]
+fn a_selector_is_trained_shown_and_asked() {
+    let workspace = registered(
+        "http://127.0.0.1:1",
+        Some("good"),
+        &[version("good", "L1"), version("bad", "L1")],
+    );
+    let train = |more: &[&str]| {
+        let mut words = vec!["selector", "train", "--json"];
+        words.extend(more);
+        workspace.roleos(&words)
+    };
+    assert_eq!(train(&[]).exits(1).json_error()["code"], "nothing_to_learn");
+    assert_eq!(
+        workspace
+            .roleos(&["selector", "show", "--json"])
+            .exits(1)
+            .json_error()["code"],
+        "no_selector"
+    );
+    two_topics(&workspace);
     let trained = train(&[]).exits(0).json();
     let role = &trained["roles"][0];
     assert_eq!(
@@ -683,12 +689,12 @@ fn a_selector_is_trained_shown_and_asked() {
         ]);
         said.exits(0).json()["decision"].clone()
     };
-    assert_eq!(ask(topics[0])["route"], "specialist");
-    assert_eq!(ask(topics[1])["reason"], "score_below_threshold");
+    assert_eq!(ask(TOPICS[0])["route"], "specialist");
+    assert_eq!(ask(TOPICS[1])["reason"], "score_below_threshold");
     assert_eq!(ask("quantum chromodynamics lattice gauge")["reason"], "ood");
     workspace.write(".role-os/selector.json", "{");
     assert_eq!(
-        ask(topics[0])["reason"],
+        ask(TOPICS[0])["reason"],
         "ood_check_threw",
         "a damaged selector fails open"
     );
