@@ -14,6 +14,7 @@ use crate::files::{self, Action, FileError};
 
 pub mod registering;
 pub mod signature;
+pub mod supply;
 
 /// Longest manifest that is read.
 const MAX_MANIFEST: u64 = 1024 * 1024;
@@ -152,38 +153,4 @@ pub fn schema_path(manifest_path: &Path, manifest: &Manifest) -> Option<PathBuf>
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
     inside.then(|| manifest_path.parent().unwrap_or(Path::new(".")).join(named))
-}
-
-/// Whether a registered version's manifest and weights are still what they were, and the hashes that were found. A version
-/// that was registered without a manifest has no supply chain to look at.
-#[must_use]
-pub fn supply_chain(written: &Value, licenses: &[String]) -> (Result<(), String>, Value) {
-    let text = |key: &str| written.get(key).and_then(Value::as_str);
-    let Some(package) = text("package").map(Path::new) else {
-        let why = "it was registered without a manifest";
-        return (Err(why.to_owned()), Value::Null);
-    };
-    let path = package.join(text("manifest").unwrap_or("model.yaml"));
-    let checked = match check(&path, Some(package), Mode::Lenient, licenses) {
-        Ok(checked) => checked,
-        Err(error) => return (Err(format!("{error}: {}", error.source)), Value::Null),
-    };
-    let weights = checked
-        .manifest
-        .as_ref()
-        .map(|manifest| &manifest.weights_hash);
-    let digests = serde_json::json!({ "manifest_hash": checked.hash, "weights_hash": weights });
-    if let Some(problem) = checked.problems.first() {
-        let why = format!("`{}` {}: {}", path.display(), problem.path, problem.message);
-        return (Err(why), digests);
-    }
-    let registered = text("manifest_hash").or(text("id"));
-    if checked.hash.as_deref() != registered {
-        let why = format!(
-            "`{}` is not the manifest that was registered",
-            path.display()
-        );
-        return (Err(why), digests);
-    }
-    (Ok(()), digests)
 }

@@ -269,7 +269,7 @@ mod tests {
 
     #[track_caller]
     fn check(
-        audit: Option<AuditRecord>,
+        audit: Option<&AuditRecord>,
         wins: usize,
         supply_chain: Result<(), String>,
         shadow: Shadow,
@@ -279,7 +279,7 @@ mod tests {
         let mut windows = Windows::default();
         log.iter().for_each(|record| windows.add(record));
         let found = assess(&Evidence {
-            audit: audit.as_ref(),
+            audit,
             windows: &windows,
             field: &field(&log),
             supply_chain,
@@ -292,38 +292,38 @@ mod tests {
     #[test]
     fn levels_are_earned_one_after_the_other() {
         check(None, 400, Ok(()), AGREED, 0);
-        check(Some(audit(18, vec![])), 400, Ok(()), AGREED, 0);
-        check(Some(audit(19, vec![])), 199, Ok(()), AGREED, 1);
+        check(Some(&audit(18, vec![])), 400, Ok(()), AGREED, 0);
+        check(Some(&audit(19, vec![])), 199, Ok(()), AGREED, 1);
         check(
-            Some(audit(19, vec![])),
+            Some(&audit(19, vec![])),
             400,
             Err("changed".to_owned()),
             AGREED,
             1,
         );
-        check(Some(audit(19, vec![])), 901, Ok(()), AGREED, 1);
-        check(Some(audit(19, vec![])), 200, Ok(()), Shadow::default(), 2);
-        check(Some(audit(19, vec![])), 200, Ok(()), AGREED, 3);
+        check(Some(&audit(19, vec![])), 901, Ok(()), AGREED, 1);
+        check(Some(&audit(19, vec![])), 200, Ok(()), Shadow::default(), 2);
+        check(Some(&audit(19, vec![])), 200, Ok(()), AGREED, 3);
     }
 
     #[test]
     fn a_regression_and_a_halt_weigh() {
-        check(Some(audit(20, vec![3])), 400, Ok(()), AGREED, 0);
+        check(Some(&audit(20, vec![3])), 400, Ok(()), AGREED, 0);
         let halted = Shadow {
             halted: true,
             ..AGREED
         };
-        check(Some(audit(20, vec![])), 400, Ok(()), halted, 2);
+        check(Some(&audit(20, vec![])), 400, Ok(()), halted, 2);
         let few = Shadow {
             probes: 49,
             agreed: 49,
             ..AGREED
         };
-        check(Some(audit(20, vec![])), 400, Ok(()), few, 2);
+        check(Some(&audit(20, vec![])), 400, Ok(()), few, 2);
         let disagreeing = Shadow {
             agreed: 42,
             ..AGREED
         };
-        check(Some(audit(20, vec![])), 400, Ok(()), disagreeing, 2);
+        check(Some(&audit(20, vec![])), 400, Ok(()), disagreeing, 2);
     }
 }

@@ -47,11 +47,13 @@ fn conditions() -> Vec<Value> {
 #[must_use]
 pub fn manifest() -> String {
     let object = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties });
-    let mut verifier = object(
-        &["type", "pass_condition"],
-        json!({ "type": { "enum": kinds() }, "pass_condition": { "type": "string" }, "config": { "type": "object" } }),
-    );
-    verifier["allOf"] = json!(conditions());
+    let verifier = json!({
+        "type": "object", "required": ["type", "pass_condition"],
+        "properties": {
+            "type": { "enum": kinds() }, "pass_condition": { "type": "string" }, "config": { "type": "object" },
+        },
+        "allOf": conditions(),
+    });
     let properties = json!({
         "model_id": { "type": "string", "pattern": "^[a-z0-9][a-z0-9-]*[a-z0-9]$" },
         "version": { "type": "string", "pattern": "^[0-9]+\\.[0-9]+\\.[0-9]+" },

@@ -15,10 +15,11 @@ pub mod fallback;
 
 pub mod dispatch;
 
-pub mod consult;
-pub mod contest;
-
 pub mod audit;
+
+pub mod consult;
+
+pub mod contest;
 
 pub mod blocking;
 

@@ -272,6 +272,10 @@ fn learning(question: Question<'_>, entry: &Entry, version: &Version) -> Decisio
         let detail = "the role's file says `specialist: null`";
         return Decision::open(Reason::RoleBlockOff, detail);
     }
+    if let Some(withdrawn) = version.withdrawn {
+        let detail = format!("version {:?} is {}", version.id, withdrawn.name());
+        return Decision::open(Reason::VersionWithdrawn, detail);
+    }
     match Gate::quota(entry, question.quota) {
         Err(refused) => *refused,
         Ok(()) => Decision {

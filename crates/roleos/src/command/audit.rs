@@ -34,6 +34,9 @@ pub mod diff;
 /// Failed cases that are shown to a person. `--json` has them all.
 const SHOWN: usize = 10;
 
+/// Cases that are asked at the same time, when nobody says otherwise.
+const DEFAULT_JOBS: u16 = 4;
+
 /// Words of `audit`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -62,7 +65,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "VERSION")]
     baseline: Option<String>,
     /// Cases that are asked at the same time.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_JOBS, value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: u16,
     /// Begin anew, also when a run was broken off.
     #[arg(long)]
@@ -80,13 +83,29 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     }
 }
 
+/// An exam that was taken.
+#[derive(Debug)]
+pub struct Taken {
+    record: AuditRecord,
+    resumed: usize,
+    path: PathBuf,
+}
+
+impl Taken {
+    /// Whether it was passed.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.record.ok
+    }
+}
+
 /// Everything that one exam needs.
 struct Exam<'a> {
     ui: &'a Ui,
     context: &'a Context,
     specialists: &'a Specialists,
     set: AuditSet,
-    package: &'a Path,
+    package: PathBuf,
     metric: Metric,
     jobs: u16,
     fresh: bool,
@@ -102,20 +121,11 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
     }
     let registry = seen.registry;
     let (entry, version) = subject(&registry, &args.subject)?;
-    let set = audits::read_set(&args.set)?;
-    let package = args
-        .set
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
+    let exam = Exam::open(ui, context, &specialists, &args.set)?;
     let exam = Exam {
-        ui,
-        context,
-        specialists: &specialists,
-        set,
-        package: package.unwrap_or(Path::new(".")),
-        metric: metrics::current(&context.workspace)?.metric,
         jobs: args.jobs,
         fresh: args.fresh,
+        ..exam
     };
     let baseline = match args.baseline.as_deref() {
         None => None,
@@ -124,8 +134,30 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
             Some(exam.taken(entry, before)?)
         }
     };
-    let (record, resumed, path) = exam.take(entry, version, baseline.as_ref())?;
-    show(ui, &record, resumed, &path)
+    let taken = exam.take(entry, version, baseline.as_ref())?;
+    show(ui, &taken)
+}
+
+/// Examines a version that was just entered, against the active one where that has taken the same exam.
+pub(super) fn newcomer(
+    ui: &Ui,
+    context: &Context,
+    specialists: &Specialists,
+    (role, version): (&str, &str),
+    set: &Path,
+) -> Result<Taken, Failure> {
+    let registry = valid(specialists)?;
+    let entry = registry.entry(role);
+    let found = entry.and_then(|entry| Some((entry, entry.version(version)?)));
+    let (entry, version) = found.ok_or_else(|| unknown(role, version))?;
+    let exam = Exam::open(ui, context, specialists, set)?;
+    let active = entry.active().ok().flatten();
+    let before = active.map(|active| exam.path(entry, active));
+    let baseline = match before.filter(|path| path.exists()) {
+        Some(path) => Some(audits::read(&path)?),
+        None => None,
+    };
+    exam.take(entry, version, baseline.as_ref())
 }
 
 fn unknown(role: &str, version: &str) -> Failure {
@@ -165,7 +197,26 @@ fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Ve
     .hint("name it as `ROLE/VERSION`; `roleos specialist list` shows both"))
 }
 
-impl Exam<'_> {
+impl<'a> Exam<'a> {
+    fn open(
+        ui: &'a Ui,
+        context: &'a Context,
+        specialists: &'a Specialists,
+        set: &Path,
+    ) -> Result<Self, Failure> {
+        let package = set.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Ok(Self {
+            ui,
+            context,
+            specialists,
+            set: audits::read_set(set)?,
+            package: package.unwrap_or(Path::new(".")).to_owned(),
+            metric: metrics::current(&context.workspace)?.metric,
+            jobs: DEFAULT_JOBS,
+            fresh: false,
+        })
+    }
+
     fn path(&self, entry: &Entry, version: &Version) -> PathBuf {
         let folder = &self.specialists.paths().audits;
         audits::record_path(folder, &entry.role, &version.id, &self.set.exam_hash)
@@ -177,7 +228,7 @@ impl Exam<'_> {
         if path.exists() {
             return Ok(audits::read(&path)?);
         }
-        Ok(self.take(entry, version, None)?.0)
+        Ok(self.take(entry, version, None)?.record)
     }
 
     /// Asks what was not answered yet, and writes the record when everything is.
@@ -186,7 +237,7 @@ impl Exam<'_> {
         entry: &Entry,
         version: &Version,
         baseline: Option<&AuditRecord>,
-    ) -> Result<(AuditRecord, usize, PathBuf), Failure> {
+    ) -> Result<Taken, Failure> {
         let path = self.path(entry, version);
         let (unfinished, mut answers) =
             Unfinished::open(&path, &self.set, &self.metric, self.fresh)?;
@@ -203,7 +254,11 @@ impl Exam<'_> {
         let record = AuditRecord::of(whose, &self.set, &self.metric, answers, baseline);
         audits::save(&path, &record)?;
         unfinished.finish();
-        Ok((record, resumed, path))
+        Ok(Taken {
+            record,
+            resumed,
+            path,
+        })
     }
 
     /// Replies come in on this thread and are verified on others, so that a slow verifier spoils no measured time.
@@ -234,7 +289,7 @@ impl Exam<'_> {
         let examiner = Examiner {
             verifiers: &verifiers,
             metric: &self.metric,
-            package: self.package,
+            package: &self.package,
         };
         let progress = self.ui.progress(self.set.cases.len(), "audit");
         let finished = AtomicUsize::new(done.len());
@@ -336,9 +391,15 @@ impl Exam<'_> {
     }
 }
 
-fn show(ui: &Ui, record: &AuditRecord, resumed: usize, path: &Path) -> Result<Exit, Failure> {
+/// Shows what came of an exam.
+pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
+    let Taken {
+        record,
+        resumed,
+        path,
+    } = taken;
     if ui.json {
-        ui.json(&as_json(record, resumed, path))?;
+        ui.json(&as_json(taken))?;
         return Ok(Exit::of_check(record.ok));
     }
     let failed: Vec<&Given> = record
@@ -384,7 +445,7 @@ fn show(ui: &Ui, record: &AuditRecord, resumed: usize, path: &Path) -> Result<Ex
             -baseline.lost_reward
         ))?;
     }
-    if resumed > 0 {
+    if *resumed > 0 {
         ui.note(format_args!("{resumed} cases were answered before"));
     }
     ui.line(format_args!(
@@ -395,7 +456,13 @@ fn show(ui: &Ui, record: &AuditRecord, resumed: usize, path: &Path) -> Result<Ex
     Ok(Exit::of_check(record.ok))
 }
 
-fn as_json(record: &AuditRecord, resumed: usize, path: &Path) -> Value {
+/// What came of an exam, for programs.
+pub(super) fn as_json(taken: &Taken) -> Value {
+    let Taken {
+        record,
+        resumed,
+        path,
+    } = taken;
     let failed = record.answers.iter().filter(|given| !given.passed());
     let failed = failed.map(|given| json!({ "case": given.index, "reason": given.reason }));
     json!({

@@ -85,10 +85,12 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
             .iter()
             .map(|(role, contests)| json!({ "role": role, "contests": contests }));
         let mut object = described(&path, size as u64, &book);
-        object["lines"] = json!(lessons.lines);
-        object["contests"] = json!(lessons.contests);
-        object["unreadable"] = json!(lessons.unreadable);
-        object["left_out"] = left_out.collect();
+        if let Some(object) = object.as_object_mut() {
+            object.insert("lines".to_owned(), json!(lessons.lines));
+            object.insert("contests".to_owned(), json!(lessons.contests));
+            object.insert("unreadable".to_owned(), json!(lessons.unreadable));
+            object.insert("left_out".to_owned(), left_out.collect());
+        }
         ui.json(&object)?;
         return Ok(Exit::Done);
     }

@@ -337,25 +337,26 @@ fn the_log_and_the_supply_chain_earn_the_second_level() {
         .replace("HASH", &"ab".repeat(32))
         .replace("WEIGHTS", &weights);
     workspace.write("package/model.yaml", manifest);
-    let checked = workspace
-        .roleos(&["manifest", "check", "package/model.yaml", "--json"])
+    let url = adapter.url.as_str();
+    let registered = workspace
+        .roleos(&[
+            "specialist",
+            "register",
+            "Atlas",
+            "package/model.yaml",
+            "--backend-url",
+            url,
+            "--audit",
+            "audit.json",
+            "--json",
+        ])
         .exits(0)
         .json();
-    let id = checked["manifest_hash"].as_str().unwrap().to_owned();
-    let mut entered = version("good", "L0");
-    entered["id"] = json!(id);
-    entered["package"] = json!(workspace.path("package"));
-    let registry = json!({
-        "schema": "roleos-specialist-registry/v1",
-        "specialists": [{
-            "role": "Atlas", "backend_url": adapter.url, "fallback": "claude", "workload_quota": 0.6,
-            "active_version": null, "versions": [entered, version("other", "L0")],
-        }],
-    });
-    workspace.write(REGISTRY, registry.to_string());
-    let subject = format!("Atlas/{id}");
+    assert_eq!(registered["audit"]["passed"], 3);
+    let id = registered["version"].as_str().unwrap().to_owned();
+    workspace.write("other.json", version("other", "L0").to_string());
     workspace
-        .roleos(&["audit", "run", &subject, "--set", "audit.json"])
+        .roleos(&["specialist", "register", "Atlas", "other.json"])
         .exits(0);
     let certify = || {
         workspace
@@ -574,33 +575,16 @@ fn the_metric_changes_by_mixing_and_exams_are_scored_again() {
     assert_eq!(bad["code"], "bad_metric");
 }
 
-#[test]
-fn a_selector_is_trained_shown_and_asked() {
-    let workspace = registered(
-        "http://127.0.0.1:1",
-        Some("good"),
-        &[version("good", "L1"), version("bad", "L1")],
-    );
-    let train = |more: &[&str]| {
-        let mut words = vec!["selector", "train", "--json"];
-        words.extend(more);
-        workspace.roleos(&words)
-    };
-    assert_eq!(train(&[]).exits(1).json_error()["code"], "nothing_to_learn");
-    assert_eq!(
-        workspace
-            .roleos(&["selector", "show", "--json"])
-            .exits(1)
-            .json_error()["code"],
-        "no_selector"
-    );
-    let topics = [
-        "river bank flood water stream bridge",
-        "chord tempo melody drum scale rhythm",
-    ];
+const TOPICS: [&str; 2] = [
+    "river bank flood water stream bridge",
+    "chord tempo melody drum scale rhythm",
+];
+
+/// A hundred contests: `good` wins on the first topic, `bad` on the second.
+fn two_topics(workspace: &Workspace) {
     let winner = |number: usize| ["good", "bad"][number % 2];
     let hash = |number: usize| format!("{:02x}{number:062x}", number % 256);
-    log(&workspace, 0..100, |number| {
+    log(workspace, 0..100, |number| {
         let mut records = vec![
             line(
                 number,
@@ -629,11 +613,34 @@ fn a_selector_is_trained_shown_and_asked() {
             run_id: format!("run-{number}"),
             role: "Atlas".to_owned(),
             prompt_hash: hash(number),
-            features: Features::of(topics[number % 2], &[]),
+            features: Features::of(TOPICS[number % 2], &[]),
         };
         host::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
             .unwrap();
     }
+}
+
+#[test]
+fn a_selector_is_trained_shown_and_asked() {
+    let workspace = registered(
+        "http://127.0.0.1:1",
+        Some("good"),
+        &[version("good", "L1"), version("bad", "L1")],
+    );
+    let train = |more: &[&str]| {
+        let mut words = vec!["selector", "train", "--json"];
+        words.extend(more);
+        workspace.roleos(&words)
+    };
+    assert_eq!(train(&[]).exits(1).json_error()["code"], "nothing_to_learn");
+    assert_eq!(
+        workspace
+            .roleos(&["selector", "show", "--json"])
+            .exits(1)
+            .json_error()["code"],
+        "no_selector"
+    );
+    two_topics(&workspace);
     let trained = train(&[]).exits(0).json();
     let role = &trained["roles"][0];
     assert_eq!(
@@ -682,12 +689,12 @@ fn a_selector_is_trained_shown_and_asked() {
         ]);
         said.exits(0).json()["decision"].clone()
     };
-    assert_eq!(ask(topics[0])["route"], "specialist");
-    assert_eq!(ask(topics[1])["reason"], "score_below_threshold");
+    assert_eq!(ask(TOPICS[0])["route"], "specialist");
+    assert_eq!(ask(TOPICS[1])["reason"], "score_below_threshold");
     assert_eq!(ask("quantum chromodynamics lattice gauge")["reason"], "ood");
     workspace.write(".role-os/selector.json", "{");
     assert_eq!(
-        ask(topics[0])["reason"],
+        ask(TOPICS[0])["reason"],
         "ood_check_threw",
         "a damaged selector fails open"
     );

@@ -102,12 +102,11 @@ fn converse(
         match answer(&request) {
             Reply::Http(status, headers, body) => {
                 let length = body.len();
-                let head =
-                    format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\r\n");
-                stream
-                    .write_all(head.as_bytes())
-                    .and_then(|()| stream.write_all(body.as_bytes()))
-                    .ok()?;
+                // In one piece: a second one would wait until the first is acknowledged.
+                let whole = format!(
+                    "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
+                );
+                stream.write_all(whole.as_bytes()).ok()?;
             }
             Reply::Silence(time) => thread::sleep(time),
             Reply::Stall(time) => {

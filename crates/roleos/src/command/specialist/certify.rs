@@ -1,10 +1,11 @@
 //! `roleos specialist certify` and `review`: what the evidence earns a version, and what the log asks for.
 
+use host::manifests::supply;
 use host::specialists::Specialists;
 use host::specialists::certify::{
     Certified, Dossier, Proposal, Sources, review as proposals, seen,
 };
-use host::{events, manifests, metrics, runs};
+use host::{events, metrics, runs};
 use selection::certification::Check;
 use selection::event::Event;
 use selection::growth::{Field, Prune};
@@ -86,9 +87,9 @@ pub fn certify(
         log: &log,
         metric: &metric,
     };
-    let licenses = &context.config.selection.licenses;
+    let set = &context.config.selection;
     let dossier = specialists.dossier(&args.role, &args.version, sources, |written| {
-        manifests::supply_chain(written, licenses)
+        supply::check(written, set)
     })?;
     let evidence = evidence(&dossier, &metric);
     let certified = args.who.act(context, |operator| {
@@ -210,8 +211,10 @@ pub fn review(
     if ui.json {
         let listed = all.iter().map(|(role, proposal, applied)| {
             let mut object = described(proposal);
-            object["role"] = json!(role);
-            object["applied"] = json!(applied);
+            if let Some(object) = object.as_object_mut() {
+                object.insert("role".to_owned(), json!(role));
+                object.insert("applied".to_owned(), json!(applied));
+            }
             object
         });
         ui.json(&json!({ "metric_version": metric.metric_version, "proposals": listed.collect::<Vec<_>>() }))?;
@@ -311,7 +314,9 @@ fn described(proposal: &Proposal) -> Value {
             json!({ "proposal": "dominance", "evidence": field_json(field) })
         }
     };
-    object["said"] = json!(said(proposal));
+    if let Some(object) = object.as_object_mut() {
+        object.insert("said".to_owned(), json!(said(proposal)));
+    }
     object
 }
 

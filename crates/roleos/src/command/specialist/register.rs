@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use server::backend;
 use specialist::registry::DEFAULT_QUOTA;
 
+use super::super::audit;
 use super::Who;
 use crate::context::Context;
 use crate::exit::Exit;
@@ -53,6 +54,9 @@ pub struct Args {
     /// Also take dots in a manifest's `model_id`.
     #[arg(long)]
     lenient: bool,
+    /// Run this audit set on it right away, as `roleos audit run` does.
+    #[arg(long, value_name = "SET")]
+    audit: Option<PathBuf>,
     /// How the adapter was made.
     #[arg(long, value_name = "CARD.JSON")]
     recipe: Option<PathBuf>,
@@ -107,12 +111,20 @@ pub fn run(
     if let Some(warning) = args.backend_url.as_deref().and_then(backend::warning) {
         ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));
     }
+    let subject = (args.role.as_str(), registered.id.as_str());
+    let examine = |set: &PathBuf| audit::newcomer(ui, context, specialists, subject, set);
+    let taken = args.audit.as_ref().map(examine).transpose()?;
+    let exit = Exit::of_check(taken.as_ref().is_none_or(audit::Taken::passed));
     if ui.json {
-        ui.json(&json!({
+        let mut object = json!({
             "role": args.role, "version": registered.id, "certified_level": registered.level,
             "active_version": registered.active, "recipe_card": linked,
-        }))?;
-        return Ok(Exit::Done);
+        });
+        if let (Some(taken), Some(object)) = (&taken, object.as_object_mut()) {
+            object.insert("audit".to_owned(), audit::as_json(taken));
+        }
+        ui.json(&object)?;
+        return Ok(exit);
     }
     let shown = |text: &str| clean::name(text.as_bytes()).into_owned();
     ui.line(format_args!(
@@ -141,7 +153,10 @@ pub fn run(
     for gap in card.iter().flat_map(|(_, gaps)| gaps) {
         ui.line(format_args!("recipe gap: {gap}"))?;
     }
-    Ok(Exit::Done)
+    if let Some(taken) = &taken {
+        audit::show(ui, taken)?;
+    }
+    Ok(exit)
 }
 
 /// What others are told about a new version.
