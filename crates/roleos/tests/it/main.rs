@@ -64,6 +64,8 @@ mod foreign_registry;
 
 mod specialist;
 
+mod overview;
+
 mod bad_input;
 
 mod init;
