@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use clap::{Args, Subcommand};
@@ -113,13 +113,7 @@ struct Exam<'a> {
 
 fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     let specialists = open(context, &Named::default())?;
-    let seen = valid(ui, &specialists)?;
-    if !seen.is_trusted {
-        // Its backends would be sent the exam, and with it what their `auth_env` names.
-        let path = specialists.paths().registry.clone();
-        return Err(OperateError::Untrusted(path).into());
-    }
-    let registry = seen.registry;
+    let registry = trusted(ui, &specialists)?;
     let (entry, version) = subject(&registry, &args.subject)?;
     let exam = Exam::open(ui, context, &specialists, &args.set)?;
     let exam = Exam {
@@ -138,6 +132,16 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
     show(ui, &taken)
 }
 
+/// The registry, when its backends may be sent the exam and with it what their `auth_env` names.
+fn trusted(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure> {
+    let seen = valid(ui, specialists)?;
+    if seen.is_trusted {
+        return Ok(seen.registry);
+    }
+    let path = specialists.paths().registry.clone();
+    Err(OperateError::Untrusted(path).into())
+}
+
 /// Examines a version that was just entered, against the active one where that has taken the same exam.
 pub(super) fn newcomer(
     ui: &Ui,
@@ -146,7 +150,7 @@ pub(super) fn newcomer(
     (role, version): (&str, &str),
     set: &Path,
 ) -> Result<Taken, Failure> {
-    let registry = valid(specialists)?;
+    let registry = trusted(ui, specialists)?;
     let entry = registry.entry(role);
     let found = entry.and_then(|entry| Some((entry, entry.version(version)?)));
     let (entry, version) = found.ok_or_else(|| unknown(role, version))?;
