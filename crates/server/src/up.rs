@@ -10,7 +10,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
-use axum::http::{Response, StatusCode};
+use axum::http::{Request, Response, StatusCode};
 use axum::routing::get;
 use host::config::Config;
 use host::environment::{self, Environment};
@@ -20,6 +20,7 @@ use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
 use host::workspace::Workspace;
 
+use crate::gateway::{self, Gateway};
 use crate::guard::Guard;
 use crate::metrics::Metrics;
 
@@ -43,6 +44,8 @@ pub struct App {
     pub guard: Guard,
     /// What was counted.
     pub metrics: Metrics,
+    /// Models and roles.
+    pub gateway: Gateway,
 }
 
 /// Why the process does not start, or ended.
@@ -106,6 +109,7 @@ impl App {
             specialists: Specialists::new(paths, settings),
             guard: Guard::new(listen, &config.gateway.hosts, token),
             metrics: Metrics::default(),
+            gateway: Gateway::open(&workspace, &config)?,
             workspace,
             config,
             environment,
@@ -126,7 +130,15 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/healthz", get(async || plain("ok\n".to_owned())))
         .route("/readyz", get(async || plain("ready\n".to_owned())))
         .route("/metrics", get(metrics))
+        .route("/catalog/index.yaml", get(gateway::files::index))
+        .route("/catalog/bundles/{id}/{file}", get(gateway::files::bundle))
+        .fallback(elsewhere)
         .with_state(app)
+}
+
+/// Every path that is not ours is an upstream's.
+async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Response<Body> {
+    gateway::answer(app, request).await
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {

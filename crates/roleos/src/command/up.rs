@@ -53,6 +53,9 @@ pub fn run(ui: &Ui, root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
     }
     let running = Running::begin(&role_os).map_err(UpError::from)?;
     let app = App::open(workspace, context.config, context.environment, listen)?;
+    for warning in app.gateway.warnings() {
+        ui.note(format_args!("warning: {warning}"));
+    }
     if !listen.ip().is_loopback() && app.config.gateway.token_env.is_empty() {
         let path = App::token_path(&app.workspace);
         ui.note(format_args!(

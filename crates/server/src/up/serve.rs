@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::{App, UpError, router};
+use crate::gateway;
 use crate::problem::Shape;
 
 /// How long running answers may take once the process was asked to end.
@@ -106,7 +107,11 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
     }
     drop(listener);
     // Whoever is not done by then is cut off.
-    tokio::time::timeout(GRACE, graceful.shutdown()).await.ok();
+    let over = async {
+        graceful.shutdown().await;
+        app.gateway.quiet().await;
+    };
+    tokio::time::timeout(GRACE, over).await.ok();
 }
 
 fn connection(
@@ -142,7 +147,11 @@ async fn answer(app: Arc<App>, router: Router, request: Request<Incoming>) -> Re
     if let Err(problem) = app.guard.check(&parts) {
         return dated(problem.response(Shape::of_path(parts.uri.path())));
     }
+    let is_gateway = parts.uri.path().starts_with("/v1/");
     let request = Request::from_parts(parts, Body::new(body));
+    if is_gateway {
+        return gateway::answer(app, request).await;
+    }
     let response = router.oneshot(request).await;
     dated(response.unwrap_or_else(|never| match never {}))
 }
