@@ -1,7 +1,10 @@
 //! What a client is told when something is wrong: in OpenAI's shape, in Anthropic's, or in our own.
 
+use std::time::{Duration, SystemTime};
+
 use axum::body::Body;
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use host::clock;
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, DATE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
@@ -137,6 +140,16 @@ pub fn json_response(status: StatusCode, body: String) -> Response<Body> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    dated(response)
+}
+
+/// Our own answers tell their time; what an upstream did not say is not said for it.
+#[must_use]
+pub fn dated(mut response: Response<Body>) -> Response<Body> {
+    let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::now_ns());
+    if let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(now)) {
+        response.headers_mut().entry(DATE).or_insert(now);
+    }
     response
 }
 

@@ -11,6 +11,8 @@
 
 mod workspace;
 
+mod up;
+
 mod sample;
 
 mod vectors;

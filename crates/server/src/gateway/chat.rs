@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 use specialist::contract::read_text;
 
-use crate::problem::json_response;
+use crate::problem::{dated, json_response};
 
 /// Characters in one piece of a streamed answer.
 const PIECE: usize = 80;
@@ -238,7 +238,7 @@ fn events(stream: String) -> Response<Body> {
     let kind = HeaderValue::from_static("text/event-stream; charset=utf-8");
     headers.insert(CONTENT_TYPE, kind);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    dated(response)
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use host::sealing::Sealer;
 use hyper::body::Incoming;
-use hyper::header::{DATE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -23,10 +23,13 @@ use tower::ServiceExt as _;
 
 use super::{App, UpError, router};
 use crate::gateway;
-use crate::problem::Shape;
+use crate::problem::{Shape, dated};
 
 /// How long running answers may take once the process was asked to end.
 const GRACE: Duration = Duration::from_millis(4500);
+
+/// When the process is gone, counted from the moment at which it was asked.
+const LAST: Duration = Duration::from_millis(4900);
 
 /// Pause after a connection could not be accepted, as when the process has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -46,8 +49,13 @@ pub fn run(
         .build()
         .map_err(UpError::Machine)?;
     let app = Arc::new(app);
+    let mut asked_to_end = None;
     let ended = runtime.block_on(async {
         let stop = stop().map_err(UpError::Machine)?;
+        let stop = async {
+            stop.await;
+            asked_to_end = Some(Instant::now());
+        };
         let failed = |source| UpError::Listen {
             address: listen,
             source,
@@ -59,7 +67,28 @@ pub fn run(
     });
     // What still runs has had its time; its receipts are written when it is dropped.
     runtime.shutdown_timeout(Duration::from_millis(200));
+    if let Some(since) = asked_to_end {
+        seal(app, LAST.saturating_sub(since.elapsed()));
+    }
     ended
+}
+
+/// Seals the sessions that are over, as far as the time allows; what is left is sealed at the next start of an agent.
+fn seal(app: Arc<App>, time: Duration) {
+    let (done, is_done) = mpsc::channel();
+    let sealing = std::thread::Builder::new().spawn(move || {
+        let sealer = Sealer {
+            workspace: &app.workspace,
+            config: &app.config,
+            store: &app.store,
+        };
+        // Whatever cannot be sealed now is tried again later.
+        sealer.seal_all(|_, _| {}).ok();
+        done.send(()).ok();
+    });
+    if sealing.is_ok() {
+        is_done.recv_timeout(time).ok();
+    }
 }
 
 /// Resolves when the process is asked to end.
@@ -145,7 +174,7 @@ fn connection(
 async fn answer(app: Arc<App>, router: Router, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if let Err(problem) = app.guard.check(&parts) {
-        return dated(problem.response(Shape::of_path(parts.uri.path())));
+        return problem.response(Shape::of_path(parts.uri.path()));
     }
     let is_gateway = parts.uri.path().starts_with("/v1/");
     let request = Request::from_parts(parts, Body::new(body));
@@ -154,13 +183,4 @@ async fn answer(app: Arc<App>, router: Router, request: Request<Incoming>) -> Re
     }
     let response = router.oneshot(request).await;
     dated(response.unwrap_or_else(|never| match never {}))
-}
-
-/// Our own answers tell their time.
-fn dated(mut response: Response<Body>) -> Response<Body> {
-    let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(host::clock::now_ns());
-    if let Ok(now) = HeaderValue::from_str(&httpdate::fmt_http_date(now)) {
-        response.headers_mut().entry(DATE).or_insert(now);
-    }
-    response
 }
