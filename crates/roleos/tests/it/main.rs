@@ -13,6 +13,8 @@ mod workspace;
 
 mod up;
 
+mod clients;
+
 mod sample;
 
 mod vectors;
