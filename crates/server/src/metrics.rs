@@ -123,6 +123,16 @@ impl Metrics {
         self.overhead.observe(overhead.as_secs_f64());
     }
 
+    /// Counts a request that the guard did not let in.
+    pub fn refused(&self, status: u16) {
+        let labels = Labels {
+            route: "refused",
+            upstream: String::new(),
+            status,
+        };
+        self.requests.get_or_create(&labels).inc();
+    }
+
     /// As Prometheus reads it.
     #[must_use]
     pub fn text(&self) -> String {

@@ -23,6 +23,7 @@ use host::workspace::Workspace;
 use crate::gateway::{self, Gateway};
 use crate::guard::Guard;
 use crate::metrics::Metrics;
+use crate::problem::{Problem, Shape};
 
 pub mod serve;
 mod token;
@@ -136,8 +137,30 @@ pub fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Every path that is not ours is an upstream's.
+/// Paths below which everything is ours: what is not there is nowhere.
+const OWN: [&str; 5] = [
+    "/api",
+    "/catalog",
+    "/openapi.json",
+    "/favicon.ico",
+    "/assets",
+];
+
+/// Every other path is an upstream's.
 async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Response<Body> {
+    let path = request.uri().path();
+    let is_below = |own: &str| {
+        let rest = path.strip_prefix(own);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if OWN.into_iter().any(is_below) {
+        let problem = Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing at this path",
+        );
+        return problem.response(Shape::Own);
+    }
     gateway::answer(app, request).await
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use futures_util::future::join_all;
@@ -30,7 +30,8 @@ const LONG_AGO: &str = "1970-01-01T00:00:00Z";
 
 /// Lists. An upstream that does not answer is left out.
 pub(super) async fn answer(app: Arc<App>, parts: Parts) -> Response<Body> {
-    let entry = Entry::new(&app, &parts);
+    let mut entry = Entry::new(&app, &parts);
+    let since = Instant::now();
     let asked = app
         .gateway
         .upstreams
@@ -38,6 +39,7 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts) -> Response<Body> {
         .map(|upstream| list(&app, upstream, &parts));
     let lists = join_all(asked).await;
     let own = roles::aside(&app, async |app| Ok(known_roles(&app))).await;
+    entry.waited(since);
     let mut seen = BTreeSet::new();
     let mut data = Vec::new();
     let named = own.unwrap_or_default().into_iter().map(|(slug, name)| {

@@ -174,6 +174,7 @@ fn connection(
 async fn answer(app: Arc<App>, router: Router, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if let Err(problem) = app.guard.check(&parts) {
+        app.metrics.refused(problem.status.as_u16());
         return problem.response(Shape::of_path(parts.uri.path()));
     }
     let is_gateway = parts.uri.path().starts_with("/v1/");

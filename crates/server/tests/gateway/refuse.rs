@@ -54,6 +54,9 @@ fn another_name_or_another_page_reaches_nobody() {
         );
         assert_eq!(answer.header("access-control-allow-origin"), None);
     }
+    for path in ["/api", "/api/hello", "/catalog/x", "/favicon.ico"] {
+        assert_eq!(stage.get(path).json()["code"], "not_found", "{path}");
+    }
     assert_eq!(stub.seen().len(), 0);
     let absolute = format!("GET http://evil.example/v1/models HTTP/1.1\r\n{own}\r\n");
     assert_eq!(stage.raw(absolute.as_bytes()).status(), 400);
