@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The LiteLLM that is measured. Two releases of March 2026 were malicious; this is a later one.
-const LITELLM: &str = "litellm[proxy]";
+const LITELLM: &str = "litellm[proxy]==1.106.2";
 
 /// A process that passes requests on; it ends with this value.
 pub(super) struct Peer {

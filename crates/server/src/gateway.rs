@@ -150,6 +150,9 @@ fn protocol(parts: &Parts) -> Option<Protocol> {
 /// Answers a request that the guard has let through.
 pub(crate) async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
+    if let Some(slug) = models::role_in(&parts) {
+        return models::role(app, parts, slug).await;
+    }
     match (&parts.method, parts.uri.path()) {
         (_, "/v1/dispatch") => native::answer(app, parts, body).await,
         (&Method::GET, "/v1/models") => models::answer(app, parts).await,

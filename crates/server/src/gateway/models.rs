@@ -10,13 +10,13 @@ use host::roles::Roles;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use hyper::http::request::Parts;
-use hyper::{Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::receipt::Entry;
+use super::receipt::{Entry, shortened};
 use super::upstream::Upstream;
 use super::{client, roles};
-use crate::problem::json_response;
+use crate::problem::{Shape, json_response};
 use crate::up::App;
 
 /// How long an upstream may take to list its models.
@@ -61,6 +61,45 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts) -> Response<Body> {
         "data": data,
     });
     entry.watch(json_response(StatusCode::OK, list.to_string()))
+}
+
+/// The role of `GET /v1/models/role:<slug>`.
+pub(super) fn role_in(parts: &Parts) -> Option<String> {
+    let name = parts.uri.path().strip_prefix("/v1/models/")?;
+    let colon = name
+        .get(4..7)
+        .filter(|colon| colon.eq_ignore_ascii_case("%3a"));
+    let slug = match colon {
+        Some(_) => name.strip_prefix("role").and_then(|rest| rest.get(3..)),
+        None => name.strip_prefix("role:"),
+    };
+    let slug = slug.filter(|_| parts.method == Method::GET)?;
+    Some(slug.to_owned())
+}
+
+/// One role as a model.
+pub(super) async fn role(app: Arc<App>, parts: Parts, slug: String) -> Response<Body> {
+    let mut entry = Entry::new(&app, &parts);
+    let wanted = slug.clone();
+    let found = roles::aside(&app, async move |app| roles::find(&app, &wanted)).await;
+    entry.line.role = Some(shortened(&slug));
+    let response = match found {
+        Ok(role) => {
+            let one = model(
+                &format!("role:{slug}"),
+                Some(&role.name),
+                "roleos",
+                &Value::Null,
+            );
+            json_response(StatusCode::OK, one.to_string())
+        }
+        Err(problem) => {
+            entry.line.route = "refused";
+            entry.line.reason = Some(problem.code.to_owned());
+            problem.response(Shape::of_path(parts.uri.path()))
+        }
+    };
+    entry.watch(response)
 }
 
 /// Roles by slug, with their names.

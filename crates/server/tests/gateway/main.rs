@@ -9,6 +9,7 @@
     reason = "a test that cannot go on fails, and writes files without ceremony"
 )]
 
+mod load;
 mod pass;
 mod refuse;
 mod role;

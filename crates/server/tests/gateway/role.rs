@@ -356,4 +356,11 @@ fn a_dispatch_of_our_own() {
         .map(|model| model["id"].as_str().unwrap())
         .collect();
     assert_eq!(ids, ["role:checker", "role:writer"]);
+    for (path, status) in [
+        ("/v1/models/role:writer", 200),
+        ("/v1/models/role%3Awriter", 200),
+        ("/v1/models/role:nobody", 404),
+    ] {
+        assert_eq!(stage.get(path).status(), status, "{path}");
+    }
 }
