@@ -125,11 +125,14 @@ struct Request {
     body: Vec<u8>,
 }
 
+/// What came by one connection.
+type Heard = Arc<Mutex<Vec<u8>>>;
+
 /// Passes connections on and keeps what clients send.
 #[derive(Debug)]
 struct Tap {
     address: SocketAddr,
-    heard: Arc<Mutex<Vec<Arc<Mutex<Vec<u8>>>>>>,
+    heard: Arc<Mutex<Vec<Heard>>>,
 }
 
 impl Tap {
