@@ -11,6 +11,10 @@
 
 mod workspace;
 
+mod up;
+
+mod clients;
+
 mod sample;
 
 mod vectors;
