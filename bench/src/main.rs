@@ -8,6 +8,7 @@ mod measure;
 mod oversight_rows;
 mod row;
 mod selector_rows;
+mod specialist_rows;
 mod witness_rows;
 
 use std::process::ExitCode;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     rows.extend(oversight_rows::rows(&wanted));
     rows.extend(hook_rows::rows(&wanted));
     rows.extend(selector_rows::rows(&wanted));
+    rows.extend(specialist_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

@@ -62,6 +62,13 @@ impl Source {
         Contracts::parse(&self.text)
     }
 
+    /// One tool's contract as it is written; nothing when it has none.
+    #[must_use]
+    pub fn written(&self, tool: &str) -> Option<Value> {
+        let mut all: Value = serde_json::from_str(&self.text).ok()?;
+        all.get_mut(tool).map(Value::take)
+    }
+
     /// The contract of one tool, for a single call.
     #[must_use]
     pub fn contract_of(&self, tool: &str) -> Contracts {

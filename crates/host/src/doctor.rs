@@ -123,6 +123,11 @@ pub fn examine(
         self::workspace::approval_check(workspace),
         self::workspace::git_check(workspace, running),
     ];
+    checks.extend(self::workspace::registry_check(
+        workspace,
+        config,
+        environment,
+    ));
     if agents.is_empty() {
         checks.push(Check::wrong(
             "hooks",

@@ -6,7 +6,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Names the workspace root.
 const ROOT: &str = "ROLEOS_ROOT";
@@ -19,6 +19,9 @@ const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 
 /// Switches the capability gate on.
 const CAPABILITY_GATE: &str = "ROLEOS_CAPABILITY_GATE";
+
+/// Lets the hook ask the conformance specialist.
+const CONFORMANCE_CONSULT: &str = "ROLEOS_CONFORMANCE_CONSULT";
 
 /// Name the specialists' files.
 const SPECIALISTS: &str = "ROLEOS_SPECIALISTS_PATH";
@@ -62,6 +65,11 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: CAPABILITY_GATE,
         what: "Switches the capability gate on when it is `1` or `true`; any other value leaves it to `capability_gate` under `[oversight]` in the settings file.",
+        example: "1",
+    },
+    Variable {
+        name: CONFORMANCE_CONSULT,
+        what: "Lets the hook ask the specialist of the role `Tool-Call Conformance` about calls whose contract holds as far as it can be computed, when it is `1` or `true`.",
         example: "1",
     },
     Variable {
@@ -112,6 +120,8 @@ pub struct Environment {
     pub catalog_url: Option<Confidential>,
     /// `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
     pub capability_gate: bool,
+    /// `ROLEOS_CONFORMANCE_CONSULT` is `1` or `true`.
+    pub conformance_consult: bool,
     /// `ROLEOS_SPECIALISTS_PATH`.
     pub specialists: Option<PathBuf>,
     /// `ROLEOS_SPECIALIST_STATE_PATH`.
@@ -179,11 +189,13 @@ impl Environment {
     /// Reads the variables through `lookup`. An empty value counts as unset, as shells and CI systems leave them.
     pub fn from_lookup(mut lookup: impl FnMut(&str) -> Option<OsString>) -> Self {
         let mut value = |name| lookup(name).filter(|value| !value.is_empty());
+        let is_on = |value: Option<OsString>| value.is_some_and(|on| on == "1" || on == "true");
         Self {
             root: value(ROOT).map(PathBuf::from),
             config: value(CONFIG).map(PathBuf::from),
             catalog_url: value(CATALOG_URL).map(Confidential),
-            capability_gate: value(CAPABILITY_GATE).is_some_and(|on| on == "1" || on == "true"),
+            capability_gate: is_on(value(CAPABILITY_GATE)),
+            conformance_consult: is_on(value(CONFORMANCE_CONSULT)),
             specialists: value(SPECIALISTS).map(PathBuf::from),
             specialist_state: value(SPECIALIST_STATE).map(PathBuf::from),
             specialist_events: value(SPECIALIST_EVENTS).map(PathBuf::from),
@@ -216,8 +228,21 @@ pub fn secret(name: &str) -> Option<Confidential> {
     reason = "the name of the user is no setting of ours"
 )]
 pub fn user() -> Option<String> {
-    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"))?;
-    Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
+    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"));
+    name.map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(listed_user)
+}
+
+/// The name in the system's list of users; services and containers often set no variable.
+fn listed_user() -> Option<String> {
+    let list = crate::files::read(Path::new("/etc/passwd"), 1024 * 1024).ok()?;
+    let own = rustix::process::getuid().as_raw().to_string();
+    String::from_utf8_lossy(&list).lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == own && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The user's home directory, as the system tells it. It places other programs' files and sets nothing of ours.

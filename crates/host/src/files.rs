@@ -235,27 +235,57 @@ pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Replaces a file in one step without waiting for the disk: it survives the end of this process, not a power cut, after
-/// which either content may be there. For counts that are written with every call. Hold a [`Lock`] around it, because the
-/// name of the temporary file is fixed.
+/// Replaces a file in one step without waiting for the disk, for counts that are written with every call: it survives the
+/// end of this process. After a power cut the file may be empty, or have a content since the last [`forget_older`].
+/// Hold a [`Lock`] around it. A reader that holds none may rarely see half of two contents, and should look again.
+///
+/// Two files are written in turns and trade their names. A new file that takes an old one's name would be written to the
+/// disk by some file systems at once, which takes twenty times as long.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
 pub fn write_quickly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let fail = |source| FileError::new(Action::Write, path, source);
-    let beside = path.with_added_extension("new");
+    let beside = other(path);
     let written = OpenOptions::new()
         .write(true)
         .create(true)
-        .truncate(true)
+        .truncate(false)
         .mode(mode(Privacy::Shared))
         .open(&beside)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&beside, path));
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.set_len(bytes.len() as u64)
+        })
+        .and_then(|()| trade(&beside, path));
     written.map_err(|error| {
         fs::remove_file(&beside).ok();
-        fail(error)
+        FileError::new(Action::Write, path, error)
     })
+}
+
+/// The other of the two files.
+fn other(path: &Path) -> PathBuf {
+    path.with_added_extension("new")
+}
+
+fn trade(new: &Path, path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    // The first one has nobody to trade with, and not every file system can.
+    renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE).or_else(|_| fs::rename(new, path))
+}
+
+/// Forgets an older content of a file that is written quickly, so that not even a power cut brings it back. For one who
+/// has just written something durably. Hold the same [`Lock`].
+///
+/// # Errors
+/// It is there and cannot be removed.
+pub fn forget_older(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(other(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::new(Action::Write, path, error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What stands at the end of a log before something is added.

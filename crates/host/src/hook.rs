@@ -1,11 +1,12 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
 //! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`around`] what is done with the working tree, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! down, [`around`] what is done with the working tree, [`ceiling`] who else may be asked, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
 mod around;
+mod ceiling;
 mod desk;
 mod notes;
 mod outcome;
@@ -22,6 +23,8 @@ use crate::agents::{Agent, Answer, Event, Kind, Reply};
 use crate::environment::Environment;
 
 use desk::Desk;
+
+pub use ceiling::{Ceiling, Consultation};
 
 /// Longest event that is read; the result of a tool can be long.
 pub const MAX_EVENT: u64 = 32 * 1024 * 1024;
@@ -105,9 +108,9 @@ impl Progress {
     }
 }
 
-/// Answers one event. Never fails: what went wrong is in the answer.
+/// Answers one event. Never fails: what went wrong is in the answer. `ceiling` is asked about calls that may proceed.
 #[must_use]
-pub fn answer(request: &Request<'_>, progress: &Progress) -> Reply {
+pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceiling<'_>>) -> Reply {
     let dialect = request.agent.dialect();
     let event = parse(request);
     if let Ok(event) = &event {
@@ -126,7 +129,10 @@ pub fn answer(request: &Request<'_>, progress: &Progress) -> Reply {
         Err(why) => return failed(request.agent, why, progress),
         Ok(desk) => match event.kind {
             Kind::Other => Answer::Proceed,
-            Kind::BeforeTool => tool::judge(desk, &event, progress),
+            Kind::BeforeTool => match (tool::judge(desk, &event, progress), ceiling) {
+                (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, &event, ceiling),
+                (answer, _) => answer,
+            },
             _ => notes::write(desk, &event, progress),
         },
     };

@@ -36,6 +36,7 @@ pub mod approvals;
 
 pub mod settings_edit;
 
+pub mod overview;
 pub mod ownership;
 
 pub mod ledger;

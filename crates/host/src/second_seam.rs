@@ -236,7 +236,7 @@ fn judge_below(
         environment,
         version,
     };
-    let reply = hook::answer(&request, &Progress::default());
+    let reply = hook::answer(&request, &Progress::default(), None);
     // Nobody can be asked here, so a question is a refusal.
     let asks = reply.stdout.contains("\"ask\"");
     match (reply.code, asks) {

@@ -88,10 +88,10 @@ pub fn set_text(
         before: pins::config_mark(&path),
         after: pins::content_mark(new.as_bytes()),
     };
-    let was_trusted = trust::is_trusted(&path, &old);
+    let was_trusted = trust::is_trusted(&path, old.as_bytes());
     changing.replace(&receipt, &path, new.as_bytes(), signer)?;
     if was_trusted {
-        trust::trust(&path, &new)?;
+        trust::trust(&path, new.as_bytes())?;
     }
     Ok(path)
 }

@@ -5,6 +5,9 @@
 //! does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
+//! A registry that came with a clone sends inputs, and tokens of the environment, where a stranger wants them. It is
+//! shown and not followed until a person has trusted exactly this content ([`Seen::is_trusted`]).
+//!
 //! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
 
 use std::fs;
@@ -20,8 +23,8 @@ use ::specialist::shadow::{self, BadSetting};
 use ::specialist::state::{State, StateError};
 
 use crate::clock;
-use crate::config::Config;
 use crate::config::specialist::QuotaScope;
+use crate::config::{Config, trust};
 use crate::environment::Environment;
 use crate::files::{self, FileError, Lock, Tail};
 use crate::workspace::Workspace;
@@ -46,6 +49,9 @@ const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// Largest log that is read whole.
 const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
+
+/// How often a state that changes under the reader is looked at.
+const MAX_LOOKS: usize = 8;
 
 /// A file that changed less than this ago may change again without looking different.
 const RACY_NS: i128 = 1_000_000_000;
@@ -180,8 +186,17 @@ pub enum Unreadable {
 pub struct Specialists {
     paths: Paths,
     settings: Settings,
-    registry: Mutex<Option<(Stamp, Arc<Registry>)>>,
+    registry: Mutex<Option<(Stamp, Seen)>>,
     blocks: RoleBlocks,
+}
+
+/// A registry as it was read.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What it says.
+    pub registry: Arc<Registry>,
+    /// Whether it may be followed: it is this machine's own, or a person trusted exactly this content.
+    pub is_trusted: bool,
 }
 
 /// By what a file is known to be unchanged.
@@ -232,11 +247,19 @@ impl Specialists {
         &self.settings
     }
 
-    /// The registry as it is now; an empty one when there is none.
+    /// The registry as it is now; an empty one when there is none. To look at; who follows it asks [`Self::see`].
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn registry(&self) -> Result<Arc<Registry>, FileError> {
+        Ok(self.see()?.registry)
+    }
+
+    /// The registry as it is now, and whether it may be followed.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn see(&self) -> Result<Seen, FileError> {
         if self.pending_path().exists() {
             // Whoever is at work finishes first; what was left behind is settled. Where that cannot be done, the registry
             // is what it is, and the next operator hears of it.
@@ -244,19 +267,37 @@ impl Specialists {
         }
         let stamp = Stamp::of(&self.paths.registry);
         let mut cache = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (Some(stamp), Some((known, registry))) = (stamp, cache.as_ref())
+        if let (Some(stamp), Some((known, seen))) = (stamp, cache.as_ref())
             && stamp == *known
+            // Somebody may trust it at any moment.
+            && seen.is_trusted
         {
-            return Ok(Arc::clone(registry));
+            return Ok(seen.clone());
         }
-        let registry = Arc::new(self.read_registry()?);
-        *cache = stamp.map(|stamp| (stamp, Arc::clone(&registry)));
-        Ok(registry)
+        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
+        let registry = bytes
+            .as_deref()
+            .map_or_else(Registry::default, Registry::parse);
+        let seen = Seen {
+            is_trusted: self.is_trusted(&registry, bytes.as_deref().unwrap_or_default()),
+            registry: Arc::new(registry),
+        };
+        *cache = stamp.map(|stamp| (stamp, seen.clone()));
+        Ok(seen)
     }
 
-    fn read_registry(&self) -> Result<Registry, FileError> {
-        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
-        Ok(bytes.map_or_else(Registry::default, |bytes| Registry::parse(&bytes)))
+    /// One that names nobody sends nothing anywhere.
+    fn is_trusted(&self, registry: &Registry, bytes: &[u8]) -> bool {
+        registry.entries().is_empty() || !trust::needs_trust(&self.paths.registry, bytes)
+    }
+
+    /// What to say of a registry that is not followed.
+    #[must_use]
+    pub fn distrust(&self) -> String {
+        let path = self.paths.registry.display();
+        format!(
+            "git tracks the registry `{path}`, so it is not followed; `roleos trust` shows it and asks"
+        )
     }
 
     /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt.
@@ -264,10 +305,24 @@ impl Specialists {
     /// # Errors
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
-        match read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File)? {
-            Some(bytes) => State::parse(&bytes).map_err(Unreadable::Content),
-            None => self.rebuilt().map_err(Unreadable::File),
+        let read = || read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File);
+        let mut bytes = read()?;
+        for _ in 0..MAX_LOOKS {
+            let Some(now) = &bytes else {
+                return self.rebuilt().map_err(Unreadable::File);
+            };
+            let parsed = State::parse(now).map_err(Unreadable::Content);
+            if parsed.is_ok() {
+                return parsed;
+            }
+            // It was perhaps being written; what stays the same is damaged.
+            let again = read()?;
+            if again == bytes {
+                return parsed;
+            }
+            bytes = again;
         }
+        State::parse(&bytes.unwrap_or_default()).map_err(Unreadable::Content)
     }
 
     fn rebuilt(&self) -> Result<State, FileError> {
@@ -282,6 +337,14 @@ impl Specialists {
     /// It is there and cannot be read.
     pub fn events(&self) -> Result<Log, FileError> {
         read_log(&self.paths.events)
+    }
+
+    /// The logs in which shadow probes stand: their own, and the events of older ones.
+    ///
+    /// # Errors
+    /// One is there and cannot be read.
+    pub fn probes(&self) -> Result<[Log; 2], FileError> {
+        Ok([read_log(&self.paths.probes)?, self.events()?])
     }
 
     /// The current field log and the one before it, oldest first.

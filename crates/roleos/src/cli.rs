@@ -46,9 +46,9 @@ pub struct Cli {
     /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = EVERYWHERE)]
     pub color: Color,
-    /// What to do.
+    /// What to do; without a word, how this workspace stands.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// When to use colours.

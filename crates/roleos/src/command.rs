@@ -20,6 +20,7 @@ pub mod many_bundles;
 pub mod metric;
 pub mod mode;
 pub mod one_bundle;
+pub mod overview;
 pub mod pre_push;
 pub mod rehearse;
 pub mod runs;

@@ -47,23 +47,25 @@ pub fn run(arguments: &[OsString]) -> Exit {
 }
 
 fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
-    if let Command::Completions(args) = &cli.command {
-        return command::completions::run(ui, args);
-    }
-    if let Command::Hook(args) = &cli.command {
-        return Ok(command::hook::run(args, cli.root.clone()));
+    match &cli.command {
+        Some(Command::Completions(args)) => return command::completions::run(ui, args),
+        Some(Command::Hook(args)) => return Ok(command::hook::run(args, cli.root.as_deref())),
+        _ => {}
     }
     let context = Context::load(cli.root.as_deref())?;
-    if !matches!(cli.command, Command::Trust) {
+    if !matches!(cli.command, Some(Command::Trust)) {
         ui.warn_of_ignored(&context.config.ignored);
     }
-    match &cli.command {
+    let Some(command) = &cli.command else {
+        return command::overview::run(ui, &context);
+    };
+    match command {
         Command::Init(args) => command::init::run(ui, &context, args),
         Command::Doctor => command::doctor::run(ui, &context),
         Command::PrePush(args) => command::pre_push::run(ui, &context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
-        Command::Hook(args) => Ok(command::hook::run(args, cli.root.clone())),
+        Command::Hook(args) => Ok(command::hook::run(args, cli.root.as_deref())),
         Command::Sessions(command) => command::sessions::run(ui, &context, command),
         Command::Rehearse(args) => command::rehearse::run(ui, &context, args),
         Command::Contracts(command) => command::contracts::run(ui, &context, command),

@@ -3,6 +3,7 @@
 use host::specialists::{Asked, Begun, Specialists};
 use serde_json::Value;
 use specialist::classifier::Classifier;
+use specialist::conformance;
 use specialist::contract::{Answered, CallError};
 use specialist::quota::Source;
 use specialist::receipt::Receipt;
@@ -119,7 +120,12 @@ impl<'a> Dispatcher<'a> {
     ) -> (Shadow, Option<String>) {
         match self.general(prompt).await {
             Ok(claude) => {
-                let probed = self.specialists.probe(asked, verdict, &claude, self.agree);
+                let agree = if asked.role == conformance::ROLE {
+                    conformance::agree
+                } else {
+                    self.agree
+                };
+                let probed = self.specialists.probe(asked, verdict, &claude, agree);
                 (probed.shadow, probed.persist_error)
             }
             Err(_) => {

@@ -1,8 +1,9 @@
 //! HTTP in and out of Role OS.
 //!
 //! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
-//! model, [`dispatch`] goes from the gate to the receipt, [`contest`] asks several at once, and [`audit`] asks an exam's
-//! cases; [`blocking`] lets a program without an async runtime wait.
+//! model, [`dispatch`] goes from the gate to the receipt, [`contest`] asks several at once, [`audit`] asks an exam's cases,
+//! and [`consult`] asks for a tool call that a hook is asked about; [`blocking`] lets a program without an async runtime
+//! wait.
 //!
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
 //! business. Nothing here prints.
@@ -18,6 +19,8 @@ pub mod dispatch;
 pub mod audit;
 
 pub mod contest;
+
+pub mod consult;
 
 pub mod blocking;
 

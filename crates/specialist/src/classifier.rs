@@ -21,6 +21,22 @@ pub trait Classifier {
     /// # Errors
     /// It cannot be told, and why.
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String>;
+
+    /// Both at once, for those who look at the input only once. An input that is out of distribution needs no score.
+    ///
+    /// # Errors
+    /// It cannot be told whether the input is out of distribution, and why.
+    fn judge(
+        &self,
+        role: &str,
+        input: &Value,
+        version: &Version,
+    ) -> Result<Option<Result<f64, String>>, String> {
+        if self.is_ood(role, input, version)? {
+            return Ok(None);
+        }
+        Ok(Some(self.score(role, input, version)))
+    }
 }
 
 /// Compares the caller's `input.embedding` with the version's `exam_centroid`. Without both, everything is out of distribution.

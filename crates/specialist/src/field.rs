@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::event::{Kind, Log};
 use crate::quota::Source;
 use crate::text::head;
 
@@ -18,6 +19,15 @@ const MAX_LABEL: usize = 64;
 
 /// Rows from which a test of drift means something.
 pub const MIN_SAMPLES: u64 = 100;
+
+/// Answers on either side from which a change of their verdicts means something.
+const MIN_DRIFT: u64 = 30;
+
+/// With more different verdicts than this they are texts, not labels.
+const MAX_LABELS: usize = 20;
+
+/// The published share of changed verdicts from which an adapter is stale whatever else is said.
+const LARGE_DRIFT: f64 = 0.35;
 
 /// Text as it is, else JSON with sorted keys, so that the same input has the same hash.
 #[must_use]
@@ -130,60 +140,127 @@ pub struct Audit {
     pub distinct_inputs: u64,
     /// How many the adapter answered.
     pub specialist_served: u64,
-    /// How many rows have each verdict.
+    /// How many of the adapter's answers have each verdict.
     pub verdicts: BTreeMap<String, u64>,
-    /// Mean of the scores.
+    /// How many of the general model's answers have each verdict.
+    pub general_verdicts: BTreeMap<String, u64>,
+    /// Mean of the adapter's scores.
     pub mean_score: Option<f64>,
+    /// How many of the adapter's answers were compared with the general model's.
+    pub probes: u64,
+    /// How many of those agreed.
+    pub agreed: u64,
+    /// How these rows differ from as many before them; `None` where that cannot be told.
+    pub drift: Option<Drift>,
     /// The last one.
     pub last_seen: Option<String>,
-    /// Lines that are no rows.
+    /// Lines that are no rows, among those that were looked at.
     pub damaged: u64,
 }
 
-impl Audit {
-    /// Adds the last `window` rows of a role up.
+/// How the adapter's answers have changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// Half the sum of the differences between the verdicts' shares: 0 when nothing changed, 1 when everything did.
+    pub verdicts: f64,
+    /// Mean score now, less the mean score before.
+    pub score: Option<f64>,
+}
+
+impl Drift {
+    /// Whether a person should look.
     #[must_use]
-    pub fn of(log: &[u8], role: &str, window: u64) -> Self {
-        let mut audit = Self::default();
-        let mut rows = Vec::new();
-        for line in log.split(|byte| *byte == b'\n') {
-            let line = line.trim_ascii();
-            if line.is_empty() {
-                continue;
-            }
-            match serde_json::from_slice::<Value>(line) {
-                Ok(row) if row.is_object() => {
-                    if row.get("role").and_then(Value::as_str) == Some(role) {
-                        rows.push(row);
-                    }
-                }
-                _ => audit.damaged += 1,
-            }
-        }
-        let surplus = rows.len() as u64 - window.min(rows.len() as u64);
-        let last = rows.iter().skip(usize::try_from(surplus).unwrap_or(0));
-        audit.add(last);
+    pub fn is_large(&self) -> bool {
+        self.verdicts >= LARGE_DRIFT
+    }
+}
+
+impl Audit {
+    /// Adds the last `window` rows of a role up. `probes` are the logs in which comparisons stand.
+    #[must_use]
+    pub fn of(log: &[u8], probes: &[&Log], role: &str, window: u64) -> Self {
+        let mut damaged = 0;
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        let rows = last_rows(log, role, window.saturating_mul(2), &mut damaged);
+        let (now, before) = rows.split_at(window.min(rows.len()));
+        let mut audit = Self::sum(now);
+        audit.compare(now, probes, role);
+        audit.drift = Self::sum(before).drift_to(&audit);
+        audit.damaged = damaged;
         audit
     }
 
-    fn add<'a>(&mut self, rows: impl Iterator<Item = &'a Value>) {
+    /// Newest first.
+    fn sum(rows: &[Value]) -> Self {
+        let mut audit = Self::default();
         let mut inputs = BTreeSet::new();
         let mut scores = (0.0, 0_u32);
         for row in rows {
             let text = |key: &str| row.get(key).and_then(Value::as_str);
-            self.samples += 1;
+            let served = text("source") == Some(Source::Specialist.name());
+            audit.samples += 1;
             inputs.extend(text("input_sha256"));
-            self.specialist_served += u64::from(text("source") == Some("specialist"));
+            audit.specialist_served += u64::from(served);
             if let Some(verdict) = text("verdict") {
-                *self.verdicts.entry(verdict.to_owned()).or_default() += 1;
+                let list = if served {
+                    &mut audit.verdicts
+                } else {
+                    &mut audit.general_verdicts
+                };
+                *list.entry(verdict.to_owned()).or_default() += 1;
             }
             if let Some(score) = row.get("score").and_then(Value::as_f64) {
                 scores = (scores.0 + score, scores.1 + 1);
             }
-            self.last_seen = text("ts").map(str::to_owned).or(self.last_seen.take());
+            audit.last_seen = audit
+                .last_seen
+                .take()
+                .or_else(|| text("ts").map(str::to_owned));
         }
-        self.distinct_inputs = inputs.len() as u64;
-        self.mean_score = (scores.1 > 0).then(|| scores.0 / f64::from(scores.1));
+        audit.distinct_inputs = inputs.len() as u64;
+        audit.mean_score = (scores.1 > 0).then(|| scores.0 / f64::from(scores.1));
+        audit
+    }
+
+    /// A comparison belongs to the row of the same moment and name.
+    fn compare(&mut self, rows: &[Value], probes: &[&Log], role: &str) {
+        let name = |row: &Value| {
+            let text = |key: &str| Some(row.get(key)?.as_str()?.to_owned());
+            Some((text("ts")?, text("trace_id")?))
+        };
+        let known: BTreeSet<(String, String)> = rows.iter().filter_map(name).collect();
+        for event in probes.iter().flat_map(|log| &log.events) {
+            if event.kind != Kind::ShadowProbe.name() || event.role != role {
+                continue;
+            }
+            let data = |key: &str| event.data.get(key);
+            let trace_id = data("trace_id").and_then(Value::as_str).unwrap_or_default();
+            if known.contains(&(event.ts.clone(), trace_id.to_owned())) {
+                self.probes += 1;
+                self.agreed += u64::from(data("agreed") == Some(&Value::Bool(true)));
+            }
+        }
+    }
+
+    /// Few rows say nothing, and neither do verdicts of which each is its own.
+    fn drift_to(&self, now: &Self) -> Option<Drift> {
+        let count = |audit: &Self| audit.verdicts.values().sum::<u64>();
+        let labels: BTreeSet<&String> = self.verdicts.keys().chain(now.verdicts.keys()).collect();
+        let (old, new) = (count(self), count(now));
+        if old < MIN_DRIFT || new < MIN_DRIFT || labels.len() > MAX_LABELS {
+            return None;
+        }
+        let difference = |label: &&String| {
+            let share = |audit: &Self, all| part(audit.verdicts.get(*label).copied(), all);
+            (share(now, new) - share(self, old)).abs()
+        };
+        Some(Drift {
+            verdicts: labels.iter().map(difference).sum::<f64>() / 2.0,
+            score: now
+                .mean_score
+                .zip(self.mean_score)
+                .map(|(now, before)| now - before),
+        })
     }
 
     /// `unmonitored` without rows, else `accumulating`.
@@ -201,4 +278,32 @@ impl Audit {
     pub fn is_ready(&self) -> bool {
         self.samples >= MIN_SAMPLES
     }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a log has far fewer than 2^52 rows"
+)]
+fn part(some: Option<u64>, all: u64) -> f64 {
+    some.unwrap_or_default() as f64 / all.max(1) as f64
+}
+
+/// The last rows of a role, newest first.
+fn last_rows(log: &[u8], role: &str, most: usize, damaged: &mut u64) -> Vec<Value> {
+    let mut rows = Vec::new();
+    let lines = log.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    for line in lines.filter(|line| !line.is_empty()) {
+        if rows.len() >= most {
+            break;
+        }
+        match serde_json::from_slice::<Value>(line) {
+            Ok(row) if row.is_object() => {
+                if row.get("role").and_then(Value::as_str) == Some(role) {
+                    rows.push(row);
+                }
+            }
+            _ => *damaged += 1,
+        }
+    }
+    rows
 }

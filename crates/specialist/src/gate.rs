@@ -17,6 +17,8 @@ pub enum Reason {
     Ok,
     /// The role is not registered, or its entry was refused.
     NoRegistryEntry,
+    /// The registry came with a clone, and nobody has trusted it.
+    RegistryUntrusted,
     /// The role is halted.
     ShadowProbeHalt,
     /// The role's own file switches its specialist off.
@@ -56,6 +58,7 @@ impl Reason {
         match self {
             Self::Ok => "ok",
             Self::NoRegistryEntry => "no_registry_entry",
+            Self::RegistryUntrusted => "registry_untrusted",
             Self::ShadowProbeHalt => "shadow_probe_halt",
             Self::RoleBlockOff => "role_block_off",
             Self::RegistryDanglingPointer => "registry_dangling_pointer",
@@ -262,9 +265,9 @@ fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>
         classifier,
         ..
     } = question;
-    match classifier.is_ood(role, input, version) {
+    let score = match classifier.judge(role, input, version) {
         Err(why) => return Err(open(Reason::OodCheckThrew, why)),
-        Ok(true) => {
+        Ok(None) => {
             let mut decision = open(
                 Reason::Ood,
                 "the input is out of distribution, or cannot be placed",
@@ -272,11 +275,8 @@ fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>
             decision.ood = true;
             return Err(decision);
         }
-        Ok(false) => {}
-    }
-    let score = match classifier.score(role, input, version) {
-        Err(why) => return Err(open(Reason::ScoreFnThrew, why)),
-        Ok(score) => score,
+        Ok(Some(Err(why))) => return Err(open(Reason::ScoreFnThrew, why)),
+        Ok(Some(Ok(score))) => score,
     };
     if !(0.0..=1.0).contains(&score) {
         let detail = format!("score {score} is no number from 0 to 1");

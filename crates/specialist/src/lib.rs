@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`level`] and [`family`] (what a version is), [`registry`] (which versions there are), [`role_block`]
 //! (what a role's own file says about it), [`quota`] (how much it may serve), [`classifier`] and [`gate`] (may it serve
-//! this one?), [`contract`] (what it is asked and what counts as an answer), [`shadow`] and [`early_stop`] (does it still
+//! this one?), [`contract`] (what it is asked and what counts as an answer), [`conformance`] (the role that judges tool calls), [`shadow`] and [`early_stop`] (does it still
 //! agree?), [`state`] (what is remembered), [`event`], [`receipt`] and [`field`] (what is written down), [`pointer`] (who
 //! may be promoted).
 //!
@@ -24,6 +24,8 @@ pub mod classifier;
 pub mod gate;
 
 pub mod contract;
+
+pub mod conformance;
 
 pub mod shadow;
 

@@ -1,5 +1,5 @@
 //! Settings that came with a clone: those that run programs, weaken the gate or redirect traffic are ignored until a
-//! person has run `roleos trust` for exactly this content.
+//! person has run `roleos trust` for exactly this content. The registry of specialists is treated likewise, as a whole.
 //!
 //! What was trusted is kept in the user's own folder, where no clone can bring it along. Whether git tracks the file is
 //! read from its index, and only when it matters.
@@ -168,6 +168,20 @@ const GUARDED: &[Guarded] = &[
         reset: |set, default| set.specialist.shadow_tau = default.specialist.shadow_tau,
     },
     Guarded {
+        key: "specialist.quota_scope",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| set.specialist.quota_scope != default.specialist.quota_scope,
+        reset: |set, default| set.specialist.quota_scope = default.specialist.quota_scope,
+    },
+    Guarded {
+        key: "specialist.quota_window",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.specialist.quota_window.get() > default.specialist.quota_window.get()
+        },
+        reset: |set, default| set.specialist.quota_window = default.specialist.quota_window,
+    },
+    Guarded {
         key: "specialist.early_stop",
         why: Why::WeakensTheGate,
         is_set: |set, _| !set.specialist.early_stop,
@@ -206,7 +220,7 @@ pub fn guarded(config: &Config) -> Vec<Ignored> {
 /// Puts defaults in the place of what needs trust and has none, and says what that was.
 pub(super) fn ignore_untrusted(config: &mut Config, path: &Path, text: &str) -> Vec<Ignored> {
     let found = guarded(config);
-    if found.is_empty() || is_trusted(path, text) || !index::is_tracked(path) {
+    if found.is_empty() || !needs_trust(path, text.as_bytes()) {
         return Vec::new();
     }
     for guarded in GUARDED {
@@ -217,14 +231,20 @@ pub(super) fn ignore_untrusted(config: &mut Config, path: &Path, text: &str) -> 
     found
 }
 
+/// Whether a file came with a clone and nobody has trusted this content of it.
+#[must_use]
+pub fn needs_trust(path: &Path, content: &[u8]) -> bool {
+    !is_trusted(path, content) && index::is_tracked(path)
+}
+
 /// Names what was trusted: this content at this place.
-fn name(path: &Path, text: &str) -> String {
+fn name(path: &Path, content: &[u8]) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let hash = Sha256::new()
         .chain_update(b"roleos trusted settings v1\n")
         .chain_update(path.as_os_str().as_encoded_bytes())
         .chain_update(b"\0")
-        .chain_update(text.as_bytes())
+        .chain_update(content)
         .finalize();
     hex::encode(hash)
 }
@@ -242,19 +262,19 @@ fn store() -> Option<PathBuf> {
 
 /// Whether a person trusted exactly this content. A list that cannot be read trusts nothing.
 #[must_use]
-pub fn is_trusted(path: &Path, text: &str) -> bool {
+pub fn is_trusted(path: &Path, content: &[u8]) -> bool {
     let Some(bytes) = store().and_then(|store| files::read(&store, MAX_FILE).ok()) else {
         return false;
     };
     let list: Option<BTreeMap<String, Trusted>> = serde_json::from_slice(&bytes).ok();
-    list.is_some_and(|list| list.contains_key(&name(path, text)))
+    list.is_some_and(|list| list.contains_key(&name(path, content)))
 }
 
-/// Trusts exactly this content, and says where that is kept. For what a person starts.
+/// Trusts exactly this content, and says where that is kept. For what a person starts, or changes in trusted content.
 ///
 /// # Errors
 /// The user's folder is not known or cannot be written.
-pub fn trust(path: &Path, text: &str) -> Result<PathBuf, FileError> {
+pub fn trust(path: &Path, content: &[u8]) -> Result<PathBuf, FileError> {
     let store = store().ok_or_else(|| {
         let why = io::Error::new(io::ErrorKind::NotFound, "the user has no home directory");
         FileError::new(
@@ -269,7 +289,7 @@ pub fn trust(path: &Path, text: &str) -> Result<PathBuf, FileError> {
     let bytes = files::read(&store, MAX_FILE).unwrap_or_default();
     let mut list: BTreeMap<String, Trusted> = serde_json::from_slice(&bytes).unwrap_or_default();
     list.insert(
-        name(path, text),
+        name(path, content),
         Trusted {
             path: path.to_string_lossy().into_owned(),
             at: clock::text(clock::now_ns()),
@@ -292,6 +312,7 @@ mod tests {
         "oversight.enforce_scope",
         "oversight.extended",
         "oversight.keep_days",
+        // Compared with what an agent ran, never run: a repository decides what its own tests are anyway.
         "oversight.test_commands",
         "privacy.prompt_key_env",
         "rerun.max_memory_mib",
@@ -313,8 +334,6 @@ mod tests {
         "specialist.field_log_mib",
         "specialist.max_answer_kib",
         "specialist.max_concurrent",
-        "specialist.quota_scope",
-        "specialist.quota_window",
         "witness.max_bundle_mib",
         "witness.threads",
     ];
@@ -387,7 +406,7 @@ mod tests {
             "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\nmode = \"autonomous\"\nallowed_tools = [\"x\"]\n\
              denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
              prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
-             early_stop_error = 0.001\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
+             early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n",
         );
         assert_eq!(guarded(&set).len(), GUARDED.len());

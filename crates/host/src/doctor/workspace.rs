@@ -14,6 +14,8 @@ use crate::grants;
 use crate::install::git_hook;
 use crate::journal::read::{Session, journals};
 use crate::keys::KeyStore;
+use crate::repository::index;
+use crate::specialists::{Named, Paths, Settings, Specialists};
 use crate::workspace::Workspace;
 
 /// The newest journals are looked into; older ones were looked into before.
@@ -47,6 +49,51 @@ pub(super) fn gate_check(config: &Config, environment: &Environment) -> Check {
         ),
         "`roleos trust` shows these settings and asks",
     )
+}
+
+/// Nothing to say where nobody is registered.
+pub(super) fn registry_check(
+    workspace: &Workspace,
+    config: &Config,
+    environment: &Environment,
+) -> Option<Check> {
+    let name = "registry";
+    let paths = Paths::find(workspace, environment, &Named::default());
+    let settings = match Settings::load(config, environment) {
+        Ok(settings) => settings,
+        Err(error) => {
+            let next = "correct the variable, or unset it";
+            return Some(Check::wrong(name, error.to_string(), next));
+        }
+    };
+    let specialists = Specialists::new(paths, settings);
+    let seen = match specialists.see() {
+        Ok(seen) => seen,
+        Err(error) => {
+            let next = "make it readable; until then nothing is served by a specialist";
+            return Some(Check::wrong(name, said(&error), next));
+        }
+    };
+    let (entries, problems) = (seen.registry.entries(), seen.registry.problems());
+    let path = &specialists.paths().registry;
+    Some(if let Some(first) = problems.first() {
+        let text = format!("{} problems, the first: {first}", problems.len());
+        Check::wrong(name, text, "`roleos specialist list` names every one")
+    } else if entries.is_empty() {
+        return None;
+    } else if !seen.is_trusted {
+        let text = format!("git tracks `{}`, so it is not followed", path.display());
+        Check::note(name, text, "`roleos trust` shows it and asks")
+    } else if index::is_tracked(&specialists.paths().state) {
+        let text = "git tracks the specialists' state, so whoever pulls can lose a halt";
+        Check::note(
+            name,
+            text,
+            "`git rm --cached` it; `roleos init` makes git pass over it",
+        )
+    } else {
+        Check::good(name, format!("{} roles have specialists", entries.len()))
+    })
 }
 
 pub(super) fn contracts_check(workspace: &Workspace) -> Check {

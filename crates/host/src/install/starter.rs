@@ -32,6 +32,9 @@ const IGNORED: &str = "\
 /installed.json
 /up.json
 /view.db*
+/specialist-state.json*
+/specialist-field-log.jsonl*
+*.pending
 *.lock
 .lock
 .roleos-*

@@ -14,7 +14,7 @@ use selection::candidates::{self, Declaration, Eligible};
 use serde_json::Value;
 
 use super::dispatch::said;
-use super::{Asked, Begun, Specialists};
+use super::{Asked, Begun, Seen, Specialists};
 use crate::files::FileError;
 
 /// What kind of contest is wanted.
@@ -92,10 +92,16 @@ impl Specialists {
             spare: Vec::new(),
             left_out: Vec::new(),
         };
-        let registry = match self.registry() {
-            Ok(registry) => registry,
+        let Seen {
+            registry,
+            is_trusted,
+        } = match self.see() {
+            Ok(seen) => seen,
             Err(error) => return nobody(Reason::NoRegistryEntry, said(&error)),
         };
+        if !is_trusted && registry.entry(asked.role).is_some() {
+            return nobody(Reason::RegistryUntrusted, self.distrust());
+        }
         let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
         let _lock = match self.lock_state() {
             Ok(lock) => lock,

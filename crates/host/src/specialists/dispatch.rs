@@ -4,7 +4,6 @@
 //! many dispatches run at once, the share is never exceeded at any moment.
 
 use std::fs;
-use std::sync::Arc;
 
 use ::specialist::classifier::Classifier;
 use ::specialist::contract::Call;
@@ -12,12 +11,12 @@ use ::specialist::event::Event;
 use ::specialist::field::Row;
 use ::specialist::gate::{Decision, Gate, Question, Reason};
 use ::specialist::quota::Source;
-use ::specialist::registry::{Registry, joined};
+use ::specialist::registry::joined;
 use ::specialist::shadow::{Agree, Pair, Shadow, halt_reason, schedule, summary};
 use ::specialist::state::{Halt, Number, State};
 use serde_json::Value;
 
-use super::{Specialists, append, lock};
+use super::{Seen, Specialists, append, lock};
 use crate::files::{self, FileError, Privacy};
 
 /// What is asked.
@@ -86,11 +85,11 @@ pub(super) fn said(error: &FileError) -> String {
 impl Specialists {
     /// What the gate would say now. Nothing is counted.
     pub fn peek(&self, asked: Asked<'_>, classifier: &dyn Classifier) -> Decision {
-        match self.registry() {
+        match self.see() {
             Err(error) => Decision::open(Reason::NoRegistryEntry, said(&error)),
-            Ok(registry) => match self.state() {
+            Ok(seen) => match self.state() {
                 Err(error) => Decision::open(Reason::StateUnreadable, error.to_string()),
-                Ok(state) => self.decide(asked, &registry, &state, classifier).0,
+                Ok(state) => self.decide(asked, &seen, &state, classifier).0,
             },
         }
     }
@@ -103,8 +102,8 @@ impl Specialists {
         may_call: &dyn Fn(&Call) -> Result<(), String>,
     ) -> Begun {
         let open = Begun::open;
-        let registry = match self.registry() {
-            Ok(registry) => registry,
+        let seen = match self.see() {
+            Ok(seen) => seen,
             Err(error) => return open(Reason::NoRegistryEntry, said(&error)),
         };
         let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
@@ -116,8 +115,7 @@ impl Specialists {
             Ok(state) => state,
             Err(error) => return open(Reason::StateUnreadable, error.to_string()),
         };
-        let (mut decision, mut call, mut version) =
-            self.decide(asked, &registry, &state, classifier);
+        let (mut decision, mut call, mut version) = self.decide(asked, &seen, &state, classifier);
         if let Some(Err(why)) = call.as_ref().map(may_call) {
             decision = Decision::open(Reason::CircuitOpen, why);
             (call, version) = (None, None);
@@ -165,12 +163,16 @@ impl Specialists {
     fn decide(
         &self,
         asked: Asked<'_>,
-        registry: &Arc<Registry>,
+        seen: &Seen,
         state: &State,
         classifier: &dyn Classifier,
     ) -> (Decision, Option<Call>, Option<String>) {
-        let settings = self.settings();
+        let (settings, registry) = (self.settings(), &seen.registry);
         let entry = registry.entry(asked.role);
+        if entry.is_some() && !seen.is_trusted {
+            let decision = Decision::open(Reason::RegistryUntrusted, self.distrust());
+            return (decision, None, None);
+        }
         let block = match entry {
             Some(_) => self.blocks.of(asked.role),
             None => ::specialist::role_block::RoleBlock::Absent,
@@ -382,6 +384,7 @@ impl Specialists {
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
         let (path, text) = (&self.paths().state, state.print());
         if durable {
+            files::forget_older(path)?;
             files::write(path, text.as_bytes(), Privacy::Shared)
         } else {
             files::write_quickly(path, text.as_bytes())

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::pending::Recovered;
 use super::{MAX_FILE, Specialists, Unreadable, lock, read_or_nothing};
-use crate::files::{self, Action, FileError, Privacy};
+use crate::files::{self, Action, FileError};
 
 /// Most audits that are looked at.
 const MAX_AUDITS: usize = 10_000;
@@ -31,6 +31,9 @@ pub enum OperateError {
         /// Everything that is wrong.
         problems: Vec<Problem>,
     },
+    /// The registry came with a clone, and nobody has trusted it.
+    #[error("git tracks the registry `{}`, so it came with the repository, and nobody has trusted it", .0.display())]
+    Untrusted(PathBuf),
     /// The registry would be wrong.
     #[error("REGISTRY_INVALID: refusing to save the registry: {}", joined(.0))]
     WouldBeInvalid(Vec<Problem>),
@@ -248,8 +251,13 @@ impl Specialists {
         let registry = bytes
             .as_ref()
             .map_or_else(Registry::default, |bytes| Registry::parse(bytes));
+        let bytes = bytes.unwrap_or_default();
+        // A change would be trusted by the one who makes it, with all that came along.
+        if !self.is_trusted(&registry, &bytes) {
+            return Err(OperateError::Untrusted(path.clone()));
+        }
         if registry.is_valid() {
-            return Ok((registry, bytes.unwrap_or_default()));
+            return Ok((registry, bytes));
         }
         Err(OperateError::Invalid {
             path: path.clone(),
@@ -360,7 +368,7 @@ impl Specialists {
                 fs::hard_link(path, &aside)
                     .or_else(|_| fs::copy(path, &aside).map(drop))
                     .map_err(fail)?;
-                files::write(path, state.print().as_bytes(), Privacy::Shared)?;
+                self.save(&state, true)?;
                 (state, Some(aside))
             }
         };

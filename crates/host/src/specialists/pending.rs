@@ -10,8 +10,10 @@ use ::specialist::registry::Registry;
 use serde_json::{Value, json};
 
 use super::{MAX_FILE, Specialists, lock, read_or_nothing};
+use crate::config::trust;
 use crate::digest;
 use crate::files::{self, Action, FileError, Privacy};
+use crate::repository::index;
 
 /// What became of a move that a crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,10 @@ impl Specialists {
         after: &Registry,
     ) -> Result<(), FileError> {
         let text = after.print();
+        // What was trusted before stays so after a change of our own.
+        if index::is_tracked(&self.paths().registry) {
+            trust::trust(&self.paths().registry, text.as_bytes())?;
+        }
         let note = json!({
             "event": event.line(),
             "before": hex::encode(digest(before)),
@@ -47,6 +53,7 @@ impl Specialists {
         let pending = self.pending_path();
         files::write(&pending, note.to_string().as_bytes(), Privacy::Shared)?;
         self.note(&self.paths().events, event, true)?;
+        die_for_a_test(event);
         files::write(&self.paths().registry, text.as_bytes(), Privacy::Shared)?;
         self.forget()
     }
@@ -71,9 +78,10 @@ impl Specialists {
             return Ok(Recovered::Nothing);
         };
         let recovered = match Note::read(&note) {
-            Some(note) => self.settle_note(&note)?,
+            // One that came with a clone would put a registry in place that git does not track.
+            Some(note) if !index::is_tracked(&self.pending_path()) => self.settle_note(&note)?,
             // It is written whole or not at all, so this is not ours.
-            None => Recovered::Undone,
+            _ => Recovered::Undone,
         };
         self.forget()?;
         Ok(recovered)
@@ -128,6 +136,18 @@ impl Specialists {
         self.note(&self.paths().events, &event, true).map(drop)
     }
 }
+
+/// Lets the tests end the program as `kill -9` does, at the worst moment. A release build does not know the name.
+#[cfg(debug_assertions)]
+fn die_for_a_test(event: &Event) {
+    if event.data.get("operator").and_then(Value::as_str) == Some("roleos-test-kill") {
+        let this = rustix::process::getpid();
+        rustix::process::kill_process(this, rustix::process::Signal::KILL).ok();
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn die_for_a_test(_: &Event) {}
 
 /// What was about to happen.
 struct Note {

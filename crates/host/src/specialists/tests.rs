@@ -430,6 +430,63 @@ fn a_version_enters_behind_the_others_or_not_at_all() {
 }
 
 #[test]
+fn a_reader_without_the_lock_sees_a_whole_state_while_others_write() {
+    let place = Place::new(1.0);
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let specialists = place.open();
+                scope.spawn(move || (0..400).for_each(|_| drop(serve(&specialists))))
+            })
+            .collect();
+        let (place, done) = (&place, &done);
+        scope.spawn(move || {
+            while !done.load(Ordering::SeqCst) {
+                place.open().state().unwrap();
+            }
+        });
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    let state = place.open().state().unwrap();
+    assert_eq!(state.slot(ROLE).unwrap().window.dispatched(), 800);
+}
+
+#[test]
+fn nothing_older_than_a_halt_is_left_beside_the_state() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    (0..3).for_each(|_| drop(serve(&specialists)));
+    let older = place.paths.state.with_added_extension("new");
+    assert!(older.exists(), "the two files trade their names");
+    specialists.halt(ROLE, operator()).unwrap();
+    assert!(!older.exists());
+    (0..3).for_each(|_| drop(serve(&specialists)));
+    let text = fs::read_to_string(&older).unwrap();
+    assert!(text.contains("halted by ana"), "{text}");
+    specialists.clear_halt(ROLE, operator()).unwrap();
+    assert!(!older.exists());
+}
+
+#[test]
+fn nothing_is_there_in_the_beginning() {
+    let place = Place::new(1.0);
+    fs::remove_file(&place.paths.registry).unwrap();
+    let specialists = place.open();
+    let registry = specialists.registry().unwrap();
+    assert!(registry.is_valid() && registry.entries().is_empty());
+    assert_eq!(specialists.state().unwrap(), State::default());
+    assert!(specialists.events().unwrap().events.is_empty());
+    let [probes, _] = specialists.probes().unwrap();
+    assert!(probes.events.is_empty() && probes.damaged.is_empty());
+    assert!(specialists.field_log().unwrap().is_empty());
+    assert_eq!(reason(&serve(&specialists)), "no_registry_entry");
+}
+
+#[test]
 fn a_torn_line_stays_visible_and_spoils_no_other() {
     let place = Place::new(1.0);
     place.write(&place.paths.events, "{\"kind\":\"halt\",\"role\":\"Chec");
@@ -460,6 +517,38 @@ fn the_field_log_is_set_aside_when_it_is_long() {
     assert!(length("2").is_some());
     assert_eq!(length("3"), None);
     assert!(fs::metadata(&place.paths.field_log).unwrap().len() < 3000);
+}
+
+#[test]
+fn a_crowd_loses_no_row_when_the_field_log_is_set_aside() {
+    let mut place = Place::new(1.0);
+    place.settings.field_log_bytes = 4000;
+    place.settings.field_log_keep = 1000;
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let specialists = place.open();
+            scope.spawn(move || (0..50).for_each(|_| drop(serve(&specialists))));
+        }
+    });
+    let folder = files::parent(&place.paths.field_log);
+    let mut rows = 0;
+    let mut files = 0;
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with("specialist-field-log.jsonl") && !name.ends_with(".lock") {
+            let text = fs::read_to_string(entry.path()).unwrap();
+            rows += text.lines().count();
+            files += 1;
+        }
+    }
+    assert_eq!(rows, 400);
+    assert!(files > 10, "{files}");
+    let read = place.open().field_log().unwrap();
+    let lines = read.split(|byte| *byte == b'\n').count() - 1;
+    assert!(
+        (11..40).contains(&lines),
+        "the present one and the one before: {lines}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use clap::{Args, Subcommand};
@@ -113,7 +113,7 @@ struct Exam<'a> {
 
 fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     let specialists = open(context, &Named::default())?;
-    let registry = valid(&specialists)?;
+    let registry = followed(ui, &specialists)?;
     let (entry, version) = subject(&registry, &args.subject)?;
     let exam = Exam::open(ui, context, &specialists, &args.set)?;
     let exam = Exam {
@@ -140,7 +140,7 @@ pub(super) fn newcomer(
     (role, version): (&str, &str),
     set: &Path,
 ) -> Result<Taken, Failure> {
-    let registry = valid(specialists)?;
+    let registry = followed(ui, specialists)?;
     let entry = registry.entry(role);
     let found = entry.and_then(|entry| Some((entry, entry.version(version)?)));
     let (entry, version) = found.ok_or_else(|| unknown(role, version))?;
@@ -152,6 +152,18 @@ pub(super) fn newcomer(
         None => None,
     };
     exam.take(entry, version, baseline.as_ref())
+}
+
+/// The registry, when it may be followed: an exam sends its inputs where the registry says.
+fn followed(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure> {
+    let seen = valid(ui, specialists)?;
+    if seen.is_trusted {
+        return Ok(seen.registry);
+    }
+    Err(
+        Failure::refused("registry_untrusted", specialists.distrust())
+            .hint("look at it with `roleos trust`"),
+    )
 }
 
 fn unknown(role: &str, version: &str) -> Failure {

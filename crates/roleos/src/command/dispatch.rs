@@ -183,9 +183,18 @@ fn no_answer(
 }
 
 fn warn(ui: &Ui, specialists: &host::specialists::Specialists, role: &str) {
-    let registry = specialists.registry().ok();
-    let entry = registry.as_ref().and_then(|registry| registry.entry(role));
-    if let Some(warning) = entry.and_then(|entry| backend::warning(&entry.backend_url)) {
+    let Ok(seen) = specialists.see() else {
+        return;
+    };
+    let Some(entry) = seen.registry.entry(role) else {
+        return;
+    };
+    let warning = if seen.is_trusted {
+        backend::warning(&entry.backend_url)
+    } else {
+        Some(specialists.distrust())
+    };
+    if let Some(warning) = warning {
         ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A second thread watches the first: when the work takes too long, it answers in its place; a panic is caught. Words are read by hand first, because an agent waits for us at each of its steps; clap only sees mistakes.
 
+mod ceiling;
+
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -11,12 +13,12 @@ use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use host::agents::{Agent, Reply};
 use host::environment::Environment;
-use host::hook::{self, MAX_EVENT, Progress, Request};
+use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
 
 use crate::cli::VERSION;
@@ -100,14 +102,14 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
             _ => return None,
         }
     }
-    Some(run(&args, root))
+    Some(run(&args, root.as_deref()))
 }
 
 /// Answers one event.
 #[must_use]
-pub fn run(args: &Args, root: Option<PathBuf>) -> Exit {
+pub fn run(args: &Args, root: Option<&Path>) -> Exit {
     let progress = Arc::new(Progress::default());
-    let reply = watched(args, root.as_deref(), &progress);
+    let reply = watched(args, root, &progress);
     speak(&reply, &progress)
 }
 
@@ -144,6 +146,7 @@ fn watched(args: &Args, root: Option<&Path>, progress: &Arc<Progress>) -> Reply 
     let deadline = args
         .deadline_ms
         .map_or(DEADLINE, |ms| Duration::from_millis(ms).min(DEADLINE));
+    let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
     let spoken = Arc::new(AtomicBool::new(false));
     let watcher = {
@@ -152,7 +155,7 @@ fn watched(args: &Args, root: Option<&Path>, progress: &Arc<Progress>) -> Reply 
         thread::Builder::new().stack_size(STACK).spawn(watch)
     };
     let reply = match watcher {
-        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(args, root, progress))),
+        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(args, root, progress, end))),
         Err(error) => {
             let why = format!("no thread can be started: {error}");
             return hook::failed(agent, &why, progress);
@@ -181,7 +184,7 @@ fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicB
     }
 }
 
-fn answer(args: &Args, root: Option<&Path>, progress: &Progress) -> Reply {
+fn answer(args: &Args, root: Option<&Path>, progress: &Progress, end: Instant) -> Reply {
     let environment = Environment::read();
     let mut event = Vec::new();
     let read = io::stdin()
@@ -200,7 +203,11 @@ fn answer(args: &Args, root: Option<&Path>, progress: &Progress) -> Reply {
         environment: &environment,
         version: VERSION,
     };
-    hook::answer(&request, progress)
+    let ask = |consultation| ceiling::ask(consultation, end);
+    let ceiling = environment
+        .conformance_consult
+        .then_some(&ask as Ceiling<'_>);
+    hook::answer(&request, progress, ceiling)
 }
 
 /// What a panic says belongs into the answer: agents show standard error to their model.

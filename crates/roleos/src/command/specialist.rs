@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use host::manifests::registering::RegisterError;
-use host::specialists::{Named, OperateError, Operator, Paths, Settings, Specialists};
+use host::specialists::{Named, OperateError, Operator, Paths, Seen, Settings, Specialists};
 use host::{clock, environment, git};
 use specialist::pointer::Refusal;
-use specialist::registry::{Problem, Registry};
+use specialist::registry::Problem;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::ui::Ui;
+use crate::render::clean;
+use crate::ui::{Ui, WARN};
 
 pub mod certify;
 pub mod change;
@@ -134,13 +135,21 @@ pub fn now() -> String {
     clock::text(clock::now_ns() / 1_000_000 * 1_000_000)
 }
 
-/// A registry that has no problem, or all of them as one failure.
-pub(super) fn valid(specialists: &Specialists) -> Result<std::sync::Arc<Registry>, Failure> {
-    let registry = specialists.registry()?;
-    if registry.is_valid() {
-        return Ok(registry);
+/// A registry that has no problem, or all of them as one failure. Says so when it is not followed.
+pub(super) fn valid(ui: &Ui, specialists: &Specialists) -> Result<Seen, Failure> {
+    let seen = specialists.see()?;
+    if !seen.registry.is_valid() {
+        let problems = seen.registry.problems();
+        return Err(invalid(&specialists.paths().registry, problems));
     }
-    Err(invalid(&specialists.paths().registry, registry.problems()))
+    if !seen.is_trusted && !ui.json {
+        let why = specialists.distrust();
+        ui.note(format_args!(
+            "{WARN}warning{WARN:#}: {}",
+            clean::name(why.as_bytes())
+        ));
+    }
+    Ok(seen)
 }
 
 fn invalid(path: &std::path::Path, problems: &[Problem]) -> Failure {
@@ -157,6 +166,8 @@ impl From<OperateError> for Failure {
         match error {
             OperateError::File(error) => error.into(),
             OperateError::Invalid { path, problems } => invalid(&path, &problems),
+            OperateError::Untrusted(_) => Self::refused("registry_untrusted", message)
+                .hint("`roleos trust` shows it and asks; nothing was changed"),
             OperateError::WouldBeInvalid(_) => Self::refused("registry_invalid", message)
                 .hint("correct the version's file; the registry is unchanged"),
             OperateError::UnknownRole(_) => Self::input("unknown_role", message)

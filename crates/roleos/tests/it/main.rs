@@ -58,6 +58,10 @@ mod contracts;
 #[path = "../../../server/tests/dispatch/adapter.rs"]
 mod adapter;
 
+mod conformance_ceiling;
+
+mod foreign_registry;
+
 mod specialist;
 
 mod evidence;
@@ -65,6 +69,8 @@ mod evidence;
 mod documents;
 
 mod checklist;
+
+mod overview;
 
 mod bad_input;
 

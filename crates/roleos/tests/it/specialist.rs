@@ -1,5 +1,6 @@
 //! `roleos specialist` and `roleos dispatch` as operators, scripts and crashes meet them.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::thread;
 use std::time::Instant;
@@ -158,7 +159,14 @@ fn promote_and_rollback_as_written() {
         (&log[1]["kind"], &log[1]["data"]["reason"]),
         (&json!("rollback"), &json!("drift"))
     );
-    assert!(workspace.read(REGISTRY).contains("\"mine\": \"kept\""));
+    let registry: Value = serde_json::from_str(&workspace.read(REGISTRY)).unwrap();
+    let entry = &registry["specialists"][0];
+    assert_eq!(entry["mine"], "kept");
+    assert_eq!(
+        entry["versions"].as_array().unwrap().len(),
+        3,
+        "no version is ever removed"
+    );
     let by_default = workspace
         .command(&["specialist", "promote", "Checker", "v2-l2"])
         .env("USER", "somebody")
@@ -488,6 +496,7 @@ fn a_bad_variable_and_unknown_words_are_errors() {
     ] {
         assert!(help.contains(verb), "{help}");
     }
+    assert!(help.contains("Undone by `rollback`"), "{help}");
     let mut elsewhere = workspace.command(&["specialist", "list", "--registry", "other.json"]);
     elsewhere.env("ROLEOS_SPECIALISTS_PATH", "third.json");
     assert!(
@@ -705,4 +714,77 @@ fn a_kill_at_any_time_leaves_the_old_pointer_or_the_new_one_and_a_log_that_agree
         }
     }
     assert!(seen[0] > 5 && seen[1] > 5, "{seen:?}");
+}
+
+/// The program is ended with `kill -9` after the receipt is in the log and before the pointer moves.
+#[test]
+fn a_kill_between_receipt_and_pointer_is_finished_by_whoever_looks_next() {
+    let workspace = workspace("http://127.0.0.1:1");
+    let pointer = || {
+        let registry: Value = serde_json::from_str(&workspace.read(REGISTRY)).unwrap();
+        registry["specialists"][0]["active_version"].clone()
+    };
+    let pending = workspace.path(".role-os/specialists.json.pending");
+    for round in 0..100 {
+        let (verb, from, to) = if round % 2 == 0 {
+            ("promote", "v1-l1", "v2-l2")
+        } else {
+            ("rollback", "v2-l2", "v1-l1")
+        };
+        let words = [
+            "specialist",
+            verb,
+            "Checker",
+            to,
+            "--operator",
+            "roleos-test-kill",
+        ];
+        let killed = workspace.command(&words).output().unwrap();
+        assert_eq!(killed.status.signal(), Some(9), "{killed:?}");
+        assert!(pending.exists() && pointer() == from, "round {round}");
+        let last = events(&workspace).pop().unwrap();
+        assert_eq!(
+            (&last["kind"], &last["data"]["to_version"]),
+            (&json!(verb), &json!(to))
+        );
+        assert_eq!(active(&workspace), to);
+        assert_eq!(pointer(), to);
+        assert!(!pending.exists());
+        assert_eq!(events(&workspace).len(), round + 1, "one receipt a move");
+    }
+}
+
+#[test]
+fn files_lie_where_the_variables_say() {
+    let workspace = workspace("http://127.0.0.1:1");
+    workspace.write(".role-os/config.toml", FALLBACK);
+    workspace.write("in.json", "{}");
+    let dispatch = |variables: &[(&str, &str)]| {
+        let mut command = workspace.command(&["dispatch", "Checker", "--input", "in.json"]);
+        command.envs(variables.iter().copied());
+        crate::workspace::ran(command).exits(0);
+    };
+    let (state, events) = (
+        "ROLEOS_SPECIALIST_STATE_PATH",
+        "ROLEOS_SPECIALIST_EVENTS_PATH",
+    );
+    dispatch(&[
+        (state, "far/away/state.json"),
+        (events, "far/log/events.jsonl"),
+    ]);
+    assert!(workspace.read("far/away/state.json").contains("\"C\""));
+    let beside = workspace.read("far/log/specialist-field-log.jsonl");
+    assert_eq!(beside.lines().count(), 1);
+    dispatch(&[("ROLEOS_SPECIALIST_FIELD_LOG_PATH", "new/deep/field.jsonl")]);
+    assert_eq!(workspace.read("new/deep/field.jsonl").lines().count(), 1);
+    assert!(
+        !workspace
+            .path(".role-os/specialist-field-log.jsonl")
+            .exists()
+    );
+    let unknown = [("ROLEOS_SPECIALISTS_PATH", "none.json")];
+    let mut command = workspace.command(&["--json", "dispatch", "Checker", "--input", "in.json"]);
+    command.envs(unknown);
+    let answer = crate::workspace::ran(command).exits(0).json();
+    assert_eq!(answer["receipt"]["decision"]["reason"], "no_registry_entry");
 }

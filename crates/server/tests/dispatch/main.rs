@@ -91,7 +91,10 @@ fn dispatch(place: &Place) -> Answer {
 }
 
 async fn once(dispatcher: &Dispatcher<'_>) -> Answer {
-    let input = input();
+    ask_with(dispatcher, input()).await
+}
+
+async fn ask_with(dispatcher: &Dispatcher<'_>, input: Value) -> Answer {
     let asked = Asked {
         role: ROLE,
         input: &input,
@@ -134,6 +137,112 @@ fn served_by_the_adapter_with_exactly_this_request() {
     assert!(headers.contains("content-type: application/json"));
     assert!(!headers.contains("authorization"));
     assert_eq!(answer.receipt.to_json()["source"], "specialist");
+}
+
+/// A general model that counts how often it is asked.
+fn counted(answer: &'static str) -> (Adapter, String) {
+    let general =
+        Adapter::new(move |_| reply(&json!({ "choices": [{ "message": { "content": answer } }] })));
+    let config = format!(
+        "[fallback.claude]\nkind = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n",
+        general.url
+    );
+    (general, config)
+}
+
+#[test]
+fn each_side_is_asked_only_when_it_is_its_turn() {
+    let adapter = Adapter::new(|_| reply(&good()));
+    let (general, config) = counted("general");
+    let place = Place::new(&adapter.url, json!({}), &config);
+    let with = |input: Value| {
+        let (specialists, backends, fallback) = (place.open(), place.backends(), place.fallback());
+        let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
+        blocking::run(ask_with(&dispatcher, input)).unwrap()
+    };
+    let asked = || (adapter.seen().len(), general.seen().len());
+    assert_eq!(with(input()).receipt.decision.reason.name(), "ok");
+    assert_eq!(asked(), (1, 0));
+    let low = with(json!({ "embedding": [0.45, 0.893] }));
+    let decision = &low.receipt.decision;
+    assert_eq!(decision.reason.name(), "score_below_threshold");
+    assert!((decision.score - 0.725).abs() < 1e-3, "{decision:?}");
+    assert_eq!(low.result.unwrap(), "general");
+    assert_eq!(asked(), (1, 1));
+    assert_eq!(with(json!("text")).receipt.decision.reason.name(), "ood");
+    assert_eq!(asked(), (1, 2));
+}
+
+#[test]
+fn every_second_answer_is_probed_and_what_differs_disagrees() {
+    let adapter = Adapter::new(|_| reply(&good()));
+    let (general, config) = counted("general");
+    let every_second = format!("[specialist]\nshadow_every = 2\n{config}");
+    let place = Place::new(&adapter.url, json!({}), &every_second);
+    for _ in 0..4 {
+        dispatch(&place);
+    }
+    let log = std::fs::read_to_string(&place.open().paths().probes).unwrap();
+    let probes: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((probes.len(), general.seen().len()), (2, 2));
+    for probe in probes {
+        assert_eq!(probe["kind"], "shadow-probe");
+        assert_eq!(probe["data"]["agreed"], false);
+        assert_eq!(probe["data"]["claude_summary"], "general");
+    }
+}
+
+#[test]
+fn five_disagreements_of_five_halt_once_by_the_window_rule() {
+    let adapter = Adapter::new(|_| reply(&good()));
+    let settings =
+        "[specialist]\nshadow_every = 1\nshadow_window = 5\nshadow_tau = 0.4\nearly_stop = false\n";
+    let place = Place::new(&adapter.url, json!({}), &format!("{settings}{ECHO}"));
+    let triggered: Vec<bool> = (0..5)
+        .map(|_| dispatch(&place).receipt.to_json()["shadow"]["halt_triggered"] == true)
+        .collect();
+    assert_eq!(triggered, [false, false, false, false, true]);
+    let events = place.open().events().unwrap().events;
+    let halts: Vec<_> = events.iter().filter(|event| event.kind == "halt").collect();
+    assert_eq!(halts.len(), 1);
+    assert_eq!(
+        (&halts[0].data["probes"], &halts[0].data["agreed"]),
+        (&json!(5), &json!(0))
+    );
+    assert!(place.open().state().unwrap().halt(ROLE).is_some());
+    let reason = dispatch(&place).receipt.decision.reason.name();
+    assert_eq!(reason, "shadow_probe_halt");
+    assert_eq!(adapter.seen().len(), 5, "a halted adapter is not asked");
+}
+
+#[test]
+fn what_cannot_be_counted_is_not_served_and_what_cannot_be_logged_is() {
+    let adapter = Adapter::new(|_| reply(&good()));
+    let place = Place::new(&adapter.url, json!({}), ECHO);
+    let in_the_way = |name: &str| {
+        let path = place.folder.path().join(".role-os").join(name);
+        std::fs::create_dir_all(path.join("full")).unwrap();
+        path
+    };
+    let field_log = in_the_way("specialist-field-log.jsonl");
+    let unlogged = dispatch(&place);
+    assert_eq!(unlogged.result.unwrap(), good()["verdict"]);
+    assert!(unlogged.not_logged.is_some());
+    std::fs::remove_dir_all(field_log).unwrap();
+    // The state is written under this name first.
+    let state = in_the_way("specialist-state.json.new");
+    let uncounted = dispatch(&place);
+    assert_eq!(uncounted.result.unwrap(), "general");
+    let receipt = uncounted.receipt.to_json();
+    assert_eq!(receipt["decision"]["reason"], "state_unreadable");
+    let told = receipt["persist_error"].as_str().unwrap();
+    assert!(told.starts_with("STATE_PERSIST_ERROR: "), "{told}");
+    assert_eq!(adapter.seen().len(), 1);
+    std::fs::remove_dir_all(state).unwrap();
+    assert_eq!(dispatch(&place).receipt.decision.reason.name(), "ok");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What the field log tells of a dispatch, and what the last lines add up to.
 
 use serde_json::{Value, json};
+use specialist::event::{Event, Log};
 use specialist::field::{Audit, Row, canonical};
 use specialist::quota::Source;
+use specialist::shadow::Pair;
 
 fn row<'a>(role: &'a str, input: &'a Value, source: Source, verdict: Option<&'a Value>) -> Row<'a> {
     Row {
@@ -99,7 +101,7 @@ fn the_audit_adds_the_last_rows_of_a_role_up() {
         log.push_str(&row(role, input, source, Some(verdict)).line(false));
     }
     log.push_str("junk\n7\n");
-    let audit = Audit::of(log.as_bytes(), "A", 3);
+    let audit = Audit::of(log.as_bytes(), &[], "A", 3);
     assert_eq!(
         (
             audit.samples,
@@ -109,12 +111,81 @@ fn the_audit_adds_the_last_rows_of_a_role_up() {
         ),
         (3, 2, 2, 2)
     );
-    assert_eq!(audit.verdicts.get("good"), Some(&2));
+    assert_eq!(audit.verdicts, [("good".to_owned(), 2)].into());
+    assert_eq!(audit.general_verdicts, [("bad".to_owned(), 1)].into());
     assert_eq!(audit.mean_score, Some(0.83));
     assert_eq!((audit.state(), audit.is_ready()), ("accumulating", false));
     assert_eq!(audit.last_seen.as_deref(), Some("2026-09-03T10:00:00Z"));
-    assert_eq!(Audit::of(b"", "A", 3).state(), "unmonitored");
-    assert_eq!(Audit::of(log.as_bytes(), "A", 99).samples, 4);
+    assert_eq!(Audit::of(b"", &[], "A", 3).state(), "unmonitored");
+    assert_eq!(Audit::of(log.as_bytes(), &[], "A", 99).samples, 4);
     let many = row("A", &x, Source::Claude, None).line(false).repeat(100);
-    assert!(Audit::of(many.as_bytes(), "A", 200).is_ready());
+    assert!(Audit::of(many.as_bytes(), &[], "A", 200).is_ready());
+}
+
+/// A hundred answers of the adapter, of which so many are `yes`, each with this score.
+fn answers(yes: usize, score: f64) -> String {
+    let (x, labels) = (json!("x"), [json!("yes"), json!("no")]);
+    let line = |number: usize| {
+        let verdict = &labels[usize::from(number >= yes)];
+        let mut row = row("A", &x, Source::Specialist, Some(verdict));
+        row.score = Some(score);
+        row.line(false)
+    };
+    (0..100).map(line).collect()
+}
+
+#[test]
+fn drift_is_the_change_against_the_rows_before() {
+    let drift = |log: &str, window| Audit::of(log.as_bytes(), &[], "A", window).drift;
+    let same = drift(&(answers(50, 0.8) + &answers(50, 0.8)), 100).unwrap();
+    assert_eq!((same.verdicts, same.is_large()), (0.0, false));
+    let moved = drift(&(answers(80, 0.9) + &answers(20, 0.7)), 100).unwrap();
+    assert!((moved.verdicts - 0.6).abs() < 1e-9 && moved.is_large());
+    assert!((moved.score.unwrap() + 0.2).abs() < 1e-9);
+    let slight = drift(&(answers(60, 0.9) + &answers(40, 0.9)), 100).unwrap();
+    assert!((slight.verdicts - 0.2).abs() < 1e-9 && !slight.is_large());
+    // Nothing before, too little before, and texts that never repeat say nothing.
+    assert_eq!(drift(&answers(50, 0.8), 100), None);
+    assert_eq!(drift(&(answers(50, 0.8) + &answers(50, 0.8)), 180), None);
+    let texts: String = (0..200)
+        .map(|number| {
+            let verdict = json!(format!("answer {number}"));
+            row("A", &json!("x"), Source::Specialist, Some(&verdict)).line(false)
+        })
+        .collect();
+    assert_eq!(drift(&texts, 100), None);
+    // The general model's answers are not the adapter's.
+    let general = answers(0, 0.8).replace("\"source\":\"specialist\"", "\"source\":\"claude\"");
+    assert_eq!(drift(&(answers(100, 0.8) + &general), 100), None);
+}
+
+#[test]
+fn agreement_is_that_of_the_rows_in_the_window() {
+    let (x, yes) = (json!("x"), json!("yes"));
+    let mut log = String::new();
+    let mut probes = String::new();
+    for number in 0..6 {
+        let (ts, trace_id) = (
+            format!("2026-09-03T10:00:0{number}Z"),
+            format!("t-{number}"),
+        );
+        let mut row = row("A", &x, Source::Specialist, Some(&yes));
+        (row.ts, row.trace_id) = (&ts, &trace_id);
+        log.push_str(&row.line(false));
+        let pair = Pair {
+            specialist: "yes".to_owned(),
+            claude: "no".to_owned(),
+        };
+        for role in ["A", "B"] {
+            probes.push_str(&Event::probe(role, &ts, &trace_id, number % 2 == 0, &pair).line());
+        }
+    }
+    let probes = Log::parse(probes.as_bytes());
+    let audit = |window| {
+        let audit = Audit::of(log.as_bytes(), &[&probes, &Log::default()], "A", window);
+        (audit.probes, audit.agreed)
+    };
+    assert_eq!(audit(200), (6, 3));
+    assert_eq!(audit(3), (3, 1), "t-3, t-4 and t-5");
+    assert_eq!(audit(1), (1, 0));
 }

@@ -9,10 +9,12 @@
     reason = "a test that cannot go on fails, and its cases are written alike"
 )]
 
+mod conformance;
 mod contract;
 mod early_stop;
 mod field;
 mod gate;
+mod hostile;
 mod pointer;
 mod registry;
 mod shadow;

@@ -32,7 +32,7 @@ pub struct Args {
 /// # Errors
 /// There is no such record, or the two are records of different exams.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let (before, after) = records(context, args)?;
+    let (before, after) = records(ui, context, args)?;
     if before.exam_hash != after.exam_hash {
         let message = format!(
             "`{}` and `{}` took different exams and cannot be compared",
@@ -93,10 +93,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 /// Both records; of several exams of a version the newest that the other one took as well.
-fn records(context: &Context, args: &Args) -> Result<(AuditRecord, AuditRecord), Failure> {
+fn records(ui: &Ui, context: &Context, args: &Args) -> Result<(AuditRecord, AuditRecord), Failure> {
     let (befores, afters) = (
-        candidates(context, &args.before)?,
-        candidates(context, &args.after)?,
+        candidates(ui, context, &args.before)?,
+        candidates(ui, context, &args.after)?,
     );
     for after in afters.iter().rev() {
         let same = |before: &&AuditRecord| before.exam_hash == after.exam_hash;
@@ -113,12 +113,12 @@ fn records(context: &Context, args: &Args) -> Result<(AuditRecord, AuditRecord),
     }
 }
 
-fn candidates(context: &Context, named: &str) -> Result<Vec<AuditRecord>, Failure> {
+fn candidates(ui: &Ui, context: &Context, named: &str) -> Result<Vec<AuditRecord>, Failure> {
     if Path::new(named).is_file() {
         return Ok(vec![audits::read(Path::new(named))?]);
     }
     let specialists = open(context, &Named::default())?;
-    let registry = valid(&specialists)?;
+    let registry = valid(ui, &specialists)?.registry;
     let (entry, version) = subject(&registry, named)?;
     let records = audits::all(&specialists.paths().audits).into_iter();
     let own = |record: &AuditRecord| record.role == entry.role && record.version == version.id;

@@ -183,7 +183,7 @@ pub fn review(
     specialists: &Specialists,
     args: &Review,
 ) -> Result<Exit, Failure> {
-    let registry = super::valid(specialists)?;
+    let registry = super::valid(ui, specialists)?.registry;
     if let Some(role) = args
         .role
         .as_deref()

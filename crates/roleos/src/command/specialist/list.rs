@@ -16,11 +16,14 @@ use crate::ui::Ui;
 /// # Errors
 /// The registry is not valid.
 pub fn run(ui: &Ui, specialists: &Specialists) -> Result<Exit, Failure> {
-    let registry = super::valid(specialists)?;
+    let seen = super::valid(ui, specialists)?;
+    let registry = &seen.registry;
     let path = specialists.paths().registry.display();
     if ui.json {
         let roles: Vec<Value> = registry.entries().iter().map(as_json).collect();
-        ui.json(&json!({ "registry": path.to_string(), "roles": roles }))?;
+        ui.json(
+            &json!({ "registry": path.to_string(), "trusted": seen.is_trusted, "roles": roles }),
+        )?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();

@@ -1,11 +1,14 @@
 //! `roleos specialist status`: what the gate knows of every role, and what the field says.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use host::specialists::{OperateError, Specialists};
 use serde_json::{Map, Value, json};
 use server::backend;
+use specialist::event::Log;
 use specialist::field::{Audit, MIN_SAMPLES};
 use specialist::quota::Scope;
 use specialist::registry::{DEFAULT_AUDIT_WINDOW, Entry};
@@ -46,7 +49,7 @@ struct Shown<'a> {
 /// # Errors
 /// The registry is not valid, or the state cannot be read.
 pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Failure> {
-    let registry = super::valid(specialists)?;
+    let seen = super::valid(ui, specialists)?;
     let state = specialists.state().map_err(|source| {
         let failure = Failure::from(OperateError::Unreadable {
             path: specialists.paths().state.clone(),
@@ -56,17 +59,19 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
             .hint("nothing routes to a specialist; `roleos specialist repair` sets the file aside and rebuilds it from the logs")
     })?;
     let log = specialists.field_log()?;
+    let probes = specialists.probes()?;
     let wanted = |entry: &&Entry| args.role.as_ref().is_none_or(|role| entry.role == *role);
-    let shown: Vec<Shown<'_>> = registry
+    let shown: Vec<Shown<'_>> = seen
+        .registry
         .entries()
         .iter()
         .filter(wanted)
-        .map(|entry| look(entry, &state, specialists, args, &log))
+        .map(|entry| look(entry, &state, specialists, args, (&log, &probes)))
         .collect();
     let missing = args.role.as_deref().filter(|_| shown.is_empty());
     let settings = &specialists.settings().shadow;
     if ui.json {
-        ui.json(&as_json(specialists, &shown, missing))?;
+        ui.json(&as_json(specialists, seen.is_trusted, &shown, missing))?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();
@@ -89,7 +94,7 @@ fn look<'a>(
     state: &'a State,
     specialists: &Specialists,
     args: &Args,
-    log: &[u8],
+    (log, probe_logs): (&[u8], &[Log; 2]),
 ) -> Shown<'a> {
     let settings = specialists.settings();
     let window = args.window.map_or(settings.quota_window, |window| {
@@ -113,7 +118,7 @@ fn look<'a>(
         window: window as u64,
         halt: state.halt(&entry.role),
         judgement: probes.judge(&settings.shadow),
-        audit: Audit::of(log, &entry.role, audit_window),
+        audit: Audit::of(log, &probe_logs.each_ref(), &entry.role, audit_window),
     }
 }
 
@@ -191,19 +196,55 @@ fn audit_text(audit: &Audit, text: &mut String) {
         "    field audit: {} dispatches, {} distinct inputs, {} served by the specialist",
         audit.samples, audit.distinct_inputs, audit.specialist_served
     );
-    let mut verdicts: Vec<(&String, &u64)> = audit.verdicts.iter().collect();
-    verdicts.sort_by_key(|(verdict, count)| (std::cmp::Reverse(**count), (*verdict).clone()));
-    for (verdict, count) in verdicts.iter().take(5) {
-        let percent = share(**count, audit.samples) * 100.0;
-        let verdict = clean::line(verdict, 40);
-        let _ = writeln!(text, "      {percent:5.1}%  {verdict}");
-    }
+    verdicts_text("specialist", &audit.verdicts, text);
+    verdicts_text("general model", &audit.general_verdicts, text);
     if let Some(score) = audit.mean_score {
         let _ = writeln!(text, "      mean score {score:.3}");
     }
+    if audit.probes > 0 {
+        let percent = share(audit.agreed, audit.probes) * 100.0;
+        let _ = writeln!(
+            text,
+            "      {} of {} probes agreed ({percent:.1}%)",
+            audit.agreed, audit.probes
+        );
+    }
+    let Some(drift) = audit.drift else {
+        return;
+    };
+    let (style, word) = if drift.is_large() {
+        (BAD, "large")
+    } else {
+        (GOOD, "small")
+    };
+    let score = drift
+        .score
+        .map_or_else(String::new, |score| format!(", mean score {score:+.3}"));
+    let _ = writeln!(
+        text,
+        "      drift {style}{word}{style:#}: {:.1}% of the verdicts changed against the dispatches before{score}",
+        drift.verdicts * 100.0
+    );
 }
 
-fn as_json(specialists: &Specialists, shown: &[Shown<'_>], missing: Option<&str>) -> Value {
+/// The most frequent verdicts of one side.
+fn verdicts_text(who: &str, counts: &BTreeMap<String, u64>, text: &mut String) {
+    let all = counts.values().sum();
+    let mut verdicts: Vec<(&String, &u64)> = counts.iter().collect();
+    verdicts.sort_by_key(|(verdict, count)| (Reverse(**count), (*verdict).clone()));
+    for (verdict, count) in verdicts.iter().take(5) {
+        let percent = share(**count, all) * 100.0;
+        let verdict = clean::line(verdict, 40);
+        let _ = writeln!(text, "      {percent:5.1}%  {verdict}  ({who})");
+    }
+}
+
+fn as_json(
+    specialists: &Specialists,
+    is_trusted: bool,
+    shown: &[Shown<'_>],
+    missing: Option<&str>,
+) -> Value {
     let settings = &specialists.settings().shadow;
     let mut roles: Vec<Value> = shown.iter().map(|one| role_json(one, settings)).collect();
     roles.extend(missing.map(|role| json!({ "role": role, "error": "no_registry_entry" })));
@@ -212,6 +253,7 @@ fn as_json(specialists: &Specialists, shown: &[Shown<'_>], missing: Option<&str>
         "registry": paths.registry.display().to_string(),
         "state": paths.state.display().to_string(),
         "events": paths.events.display().to_string(),
+        "trusted": is_trusted,
         "roles": roles,
     })
 }
@@ -264,8 +306,15 @@ fn role_json(shown: &Shown<'_>, settings: &Settings) -> Value {
         json!({
             "state": audit.state(), "samples": audit.samples, "distinct_inputs": audit.distinct_inputs,
             "specialist_routed": audit.specialist_served, "min_samples": MIN_SAMPLES, "test_ready": audit.is_ready(),
-            "verdicts": audit.verdicts, "mean_score": audit.mean_score, "last_seen": audit.last_seen,
-            "damaged_lines": audit.damaged,
+            "verdicts": audit.verdicts, "general_verdicts": audit.general_verdicts, "mean_score": audit.mean_score,
+            "agreement": {
+                "probes": audit.probes, "agreed": audit.agreed,
+                "rate": (audit.probes > 0).then(|| share(audit.agreed, audit.probes)),
+            },
+            "drift": audit.drift.map(|drift| json!({
+                "verdicts": drift.verdicts, "score": drift.score, "large": drift.is_large(),
+            })),
+            "last_seen": audit.last_seen, "damaged_lines": audit.damaged,
         }),
     );
     add("warning", json!(backend::warning(&entry.backend_url)));

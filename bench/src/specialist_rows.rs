@@ -1,0 +1,367 @@
+//! The specialist room against its own limits: one decision of the gate, and what a dispatch adds to its backend's time.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::config::Config;
+use host::environment::Environment;
+use host::files::{self, Privacy};
+use host::specialists::{Asked, Named, Paths, Settings, Specialists};
+use host::workspace::Workspace;
+use selection::selector::{Example, Features, Selector};
+use serde_json::{Value, json};
+use server::backend::{Backends, Limits};
+use server::blocking;
+use server::dispatch::Dispatcher;
+use specialist::classifier::{Classifier, Embedding};
+use specialist::gate::{Gate, Question};
+use specialist::quota::{Source, View};
+use specialist::registry::{Registry, Version};
+use specialist::role_block::RoleBlock;
+use specialist::{early_stop, shadow};
+
+use crate::row::{Goal, Row};
+
+const ROLE: &str = "Checker";
+
+/// Adapters of a role, contests that a selector was trained on, and words that those were written in.
+const MODELS: usize = 16;
+const CONTESTS: usize = 500;
+const WORDS: usize = 5000;
+
+/// Rows whose names are wanted.
+pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let decision = "gate decision on a 2 KB input";
+    if wanted(decision) {
+        rows.push(row(decision, decide(), 20.0));
+    }
+    let added = "dispatch over its backend's time, with logs";
+    if wanted(added) {
+        rows.extend(dispatch().map(|took| row(added, took, 300.0)));
+    }
+    let halt = "probes that halt a coin, median";
+    if wanted(halt) {
+        rows.push(count(halt, probes_of_a_coin(), 30.0, "probes"));
+    }
+    let wrong = "wrong halts of 100,000 at the boundary";
+    if wanted(wrong) {
+        rows.push(count(wrong, wrong_halts(), 1000.0, "halts"));
+    }
+    rows
+}
+
+fn row(name: &'static str, took: Duration, limit: f64) -> Row {
+    Row {
+        name,
+        ours: took.as_secs_f64() * 1e6,
+        peer: limit,
+        peer_name: "the limit",
+        unit: "µs",
+        goal: Goal::AtMost(1.0),
+    }
+}
+
+fn count(name: &'static str, ours: u32, limit: f64, unit: &'static str) -> Row {
+    Row {
+        ours: f64::from(ours),
+        unit,
+        ..row(name, Duration::ZERO, limit)
+    }
+}
+
+/// How many probes an adapter of this rate gets before the early stop halts it; at most a thousand.
+fn halted_after(dice: &mut u64, rate: f64, settings: &shadow::Settings) -> Option<u32> {
+    let error = settings.early_stop?;
+    let (mut agreed, mut disagreed) = (0, 0);
+    (1..=1000).find(|_| {
+        if roll(dice) < rate {
+            agreed += 1;
+            // Agreement never halts.
+            return false;
+        }
+        disagreed += 1;
+        early_stop::halts(agreed, disagreed, settings.tau, error)
+    })
+}
+
+/// SplitMix64, as a number from 0 to 1.
+fn roll(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    let high = u32::try_from((z ^ (z >> 31)) >> 32).unwrap_or_default();
+    f64::from(high) / 4_294_967_296.0
+}
+
+fn probes_of_a_coin() -> u32 {
+    let (settings, mut dice) = (shadow::Settings::default(), 11);
+    let mut all: Vec<u32> = (0..10_001)
+        .map(|_| halted_after(&mut dice, 0.5, &settings).unwrap_or(u32::MAX))
+        .collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+fn wrong_halts() -> u32 {
+    let (settings, mut dice) = (shadow::Settings::default(), 7);
+    let rate = 1.0 - settings.tau;
+    let runs = (0..100_000).map(|_| halted_after(&mut dice, rate, &settings));
+    runs.map(|halted| u32::from(halted.is_some())).sum()
+}
+
+fn registry(url: &str) -> String {
+    let document = json!({
+        "schema": "roleos-specialist-registry/v1",
+        "specialists": [{
+            "role": ROLE, "backend_url": url, "fallback": "claude", "workload_quota": 1,
+            "active_version": "model-3",
+            "versions": [{
+                "id": "model-3", "adapter_id": "a", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0,
+                "certified_level": "L2", "exam_hash": "e", "field_audit_window": 200,
+                "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
+            }],
+        }],
+    });
+    document.to_string()
+}
+
+/// The judgement of a trained selector, from the text alone.
+struct Trained(Selector);
+
+impl Classifier for Trained {
+    fn is_ood(&self, _: &str, input: &Value, _: &Version) -> Result<bool, String> {
+        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
+        Ok(!self.0.familiar(&features))
+    }
+
+    fn score(&self, _: &str, input: &Value, version: &Version) -> Result<f64, String> {
+        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
+        let score = self.0.score(&features, &version.id);
+        score.map(f64::from).ok_or_else(|| "unknown".to_owned())
+    }
+
+    fn judge(
+        &self,
+        _: &str,
+        input: &Value,
+        version: &Version,
+    ) -> Result<Option<Result<f64, String>>, String> {
+        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
+        let score = self.0.score(&features, &version.id).map(f64::from);
+        let familiar = self.0.familiar(&features);
+        Ok(familiar.then(|| score.ok_or_else(|| "unknown".to_owned())))
+    }
+}
+
+/// Words by a small generator: the same every time, frequent ones more often.
+fn text(seed: usize, bytes: usize) -> String {
+    let mut state = seed as u64 ^ 0x9E37_79B9_7F4A_7C15;
+    let mut text = String::new();
+    while text.len() < bytes {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let one = usize::try_from(state >> 40).unwrap_or_default() % WORDS;
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let other = usize::try_from(state >> 40).unwrap_or_default() % WORDS;
+        let word = one * other / WORDS;
+        text.push_str(&format!("w{word}x "));
+    }
+    text.truncate(bytes);
+    text
+}
+
+fn trained() -> Trained {
+    let contest = |number: usize| {
+        let best = number % MODELS;
+        let reward = |model: usize| Some(if model == best { 0.9 } else { 0.4 });
+        let rewards: BTreeMap<_, _> = (0..MODELS)
+            .map(|model| (format!("model-{model}"), reward(model)))
+            .collect();
+        Example {
+            features: Features::of(&text(number, 2048), &[]),
+            rewards,
+        }
+    };
+    let contests: Vec<Example> = (0..CONTESTS).map(contest).collect();
+    Trained(Selector::train(&contests))
+}
+
+fn decide() -> Duration {
+    let registry = Registry::parse(registry("http://127.0.0.1:1").as_bytes());
+    let classifier = trained();
+    let inputs: Vec<Value> = (0..97)
+        .map(|number| Value::String(text(CONTESTS + number, 2048)))
+        .collect();
+    let question = |input| Question {
+        role: ROLE,
+        input,
+        entry: registry.entry(ROLE),
+        block: &RoleBlock::Absent,
+        quota: View {
+            used: 0,
+            window: 200,
+        },
+        halt: None,
+        classifier: &classifier,
+    };
+    // A decision that ends early would measure nothing.
+    let ends = inputs
+        .iter()
+        .map(|input| Gate::decide(question(input)).route);
+    assert!(
+        ends.into_iter().all(|route| route == Source::Specialist),
+        "every input reaches the last check"
+    );
+    let mut turn = inputs.iter().cycle();
+    median(|| {
+        if let Some(input) = turn.next() {
+            black_box(Gate::decide(black_box(question(input))));
+        }
+    })
+}
+
+/// A whole dispatch, gate, quota, HTTP and logs, less what one exchange with the same backend takes over a plain socket.
+/// `None` when there is no place to write or no port.
+fn dispatch() -> Option<Duration> {
+    let folder = tempfile::tempdir().ok()?;
+    let workspace = Workspace::at(folder.path()).ok()?;
+    let environment = Environment::default();
+    let paths = Paths::find(&workspace, &environment, &Named::default());
+    let address = backend()?;
+    files::make_directory(&workspace.role_os_dir(), Privacy::Shared).ok()?;
+    let text = registry(&format!("http://{address}"));
+    files::write(&paths.registry, text.as_bytes(), Privacy::Shared).ok()?;
+    let config = Config::default();
+    let settings = Settings::load(&config, &environment).ok()?;
+    let specialists = Specialists::new(paths, settings);
+    let backends = Backends::new(Limits::from(&config.specialist));
+    let dispatcher = Dispatcher::new(&specialists, &backends, None, &Embedding);
+    let input = json!({ "embedding": [1.0, 0.0], "text": self::text(1, 2048) });
+    // A registry that was not written just now is the usual case.
+    thread::sleep(Duration::from_millis(1100));
+    let mut plain = Plain::to(&address, &input)?;
+    let ours = async {
+        let mut times = (Vec::new(), Vec::new());
+        for number in 0..1201 {
+            let start = Instant::now();
+            let asked = Asked {
+                role: ROLE,
+                input: &input,
+                trace_id: "t",
+                now: "2026-09-03T10:00:00Z",
+            };
+            let answer = dispatcher.dispatch(asked, None).await;
+            let whole = start.elapsed();
+            assert_eq!(answer.receipt.source, Source::Specialist);
+            let start = Instant::now();
+            plain.exchange()?;
+            // The window fills first, as it is in use.
+            if number >= 200 {
+                times.0.push(whole);
+                times.1.push(start.elapsed());
+            }
+        }
+        Some(times)
+    };
+    let (whole, alone) = blocking::run(ours).ok()??;
+    Some(middle(whole).saturating_sub(middle(alone)))
+}
+
+/// A backend that answers at once, on a port of its own.
+fn backend() -> Option<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").ok()?;
+    let address = listener.local_addr().ok()?.to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || serve(&stream));
+        }
+    });
+    Some(address)
+}
+
+fn serve(stream: &TcpStream) -> Option<()> {
+    let body =
+        r#"{"verdict":"supported","score":0.9,"adapter_id":"a","base_model":"Qwen/Qwen3-8B"}"#;
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.set_nodelay(true).ok()?;
+    let (mut reader, mut writer) = (BufReader::new(stream), stream);
+    loop {
+        read_message(&mut reader)?;
+        writer.write_all(answer.as_bytes()).ok()?;
+    }
+}
+
+/// Reads a head and the body that it announces.
+fn read_message(reader: &mut BufReader<&TcpStream>) -> Option<()> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let line = line.trim_end().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()
+}
+
+/// The same exchange without anything around it.
+struct Plain {
+    stream: TcpStream,
+    request: Vec<u8>,
+}
+
+impl Plain {
+    fn to(address: &str, input: &Value) -> Option<Self> {
+        let body = json!({ "adapter_id": "a", "role": ROLE, "input": input, "trace_id": "t" });
+        let body = body.to_string();
+        let head = format!(
+            "POST /verify HTTP/1.1\r\nhost: {address}\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let stream = TcpStream::connect(address).ok()?;
+        stream.set_nodelay(true).ok()?;
+        Some(Self {
+            stream,
+            request: (head + &body).into_bytes(),
+        })
+    }
+
+    fn exchange(&mut self) -> Option<()> {
+        self.stream.write_all(&self.request).ok()?;
+        read_message(&mut BufReader::new(&self.stream))
+    }
+}
+
+fn median(mut work: impl FnMut()) -> Duration {
+    work();
+    let times = (0..501).map(|_| {
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    });
+    middle(times.collect())
+}
+
+fn middle(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

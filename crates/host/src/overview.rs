@@ -1,0 +1,178 @@
+//! How a workspace stands, at a glance, and the next sensible command. Reads what is there and changes nothing.
+
+use std::path::PathBuf;
+
+use crate::agents::Agent;
+use crate::approvals;
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::files::FileError;
+use crate::install::record::read_text;
+use crate::install::registration;
+use crate::install::settings::Settings;
+use crate::journal::read::{Session, journals};
+use crate::journal::record::Record;
+use crate::scan;
+use crate::specialists::{Named, Paths, Specialists};
+use crate::workspace::Workspace;
+
+/// Only the newest journals can be open; older ones were sealed long ago.
+const JOURNALS: usize = 50;
+
+/// What there is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overview {
+    /// The folder.
+    pub root: PathBuf,
+    /// `.role-os/` exists.
+    pub is_set_up: bool,
+    /// The capability gate is on.
+    pub gate: bool,
+    /// Agents with our hook in their settings.
+    pub guarded: Vec<Agent>,
+    /// Agents that are used here and have no hook of ours.
+    pub unguarded: Vec<Agent>,
+    /// Sessions that agents had here.
+    pub sessions: usize,
+    /// Sessions that have ended and are not sealed.
+    pub unsealed: usize,
+    /// Refused acts that a person could still approve.
+    pub waiting: usize,
+    /// Bundles in the store.
+    pub tasks: usize,
+    /// Roles with a specialist.
+    pub specialists: usize,
+    /// Roles whose specialist is halted.
+    pub halted: Vec<String>,
+    /// What could not be read.
+    pub problems: Vec<String>,
+}
+
+/// A command, and why it is the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// Why.
+    pub why: &'static str,
+    /// What to type.
+    pub command: &'static str,
+}
+
+impl Overview {
+    /// Looks around.
+    #[must_use]
+    pub fn of(workspace: &Workspace, config: &Config, environment: &Environment) -> Self {
+        let mut overview = Self {
+            root: workspace.root().to_owned(),
+            is_set_up: workspace.role_os_dir().is_dir(),
+            gate: config.oversight.capability_gate || environment.capability_gate,
+            ..Self::default()
+        };
+        overview.agents(workspace);
+        overview.journals(workspace);
+        match approvals::pending(workspace) {
+            Ok(pending) => {
+                let current = pending
+                    .iter()
+                    .filter(|(_, refused)| refused.act.is_current());
+                overview.waiting = current.count();
+            }
+            Err(error) => overview.problems.push(error.to_string()),
+        }
+        match scan::find(&[workspace.witness_dir()]) {
+            Ok(bundles) => overview.tasks = bundles.len(),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => overview.problems.push(error.to_string()),
+        }
+        overview.specialists(workspace, config, environment);
+        overview
+    }
+
+    fn agents(&mut self, workspace: &Workspace) {
+        for agent in Agent::ALL {
+            let entries = Settings::of(agent, workspace.root()).and_then(|settings| {
+                let text = read_text(&settings.path)?.unwrap_or_default();
+                settings.entries(&text)
+            });
+            match entries {
+                Ok(entries) if !registration::found(agent, &entries).is_empty() => {
+                    self.guarded.push(agent);
+                }
+                Ok(_) => {}
+                Err(error) => self.problems.push(error.to_string()),
+            }
+        }
+        let used = registration::used_here(workspace.root()).into_iter();
+        self.unguarded = used.filter(|agent| !self.guarded.contains(agent)).collect();
+    }
+
+    fn journals(&mut self, workspace: &Workspace) {
+        let found = match journals(&workspace.sessions_dir()) {
+            Ok(found) => found,
+            Err(error) if is_missing(&error) => return,
+            Err(error) => return self.problems.push(error.to_string()),
+        };
+        self.sessions = found.len();
+        for (_, path) in found.iter().rev().take(JOURNALS) {
+            match Session::read(path) {
+                Ok(session) => {
+                    let last = session.lines.last().map(|line| &line.record);
+                    let is_sealed = matches!(last, Some(Record::Sealed(_)));
+                    self.unsealed += usize::from(session.has_ended() && !is_sealed);
+                }
+                Err(error) => self.problems.push(error.to_string()),
+            }
+        }
+    }
+
+    fn specialists(&mut self, workspace: &Workspace, config: &Config, environment: &Environment) {
+        let settings = match crate::specialists::Settings::load(config, environment) {
+            Ok(settings) => settings,
+            Err(error) => return self.problems.push(error.to_string()),
+        };
+        let paths = Paths::find(workspace, environment, &Named::default());
+        let specialists = Specialists::new(paths, settings);
+        let registry = match specialists.registry() {
+            Ok(registry) => registry,
+            Err(error) => return self.problems.push(error.to_string()),
+        };
+        self.specialists = registry.entries().len();
+        let roles = registry.entries().iter().map(|entry| entry.role.clone());
+        match specialists.state() {
+            Ok(state) => self.halted = roles.filter(|role| state.halt(role).is_some()).collect(),
+            Err(error) => self.problems.push(error.to_string()),
+        }
+    }
+
+    /// What a person would sensibly do now.
+    #[must_use]
+    pub fn next(&self) -> Next {
+        let (why, command) = if !self.problems.is_empty() {
+            ("something here cannot be read", "roleos doctor")
+        } else if !self.is_set_up || self.guarded.is_empty() {
+            ("no agent is guarded here yet", "roleos init")
+        } else if !self.gate {
+            ("the gate is off, so nothing is refused", "roleos init")
+        } else if !self.halted.is_empty() {
+            ("a specialist is halted", "roleos specialist status")
+        } else if self.waiting > 0 {
+            ("refused acts wait for a person", "roleos approve")
+        } else if self.unsealed > 0 {
+            (
+                "sessions are over and not yet sealed",
+                "roleos sessions seal --all",
+            )
+        } else if self.tasks == 0 {
+            (
+                "no task has been sealed yet: work with your agent, then",
+                "roleos sessions list",
+            )
+        } else {
+            ("see what the evidence adds up to", "roleos scorecard")
+        };
+        Next { why, command }
+    }
+}
+
+fn is_missing(error: &FileError) -> bool {
+    error.source.kind() == std::io::ErrorKind::NotFound
+}

@@ -1,0 +1,114 @@
+//! `roleos` alone: how this workspace stands, and the next sensible command.
+
+use std::io::{self, Write};
+
+use host::agents::Agent;
+use host::overview::Overview;
+use serde_json::json;
+
+use crate::cli::VERSION;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
+
+/// Does it.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
+    let overview = Overview::of(&context.workspace, &context.config, &context.environment);
+    if ui.json {
+        ui.json(&as_json(&overview))?;
+    } else {
+        let mut out = ui.out();
+        show(&mut out, &overview)?;
+        out.flush()?;
+    }
+    Ok(Exit::Done)
+}
+
+fn as_json(overview: &Overview) -> serde_json::Value {
+    let names = |agents: &[Agent]| agents.iter().map(|agent| agent.name()).collect::<Vec<_>>();
+    json!({
+        "version": VERSION,
+        "root": overview.root,
+        "set_up": overview.is_set_up,
+        "gate": overview.gate,
+        "guarded": names(&overview.guarded),
+        "unguarded": names(&overview.unguarded),
+        "sessions": { "total": overview.sessions, "unsealed": overview.unsealed },
+        "waiting": overview.waiting,
+        "tasks": overview.tasks,
+        "specialists": { "roles": overview.specialists, "halted": overview.halted },
+        "problems": overview.problems,
+        "next": overview.next().command,
+    })
+}
+
+fn show(out: &mut impl Write, overview: &Overview) -> io::Result<()> {
+    writeln!(out, "{BOLD}roleos {VERSION}{BOLD:#}")?;
+    writeln!(out, "{DIM}workspace {}{DIM:#}\n", overview.root.display())?;
+    guard(out, overview)?;
+    let mut line = |name: &str, text: String| writeln!(out, "{name:<11}  {text}");
+    line(
+        "sessions",
+        counted(overview.sessions, overview.unsealed, "not sealed"),
+    )?;
+    line("tasks", format!("{} sealed", overview.tasks))?;
+    line("approvals", format!("{} waiting", overview.waiting))?;
+    let halted = overview.halted.iter();
+    let halted: Vec<_> = halted.map(|role| clean::line(role, 40)).collect();
+    let mut roles = counted(overview.specialists, halted.len(), "halted");
+    if !halted.is_empty() {
+        roles = format!("{roles}: {}", halted.join(", "));
+    }
+    line("specialists", roles)?;
+    for problem in &overview.problems {
+        writeln!(
+            out,
+            "{BAD}problem{BAD:#}      {}",
+            clean::name(problem.as_bytes())
+        )?;
+    }
+    let next = overview.next();
+    writeln!(
+        out,
+        "\nNext, as {}:\n  {BOLD}{}{BOLD:#}",
+        next.why, next.command
+    )?;
+    writeln!(out, "\n{DIM}`roleos --help` lists every command.{DIM:#}")
+}
+
+fn guard(out: &mut impl Write, overview: &Overview) -> io::Result<()> {
+    let labels = |agents: &[Agent]| {
+        let labels: Vec<_> = agents.iter().map(|agent| agent.dialect().label).collect();
+        labels.join(", ")
+    };
+    let (style, word) = match (overview.gate, overview.guarded.is_empty()) {
+        (true, false) => (GOOD, "on"),
+        (true, true) => (WARN, "on, but no agent has the hook"),
+        (false, _) => (WARN, "off"),
+    };
+    write!(out, "{:<11}  {style}{word}{style:#}", "gate")?;
+    if !overview.guarded.is_empty() {
+        write!(out, ", hook in {}", labels(&overview.guarded))?;
+    }
+    if !overview.unguarded.is_empty() {
+        write!(
+            out,
+            "; used here without it: {}",
+            labels(&overview.unguarded)
+        )?;
+    }
+    writeln!(out)
+}
+
+fn counted(all: usize, some: usize, what: &str) -> String {
+    if some == 0 {
+        all.to_string()
+    } else {
+        format!("{all}, {some} {what}")
+    }
+}
