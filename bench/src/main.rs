@@ -7,6 +7,7 @@ mod hook_rows;
 mod measure;
 mod oversight_rows;
 mod row;
+mod selection_rows;
 mod selector_rows;
 mod specialist_rows;
 mod witness_rows;
@@ -32,6 +33,9 @@ struct Args {
     /// Check the catalog in this directory, print how much memory that needed, and end. Used by the catalog rows.
     #[arg(long, hide = true, value_name = "DIR")]
     check_catalog: Option<std::path::PathBuf>,
+    /// Add this run log up, print how much memory that needed, and end. Used by the row of `runs stats`.
+    #[arg(long, hide = true, value_name = "FILE")]
+    stats_of: Option<std::path::PathBuf>,
 }
 
 #[expect(
@@ -42,6 +46,10 @@ fn main() -> ExitCode {
     let args = Args::parse();
     if let Some(directory) = args.memory_of {
         println!("{}", witness_rows::memory_of_scorecard(&directory));
+        return ExitCode::SUCCESS;
+    }
+    if let Some(log) = args.stats_of {
+        println!("{}", selection_rows::memory_of_stats(&log));
         return ExitCode::SUCCESS;
     }
     if let Some(directory) = args.check_catalog {
@@ -57,6 +65,7 @@ fn main() -> ExitCode {
     rows.extend(hook_rows::rows(&wanted));
     rows.extend(selector_rows::rows(&wanted));
     rows.extend(specialist_rows::rows(&wanted));
+    rows.extend(selection_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

@@ -212,9 +212,14 @@ impl Specialists {
                 Err(why) => {
                     found.left_out.push(LeftOut {
                         version: version.id.clone(),
-                        why: why.detail.clone(),
+                        why: match why.reason {
+                            Reason::UncertifiedActiveVersion => {
+                                format!("it is not certified ({})", version.certified_level)
+                            }
+                            _ => why.detail.clone(),
+                        },
                     });
-                    if active || entry.active_version.is_none() {
+                    if active || (wanted.learn && entry.active_version.is_none()) {
                         found.decision = why;
                     }
                 }

@@ -37,6 +37,8 @@ mod rerun;
 
 mod explain;
 
+mod contest;
+
 mod selection;
 
 mod hook;

@@ -305,6 +305,9 @@ fn table(ui: &Ui, held: &Contested) {
     }
     match held.fallback {
         Some("claude") => ui.note(format_args!("{DIM}served by the general model{DIM:#}")),
+        Some(_) if held.held.winner.is_some() => ui.note(format_args!(
+            "{DIM}the winner is not certified, so its answer is not served{DIM:#}"
+        )),
         Some(_) => ui.note(format_args!("{DIM}nobody passed{DIM:#}")),
         None if !held.verified => ui.note(format_args!("{DIM}served unverified{DIM:#}")),
         None => {}
