@@ -34,7 +34,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
         "selection: memory of runs stats, 1,000,000 lines against 10,000",
     );
     if wanted(time) || wanted(memory) {
-        rows.extend(stats_rows(time, memory));
+        rows.extend(stats_rows(time, memory).into_iter().flatten());
     }
     rows
 }
