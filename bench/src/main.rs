@@ -3,6 +3,7 @@
 //! One module a room; each gives rows. Absolute figures depend on the machine and its mood, ratios much less so.
 
 mod catalog_rows;
+mod gateway_rows;
 mod hook_rows;
 mod measure;
 mod oversight_rows;
@@ -63,9 +64,10 @@ fn main() -> ExitCode {
     rows.extend(catalog_rows::rows(&wanted));
     rows.extend(oversight_rows::rows(&wanted));
     rows.extend(hook_rows::rows(&wanted));
-    rows.extend(selector_rows::rows(&wanted));
     rows.extend(specialist_rows::rows(&wanted));
+    rows.extend(selector_rows::rows(&wanted));
     rows.extend(selection_rows::rows(&wanted));
+    rows.extend(gateway_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

@@ -184,7 +184,7 @@ fn trained() -> Trained {
         let best = number % MODELS;
         let reward = |model: usize| Some(if model == best { 0.9 } else { 0.4 });
         let rewards: BTreeMap<_, _> = (0..MODELS)
-            .map(|model| (format!("model-{model}"), reward(model)))
+            .map(|model| (format!("model-{model}"), Some(reward(model))))
             .collect();
         Example {
             features: Features::of(&text(number, 2048), &[]),

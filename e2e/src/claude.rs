@@ -1,10 +1,11 @@
-//! Claude Code from npm, in print mode, against the scripted model.
+//! Claude Code from npm, in print mode, against the scripted model, with the gateway between them.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::between::Between;
 use crate::failure::{Failure, Result};
 use crate::model::Model;
 use crate::place::{self, Place};
@@ -35,6 +36,7 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<Value> {
     let scenes = scenes(place);
     let (script, trouble) = Story::new(place, &scenes);
     let model = Model::start(script)?;
+    let gateway = Between::start(place, model.address())?;
     let text = place::output(
         place
             .command(program)
@@ -45,7 +47,7 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<Value> {
                 "json",
             ])
             .args(["--allowedTools", "Bash", "Edit", "Read", "Write"])
-            .env("ANTHROPIC_BASE_URL", model.base_url())
+            .env("ANTHROPIC_BASE_URL", gateway.base_url())
             .env("ANTHROPIC_API_KEY", "sk-ant-made-up")
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("DISABLE_TELEMETRY", "1")
@@ -55,5 +57,6 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<Value> {
         return Err(Failure::new(trouble));
     }
     story::check(&scenes, &model.answers())?;
+    println!("{}", gateway.check()?);
     serde_json::from_str(&text).map_err(|error| Failure::of("Claude Code printed no JSON", error))
 }

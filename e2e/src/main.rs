@@ -8,6 +8,7 @@
     reason = "it talks to the person who runs it"
 )]
 
+mod between;
 mod claude;
 mod codex;
 mod evidence;

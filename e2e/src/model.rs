@@ -72,6 +72,11 @@ impl Model {
     }
 
     /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same, as a URL.
     pub(crate) fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }

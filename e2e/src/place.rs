@@ -138,7 +138,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     )))
 }
 
-fn make(path: &Path) -> Result<()> {
+pub(crate) fn make(path: &Path) -> Result<()> {
     fs::create_dir_all(path)
         .map_err(|error| Failure::of(format!("cannot make `{}`", path.display()), error))
 }
@@ -147,7 +147,7 @@ fn make(path: &Path) -> Result<()> {
     clippy::disallowed_methods,
     reason = "a throw-away file; nobody reads it half-written"
 )]
-fn put(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn put(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)
         .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }

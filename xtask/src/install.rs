@@ -168,7 +168,10 @@ fn python(project: &Project) -> Result<PathBuf> {
 }
 
 fn imports(python: &Path) -> bool {
-    shell::succeeds(Command::new(python).args(["-c", "import cryptography, securesystemslib"]))
+    shell::succeeds(Command::new(python).args([
+        "-c",
+        "import anthropic, cryptography, openai, securesystemslib",
+    ]))
 }
 
 fn make_environment(project: &Project, home: &Path, python: &Path) -> Result<()> {

@@ -155,6 +155,19 @@ impl Directory {
         files::read_into(&real, limit, buffer).map_err(|error| unread(&error.source))
     }
 
+    /// A file as it is, for those who pass it on; `None` when there is none.
+    ///
+    /// # Errors
+    /// It lies elsewhere, is too large, or cannot be read.
+    pub fn raw(&self, path: &str) -> Result<Option<Vec<u8>>, String> {
+        let mut bytes = Vec::new();
+        match self.bytes(path, MAX_BYTES as u64, &mut bytes) {
+            Ok(()) => Ok(Some(bytes)),
+            Err(Unread::Missing) => Ok(None),
+            Err(Unread::Because(why)) => Err(why),
+        }
+    }
+
     /// Finds lines and columns of places in the files as they are now.
     #[must_use]
     pub fn places(&self) -> Places<'_> {

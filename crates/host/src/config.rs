@@ -19,12 +19,14 @@ use serde_json::Value;
 use crate::environment::{Environment, VARIABLES, Variable};
 use crate::workspace::Workspace;
 
+use self::gateway::Gateway;
 use self::oversight::Oversight;
 use self::selection::Selection;
 use self::specialist::{Fallback, Privacy, Specialist};
 use self::within::Within;
 
 pub mod fraction;
+pub mod gateway;
 pub mod oversight;
 pub mod selection;
 pub mod specialist;
@@ -54,6 +56,8 @@ pub struct Config {
     pub privacy: Privacy,
     /// Who answers when no adapter does.
     pub fallback: Fallback,
+    /// The gateway of `roleos up`: where models lie, and who may ask.
+    pub gateway: Gateway,
     /// What the file says and nobody has trusted: these settings have their defaults.
     #[serde(skip)]
     #[schemars(skip)]

@@ -432,3 +432,12 @@ pub(crate) fn parse_public(text: &str) -> Option<PublicKey> {
     let key = PublicKey::parse(&bytes)?;
     (word == PUBLIC_WORD && id == key.id().to_string() && words.next().is_none()).then_some(key)
 }
+/// A secret for a header: 32 random bytes as hexadecimal digits.
+///
+/// # Errors
+/// The machine has no randomness.
+pub fn random_token() -> std::io::Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    Ok(hex::encode(bytes))
+}

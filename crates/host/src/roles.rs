@@ -83,6 +83,22 @@ impl Roles {
         Ok(found.into_iter().map(|file| self.read(file)).collect())
     }
 
+    /// The role of this name: by slug first, then by name. Where it has several languages, the first file counts.
+    #[must_use]
+    pub fn find(&self, role: &str) -> Option<Installed> {
+        let stored = self.list().ok()?;
+        let roles = || stored.iter().filter_map(|stored| stored.role.as_ref().ok());
+        let has_slug = |one: &&Installed| {
+            one.source
+                .as_ref()
+                .is_some_and(|source| source.slug == role)
+        };
+        roles()
+            .find(has_slug)
+            .or_else(|| roles().find(|one| one.content.name == role))
+            .cloned()
+    }
+
     fn read(&self, file: String) -> Stored {
         let bytes = files::read(&self.folder.join(&file), MAX_BYTES as u64);
         let role = bytes

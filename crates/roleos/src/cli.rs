@@ -15,6 +15,7 @@ const EVERYWHERE: &str = "Options of every command";
 
 const EXAMPLES: &str = "\
 Examples:
+  roleos up
   roleos catalog check --strict
   roleos explain 'env GIT_TRACE=1 git push'
   roleos approve 3f9c2a1b7d04
@@ -75,6 +76,8 @@ impl From<Color> for ColorChoice {
 /// Every command, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run the gateway: models and roles for your agents, on this machine.
+    Up(command::up::Args),
     /// Set this repository up for coding agents: hooks, settings, keys.
     Init(command::init::Args),
     /// Is everything installed, reachable and current?

@@ -30,4 +30,5 @@ pub mod sessions;
 pub mod specialist;
 pub mod trust;
 pub mod trust_settings;
+pub mod up;
 pub mod witness;

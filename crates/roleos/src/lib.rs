@@ -50,6 +50,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Some(Command::Completions(args)) => return command::completions::run(ui, args),
         Some(Command::Hook(args)) => return Ok(command::hook::run(args, cli.root.as_deref())),
+        Some(Command::Up(args)) => return command::up::run(ui, cli.root.as_deref(), args),
         _ => {}
     }
     let context = Context::load(cli.root.as_deref())?;
@@ -60,6 +61,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         return command::overview::run(ui, &context);
     };
     match command {
+        Command::Up(args) => command::up::run(ui, cli.root.as_deref(), args),
         Command::Init(args) => command::init::run(ui, &context, args),
         Command::Doctor => command::doctor::run(ui, &context),
         Command::PrePush(args) => command::pre_push::run(ui, &context, args),

@@ -24,6 +24,8 @@ pub struct Dispatcher<'a> {
     pub classifier: &'a (dyn Classifier + Sync),
     /// When two verdicts agree.
     pub agree: Agree,
+    /// Whether the caller asks the general model itself where no adapter answers; probes are made all the same.
+    pub elsewhere: bool,
 }
 
 impl std::fmt::Debug for Dispatcher<'_> {
@@ -58,6 +60,7 @@ impl<'a> Dispatcher<'a> {
             fallback,
             classifier,
             agree: same,
+            elsewhere: false,
         }
     }
 
@@ -77,6 +80,7 @@ impl<'a> Dispatcher<'a> {
         };
         let (source, result) = match &call {
             Some(Ok(answered)) => (Source::Specialist, Ok(answered.verdict.clone())),
+            _ if self.elsewhere => (Source::Claude, Err(FallbackError::Elsewhere)),
             _ => (Source::Claude, self.general(prompt).await),
         };
         let can_probe = self.fallback.map(drop).ok_or("no_fallback");

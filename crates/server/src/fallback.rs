@@ -19,10 +19,10 @@ use specialist::contract::{Wire, read_text};
 use crate::exchange::{self, Post, Received};
 
 /// Where Anthropic is.
-const ANTHROPIC: &str = "https://api.anthropic.com";
+pub(crate) const ANTHROPIC: &str = "https://api.anthropic.com";
 
 /// Where OpenAI is.
-const OPENAI: &str = "https://api.openai.com";
+pub(crate) const OPENAI: &str = "https://api.openai.com";
 
 /// The version of the Messages API.
 const ANTHROPIC_VERSION: &str = "2023-06-01";
@@ -65,6 +65,9 @@ pub enum FallbackError {
     /// It was asked and did not answer.
     #[error("the general model did not answer: {0}")]
     NoAnswer(String),
+    /// The caller asks it.
+    #[error("the general model is asked elsewhere")]
+    Elsewhere,
 }
 
 impl FallbackError {
@@ -78,7 +81,7 @@ impl FallbackError {
             Self::Spending(_) => {
                 "raise `daily_cap_usd` under `[fallback.claude]`, or wait until tomorrow (UTC)"
             }
-            Self::NoAnswer(_) => {
+            Self::NoAnswer(_) | Self::Elsewhere => {
                 "try again; `[fallback.claude]` in `.role-os/config.toml` says who is asked"
             }
         }
@@ -127,6 +130,26 @@ impl Fallback {
             Kind::Command => self.run(prompt).await,
             Kind::Anthropic | Kind::OpenAi => self.request(prompt).await,
         }
+    }
+
+    /// Sets aside the most that a request of so many bytes can cost, for somebody who makes the call himself.
+    ///
+    /// # Errors
+    /// The day's money is spent.
+    pub(crate) fn set_aside(
+        &self,
+        body: usize,
+        max_tokens: Option<u64>,
+    ) -> Result<MicroUsd, FallbackError> {
+        let tokens = max_tokens.unwrap_or_else(|| self.set.max_tokens.get());
+        let most = self.cost(body as u64, tokens);
+        self.spending.reserve(most)?;
+        Ok(most)
+    }
+
+    /// The call cost nothing after all.
+    pub(crate) fn give_back(&self, amount: MicroUsd) {
+        self.spending.settle(amount, 0).ok();
     }
 
     async fn run(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {

@@ -1,9 +1,10 @@
 //! HTTP in and out of Role OS.
 //!
+//! [`up`] is the process of `roleos up`: [`guard`] decides who may ask, [`gateway`] passes models through and dispatches roles, [`metrics`] counts, and
+//! [`problem`] is what a client is told when something is wrong.
 //! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
 //! model, [`dispatch`] goes from the gate to the receipt, [`contest`] asks several at once, [`audit`] asks an exam's cases,
-//! and [`consult`] asks for a tool call that a hook is asked about; [`blocking`] lets a program without an async runtime
-//! wait.
+//! and [`consult`] asks about a tool call; [`blocking`] lets a program without an async runtime wait.
 //!
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
 //! business. Nothing here prints.
@@ -18,10 +19,20 @@ pub mod dispatch;
 
 pub mod audit;
 
-pub mod contest;
-
 pub mod consult;
 
+pub mod contest;
+
 pub mod blocking;
+
+pub mod up;
+
+pub mod guard;
+
+pub mod gateway;
+
+pub mod metrics;
+
+pub mod problem;
 
 mod exchange;

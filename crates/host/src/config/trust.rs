@@ -122,6 +122,30 @@ const GUARDED: &[Guarded] = &[
         reset: |set, default| set.fallback.claude = default.fallback.claude,
     },
     Guarded {
+        key: "gateway.upstream",
+        why: Why::RunsOrRedirects,
+        is_set: |set, _| !set.gateway.upstream.is_empty(),
+        reset: |set, default| set.gateway.upstream = default.gateway.upstream,
+    },
+    Guarded {
+        key: "gateway.agents",
+        why: Why::RunsOrRedirects,
+        is_set: |set, _| !set.gateway.agents.is_empty(),
+        reset: |set, default| set.gateway.agents = default.gateway.agents,
+    },
+    Guarded {
+        key: "gateway.hosts",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| !set.gateway.hosts.is_empty(),
+        reset: |set, default| set.gateway.hosts = default.gateway.hosts,
+    },
+    Guarded {
+        key: "gateway.token_env",
+        why: Why::WeakensTheGate,
+        is_set: |set, _| !set.gateway.token_env.is_empty(),
+        reset: |set, default| set.gateway.token_env = default.gateway.token_env,
+    },
+    Guarded {
         key: "privacy.keep_inputs",
         why: Why::KeepsInputs,
         is_set: |set, _| set.privacy.keep_inputs,
@@ -307,6 +331,13 @@ mod tests {
 
     /// Settings that anybody may bring: they only make the gate stricter, or have nothing to do with it.
     const HARMLESS: &[&str] = &[
+        "gateway.body_timeout_seconds",
+        "gateway.connect_timeout_seconds",
+        "gateway.header_timeout_seconds",
+        "gateway.log_keep",
+        "gateway.log_mib",
+        "gateway.max_body_mib",
+        "gateway.max_connections",
         "oversight.action",
         "oversight.capability_gate",
         "oversight.enforce_scope",
@@ -407,7 +438,9 @@ mod tests {
              denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
              prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
-             [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n",
+             [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
+             [gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
+             kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
         );
         assert_eq!(guarded(&set).len(), GUARDED.len());
         for guarded in GUARDED {

@@ -3,6 +3,7 @@
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::contracts;
+use crate::files::{self, FileError, Privacy};
 use crate::workspace::Workspace;
 
 use super::record::read_text;
@@ -22,6 +23,25 @@ opaque = \"ask\"
 unattended = \"deny\"
 ";
 
+/// The settings that `roleos up` begins with where there are none: everybody's own models, with the clients' own keys.
+const CONFIG_OF_UP: &str = "\
+# Settings of Role OS for this workspace; `docs/config.md` lists all of them.
+# A line that is removed means the default.
+
+# Where models lie; the first that fits answers. Without `api_key_env` the client's own key is passed on.
+[[gateway.upstream]]
+name = \"anthropic\"
+kind = \"anthropic\"
+base_url = \"https://api.anthropic.com\"
+models = [\"claude-*\"]
+
+[[gateway.upstream]]
+name = \"openai\"
+kind = \"openai\"
+base_url = \"https://api.openai.com\"
+models = [\"*\"]
+";
+
 /// Secrets, journals and what can be made again belong in no repository.
 const IGNORED: &str = "\
 # Written by `roleos init`.
@@ -31,6 +51,7 @@ const IGNORED: &str = "\
 /receipts.jsonl
 /installed.json
 /up.json
+/gateway.jsonl*
 /view.db*
 /specialist-state.json*
 /specialist-field-log.jsonl*
@@ -77,6 +98,29 @@ pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
         });
     }
     Ok(changes)
+}
+
+/// Makes `.role-os/` for `roleos up` where there is none, with settings that work. One that is there is left alone.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn for_up(workspace: &Workspace) -> Result<bool, FileError> {
+    let folder = workspace.role_os_dir();
+    if folder.is_dir() {
+        return Ok(false);
+    }
+    files::make_directory(&folder, Privacy::Shared)?;
+    files::write(
+        &folder.join(".gitignore"),
+        IGNORED.as_bytes(),
+        Privacy::Shared,
+    )?;
+    files::write(
+        &workspace.config_path(),
+        CONFIG_OF_UP.as_bytes(),
+        Privacy::Shared,
+    )?;
+    Ok(true)
 }
 
 fn new(path: std::path::PathBuf, text: &str, what: &str) -> Change {

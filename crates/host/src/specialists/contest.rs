@@ -14,7 +14,7 @@ use selection::candidates::{self, Declaration, Eligible};
 use serde_json::Value;
 
 use super::dispatch::said;
-use super::{Asked, Begun, Seen, Specialists};
+use super::{Asked, Begun, Specialists};
 use crate::files::FileError;
 
 /// What kind of contest is wanted.
@@ -92,16 +92,13 @@ impl Specialists {
             spare: Vec::new(),
             left_out: Vec::new(),
         };
-        let Seen {
-            registry,
-            is_trusted,
-        } = match self.see() {
-            Ok(seen) => seen,
+        let registry = match self.see() {
+            Ok(seen) if !seen.is_trusted => {
+                return nobody(Reason::RegistryUntrusted, self.distrust());
+            }
+            Ok(seen) => seen.registry,
             Err(error) => return nobody(Reason::NoRegistryEntry, said(&error)),
         };
-        if !is_trusted && registry.entry(asked.role).is_some() {
-            return nobody(Reason::RegistryUntrusted, self.distrust());
-        }
         let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
         let _lock = match self.lock_state() {
             Ok(lock) => lock,

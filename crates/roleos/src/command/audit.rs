@@ -7,7 +7,7 @@ use std::thread;
 
 use clap::{Args, Subcommand};
 use host::audits::{self, Examiner, SetError, Unfinished};
-use host::specialists::{Named, Specialists};
+use host::specialists::{Named, OperateError, Specialists};
 use host::verifiers::Verifiers;
 use host::{events, metrics};
 use selection::audit::record::Whose;
@@ -113,7 +113,7 @@ struct Exam<'a> {
 
 fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     let specialists = open(context, &Named::default())?;
-    let registry = followed(ui, &specialists)?;
+    let registry = trusted(ui, &specialists)?;
     let (entry, version) = subject(&registry, &args.subject)?;
     let exam = Exam::open(ui, context, &specialists, &args.set)?;
     let exam = Exam {
@@ -132,6 +132,16 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
     show(ui, &taken)
 }
 
+/// The registry, when its backends may be sent the exam and with it what their `auth_env` names.
+fn trusted(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure> {
+    let seen = valid(ui, specialists)?;
+    if seen.is_trusted {
+        return Ok(seen.registry);
+    }
+    let path = specialists.paths().registry.clone();
+    Err(OperateError::Untrusted(path).into())
+}
+
 /// Examines a version that was just entered, against the active one where that has taken the same exam.
 pub(super) fn newcomer(
     ui: &Ui,
@@ -140,7 +150,7 @@ pub(super) fn newcomer(
     (role, version): (&str, &str),
     set: &Path,
 ) -> Result<Taken, Failure> {
-    let registry = followed(ui, specialists)?;
+    let registry = trusted(ui, specialists)?;
     let entry = registry.entry(role);
     let found = entry.and_then(|entry| Some((entry, entry.version(version)?)));
     let (entry, version) = found.ok_or_else(|| unknown(role, version))?;
@@ -152,18 +162,6 @@ pub(super) fn newcomer(
         None => None,
     };
     exam.take(entry, version, baseline.as_ref())
-}
-
-/// The registry, when it may be followed: an exam sends its inputs where the registry says.
-fn followed(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure> {
-    let seen = valid(ui, specialists)?;
-    if seen.is_trusted {
-        return Ok(seen.registry);
-    }
-    Err(
-        Failure::refused("registry_untrusted", specialists.distrust())
-            .hint("look at it with `roleos trust`"),
-    )
 }
 
 fn unknown(role: &str, version: &str) -> Failure {

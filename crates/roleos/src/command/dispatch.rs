@@ -109,7 +109,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         &context.workspace.role_os_dir(),
     );
     let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge);
-    let instructions = instructions(context, &args.role);
+    let installed = Roles::new(context.workspace.roles_dir()).find(&args.role);
+    let instructions = installed.map(|role| role.content.instructions);
     let (prompt_hash, further) = contest::prompt_hash(context, &bytes)?;
     if contest::is_wanted(context, &specialists, args) {
         let question = contest::Question {
@@ -197,25 +198,6 @@ fn warn(ui: &Ui, specialists: &host::specialists::Specialists, role: &str) {
     if let Some(warning) = warning {
         ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));
     }
-}
-
-/// The prompt of the installed role, by slug first, then by name.
-fn instructions(context: &Context, role: &str) -> Option<String> {
-    let stored = Roles::new(context.workspace.roles_dir()).list().ok()?;
-    let roles: Vec<_> = stored
-        .into_iter()
-        .filter_map(|stored| stored.role.ok())
-        .collect();
-    let is_slug = |one: &&::catalog::installed::Installed| {
-        one.source
-            .as_ref()
-            .is_some_and(|source| source.slug == role)
-    };
-    let found = roles
-        .iter()
-        .find(is_slug)
-        .or_else(|| roles.iter().find(|one| one.content.name == role));
-    found.map(|role| role.content.instructions.clone())
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -11,6 +11,10 @@
 
 mod workspace;
 
+mod up;
+
+mod clients;
+
 mod sample;
 
 mod vectors;
@@ -67,12 +71,11 @@ mod foreign_registry;
 mod specialist;
 
 mod evidence;
+mod overview;
 
 mod documents;
 
 mod checklist;
-
-mod overview;
 
 mod bad_input;
 

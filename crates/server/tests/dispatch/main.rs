@@ -224,6 +224,7 @@ fn what_cannot_be_counted_is_not_served_and_what_cannot_be_logged_is() {
     let place = Place::new(&adapter.url, json!({}), ECHO);
     let in_the_way = |name: &str| {
         let path = place.folder.path().join(".role-os").join(name);
+        std::fs::remove_file(&path).ok();
         std::fs::create_dir_all(path.join("full")).unwrap();
         path
     };

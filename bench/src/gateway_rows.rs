@@ -1,0 +1,138 @@
+//! The gateway as a process, receipts on: what it adds to a direct call, and what it bears beside nginx and LiteLLM.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::row::{Goal, Row};
+
+mod load;
+mod peers;
+
+use peers::Peer;
+
+const P50: &str = "gateway, added latency at 500/s, p50";
+const P99: &str = "gateway, added latency at 500/s, p99";
+const NGINX: &str = "gateway throughput against nginx";
+const LITELLM: &str = "gateway throughput against LiteLLM";
+const STREAMS: &str = "gateway memory, 1,000 open streams";
+const REST: &str = "gateway memory, at rest";
+
+/// Runs of which the median counts.
+const RUNS: usize = 5;
+
+/// Connections that ask as fast as they can.
+const CONNECTIONS: usize = 32;
+
+/// Rows whose names are wanted.
+pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
+    let all = [P50, P99, NGINX, LITELLM, STREAMS, REST];
+    if !all.into_iter().any(wanted) {
+        return Vec::new();
+    }
+    let upstream = load::upstream();
+    let mut rows = Vec::new();
+    if wanted(REST) || wanted(STREAMS) {
+        rows.extend(memory(upstream));
+    }
+    if wanted(P50) || wanted(P99) {
+        rows.extend(latency(upstream));
+    }
+    if wanted(NGINX) {
+        let peer = Peer::nginx(upstream);
+        rows.push(throughput(NGINX, upstream, &peer, "nginx", 0.5));
+    }
+    if wanted(LITELLM) {
+        let peer = Peer::litellm(upstream);
+        rows.push(throughput(LITELLM, upstream, &peer, "LiteLLM proxy", 20.0));
+    }
+    rows.retain(|row| wanted(row.name));
+    rows
+}
+
+fn latency(upstream: SocketAddr) -> [Row; 2] {
+    let ours = Peer::roleos(upstream);
+    let mut added = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let direct = load::at_rate(upstream, 500, 6);
+        let through = load::at_rate(ours.address, 500, 6);
+        added
+            .0
+            .push(quantile(&through, 0.5) - quantile(&direct, 0.5));
+        added
+            .1
+            .push(quantile(&through, 0.99) - quantile(&direct, 0.99));
+    }
+    let row = |name, added: Vec<f64>, limit| Row {
+        name,
+        ours: median(added),
+        peer: limit,
+        peer_name: "the limit",
+        unit: "us",
+        goal: Goal::AtMost(1.0),
+    };
+    [row(P50, added.0, 300.0), row(P99, added.1, 1000.0)]
+}
+
+fn throughput(
+    name: &'static str,
+    upstream: SocketAddr,
+    peer: &Peer,
+    peer_name: &'static str,
+    goal: f64,
+) -> Row {
+    let ours = Peer::roleos(upstream);
+    let time = Duration::from_secs(4);
+    let (mut rates, mut peers) = (Vec::new(), Vec::new());
+    // Both are warm before they are measured.
+    load::throughput(ours.address, CONNECTIONS, Duration::from_secs(1));
+    load::throughput(peer.address, CONNECTIONS, Duration::from_secs(1));
+    for _ in 0..RUNS {
+        rates.push(load::throughput(ours.address, CONNECTIONS, time));
+        peers.push(load::throughput(peer.address, CONNECTIONS, time));
+    }
+    Row {
+        name,
+        ours: median(rates),
+        peer: median(peers),
+        peer_name,
+        unit: "req/s",
+        goal: Goal::AtLeast(goal),
+    }
+}
+
+fn memory(upstream: SocketAddr) -> [Row; 2] {
+    let ours = Peer::roleos(upstream);
+    let rest = ours.megabytes();
+    let open = load::streams(ours.address, 1000);
+    let row = |name, ours, limit| Row {
+        name,
+        ours,
+        peer: limit,
+        peer_name: "the limit",
+        unit: "MB",
+        goal: Goal::AtMost(1.0),
+    };
+    let rows = [row(STREAMS, ours.megabytes(), 200.0), row(REST, rest, 60.0)];
+    drop(open);
+    rows
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in a list of thousands"
+)]
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = (sorted.len() as f64 * share) as usize;
+    sorted
+        .get(place)
+        .or(sorted.last())
+        .copied()
+        .unwrap_or(f64::NAN)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.5)
+}

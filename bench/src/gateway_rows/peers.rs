@@ -1,0 +1,190 @@
+//! Whoever stands before the upstream, each as a process of its own: ours, nginx and the LiteLLM proxy.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// The LiteLLM that is measured. Two releases of March 2026 were malicious; this is a later one.
+const LITELLM: &str = "litellm[proxy]==1.106.2";
+
+/// A process that passes requests on; it ends with this value.
+pub(super) struct Peer {
+    child: Child,
+    pub(super) address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a bench that cannot be set up has nothing to say; its files are thrown away"
+)]
+impl Peer {
+    fn start(folder: TempDir, address: SocketAddr, command: &mut Command) -> Self {
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a process");
+        let peer = Self {
+            child,
+            address,
+            _folder: folder,
+        };
+        let since = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            assert!(
+                since.elapsed() < Duration::from_secs(120),
+                "it does not listen"
+            );
+            thread::sleep(Duration::from_millis(10));
+        }
+        peer
+    }
+
+    /// Ours, with receipts.
+    pub(super) fn roleos(upstream: SocketAddr) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = std::env::current_exe()
+            .expect("a program")
+            .with_file_name("roleos");
+        assert!(
+            program.exists(),
+            "build it first: cargo build --release -p roleos"
+        );
+        fs::create_dir(folder.path().join(".role-os")).expect("room");
+        let config = format!(
+            "[[gateway.upstream]]\nname = \"stub\"\nkind = \"openai\"\nbase_url = \"http://{upstream}\"\n"
+        );
+        fs::write(folder.path().join(".role-os/config.toml"), config).expect("room");
+        let address = free();
+        let mut command = Command::new(program);
+        command
+            .arg("--root")
+            .arg(folder.path())
+            .args(["up", "--listen", &address.to_string()]);
+        Self::start(folder, address, &mut command)
+    }
+
+    /// nginx as a reverse proxy that keeps its connections and writes no log. Installed from Debian when it is missing.
+    pub(super) fn nginx(upstream: SocketAddr) -> Self {
+        let is_there = || {
+            Command::new("nginx")
+                .arg("-v")
+                .stderr(Stdio::null())
+                .status()
+                .is_ok()
+        };
+        if !is_there() {
+            let installed = Command::new("apt-get")
+                .args([
+                    "install",
+                    "--quiet",
+                    "--yes",
+                    "--no-install-recommends",
+                    "nginx-light",
+                ])
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .stdout(Stdio::null())
+                .status();
+            assert!(
+                installed.is_ok_and(|status| status.success()) && is_there(),
+                "install nginx first"
+            );
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let address = free();
+        let config = format!(
+            "daemon off;\nworker_processes 2;\npid {0}/pid;\nerror_log {0}/error.log;\nevents {{ worker_connections 4096; }}\n\
+             http {{\n access_log off;\n client_body_temp_path {0}/a;\n proxy_temp_path {0}/b;\n fastcgi_temp_path {0}/c;\n\
+             uwsgi_temp_path {0}/d;\n scgi_temp_path {0}/e;\n upstream stub {{ server {upstream}; keepalive 64; }}\n\
+             server {{ listen {address}; keepalive_requests 1000000000;\n location / {{ proxy_pass http://stub; proxy_http_version 1.1;\n\
+             proxy_set_header Connection \"\"; proxy_buffering off; }} }} }}\n",
+            folder.path().display()
+        );
+        let path = folder.path().join("nginx.conf");
+        fs::write(&path, config).expect("room");
+        let mut command = Command::new("nginx");
+        command.arg("-p").arg(folder.path()).arg("-c").arg(&path);
+        Self::start(folder, address, &mut command)
+    }
+
+    /// The LiteLLM proxy with two workers, in a virtual environment below the target folder that is made when missing.
+    pub(super) fn litellm(upstream: SocketAddr) -> Self {
+        let home = tools().join("litellm");
+        let program = home.join("bin/litellm");
+        if !program.exists() {
+            let run = |command: &mut Command| {
+                assert!(
+                    command.status().is_ok_and(|status| status.success()),
+                    "install LiteLLM first"
+                );
+            };
+            run(Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&home));
+            run(Command::new(home.join("bin/pip")).args([
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                LITELLM,
+            ]));
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let address = free();
+        let config = format!(
+            "model_list:\n  - model_name: gpt-bench\n    litellm_params:\n      model: openai/gpt-bench\n      api_base: http://{upstream}/v1\n      api_key: bench\n"
+        );
+        let path = folder.path().join("config.yaml");
+        fs::write(&path, config).expect("room");
+        let mut command = Command::new(program);
+        command
+            .arg("--config")
+            .arg(&path)
+            .args(["--host", "127.0.0.1", "--num_workers", "2", "--port"])
+            .arg(address.port().to_string())
+            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+            .current_dir(folder.path());
+        Self::start(folder, address, &mut command)
+    }
+
+    /// Memory that it holds now, in megabytes.
+    pub(super) fn megabytes(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = fs::read_to_string(path).expect("Linux");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes =
+            resident.and_then(|text| text.trim().trim_end_matches(" kB").parse::<f64>().ok());
+        kilobytes.expect("a size") / 1e3
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a machine without ports measures nothing"
+)]
+fn free() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address")
+}
+
+/// `tools` in the target folder, in which this program lies.
+#[expect(clippy::expect_used, reason = "a program lies somewhere")]
+fn tools() -> PathBuf {
+    let program = std::env::current_exe().expect("a program");
+    let target = program.ancestors().nth(2).map(Path::to_owned);
+    target.expect("a target folder").join("tools")
+}

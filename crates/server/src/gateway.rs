@@ -1,0 +1,161 @@
+//! Everything under `/v1` and every other path that is not ours: models pass through untouched, roles are dispatched.
+//!
+//! [`upstream`] knows where models lie, `client` the way there, `scan` finds the model in a body, `receipt` writes down
+//! what became of a request, `proxy` passes on, `roles` dispatches, `chat` speaks the clients' formats, `models` lists,
+//! `native` is our own endpoint, and `files` hands out the catalog.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::body::Body;
+use host::config::Config;
+use host::config::gateway::{Protocol, Upstream as SetUpstream};
+use host::config::specialist::Kind;
+use host::requests::RequestLog;
+use host::workspace::Workspace;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response};
+
+use crate::backend::{Backends, Limits};
+use crate::fallback::Fallback;
+use crate::up::{App, UpError};
+
+use self::client::Ways;
+use self::upstream::Upstream;
+
+mod chat;
+mod client;
+pub(crate) mod files;
+mod models;
+mod native;
+mod proxy;
+mod receipt;
+mod roles;
+mod scan;
+pub mod upstream;
+
+/// What requests share.
+#[derive(Debug)]
+pub struct Gateway {
+    upstreams: Vec<Upstream>,
+    /// The general model as an upstream, when it is one.
+    general: Option<(Upstream, String)>,
+    agents: BTreeMap<String, String>,
+    ways: Ways,
+    backends: Backends,
+    fallback: Option<Fallback>,
+    log: RequestLog,
+    /// Dispatches that are not over.
+    running: roles::Running,
+}
+
+impl Gateway {
+    /// As the settings say.
+    ///
+    /// # Errors
+    /// An address cannot be used, or the log not be opened.
+    pub fn open(workspace: &Workspace, config: &Config) -> Result<Self, UpError> {
+        let set = &config.gateway;
+        let upstreams: Result<Vec<_>, _> = set.upstream.iter().map(Upstream::new).collect();
+        let log = RequestLog::open(
+            &workspace.role_os_dir().join("gateway.jsonl"),
+            set.log_mib.get().saturating_mul(1024 * 1024),
+            set.log_keep.get(),
+        )?;
+        Ok(Self {
+            upstreams: upstreams.map_err(UpError::Setting)?,
+            general: general(config).map_err(UpError::Setting)?,
+            agents: set.agents.clone(),
+            ways: Ways::new(set.connect_timeout()),
+            backends: Backends::new(Limits::from(&config.specialist)),
+            fallback: Fallback::new(&config.fallback.claude, &workspace.role_os_dir()),
+            log,
+            running: roles::Running::default(),
+        })
+    }
+
+    /// What a person should know before the first request.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.upstreams.iter().filter_map(|upstream| {
+            let name = upstream.missing_key()?;
+            Some(format!(
+                "the variable `{name}` is not set, so that the upstream `{}` cannot be asked",
+                upstream.name
+            ))
+        })
+    }
+
+    /// The first upstream that has a model; one that speaks the client's protocol comes before others.
+    fn upstream(&self, model: Option<&str>, protocol: Option<Protocol>) -> Option<&Upstream> {
+        let has = |upstream: &&Upstream| model.is_none_or(|model| upstream.has(model));
+        let speaks =
+            |upstream: &&Upstream| protocol.is_none_or(|protocol| upstream.kind == protocol);
+        let mut all = self.upstreams.iter();
+        let fitting = all.find(|upstream| has(upstream) && speaks(upstream));
+        fitting.or_else(|| self.upstreams.iter().find(has))
+    }
+
+    /// Waits until no dispatch runs.
+    pub(crate) async fn quiet(&self) {
+        self.running.over().await;
+    }
+}
+
+/// `[fallback.claude]` as an upstream, where it is an API.
+fn general(config: &Config) -> Result<Option<(Upstream, String)>, String> {
+    let claude = &config.fallback.claude;
+    let (kind, own) = match claude.kind {
+        Kind::Anthropic => (Protocol::Anthropic, crate::fallback::ANTHROPIC),
+        Kind::OpenAi => (Protocol::OpenAi, crate::fallback::OPENAI),
+        Kind::None | Kind::Command => return Ok(None),
+    };
+    if claude.model.is_empty() {
+        return Ok(None);
+    }
+    let set = SetUpstream {
+        name: "fallback.claude".to_owned(),
+        kind,
+        base_url: match claude.base_url.as_str() {
+            "" => own.to_owned(),
+            base => base.to_owned(),
+        },
+        models: Vec::new(),
+        api_key_env: claude.api_key_env.clone(),
+    };
+    Ok(Some((Upstream::new(&set)?, claude.model.clone())))
+}
+
+/// Whose API a path belongs to, where that is certain.
+fn protocol(parts: &Parts) -> Option<Protocol> {
+    let path = parts.uri.path();
+    let below = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if below("/v1/messages") || parts.headers.contains_key("anthropic-version") {
+        return Some(Protocol::Anthropic);
+    }
+    let openai = [
+        "/v1/chat",
+        "/v1/completions",
+        "/v1/responses",
+        "/v1/embeddings",
+    ];
+    openai
+        .iter()
+        .any(|root| below(root))
+        .then_some(Protocol::OpenAi)
+}
+
+/// Answers a request that the guard has let through.
+pub(crate) async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    if let Some(slug) = models::role_in(&parts) {
+        return models::role(app, parts, slug).await;
+    }
+    match (&parts.method, parts.uri.path()) {
+        (_, "/v1/dispatch") => native::answer(app, parts, body).await,
+        (&Method::GET, "/v1/models") => models::answer(app, parts).await,
+        _ => proxy::answer(app, parts, body).await,
+    }
+}

@@ -1,0 +1,242 @@
+//! The way to an upstream: connections that are kept, headers as they came but for those that end at each hop.
+
+use std::error::Error;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::header::{
+    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE,
+};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, StatusCode, Version};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::upstream::Upstream;
+use crate::guard::TOKEN;
+use crate::problem::Problem;
+
+/// How long an unused connection to an upstream is kept.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// Headers that end at each hop.
+const HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-authenticate"),
+    HeaderName::from_static("proxy-authorization"),
+    HeaderName::from_static("proxy-connection"),
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+/// Connections to all upstreams.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    connect: Duration,
+    plain: Client<HttpConnector, Body>,
+    secure: OnceLock<Result<Client<HttpsConnector<HttpConnector>, Body>, String>>,
+}
+
+impl Ways {
+    pub(crate) fn new(connect: Duration) -> Self {
+        Self {
+            connect,
+            plain: builder().build(connector(connect)),
+            secure: OnceLock::new(),
+        }
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn send(
+        &self,
+        upstream: &Upstream,
+        request: Request<Body>,
+    ) -> Result<Response<Incoming>, Problem> {
+        let sent = if upstream.is_secure() {
+            let client = self.secure.get_or_init(|| secure(self.connect));
+            let client = client.as_ref().map_err(|why| {
+                Problem::new(StatusCode::BAD_GATEWAY, "tls_unavailable", why.clone())
+            })?;
+            client.request(request).await
+        } else {
+            self.plain.request(request).await
+        };
+        sent.map_err(|error| {
+            let what = if error.is_connect() {
+                "cannot be reached"
+            } else {
+                "broke off before it answered"
+            };
+            Problem::new(
+                StatusCode::BAD_GATEWAY,
+                "upstream_failed",
+                format!("the upstream `{}` {what}: {}", upstream.name, root(&error)),
+            )
+        })
+    }
+}
+
+fn builder() -> hyper_util::client::legacy::Builder {
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .http1_preserve_header_case(true);
+    builder
+}
+
+fn connector(connect: Duration) -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_connect_timeout(Some(connect));
+    connector.set_nodelay(true);
+    connector.set_keepalive(Some(Duration::from_secs(60)));
+    connector.enforce_http(false);
+    connector
+}
+
+fn secure(connect: Duration) -> Result<Client<HttpsConnector<HttpConnector>, Body>, String> {
+    let https = HttpsConnectorBuilder::new()
+        .try_with_platform_verifier()
+        .map_err(|error| error.to_string())?
+        .https_only()
+        .enable_http1()
+        .wrap_connector(connector(connect));
+    Ok(builder().build(https))
+}
+
+/// The innermost cause, which is what a person understands.
+fn root(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+/// The request for an upstream: everything as it came, but for the host, what ends at this hop, and what is ours.
+pub(crate) fn request(
+    parts: &Parts,
+    upstream: &Upstream,
+    body: Body,
+) -> Result<Request<Body>, Problem> {
+    let target = parts
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    let uri = upstream.uri(target).map_err(|_| {
+        let message = "the path cannot be passed on";
+        Problem::new(StatusCode::BAD_REQUEST, "bad_path", message)
+    })?;
+    let mut headers = parts.headers.clone();
+    end_hop(&mut headers);
+    for name in [HOST, EXPECT, TOKEN] {
+        headers.remove(name);
+    }
+    drop_own_cookie(&mut headers);
+    upstream.sign(&mut headers).map_err(|variable| {
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "missing_key",
+            format!(
+                "the variable `{variable}` holds no key for the upstream `{}`",
+                upstream.name
+            ),
+        )
+        .hint("set it where `roleos up` is started")
+    })?;
+    let mut request = Request::new(body);
+    *request.method_mut() = parts.method.clone();
+    *request.uri_mut() = uri;
+    *request.version_mut() = Version::HTTP_11;
+    *request.headers_mut() = headers;
+    // How names of headers were written travels here.
+    *request.extensions_mut() = parts.extensions.clone();
+    Ok(request)
+}
+
+/// A page that is logged in here must not tell an upstream so.
+fn drop_own_cookie(headers: &mut HeaderMap) {
+    let is_ours = |value: &HeaderValue| {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        text.split(';')
+            .any(|crumb| crumb.trim().starts_with("roleos"))
+    };
+    if headers.get_all("cookie").iter().any(is_ours) {
+        headers.remove("cookie");
+    }
+}
+
+/// Removes what ends at this hop, and what `Connection` names.
+pub(crate) fn end_hop(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        let named: Vec<HeaderName> = headers
+            .get_all(CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .filter_map(|name| name.trim().parse().ok())
+            .collect();
+        for name in named {
+            headers.remove(name);
+        }
+    }
+    for name in &HOP {
+        headers.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_at_a_hop_is_not_passed_on() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Mine"),
+            ("x-mine", "1"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("keep-alive", "timeout=5"),
+            ("anthropic-beta", "a,b"),
+            ("anthropic-beta", "c"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        end_hop(&mut headers);
+        let left: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_bytes()))
+            .collect();
+        assert_eq!(
+            left,
+            [
+                ("anthropic-beta", b"a,b".as_slice()),
+                ("anthropic-beta", b"c")
+            ]
+        );
+    }
+
+    #[test]
+    fn our_own_cookie_stays_here() {
+        for (cookie, stays) in [
+            ("a=b", true),
+            ("a=b; roleos_login=x", false),
+            ("roleos=x", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("cookie", HeaderValue::from_static(cookie));
+            drop_own_cookie(&mut headers);
+            assert_eq!(headers.contains_key("cookie"), stays, "{cookie}");
+        }
+    }
+}

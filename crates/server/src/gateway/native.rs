@@ -1,0 +1,113 @@
+//! `POST /v1/dispatch`: `{"role","input","trace_id"}` through the gate, and the answer with its receipt.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use host::specialists::Asked;
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::proxy;
+use super::receipt::{Entry, shortened};
+use super::roles::{self, general::nobody};
+use crate::problem::{Problem, Shape, json_response};
+use crate::up::App;
+
+/// What is asked.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    role: String,
+    input: Value,
+    #[serde(default)]
+    trace_id: Option<String>,
+}
+
+/// Answers.
+pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<Body> {
+    let mut entry = Entry::new(&app, &parts);
+    entry.line.route = "refused";
+    if parts.method != Method::POST {
+        let problem = Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "a dispatch is a `POST`",
+        );
+        let mut response = problem.response(Shape::Own);
+        response
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("POST"));
+        return entry.watch(response);
+    }
+    let response = dispatched(&app, &parts, body, &mut entry).await;
+    let response = response.unwrap_or_else(|problem| {
+        entry.line.reason = Some(problem.code.to_owned());
+        problem.response(Shape::Own)
+    });
+    entry.watch(response)
+}
+
+async fn dispatched(
+    app: &Arc<App>,
+    parts: &Parts,
+    body: Body,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let body = proxy::read(app, parts, body, entry).await?;
+    entry.line.request_bytes = body.len() as u64;
+    let question: Question = serde_json::from_slice(&body).map_err(|error| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "bad_request",
+            format!("the body is no dispatch: {error}"),
+        )
+        .hint("send `{\"role\": …, \"input\": …}`")
+    })?;
+    entry.line.role = Some(shortened(&question.role));
+    let trace = question.trace_id.filter(|trace| !trace.is_empty());
+    let trace = trace.map_or_else(|| entry.line.trace.clone(), |trace| shortened(&trace));
+    entry.line.trace.clone_from(&trace);
+    let (role, input) = (question.role, question.input);
+    let since = std::time::Instant::now();
+    let done = roles::aside(app, async move |app| {
+        let role = roles::find(&app, &role)?;
+        let now = roles::now();
+        let asked = Asked {
+            role: &role.name,
+            input: &input,
+            trace_id: &trace,
+            now: &now,
+        };
+        let answer = roles::play(&app, asked, role.instructions.as_deref(), false).await;
+        Ok((role, answer))
+    })
+    .await;
+    entry.waited(since);
+    let (role, answer) = done?;
+    let receipt = answer.receipt.to_json();
+    entry.line.route = answer.receipt.source.name();
+    if entry.line.route != "specialist" {
+        entry.line.route = "general";
+    }
+    entry.line.reason = Some(answer.receipt.decision.reason.name().to_owned());
+    match answer.result {
+        Ok(result) => {
+            let body = json!({ "result": result, "receipt": receipt });
+            let response = json_response(StatusCode::OK, body.to_string());
+            Ok(proxy::receipt_headers(response, entry))
+        }
+        Err(error) => Ok(refused(&nobody(&role, &error), &receipt)),
+    }
+}
+
+/// The receipt belongs to a refusal as well.
+fn refused(problem: &Problem, receipt: &Value) -> Response<Body> {
+    let mut body: Value = serde_json::from_str(&problem.body(Shape::Own)).unwrap_or_default();
+    if let Some(body) = body.as_object_mut() {
+        body.insert("receipt".to_owned(), receipt.clone());
+    }
+    json_response(problem.status, body.to_string())
+}

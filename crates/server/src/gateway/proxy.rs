@@ -1,0 +1,377 @@
+//! Passing on: the model is looked up in the body, the body goes to its upstream as it came, and the answer comes back.
+//!
+//! A list of models is tried in order. What names a role is handed to [`super::roles`].
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use bytes::Bytes;
+use host::config::gateway::Protocol;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode, Version};
+
+use super::receipt::{Entry, Tried, shortened};
+use super::scan::{Edits, Scanned, scan};
+use super::upstream::Upstream;
+use super::{client, protocol, roles};
+use crate::problem::{Problem, Shape};
+use crate::up::App;
+
+/// Bodies that name a model.
+const WITH_MODEL: [&str; 6] = [
+    "/v1/chat/completions",
+    "/v1/messages",
+    "/v1/messages/count_tokens",
+    "/v1/responses",
+    "/v1/completions",
+    "/v1/embeddings",
+];
+
+/// Largest body that is passed on without being looked at, such as a file.
+const MAX_UPLOAD: usize = 512 * 1024 * 1024;
+
+/// How a role is asked for.
+const ROLE: &str = "role:";
+
+/// A request whose body was read.
+#[derive(Debug)]
+pub(super) struct Whole {
+    pub(super) parts: Parts,
+    pub(super) body: Bytes,
+    pub(super) scanned: Scanned,
+    pub(super) protocol: Option<Protocol>,
+}
+
+/// Answers.
+pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<Body> {
+    let mut entry = Entry::new(&app, &parts);
+    let shape = shape(&parts);
+    let answered = if names_a_model(&parts) {
+        with_model(&app, parts, body, &mut entry).await
+    } else {
+        without_model(&app, &parts, body, &mut entry).await
+    };
+    let response = answered.unwrap_or_else(|problem| {
+        entry.line.reason = Some(problem.code.to_owned());
+        if entry.line.upstream.is_none() {
+            entry.line.route = "refused";
+        }
+        problem.response(shape)
+    });
+    entry.watch(response)
+}
+
+/// Errors have the shape that the client expects.
+fn shape(parts: &Parts) -> Shape {
+    match protocol(parts) {
+        Some(Protocol::Anthropic) => Shape::Anthropic,
+        Some(Protocol::OpenAi) => Shape::OpenAi,
+        None => Shape::of_path(parts.uri.path()),
+    }
+}
+
+fn names_a_model(parts: &Parts) -> bool {
+    let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| {
+        let kind = kind.as_bytes();
+        kind.get(..16)
+            .is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"))
+    });
+    parts.method == Method::POST
+        && !parts.headers.contains_key(CONTENT_ENCODING)
+        && (is_json || WITH_MODEL.contains(&parts.uri.path()))
+}
+
+async fn without_model(
+    app: &Arc<App>,
+    parts: &Parts,
+    body: Body,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    if length(parts).is_some_and(|length| length > MAX_UPLOAD as u64) {
+        return Err(too_large(MAX_UPLOAD));
+    }
+    let upstream = app.gateway.upstream(None, protocol(parts));
+    let upstream = upstream.ok_or_else(|| {
+        let message = format!("there is nothing at `{}`", shortened(parts.uri.path()));
+        Problem::new(StatusCode::NOT_FOUND, "not_found", message)
+            .hint("no `[[gateway.upstream]]` is set that could be asked")
+    })?;
+    let body = Body::new(Limited::new(body, MAX_UPLOAD));
+    forward(app, parts, upstream, body, entry).await
+}
+
+async fn with_model(
+    app: &Arc<App>,
+    parts: Parts,
+    body: Body,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let body = read(app, &parts, body, entry).await?;
+    entry.line.request_bytes = body.len() as u64;
+    let scanned = match scan(&body) {
+        Ok(scanned) => scanned,
+        Err(place) if WITH_MODEL.contains(&parts.uri.path()) => {
+            let message = format!(
+                "the body is no JSON object: it breaks off at byte {}",
+                place.0
+            );
+            return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_json", message));
+        }
+        // Whatever it is, it is the upstream's.
+        Err(_) => Scanned::default(),
+    };
+    let protocol = protocol(&parts);
+    let whole = Whole {
+        parts,
+        body,
+        scanned,
+        protocol,
+    };
+    let model = whole.scanned.model(&whole.body);
+    entry.line.model = model.as_deref().map(shortened);
+    if let Some(models) = whole.scanned.models(&whole.body) {
+        return one_of(app, &whole, model, models, entry).await;
+    }
+    if let Some(slug) = model.as_deref().and_then(|model| model.strip_prefix(ROLE)) {
+        return roles::asked(app, &whole, slug, None, entry).await;
+    }
+    if let Some(role) = roles::of_agent(app, &whole)
+        && let Some(answer) = roles::for_agent(app, &whole, &role, entry).await
+    {
+        return answer;
+    }
+    let upstream = upstream(app, model.as_deref(), &whole)?;
+    let body = Body::from(whole.body.clone());
+    let answered = forward(app, &whole.parts, upstream, body, entry).await;
+    roles::note_agent(answered, entry)
+}
+
+/// The upstream of a model.
+fn upstream<'a>(app: &'a App, model: Option<&str>, whole: &Whole) -> Result<&'a Upstream, Problem> {
+    app.gateway.upstream(model, whole.protocol).ok_or_else(|| {
+        let message = match model {
+            Some(model) => format!("no upstream is set for the model `{}`", shortened(model)),
+            None => "the body names no model, and no upstream is set".to_owned(),
+        };
+        Problem::new(StatusCode::NOT_FOUND, "model_not_found", message)
+            .hint("`[[gateway.upstream]]` in `.role-os/config.toml` says where models lie; `GET /v1/models` lists them")
+    })
+}
+
+/// Models in their order until one answers. What every one said before is in the receipt.
+async fn one_of(
+    app: &Arc<App>,
+    whole: &Whole,
+    model: Option<String>,
+    models: Vec<String>,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let mut wanted: Vec<String> = Vec::new();
+    for model in model.into_iter().chain(models) {
+        if !wanted.contains(&model) {
+            wanted.push(model);
+        }
+    }
+    let mut last = Err(Problem::new(
+        StatusCode::BAD_REQUEST,
+        "no_model",
+        "the list `models` is empty",
+    ));
+    for (place, model) in wanted.iter().enumerate() {
+        let is_last = place + 1 == wanted.len();
+        last = match model.strip_prefix(ROLE) {
+            Some(slug) => roles::asked(app, whole, slug, Some(is_last), entry).await,
+            None => listed(app, whole, model, entry).await,
+        };
+        let why = match &last {
+            Ok(response) if !passes(response.status()) => return marked(last, place, model, entry),
+            Ok(response) => format!("http_{}", response.status().as_u16()),
+            Err(problem) => problem.code.to_owned(),
+        };
+        if !is_last {
+            let model = shortened(model);
+            entry.line.tried.push(Tried { model, why });
+        }
+    }
+    let place = wanted.len().saturating_sub(1);
+    let model = wanted.last().map_or("", String::as_str);
+    marked(last, place, model, entry)
+}
+
+/// Whether another model may do better.
+fn passes(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 404 | 408 | 429)
+}
+
+/// An answer that came by way of a list says so.
+fn marked(
+    answer: Result<Response<Body>, Problem>,
+    place: usize,
+    model: &str,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    if entry.line.role.is_none() {
+        entry.line.served = Some(shortened(model));
+        if place > 0 {
+            entry.line.route = "fallback";
+            entry.line.reason = Some("models".to_owned());
+        }
+    }
+    answer.map(|response| receipt_headers(response, entry))
+}
+
+async fn listed(
+    app: &Arc<App>,
+    whole: &Whole,
+    model: &str,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let upstream = upstream(app, Some(model), whole)?;
+    if whole
+        .protocol
+        .is_some_and(|protocol| protocol != upstream.kind)
+    {
+        let message = format!(
+            "the model `{}` lies at an upstream that speaks another API; a request is not translated",
+            shortened(model)
+        );
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "other_protocol",
+            message,
+        ));
+    }
+    let mut edits = Edits::new(&whole.body, &whole.scanned);
+    edits.model(model);
+    edits.drop_models();
+    forward_edited(app, whole, upstream, edits, entry).await
+}
+
+/// Passes a changed body on.
+pub(super) async fn forward_edited(
+    app: &Arc<App>,
+    whole: &Whole,
+    upstream: &Upstream,
+    edits: Edits<'_>,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let mut parts = whole.parts.clone();
+    // The client told the length of another body.
+    parts.headers.remove(CONTENT_LENGTH);
+    forward(app, &parts, upstream, Body::from(edits.done()), entry).await
+}
+
+/// Passes a request on and its answer back.
+pub(super) async fn forward(
+    app: &Arc<App>,
+    parts: &Parts,
+    upstream: &Upstream,
+    body: Body,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    entry.line.upstream = Some(upstream.name.clone());
+    let request = client::request(parts, upstream, body)?;
+    let since = Instant::now();
+    let sent = app.gateway.ways.send(upstream, request).await;
+    entry.waited(since);
+    let (mut head, body) = sent?.into_parts();
+    client::end_hop(&mut head.headers);
+    head.version = Version::HTTP_11;
+    Ok(Response::from_parts(head, Body::new(body)))
+}
+
+fn length(parts: &Parts) -> Option<u64> {
+    parts
+        .headers
+        .get(CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+fn too_large(most: usize) -> Problem {
+    let message = format!("the body has more than {most} bytes");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", message)
+        .hint("`max_body_mib` under `[gateway]` sets the limit")
+}
+
+/// The whole body, within its limits of size and time.
+pub(super) async fn read(
+    app: &App,
+    parts: &Parts,
+    body: Body,
+    entry: &mut Entry,
+) -> Result<Bytes, Problem> {
+    let set = &app.config.gateway;
+    let most = set.max_body_bytes();
+    if length(parts).is_some_and(|length| length > most as u64) {
+        return Err(too_large(most));
+    }
+    let since = Instant::now();
+    let read = tokio::time::timeout(set.body_timeout(), Limited::new(body, most).collect()).await;
+    entry.waited(since);
+    match read {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most)),
+        Ok(Err(_)) => {
+            let message = "the body did not arrive as it was announced";
+            Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "broken_body",
+                message,
+            ))
+        }
+        Err(_) => {
+            let seconds = set.body_timeout().as_secs();
+            let message = format!("the body did not arrive within {seconds} seconds");
+            Err(Problem::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "slow_body",
+                message,
+            ))
+        }
+    }
+}
+
+/// The receipt as headers.
+pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Response<Body> {
+    let line = &entry.line;
+    let mut add = |name: &'static str, value: Option<&str>| {
+        if let Some(value) = value.and_then(header) {
+            response.headers_mut().insert(name, value);
+        }
+    };
+    add("x-roleos-route", Some(line.route));
+    add("x-roleos-reason", line.reason.as_deref());
+    add("x-roleos-trace", Some(&line.trace));
+    add("x-roleos-model", line.served.as_deref());
+    add("x-roleos-crossed", line.crossed.as_deref());
+    response
+}
+
+/// A text of whatever origin as the value of a header: what cannot stand there is written with `%`.
+fn header(text: &str) -> Option<HeaderValue> {
+    let mut safe = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' '..=b'~' if byte != b'%' => safe.push(char::from(byte)),
+            _ => safe.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    HeaderValue::from_str(&safe).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_becomes_a_second_header() {
+        let value = header("a\r\nset-cookie: x=é%").unwrap();
+        assert_eq!(value.as_bytes(), b"a%0D%0Aset-cookie: x=%C3%A9%25");
+    }
+}

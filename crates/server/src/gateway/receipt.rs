@@ -1,0 +1,217 @@
+//! What became of a request: one line in the log before its answer ends, and what is counted.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use bytes::{Buf as _, Bytes};
+use host::clock;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+use crate::metrics::Labels;
+use crate::up::App;
+
+/// Longest text of a client that is written down.
+const LONGEST: usize = 256;
+
+/// One line of `.role-os/gateway.jsonl`.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Line {
+    pub(crate) ts: String,
+    pub(crate) trace: String,
+    pub(crate) method: String,
+    /// Without the query, which may hold secrets.
+    pub(crate) path: String,
+    pub(crate) route: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) role: Option<String>,
+    /// The model that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    /// The model that was asked in the end, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) served: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) upstream: Option<String>,
+    /// The protocols on both sides, where a request had to be translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) crossed: Option<String>,
+    /// Models that were tried before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) tried: Vec<Tried>,
+    pub(crate) status: u16,
+    pub(crate) request_bytes: u64,
+    pub(crate) response_bytes: u64,
+    pub(crate) ms: f64,
+    pub(crate) overhead_us: u64,
+    pub(crate) outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent_agent: Option<String>,
+}
+
+/// A model that did not answer.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Tried {
+    pub(crate) model: String,
+    pub(crate) why: String,
+}
+
+/// A request whose answer is not over.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    app: Arc<App>,
+    started: Instant,
+    /// Time that was not ours: the client's and the upstream's.
+    waited: Duration,
+    pub(crate) line: Line,
+    is_written: bool,
+}
+
+impl Entry {
+    /// Begins with the head of the request.
+    pub(crate) fn new(app: &Arc<App>, parts: &Parts) -> Self {
+        let header = |name: &str| {
+            let value = parts.headers.get(name)?.to_str().ok()?;
+            Some(shortened(value))
+        };
+        app.metrics.open.inc();
+        Self {
+            app: Arc::clone(app),
+            started: Instant::now(),
+            waited: Duration::ZERO,
+            is_written: false,
+            line: Line {
+                ts: clock::text(clock::now_ns() / 1000 * 1000),
+                trace: host::fresh_task_id().to_string(),
+                method: parts.method.to_string(),
+                path: shortened(parts.uri.path()),
+                route: "passthrough",
+                session: header("x-claude-code-session-id"),
+                agent: header("x-claude-code-agent-id"),
+                parent_agent: header("x-claude-code-parent-agent-id"),
+                ..Line::default()
+            },
+        }
+    }
+
+    /// This much of the time was somebody else's.
+    pub(crate) fn waited(&mut self, since: Instant) {
+        self.waited += since.elapsed();
+    }
+
+    /// The answer has a head. Its body is watched to its end, and then the line is written.
+    pub(crate) fn watch<B>(mut self, response: Response<B>) -> Response<Body>
+    where
+        B: HttpBody<Data = Bytes> + Unpin + Send + 'static,
+        B::Error: Into<axum::BoxError>,
+    {
+        self.line.status = response.status().as_u16();
+        let overhead = self.started.elapsed().saturating_sub(self.waited);
+        self.line.overhead_us = u64::try_from(overhead.as_micros()).unwrap_or(u64::MAX);
+        let labels = Labels {
+            route: self.line.route,
+            upstream: self.line.upstream.clone().unwrap_or_default(),
+            status: self.line.status,
+        };
+        self.app.metrics.answered(&labels, overhead);
+        response.map(|inner| {
+            if inner.is_end_stream() {
+                self.finish("complete");
+                return Body::new(inner);
+            }
+            Body::new(Watched { inner, entry: self })
+        })
+    }
+
+    fn finish(&mut self, outcome: &'static str) {
+        if self.is_written {
+            return;
+        }
+        self.is_written = true;
+        let metrics = &self.app.metrics;
+        metrics.open.dec();
+        match outcome {
+            "client_gone" => drop(metrics.cancelled.inc()),
+            "upstream_broke" => drop(metrics.broken.inc()),
+            _ => {}
+        }
+        let elapsed = self.started.elapsed();
+        metrics.duration.observe(elapsed.as_secs_f64());
+        self.line.outcome = outcome;
+        self.line.ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3;
+        let mut text = serde_json::to_string(&self.line).unwrap_or_default();
+        text.push('\n');
+        if self.app.gateway.log.append(&text).is_err() {
+            metrics.receipts_lost.inc();
+        }
+    }
+}
+
+/// A request that nobody waits for any more still leaves its line.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if self.line.status == 0 {
+            self.line.status = StatusCode::from_u16(499).map_or(0, |status| status.as_u16());
+        }
+        self.finish("client_gone");
+    }
+}
+
+/// A body on its way to the client.
+#[derive(Debug)]
+struct Watched<B> {
+    inner: B,
+    entry: Entry,
+}
+
+impl<B> HttpBody for Watched<B>
+where
+    B: HttpBody<Data = Bytes> + Unpin,
+{
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
+        match &frame {
+            None => self.entry.finish("complete"),
+            Some(Err(_)) => self.entry.finish("upstream_broke"),
+            Some(Ok(frame)) => {
+                let length = frame.data_ref().map_or(0, |data| data.remaining());
+                self.entry.line.response_bytes += length as u64;
+                // Before the last byte leaves, so that whoever has the answer can find its receipt.
+                if self.inner.is_end_stream() {
+                    self.entry.finish("complete");
+                }
+            }
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// At most so much of what a client says.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().take(LONGEST).collect()
+}

@@ -1,0 +1,150 @@
+//! The general model for a role: the client's own bytes where it speaks the client's API, a plain question elsewhere.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use host::config::gateway::Protocol;
+use host::config::specialist::Kind;
+use hyper::{Response, StatusCode};
+use serde_json::Value;
+
+use super::{Role, aside};
+use crate::fallback::{FallbackError, Prompt};
+use crate::gateway::chat::{self, Reply};
+use crate::gateway::proxy::{Whole, forward_edited, receipt_headers};
+use crate::gateway::receipt::{Entry, shortened};
+use crate::gateway::scan::Edits;
+use crate::gateway::upstream::Upstream;
+use crate::problem::Problem;
+use crate::up::App;
+
+/// The general model, with the client's own bytes where it speaks the client's API.
+pub(super) async fn answer(
+    app: &Arc<App>,
+    whole: &Whole,
+    protocol: Protocol,
+    role: &Role,
+    request: &Value,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    match &app.gateway.general {
+        Some((upstream, model)) if upstream.kind == protocol => {
+            entry.line.served = Some(model.clone());
+            let answer = same_api(app, whole, role, (upstream, model), request, entry).await?;
+            Ok(receipt_headers(answer, entry))
+        }
+        _ => crossed(app, protocol, role, request, entry).await,
+    }
+}
+
+async fn same_api(
+    app: &Arc<App>,
+    whole: &Whole,
+    role: &Role,
+    (upstream, model): (&Upstream, &str),
+    request: &Value,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let mut edits = Edits::new(&whole.body, &whole.scanned);
+    edits.model(model);
+    edits.drop_models();
+    if let Some(instructions) = &role.instructions {
+        match upstream.kind {
+            Protocol::Anthropic => edits.system_block(instructions),
+            Protocol::OpenAi => edits.system_message(instructions),
+        }
+    }
+    let number = |key: &str| request.get(key).and_then(Value::as_u64);
+    let most_tokens = number("max_tokens").or_else(|| number("max_completion_tokens"));
+    let fallback = app.gateway.fallback.as_ref();
+    let set_aside = fallback.map(|fallback| fallback.set_aside(whole.body.len(), most_tokens));
+    let set_aside = set_aside
+        .transpose()
+        .map_err(|error| nobody(role, &error))?;
+    let answer = forward_edited(app, whole, upstream, edits, entry).await;
+    let is_free = answer
+        .as_ref()
+        .map_or(true, |answer| !answer.status().is_success());
+    if let (true, Some(fallback), Some(amount)) = (is_free, fallback, set_aside) {
+        fallback.give_back(amount);
+    }
+    answer
+}
+
+/// The general model speaks another API: a plain question can be put to it, and nothing else.
+async fn crossed(
+    app: &Arc<App>,
+    protocol: Protocol,
+    role: &Role,
+    request: &Value,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    if app.gateway.fallback.is_none() {
+        return Err(nobody(role, &FallbackError::NotConfigured));
+    }
+    let set = &app.config.fallback.claude;
+    let other = match set.kind {
+        Kind::Command => "command",
+        Kind::OpenAi => "openai",
+        _ => "anthropic",
+    };
+    let crossed = format!("{} to {other}", protocol.name());
+    let input = chat::input(protocol, request)
+        .ok()
+        .filter(|_| !chat::offers_tools(request));
+    let Some(input) = input else {
+        let message = format!(
+            "the general model is reached by another API ({crossed}), and this request cannot be put into it without loss"
+        );
+        return Err(
+            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "other_protocol", message)
+                .hint("set `[fallback.claude]` to the API that your client speaks"),
+        );
+    };
+    entry.line.crossed = Some(crossed);
+    entry.line.served = Some(match set.kind {
+        Kind::Command => "command".to_owned(),
+        _ => set.model.clone(),
+    });
+    let since = Instant::now();
+    let (role, trace) = (role.clone(), entry.line.trace.clone());
+    let answer = aside(app, async move |app| {
+        let prompt = Prompt {
+            role: &role.name,
+            instructions: role.instructions.as_deref(),
+            input: &input,
+            trace_id: &trace,
+        };
+        let Some(fallback) = &app.gateway.fallback else {
+            return Err(nobody(&role, &FallbackError::NotConfigured));
+        };
+        fallback
+            .ask(prompt)
+            .await
+            .map_err(|error| nobody(&role, &error))
+    })
+    .await;
+    entry.waited(since);
+    let reply = Reply {
+        trace: &entry.line.trace,
+        model: entry.line.served.as_deref().unwrap_or_default(),
+        answer: &answer?,
+    };
+    let response = chat::reply(protocol, request, reply);
+    Ok(receipt_headers(response, entry))
+}
+
+/// Nobody is left who could answer.
+pub(crate) fn nobody(role: &Role, error: &FallbackError) -> Problem {
+    let (status, code) = match error {
+        FallbackError::Spending(_) => (StatusCode::TOO_MANY_REQUESTS, "spending_cap"),
+        FallbackError::NoAnswer(_) => (StatusCode::BAD_GATEWAY, "no_answer"),
+        _ => (StatusCode::SERVICE_UNAVAILABLE, "no_general_model"),
+    };
+    let message = format!(
+        "nobody could answer for the role `{}`: {error}",
+        shortened(&role.name)
+    );
+    Problem::new(status, code, message).hint(error.hint())
+}

@@ -1,0 +1,212 @@
+//! The process of `roleos up`: what its parts share, what it answers itself, and where everything else goes.
+//!
+//! [`serve`] listens and stops; [`crate::guard`] decides who may ask; [`crate::gateway`] has everything under `/v1`.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{Request, Response, StatusCode};
+use axum::routing::get;
+use host::config::Config;
+use host::environment::{self, Environment};
+use host::files::FileError;
+use host::running::RunningError;
+use host::specialists::{Named, Paths, Settings, Specialists};
+use host::store::Store;
+use host::workspace::Workspace;
+
+use crate::gateway::{self, Gateway};
+use crate::guard::Guard;
+use crate::metrics::Metrics;
+use crate::problem::{Problem, Shape};
+
+pub mod serve;
+mod token;
+
+/// What every part of the process shares.
+#[derive(Debug)]
+pub struct App {
+    /// Where.
+    pub workspace: Workspace,
+    /// What was set when the process started.
+    pub config: Config,
+    /// The variables.
+    pub environment: Environment,
+    /// Bundles, keys and ledger.
+    pub store: Store,
+    /// Registry, state and logs of adapters, read anew whenever they changed.
+    pub specialists: Specialists,
+    /// Who may ask.
+    pub guard: Guard,
+    /// What was counted.
+    pub metrics: Metrics,
+    /// Models and roles.
+    pub gateway: Gateway,
+}
+
+/// Why the process does not start, or ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpError {
+    /// There is one already, or its place cannot be taken.
+    #[error(transparent)]
+    Running(#[from] RunningError),
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The address cannot be listened at.
+    #[error("cannot listen at `{address}`")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A setting cannot be used.
+    #[error("{0}")]
+    Setting(String),
+    /// The machine.
+    #[error("cannot start")]
+    Machine(#[source] io::Error),
+}
+
+impl UpError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Running(RunningError::Already(_)) => {
+                "use the one that runs, or stop it; `--root` names another workspace"
+            }
+            Self::Listen { .. } => "`--listen 127.0.0.1:0` takes any free port",
+            Self::Setting(_) => "`docs/config.md` lists every setting",
+            _ => "the folder `.role-os/` must be writable",
+        }
+    }
+}
+
+impl App {
+    /// Opens everything for a process that will listen at `listen`.
+    ///
+    /// # Errors
+    /// A setting cannot be used, or the token not be kept.
+    pub fn open(
+        workspace: Workspace,
+        config: Config,
+        environment: Environment,
+        listen: SocketAddr,
+    ) -> Result<Self, UpError> {
+        let settings = Settings::load(&config, &environment)
+            .map_err(|error| UpError::Setting(error.to_string()))?;
+        let paths = Paths::find(&workspace, &environment, &Named::default());
+        let token = token::find(&workspace, &config.gateway, listen)?;
+        Ok(Self {
+            store: Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes()),
+            specialists: Specialists::new(paths, settings),
+            guard: Guard::new(listen, &config.gateway.hosts, token),
+            metrics: Metrics::default(),
+            gateway: Gateway::open(&workspace, &config)?,
+            workspace,
+            config,
+            environment,
+        })
+    }
+
+    /// Where the token of a process lies that others can reach, when no variable holds it.
+    #[must_use]
+    pub fn token_path(workspace: &Workspace) -> std::path::PathBuf {
+        token::path(workspace)
+    }
+}
+
+/// What the process answers itself.
+pub fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(status))
+        .route("/healthz", get(async || plain("ok\n".to_owned())))
+        .route("/readyz", get(async || plain("ready\n".to_owned())))
+        .route("/metrics", get(metrics))
+        .route("/catalog/index.yaml", get(gateway::files::index))
+        .route("/catalog/bundles/{id}/{file}", get(gateway::files::bundle))
+        .fallback(elsewhere)
+        .with_state(app)
+}
+
+/// Paths below which everything is ours: what is not there is nowhere.
+const OWN: [&str; 5] = [
+    "/api",
+    "/catalog",
+    "/openapi.json",
+    "/favicon.ico",
+    "/assets",
+];
+
+/// Every other path is an upstream's.
+async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Response<Body> {
+    let path = request.uri().path();
+    let is_below = |own: &str| {
+        let rest = path.strip_prefix(own);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if OWN.into_iter().any(is_below) {
+        let problem = Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "there is nothing at this path",
+        );
+        return problem.response(Shape::Own);
+    }
+    gateway::answer(app, request).await
+}
+
+async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {
+    let mut response = Response::new(Body::from(app.metrics.text()));
+    response.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),
+    );
+    response
+}
+
+/// Where things are, for whoever opens the address in a browser.
+async fn status(State(app): State<Arc<App>>) -> Response<Body> {
+    let upstreams = app.config.gateway.upstream.len();
+    plain(format!(
+        "Role OS {} is running.\n\n\
+         /v1/chat/completions   OpenAI's API\n\
+         /v1/messages           Anthropic's API\n\
+         /v1/models             models and roles\n\
+         /v1/dispatch           one dispatch of a role\n\
+         /catalog/index.yaml    the catalog of this workspace\n\
+         /metrics               for Prometheus\n\
+         /healthz /readyz       for whoever watches over it\n\n\
+         upstreams: {upstreams}\n",
+        env!("CARGO_PKG_VERSION"),
+    ))
+}
+
+fn plain(text: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = StatusCode::OK;
+    response.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}
+
+/// The variable that a setting names, which must be set.
+fn named_secret(key: &str, name: &str) -> Result<Vec<u8>, UpError> {
+    let secret = environment::secret(name);
+    let secret = secret.map(|secret| secret.reveal().as_encoded_bytes().to_vec());
+    secret.ok_or_else(|| {
+        UpError::Setting(format!(
+            "the variable `{name}`, which `{key}` names, is not set"
+        ))
+    })
+}

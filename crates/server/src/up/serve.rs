@@ -1,0 +1,187 @@
+//! Listening, one task a connection, and stopping: idle connections at once, running answers within a few seconds.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use host::sealing::Sealer;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
+
+use super::{App, UpError, router};
+use crate::gateway;
+use crate::problem::{Shape, dated};
+
+/// How long running answers may take once the process was asked to end.
+const GRACE: Duration = Duration::from_millis(4500);
+
+/// When the process is gone, counted from the moment at which it was asked.
+const LAST: Duration = Duration::from_millis(4900);
+
+/// Pause after a connection could not be accepted, as when the process has no descriptor left.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Runs the process until a signal ends it. `ready` hears the address once requests are answered.
+///
+/// # Errors
+/// The address cannot be listened at, or the machine gives us no threads.
+pub fn run(
+    app: App,
+    listen: SocketAddr,
+    ready: impl FnOnce(SocketAddr) -> Result<(), UpError>,
+) -> Result<(), UpError> {
+    let runtime = Builder::new_multi_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(UpError::Machine)?;
+    let app = Arc::new(app);
+    let mut asked_to_end = None;
+    let ended = runtime.block_on(async {
+        let stop = stop().map_err(UpError::Machine)?;
+        let stop = async {
+            stop.await;
+            asked_to_end = Some(Instant::now());
+        };
+        let failed = |source| UpError::Listen {
+            address: listen,
+            source,
+        };
+        let listener = TcpListener::bind(listen).await.map_err(failed)?;
+        ready(listener.local_addr().map_err(failed)?)?;
+        serve(&app, listener, stop).await;
+        Ok(())
+    });
+    // What still runs has had its time; its receipts are written when it is dropped.
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    if let Some(since) = asked_to_end {
+        seal(app, LAST.saturating_sub(since.elapsed()));
+    }
+    ended
+}
+
+/// Seals the sessions that are over, as far as the time allows; what is left is sealed at the next start of an agent.
+fn seal(app: Arc<App>, time: Duration) {
+    let (done, is_done) = mpsc::channel();
+    let sealing = std::thread::Builder::new().spawn(move || {
+        let sealer = Sealer {
+            workspace: &app.workspace,
+            config: &app.config,
+            store: &app.store,
+        };
+        // Whatever cannot be sealed now is tried again later.
+        sealer.seal_all(|_, _| {}).ok();
+        done.send(()).ok();
+    });
+    if sealing.is_ok() {
+        is_done.recv_timeout(time).ok();
+    }
+}
+
+/// Resolves when the process is asked to end.
+fn stop() -> std::io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Answers until `stop`, then lets running answers end.
+pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Output = ()>) {
+    let most = usize::try_from(app.config.gateway.max_connections.get()).unwrap_or(usize::MAX);
+    let places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+    let graceful = GracefulShutdown::new();
+    let router = router(Arc::clone(app));
+    tokio::pin!(stop);
+    loop {
+        let place = tokio::select! {
+            place = Arc::clone(&places).acquire_owned() => place,
+            () = &mut stop => break,
+        };
+        // The semaphore is never closed.
+        let Ok(place) = place else { break };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = &mut stop => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let connection = connection(app, &router, stream, &graceful);
+        let metrics = Arc::clone(app);
+        tokio::spawn(async move {
+            metrics.metrics.connections.inc();
+            connection.await;
+            metrics.metrics.connections.dec();
+            drop(place);
+        });
+    }
+    drop(listener);
+    // Whoever is not done by then is cut off.
+    let over = async {
+        graceful.shutdown().await;
+        app.gateway.quiet().await;
+    };
+    tokio::time::timeout(GRACE, over).await.ok();
+}
+
+fn connection(
+    app: &Arc<App>,
+    router: &Router,
+    stream: TcpStream,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + Send + use<> {
+    // Small chunks of a stream must not wait for one another.
+    stream.set_nodelay(true).ok();
+    let (app, router) = (Arc::clone(app), router.clone());
+    let header_timeout = app.config.gateway.header_timeout();
+    let service = service_fn(move |request| {
+        let (app, router) = (Arc::clone(&app), router.clone());
+        async move { Ok::<_, Infallible>(answer(app, router, request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(header_timeout)
+        .preserve_header_case(true)
+        // What an upstream did not say is not said for it.
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = graceful.watch(connection);
+    async move {
+        // A client that goes away in the middle is no event.
+        connection.await.ok();
+    }
+}
+
+async fn answer(app: Arc<App>, router: Router, request: Request<Incoming>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    if let Err(problem) = app.guard.check(&parts) {
+        app.metrics.refused(problem.status.as_u16());
+        return problem.response(Shape::of_path(parts.uri.path()));
+    }
+    let is_gateway = parts.uri.path().starts_with("/v1/");
+    let request = Request::from_parts(parts, Body::new(body));
+    if is_gateway {
+        return gateway::answer(app, request).await;
+    }
+    let response = router.oneshot(request).await;
+    dated(response.unwrap_or_else(|never| match never {}))
+}

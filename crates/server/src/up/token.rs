@@ -1,0 +1,48 @@
+//! The token that others must bring: from a variable that the settings name, else from a file that is made when needed.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use host::config::gateway::Gateway;
+use host::files::{self, Privacy};
+use host::keys;
+use host::workspace::Workspace;
+
+use super::{UpError, named_secret};
+
+/// Longest file that is read.
+const MAX_FILE: u64 = 4096;
+
+/// Where it lies.
+pub(super) fn path(workspace: &Workspace) -> PathBuf {
+    workspace.keys_dir().join("gateway.token")
+}
+
+/// The token that requests must bring; `None` on a loopback address for which none was set.
+pub(super) fn find(
+    workspace: &Workspace,
+    set: &Gateway,
+    listen: SocketAddr,
+) -> Result<Option<Vec<u8>>, UpError> {
+    if !set.token_env.is_empty() {
+        return named_secret("gateway.token_env", &set.token_env).map(Some);
+    }
+    if listen.ip().is_loopback() {
+        return Ok(None);
+    }
+    let path = path(workspace);
+    if !path.exists() {
+        files::make_directory(&workspace.keys_dir(), Privacy::Secret)?;
+        let fresh = keys::random_token().map_err(UpError::Machine)?;
+        files::write(&path, format!("{fresh}\n").as_bytes(), Privacy::Secret)?;
+    }
+    let bytes = files::read(&path, MAX_FILE)?;
+    let token = bytes.trim_ascii().to_vec();
+    if token.len() < 16 {
+        return Err(UpError::Setting(format!(
+            "the token in `{}` has fewer than 16 characters",
+            path.display()
+        )));
+    }
+    Ok(Some(token))
+}

@@ -1,0 +1,16 @@
+//! The gateway over real connections: what passes, what is refused, who answers for a role, and what is written down.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and writes files without ceremony"
+)]
+
+mod load;
+mod pass;
+mod refuse;
+mod role;
+mod stage;

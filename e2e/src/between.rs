@@ -1,0 +1,253 @@
+//! `roleos up` between an agent and its model, with a tap on each side: what the agent sent and what the model received
+//! must be equal, body byte for byte, headers but for the host and those that end at a hop.
+
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::failure::{Failure, Result};
+use crate::place::Place;
+
+/// Headers that end at a hop.
+const HOP: [&str; 4] = ["host", "connection", "keep-alive", "transfer-encoding"];
+
+/// The gateway and its taps; it ends with this value.
+#[derive(Debug)]
+pub(crate) struct Between {
+    child: Child,
+    agent: Tap,
+    model: Tap,
+    log: std::path::PathBuf,
+}
+
+impl Drop for Between {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Between {
+    /// Starts a gateway whose only upstream is the model.
+    pub(crate) fn start(place: &Place, model: SocketAddr) -> Result<Self> {
+        let model = Tap::on(model)?;
+        let root = place.path("gateway");
+        let role_os = root.join(".role-os");
+        crate::place::make(&role_os)?;
+        let config = format!(
+            "[[gateway.upstream]]\nname = \"model\"\nkind = \"anthropic\"\nbase_url = \"http://{}\"\n",
+            model.address
+        );
+        crate::place::put(&role_os.join("config.toml"), &config)?;
+        let mut child = place
+            .command(&place.roleos)
+            .arg("--root")
+            .arg(&root)
+            .args(["--json", "up", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| Failure::of("cannot start `roleos up`", error))?;
+        let mut line = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            let read = BufReader::new(stdout).read_line(&mut line);
+            read.map_err(|error| Failure::of("cannot read what `roleos up` says", error))?;
+        }
+        let told: Value = serde_json::from_str(&line)
+            .map_err(|error| Failure::of(format!("`roleos up` said `{line}`"), error))?;
+        let address = told.get("address").and_then(Value::as_str);
+        let address = address.and_then(|address| address.parse().ok());
+        let address = address.ok_or_else(|| Failure::new("`roleos up` told no address"))?;
+        Ok(Self {
+            child,
+            agent: Tap::on(address)?,
+            model,
+            log: role_os.join("gateway.jsonl"),
+        })
+    }
+
+    /// What the agent is to take for its model.
+    pub(crate) fn base_url(&self) -> String {
+        format!("http://{}", self.agent.address)
+    }
+
+    /// Compares the two sides and looks for the session in the receipts. Says how many requests there were.
+    pub(crate) fn check(&self) -> Result<String> {
+        let (sent, received) = (self.agent.requests()?, self.model.requests()?);
+        if sent.is_empty() {
+            return Err(Failure::new("the agent sent nothing through the gateway"));
+        }
+        for one in &sent {
+            if !received.contains(one) {
+                let line = one.first.clone();
+                let near = received.iter().find(|other| other.body == one.body);
+                return Err(Failure::new(format!(
+                    "`{line}` did not arrive as it was sent\nsent {:?}\ngot  {:?}",
+                    one.headers,
+                    near.map(|near| &near.headers)
+                )));
+            }
+        }
+        if received.len() != sent.len() {
+            let (sent, received) = (sent.len(), received.len());
+            return Err(Failure::new(format!(
+                "{sent} requests were sent, {received} arrived"
+            )));
+        }
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let sessions = text
+            .lines()
+            .filter(|line| line.contains("\"session\":"))
+            .count();
+        if sessions == 0 {
+            return Err(Failure::new(format!(
+                "no receipt names the session: {text}"
+            )));
+        }
+        let count = sent.len();
+        Ok(format!(
+            "gateway: {count} requests arrived byte for byte, {sessions} receipts name the session"
+        ))
+    }
+}
+
+/// One request as it was on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Request {
+    first: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+/// What came by one connection.
+type Heard = Arc<Mutex<Vec<u8>>>;
+
+/// Passes connections on and keeps what clients send.
+#[derive(Debug)]
+struct Tap {
+    address: SocketAddr,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+impl Tap {
+    fn on(target: SocketAddr) -> Result<Self> {
+        let failed = |error: io::Error| Failure::of("cannot listen on loopback", error);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&heard);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let bytes = Arc::new(Mutex::new(Vec::new()));
+                let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.push(Arc::clone(&bytes));
+                thread::spawn(move || {
+                    // A side that is gone shows as an agent that cannot reach its model.
+                    relay(stream, target, &bytes).ok();
+                });
+            }
+        });
+        Ok(Self { address, heard })
+    }
+
+    fn requests(&self) -> Result<Vec<Request>> {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut requests = Vec::new();
+        for bytes in heard.iter() {
+            let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                let (request, behind) =
+                    request(rest).ok_or_else(|| Failure::new("a request broke off"))?;
+                requests.push(request);
+                rest = behind;
+            }
+        }
+        requests.sort();
+        Ok(requests)
+    }
+}
+
+fn relay(client: TcpStream, target: SocketAddr, heard: &Mutex<Vec<u8>>) -> io::Result<()> {
+    let server = TcpStream::connect_timeout(&target, Duration::from_secs(10))?;
+    let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
+    thread::spawn(move || {
+        io::copy(&mut from_server, &mut to_client).ok();
+        to_client.shutdown(Shutdown::Both).ok();
+    });
+    let (mut client, mut server) = (client, server);
+    let mut part = [0; 16 * 1024];
+    loop {
+        let read = client.read(&mut part)?;
+        let part = part.get(..read).unwrap_or_default();
+        if part.is_empty() {
+            return server.shutdown(Shutdown::Write);
+        }
+        heard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(part);
+        server.write_all(part)?;
+    }
+}
+
+/// The first request in these bytes, and what is behind it.
+fn request(bytes: &[u8]) -> Option<(Request, &[u8])> {
+    let end = bytes.windows(4).position(|part| part == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(bytes.get(..end)?).into_owned();
+    let mut lines = head.split("\r\n");
+    let first = lines.next()?.to_owned();
+    let all: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
+        .collect();
+    let value = |wanted: &str| {
+        all.iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, value)| value.as_str())
+    };
+    let rest = bytes.get(end + 4..)?;
+    let (body, rest) = if value("transfer-encoding").is_some() {
+        chunks(rest)?
+    } else {
+        let length = value("content-length").map_or(Some(0), |length| length.parse().ok())?;
+        let (body, rest) = rest.split_at_checked(length)?;
+        (body.to_vec(), rest)
+    };
+    let mut headers: Vec<_> = all
+        .iter()
+        // A body that came in chunks goes on with its length.
+        .filter(|(name, _)| !HOP.contains(&name.as_str()) && name != "content-length")
+        .cloned()
+        .collect();
+    headers.sort();
+    Some((
+        Request {
+            first,
+            headers,
+            body,
+        },
+        rest,
+    ))
+}
+
+fn chunks(mut bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut body = Vec::new();
+    loop {
+        let end = bytes.windows(2).position(|part| part == b"\r\n")?;
+        let size = std::str::from_utf8(bytes.get(..end)?).ok()?;
+        let size = usize::from_str_radix(size.split(';').next()?.trim(), 16).ok()?;
+        let (chunk, rest) = bytes.get(end + 2..)?.split_at_checked(size)?;
+        body.extend_from_slice(chunk);
+        bytes = rest.strip_prefix(b"\r\n")?;
+        if size == 0 {
+            return Some((body, bytes));
+        }
+    }
+}
