@@ -182,7 +182,7 @@ fn text(seed: usize, bytes: usize) -> String {
 fn trained() -> Trained {
     let contest = |number: usize| {
         let best = number % MODELS;
-        let reward = |model: usize| Some(if model == best { 0.9 } else { 0.4 });
+        let reward = |model: usize| if model == best { 0.9 } else { 0.4 };
         let rewards: BTreeMap<_, _> = (0..MODELS)
             .map(|model| (format!("model-{model}"), Some(reward(model))))
             .collect();
