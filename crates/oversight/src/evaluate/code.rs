@@ -4,7 +4,7 @@
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
 use crate::lookup::absolute;
-use crate::value::{HOLE, Value};
+use crate::value::{Value, has_hole, without_holes};
 
 use super::files::File;
 use super::language::Language;
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
 
     /// Follows code that stands in a directory.
     pub(crate) fn code_in(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
-        if code.trim_matches([HOLE, ' ', '\n']).is_empty() && code.contains(HOLE) {
+        if has_hole(code) && without_holes(code).trim().is_empty() {
             self.opaque("code that nobody can know is run", name);
             return;
         }

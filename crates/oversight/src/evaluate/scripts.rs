@@ -173,7 +173,15 @@ impl Evaluator<'_> {
             if done.contains(&target) || done.len() > 200 {
                 continue;
             }
-            for rule in file.rules.iter().filter(|rule| rule.fits(&target)) {
+            // A target that nobody can know may be any.
+            let any = crate::value::has_hole(&target);
+            if any {
+                let others = file.rules.iter().map(|rule| rule.target.clone());
+                let known = others.filter(|other| !crate::value::has_hole(other));
+                let others: Vec<String> = known.take(200).collect();
+                self.perhaps(|this| this.makefile(&text, &others, variables, only_prints));
+            }
+            for rule in file.rules.iter().filter(|rule| !any && rule.fits(&target)) {
                 waiting.extend(rule.needs.iter().cloned());
                 for line in &rule.lines {
                     let marks = line.trim_start();
