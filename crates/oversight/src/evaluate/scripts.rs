@@ -93,7 +93,7 @@ impl Evaluator<'_> {
                         }
                         let text = value.first().to_owned();
                         this.linked("make", |this| {
-                            this.makefile(&text, &targets, &variables, only_prints)
+                            this.makefile(&text, &targets, &variables, only_prints);
                         });
                         return;
                     }
