@@ -338,7 +338,16 @@ impl Evaluator<'_> {
         let words: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
         for (index, word) in words.iter().enumerate().take(16) {
             if word.contains(|one: char| one.is_whitespace() || matches!(one, '{' | '$' | '`')) {
+                let before = self.findings.actions.len();
                 self.perhaps(|this| this.linked(name, |this| this.shell_text(word)));
+                // A shell that is spelt out runs; what it hides is as unknown as anywhere.
+                let first = word.split_whitespace().next().unwrap_or_default();
+                if self.findings.actions.len() == before
+                    && !has_hole(word)
+                    && super::shells::is_shell(first)
+                {
+                    self.in_shell(name, word);
+                }
             } else if self.starts(word) {
                 let rest: Vec<String> = words.iter().skip(index).cloned().collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
