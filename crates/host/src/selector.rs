@@ -233,6 +233,25 @@ impl Classifier for Judge {
         })?;
         Ok(score.flatten().map_or(0.0, f64::from))
     }
+
+    fn judge(
+        &self,
+        role: &str,
+        input: &Value,
+        version: &Version,
+    ) -> Result<Option<Result<f64, String>>, String> {
+        if Embedding::compares(input, version) {
+            return Embedding.judge(role, input, version);
+        }
+        let features = Features::of_input(input, &[]);
+        let found = self.ask(role, version, |selector| {
+            let familiar = selector.familiar(&features);
+            familiar.then(|| selector.score(&features, &version.model_id))
+        })?;
+        Ok(found
+            .flatten()
+            .map(|score| Ok(score.map_or(0.0, f64::from))))
+    }
 }
 
 #[cfg(test)]

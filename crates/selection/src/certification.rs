@@ -3,7 +3,6 @@
 //! Each condition is a number against a number. A level needs all conditions of the levels below it as well.
 
 use crate::audit::record::{AuditRecord, passes};
-use crate::growth::{Dominance, Field, TOO_DOMINANT};
 use crate::promotion::{Condition, PASS_PERCENT, Windows};
 use crate::statistics::{Rate, rate};
 
@@ -14,8 +13,6 @@ pub struct Evidence<'a> {
     pub audit: Option<&'a AuditRecord>,
     /// Its last runs and contests under the present metric.
     pub windows: &'a Windows,
-    /// The contests of its role.
-    pub field: &'a Field,
     /// Whether its manifest and weights are what they were; why not.
     pub supply_chain: Result<(), String>,
     /// What the shadow probes say.
@@ -76,7 +73,6 @@ pub fn assess(evidence: &Evidence<'_>) -> Assessment {
     let mut checks = exam(evidence.audit);
     checks.extend(evidence.windows.conditions().iter().map(window));
     checks.push(supply_chain(&evidence.supply_chain));
-    checks.push(dominance(evidence.field));
     checks.push(shadow(&evidence.shadow));
     let holds = |level: u8| checks.iter().all(|check| check.level > level || check.met);
     let earned = (1..=3).rev().find(|level| holds(*level)).unwrap_or(0);
@@ -161,20 +157,6 @@ fn supply_chain(found: &Result<(), String>) -> Check {
     }
 }
 
-fn dominance(field: &Field) -> Check {
-    Check {
-        level: 2,
-        name: "dominance",
-        met: field.dominance() != Dominance::Blocked,
-        said: format!(
-            "the most frequent winner has {:.0} % of the wins; above {:.0} % nobody is raised",
-            100.0 * field.largest_share,
-            100.0 * TOO_DOMINANT
-        ),
-        rate: None,
-    }
-}
-
 fn shadow(shadow: &Shadow) -> Check {
     let found = rate(shadow.agreed, shadow.probes);
     let enough = shadow.probes >= shadow.needed.max(1);
@@ -204,7 +186,6 @@ mod tests {
 
     use super::*;
     use crate::audit::record::Baseline;
-    use crate::growth::field;
     use crate::run_log::{More, Record};
 
     fn audit(passed: u64, regressions: Vec<usize>) -> AuditRecord {
@@ -281,7 +262,6 @@ mod tests {
         let found = assess(&Evidence {
             audit,
             windows: &windows,
-            field: &field(&log),
             supply_chain,
             shadow,
         });
@@ -301,7 +281,7 @@ mod tests {
             AGREED,
             1,
         );
-        check(Some(&audit(19, vec![])), 901, Ok(()), AGREED, 1);
+        check(Some(&audit(19, vec![])), 1000, Ok(()), AGREED, 3);
         check(Some(&audit(19, vec![])), 200, Ok(()), Shadow::default(), 2);
         check(Some(&audit(19, vec![])), 200, Ok(()), AGREED, 3);
     }

@@ -16,7 +16,7 @@ pub const LEAST_CONTESTS: u64 = 50;
 pub const LEAST_TRIALS: u64 = 50;
 /// From this share of wins on, one model dominates.
 pub const DOMINANT: f64 = 0.6;
-/// Above this share of wins nobody is promoted any more.
+/// Above this share of wins there is no contest any more.
 pub const TOO_DOMINANT: f64 = 0.9;
 /// A pass rate whose upper bound is under this is no use.
 const USELESS_PASS_RATE: f64 = 0.5;
@@ -41,7 +41,7 @@ pub enum Dominance {
     Spread,
     /// A warning.
     Warned,
-    /// Promotions stop.
+    /// There is no contest any more.
     Blocked,
 }
 

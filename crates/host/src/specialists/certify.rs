@@ -142,7 +142,6 @@ impl Specialists {
         let assessment = assess(&Evidence {
             audit: audit.as_ref(),
             windows: &windows,
-            field: &field,
             supply_chain,
             shadow,
         });

@@ -271,7 +271,7 @@ fn stats(ui: &Ui, context: &Context, args: &StatsArgs) -> Result<Exit, Failure> 
 
 fn dominance(largest: f64) -> &'static str {
     if largest > TOO_DOMINANT {
-        "one model wins nearly all; promotions stop"
+        "one model wins nearly all"
     } else if largest >= DOMINANT {
         "one model dominates"
     } else {

@@ -170,7 +170,7 @@ fn a_log_is_added_up_and_exported() {
     assert_eq!(stats["models"][2]["pass_rate"], 0.0);
     assert_eq!(stats["winners"]["largest_share"], 1.0);
     let text = workspace.roleos(&["runs", "stats"]).succeeds();
-    assert!(text.contains("promotions stop"), "{text}");
+    assert!(text.contains("one model wins nearly all"), "{text}");
     let lines = workspace.roleos(&["runs", "export"]).exits(0).json_lines();
     assert_eq!(lines.len(), 9);
     assert_eq!(lines[0]["metric_version"], "v1");
