@@ -94,7 +94,7 @@ fn schema_ms() -> f64 {
             } },
         },
     });
-    let items: Vec<Value> = (0..110)
+    let items: Vec<Value> = (0..160)
         .map(|number| {
             json!({ "name": "an item of the list", "score": 0.5, "tags": ["one", "two", format!("tag {number}")] })
         })

@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use selection::metric::Metric;
-use selection::run_log::brief::Brief;
 use selection::run_log::check::{Bad, Checker};
 use selection::run_log::{FIRST, MAX_LINE, Record, link};
-use selection::statistics::{Rate, rate, spread};
 
 use crate::files::{self, Action, FileError, Lock, Tail};
 use crate::workspace::Workspace;
+
+mod stats;
+
+pub use stats::{Stats, Tally, stats};
 
 /// Where the log is.
 #[must_use]
@@ -63,41 +66,60 @@ pub fn lines(path: &Path, take: impl FnMut(&[u8])) -> Result<(), FileError> {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn lines_up_to(path: &Path, most: usize, mut take: impl FnMut(&[u8])) -> Result<(), FileError> {
-    let failed = |source: io::Error| FileError::new(Action::Read, path, source);
-    let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
+pub fn lines_up_to(path: &Path, most: usize, take: impl FnMut(&[u8])) -> Result<(), FileError> {
+    lines_of(path, most, 0..u64::MAX, take)
+        .map_err(|source| FileError::new(Action::Read, path, source))
+}
+
+/// The lines that begin in a stretch of the file.
+fn lines_of(
+    path: &Path,
+    most: usize,
+    stretch: Range<u64>,
+    mut take: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut at = stretch.start.saturating_sub(1);
+    file.seek(SeekFrom::Start(at))?;
+    let mut reader = BufReader::with_capacity(1 << 18, file);
+    if stretch.start > 0 {
+        // The line that this byte belongs to began before.
+        at += skip_line(&mut reader)?;
+    }
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(2);
     let mut line = Vec::new();
-    loop {
+    while at < stretch.end {
         line.clear();
-        let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(2);
-        let count = (&mut reader)
-            .take(limit)
-            .read_until(b'\n', &mut line)
-            .map_err(failed)?;
+        let count = (&mut reader).take(limit).read_until(b'\n', &mut line)?;
         if count == 0 {
             return Ok(());
         }
+        at += count as u64;
         if line.last() == Some(&b'\n') {
             line.pop();
         } else if line.len() > most {
-            skip_line(&mut reader).map_err(failed)?;
+            at += skip_line(&mut reader)?;
         }
         take(&line);
     }
+    Ok(())
 }
 
-fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
+/// Goes behind the next line's end, and says how far that was.
+fn skip_line(reader: &mut impl BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
     loop {
         let available = reader.fill_buf()?;
         if available.is_empty() {
-            return Ok(());
+            return Ok(skipped);
         }
         if let Some(end) = available.iter().position(|byte| *byte == b'\n') {
             reader.consume(end + 1);
-            return Ok(());
+            return Ok(skipped + end as u64 + 1);
         }
         let length = available.len();
         reader.consume(length);
+        skipped += length as u64;
     }
 }
 
@@ -183,113 +205,6 @@ pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
         metrics.push(metric);
     }
     Ok(metrics)
-}
-
-/// What a log says of one model in one role.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
-    /// Runs.
-    pub runs: u64,
-    /// Of them passed.
-    pub passed: u64,
-    /// Contests won.
-    pub won: u64,
-    /// Runs that refused at least in part.
-    pub refused: u64,
-    reward: f64,
-    cost: f64,
-}
-
-impl Tally {
-    /// Share of runs that passed.
-    #[must_use]
-    pub fn pass_rate(&self) -> Rate {
-        rate(self.passed, self.runs)
-    }
-
-    /// Share of runs that won.
-    #[must_use]
-    pub fn win_rate(&self) -> Rate {
-        rate(self.won, self.runs)
-    }
-
-    /// Mean reward.
-    #[must_use]
-    pub fn mean_reward(&self) -> f64 {
-        mean(self.reward, self.runs)
-    }
-
-    /// Mean cost.
-    #[must_use]
-    pub fn mean_cost(&self) -> f64 {
-        mean(self.cost, self.runs)
-    }
-
-    fn add(&mut self, record: &Brief<'_>) {
-        self.runs += 1;
-        self.passed += u64::from(record.passed());
-        self.won += u64::from(record.won());
-        self.refused += u64::from(record.refusal_penalty > 0.0);
-        self.reward += record.reward;
-        self.cost += record.cost;
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a count of log lines")]
-fn mean(sum: f64, count: u64) -> f64 {
-    if count == 0 { 0.0 } else { sum / count as f64 }
-}
-
-/// What a log adds up to.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Stats {
-    /// By role, then by model.
-    pub models: BTreeMap<(String, String), Tally>,
-    /// Lines that could not be read.
-    pub unreadable: u64,
-}
-
-impl Stats {
-    /// Entropy of the winners in bits, and the largest share of wins.
-    #[must_use]
-    pub fn winners(&self) -> (f64, f64) {
-        let wins: Vec<u64> = self.models.values().map(|tally| tally.won).collect();
-        spread(&wins)
-    }
-}
-
-/// Adds a log up; memory grows with the number of models, not of lines.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn stats(path: &Path) -> Result<Stats, FileError> {
-    let mut stats = Stats::default();
-    let mut models: BTreeMap<String, BTreeMap<String, Tally>> = BTreeMap::new();
-    lines(path, |line| match Brief::parse(line) {
-        Some(record) => {
-            let role = record.role.as_deref().unwrap_or_default();
-            // Most lines name what was named before; only a new name is copied.
-            let known = models
-                .get_mut(role)
-                .and_then(|models| models.get_mut(&*record.model_id));
-            match known {
-                Some(tally) => tally.add(&record),
-                None => models
-                    .entry(role.to_owned())
-                    .or_default()
-                    .entry(record.model_id.to_string())
-                    .or_default()
-                    .add(&record),
-            }
-        }
-        None => stats.unreadable += 1,
-    })?;
-    let named = models.into_iter().flat_map(|(role, models)| {
-        let named = models.into_iter();
-        named.map(move |(model, tally)| ((role.clone(), model), tally))
-    });
-    stats.models = named.collect();
-    Ok(stats)
 }
 
 /// The last lines of a log that fit, oldest first.

@@ -8,7 +8,7 @@ use selection::verifier::Outcome;
 
 use super::*;
 
-fn contest(run_id: &str, mode: &str) -> Vec<Record> {
+pub(super) fn contest(run_id: &str, mode: &str) -> Vec<Record> {
     let metric = Metric::v1();
     let scale = Scale {
         metric: &metric,
