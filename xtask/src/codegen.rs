@@ -25,6 +25,10 @@ const GENERATED: &[Generated] = &[
         text: host::environment::env_example,
     },
     Generated {
+        file: "schemas/openapi.json",
+        text: server::api::document_text,
+    },
+    Generated {
         file: "docs/gate-error-rates.md",
         text: crate::gate_report::text_of_report,
     },

@@ -254,9 +254,9 @@ const HEAD: &str = "# How often the gate errs\n\n\
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - A script that exists and is changed by switching branches in the same command is read as it is before.\n\
     - `npm install` in a repository that the same command clones runs scripts that nobody has read.\n\
-    - A script that a build step or `git stash pop` writes in the same command and that is then run.\n\
-    - Commands in options of programs that are seldom met: `flatpak run --command=`, `cargo --config` with a wrapper, `mvn -Dexec.executable`, `mutt -e`.\n\
-    - Programs that are compiled, and libraries that publish without a program.\n";
+    - A script that exists and that a build step writes anew in the same command before it is run.\n\
+    - Commands in options of programs that are seldom met: `deno task --eval`, `nmap --script` with code, `aws ssm` parameters, targets in the XML of `ant`.\n\
+    - Programs that were compiled before, and libraries that publish without a program.\n";
 
 /// Wilson's score interval, in percent.
 #[expect(clippy::cast_precision_loss, reason = "counts of a corpus are small")]

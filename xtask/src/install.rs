@@ -168,10 +168,8 @@ fn python(project: &Project) -> Result<PathBuf> {
 }
 
 fn imports(python: &Path) -> bool {
-    shell::succeeds(Command::new(python).args([
-        "-c",
-        "import anthropic, cryptography, openai, securesystemslib",
-    ]))
+    let modules = "import anthropic, cryptography, openai, schemathesis, securesystemslib";
+    shell::succeeds(Command::new(python).args(["-c", modules]))
 }
 
 fn make_environment(project: &Project, home: &Path, python: &Path) -> Result<()> {

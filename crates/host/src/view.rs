@@ -1,4 +1,5 @@
-//! Bundles, scorecards, curves, catalog and contract checks as other programs read them: one JSON shape each, for the command line and the server.
+//! Bundles, scorecards, curves, roles, specialists, decisions and checks as other programs read them: one JSON shape
+//! each, for the command line and the server.
 //!
 //! The rooms' own types are not serialisable, so that a change in them cannot change these promises by accident.
 
@@ -6,4 +7,7 @@ pub mod bundle;
 pub mod catalog;
 pub mod contracts;
 pub mod in_toto;
+pub mod oversight;
+pub mod roles;
 pub mod score;
+pub mod specialists;

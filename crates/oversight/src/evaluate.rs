@@ -2,9 +2,9 @@
 //!
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
-//! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`runner`], [`shells`],
-//! [`remote`], [`options`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`sed`],
-//! [`scripts`], [`just`], [`project`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
+//! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
+//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
+//! [`scripts`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
 //! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
@@ -14,11 +14,13 @@ pub(crate) mod arithmetic;
 pub(crate) mod builtin;
 pub(crate) mod code;
 pub(crate) mod command;
+pub(crate) mod compiled;
 pub(crate) mod declare;
 pub(crate) mod escape;
 pub(crate) mod expand;
 pub(crate) mod files;
 pub(crate) mod filter;
+pub(crate) mod gh;
 pub(crate) mod git;
 pub(crate) mod glance;
 pub(crate) mod just;
@@ -28,6 +30,7 @@ pub(crate) mod literal;
 pub(crate) mod modules;
 pub(crate) mod node;
 pub(crate) mod options;
+pub(crate) mod parallel;
 pub(crate) mod parameter;
 pub(crate) mod pattern;
 pub(crate) mod project;
@@ -39,9 +42,11 @@ pub(crate) mod scripts;
 pub(crate) mod sed;
 pub(crate) mod settings;
 pub(crate) mod shells;
+pub(crate) mod starter;
 pub(crate) mod state;
 pub(crate) mod subscript;
 pub(crate) mod text;
+pub(crate) mod tools;
 pub(crate) mod touch;
 pub(crate) mod wrapper;
 
@@ -174,6 +179,12 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) temporary: usize,
     /// The words of the interpreter whose code is looked through.
     pub(crate) code_words: Vec<String>,
+    /// What runs beside us and reads what is written to it.
+    pub(crate) coprocess: Option<std::rc::Rc<crate::shell::ir::Command>>,
+    /// What files held before the command wrote them again.
+    pub(crate) earlier: BTreeMap<String, Vec<Value>>,
+    /// Programs that the command builds, with their code.
+    pub(crate) compiled: BTreeMap<String, String>,
     /// Texts of `trap`, which run again at the end.
     pub(crate) traps: Vec<String>,
     /// What the lookup answered.
@@ -229,6 +240,9 @@ impl<'a> Evaluator<'a> {
             patched_unknown: false,
             temporary: 0,
             code_words: Vec::new(),
+            coprocess: None,
+            earlier: BTreeMap::new(),
+            compiled: BTreeMap::new(),
             traps: Vec::new(),
             read_before: BTreeMap::new(),
             repository_before: None,

@@ -77,11 +77,12 @@ fn programs(root: &Path) -> PathBuf {
 }
 
 /// Runs a command and tells whether a gated act happened.
-fn acts(command: &str, programs: &Path, place: &Path) -> bool {
+///
+/// Each command has a record of its own: what an earlier one left running must not be taken for its act.
+fn acts(command: &str, index: usize, programs: &Path, place: &Path) -> bool {
     drop(fs::remove_dir_all(place));
     fs::create_dir_all(place).expect("a directory");
-    let record = place.with_extension("record");
-    drop(fs::remove_file(&record));
+    let record = place.with_extension(format!("record-{index}"));
     let status = Command::new("timeout")
         .args(["-k", "1", "5", "bash", "-c", command])
         .env_clear()
@@ -95,6 +96,7 @@ fn acts(command: &str, programs: &Path, place: &Path) -> bool {
         .status();
     status.expect("bash starts");
     let text = fs::read_to_string(&record).unwrap_or_default();
+    drop(fs::remove_file(&record));
     text.lines().any(|line| {
         let words: Vec<&str> = line.split('\u{1f}').collect();
         is_gated(&words)
@@ -139,7 +141,7 @@ fn what_bash_runs_was_seen() {
                             return missed;
                         }
                         let command = Generator::new(seed, index).command();
-                        if !acts(&command, programs, &place) {
+                        if !acts(&command, index, programs, &place) {
                             continue;
                         }
                         ran.fetch_add(1, Ordering::Relaxed);

@@ -143,6 +143,8 @@ pub enum Command {
     /// The Merkle log over all bundles: is anything missing or changed?
     #[command(subcommand)]
     Ledger(command::ledger::Command),
+    /// Build the view of logs and bundles anew; nothing is lost by that.
+    Reindex,
     /// Keys that sign bundles and checkpoints.
     #[command(subcommand)]
     Key(command::key::Command),

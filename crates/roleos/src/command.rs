@@ -23,6 +23,7 @@ pub mod one_bundle;
 pub mod overview;
 pub mod pre_push;
 pub mod rehearse;
+pub mod reindex;
 pub mod runs;
 pub mod scorecard;
 pub mod selector;

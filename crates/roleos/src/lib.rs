@@ -89,6 +89,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Scorecard(args) => command::scorecard::run(ui, &context, args),
         Command::Curve(args) => command::curve::run(ui, &context, args),
         Command::Ledger(command) => command::ledger::run(ui, &context, command),
+        Command::Reindex => command::reindex::run(ui, &context),
         Command::Key(command) => command::key::run(ui, &context, command),
         Command::Completions(args) => command::completions::run(ui, args),
     }

@@ -1,29 +1,15 @@
-//! What people look at: replays as text and as a page, the cost curve as a picture.
+//! What people look at in a terminal. What pages show as well comes from [`server::show`].
 //!
 //! Everything here turns values into text and does nothing else: no file, no clock, no terminal. A bundle is written by
 //! strangers, so every byte of one passes through [`clean`] before it is shown.
 
+pub use server::show::{
+    clean, columns, curve_svg, facts, patch, replay_html, replay_view, runs_svg, units,
+};
+
 pub mod changes;
 
-pub mod clean;
-
-pub mod units;
-
-pub mod columns;
-
-pub mod replay_view;
-
-pub mod facts;
-
 pub mod replay_text;
-
-pub mod patch;
-
-pub mod replay_html;
-
-pub mod curve_svg;
-
-pub mod runs_svg;
 
 pub mod decision_text;
 

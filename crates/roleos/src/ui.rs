@@ -150,6 +150,14 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// So much of so much is done, where that is found out on the way.
+    pub fn set_of(&self, done: u64, total: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+        }
+        self.set(usize::try_from(done).unwrap_or(usize::MAX));
+    }
+
     /// So much is done.
     pub fn set(&self, done: usize) {
         let Some(bar) = &self.bar else { return };

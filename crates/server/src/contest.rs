@@ -6,17 +6,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use host::config::selection::Selection;
+use host::config::specialist::Privacy;
 use host::metrics::Current;
-use host::specialists::{Asked, Entrant, LeftOut, Opened, Wanted};
+use host::specialists::{Asked, Entrant, LeftOut, Opened, Specialists, Wanted};
 use host::verifiers::Verifiers;
-use host::{clock, events, runs, selector};
+use host::{clock, environment, events, runs, selector};
 use selection::contest::{Common, Held, Measured, Scale, hold};
 use selection::event::Event;
 use selection::manifest::Fallback as Declared;
-use selection::refusal;
 use selection::selector::Features;
 use selection::selector::features::Line;
 use selection::verifier::Outcome;
+use selection::{canonical, refusal};
 use serde_json::{Map, Value};
 use specialist::contract::{Answered, CallError};
 use specialist::quota::Source;
@@ -48,6 +50,41 @@ impl Logs {
             events: events::path(workspace),
         }
     }
+}
+
+/// Whether a dispatch of this role is a contest: several versions are asked, or one whose answer has a verifier.
+#[must_use]
+pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool {
+    let Ok(registry) = specialists.registry() else {
+        return false;
+    };
+    let Some(entry) = registry.entry(role) else {
+        return false;
+    };
+    let declares = |id: &str| {
+        let written = registry.written(role, id);
+        written.is_some_and(|version| version.get("verifier").is_some_and(Value::is_object))
+    };
+    set.k_infer.get() > 1 || entry.active_version.as_deref().is_some_and(declares)
+}
+
+/// The input's hash as logs have it: plain, or keyed where the settings name a key.
+///
+/// # Errors
+/// The variable that should hold the key is not set; its name.
+pub fn prompt_hash<'a>(
+    set: &'a Privacy,
+    bytes: &[u8],
+) -> Result<(String, Map<String, Value>), &'a str> {
+    let name = &set.prompt_key_env;
+    if name.is_empty() {
+        return Ok((canonical::hash_bytes(bytes), Map::new()));
+    }
+    let key = environment::secret(name).ok_or(name.as_str())?;
+    let (hash, id) = host::keyed_hash(key.reveal().as_encoded_bytes(), bytes);
+    let mut further = Map::new();
+    further.insert("prompt_key".to_owned(), id.into());
+    Ok((hash, further))
 }
 
 /// What contests share.
@@ -265,6 +302,15 @@ impl Arena<'_> {
         let first = ran.first().map(|(ran, _)| &ran.entrant.declaration);
         if first.is_some_and(|declaration| declaration.fallback == Declared::Unsure) {
             return unsure(nobody.to_owned(), answered);
+        }
+        if self.dispatcher.elsewhere {
+            return Served {
+                result: Err(FallbackError::Elsewhere),
+                by: None,
+                verified: false,
+                fallback: Some("claude"),
+                answered: false,
+            };
         }
         let said = match self.dispatcher.general(prompt(asked, asking)).await {
             Ok(said) => said,

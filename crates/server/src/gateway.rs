@@ -12,6 +12,8 @@ use host::config::Config;
 use host::config::gateway::{Protocol, Upstream as SetUpstream};
 use host::config::specialist::Kind;
 use host::requests::RequestLog;
+use host::selector::Judge;
+use host::verifiers::Verifiers;
 use host::workspace::Workspace;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
@@ -44,6 +46,8 @@ pub struct Gateway {
     ways: Ways,
     backends: Backends,
     fallback: Option<Fallback>,
+    judge: Judge,
+    verifiers: Arc<Verifiers>,
     log: RequestLog,
     /// Dispatches that are not over.
     running: roles::Running,
@@ -69,6 +73,8 @@ impl Gateway {
             ways: Ways::new(set.connect_timeout()),
             backends: Backends::new(Limits::from(&config.specialist)),
             fallback: Fallback::new(&config.fallback.claude, &workspace.role_os_dir()),
+            judge: Judge::of(workspace),
+            verifiers: Arc::new(Verifiers::new(&config.selection)),
             log,
             running: roles::Running::default(),
         })

@@ -2,6 +2,8 @@
 //!
 //! [`up`] is the process of `roleos up`: [`guard`] decides who may ask, [`gateway`] passes models through and dispatches roles, [`metrics`] counts, and
 //! [`problem`] is what a client is told when something is wrong.
+//! [`view`] keeps logs and bundles as tables; [`api`] is the JSON API over them, and [`login`] lets a person change things;
+//! [`show`] is what people look at, [`pages`] where they look at it.
 //! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
 //! model, [`dispatch`] goes from the gate to the receipt, [`contest`] asks several at once, [`audit`] asks an exam's cases,
 //! and [`consult`] asks about a tool call; [`blocking`] lets a program without an async runtime wait.
@@ -36,3 +38,13 @@ pub mod metrics;
 pub mod problem;
 
 mod exchange;
+
+pub mod view;
+
+pub mod login;
+
+pub mod api;
+
+pub mod show;
+
+pub mod pages;

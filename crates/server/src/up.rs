@@ -20,9 +20,11 @@ use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
 use host::workspace::Workspace;
 
+use crate::api::{self, Desk};
 use crate::gateway::{self, Gateway};
 use crate::guard::Guard;
 use crate::metrics::Metrics;
+use crate::pages;
 use crate::problem::{Problem, Shape};
 
 pub mod serve;
@@ -47,6 +49,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Models and roles.
     pub gateway: Gateway,
+    /// The API and its view, when the process has them.
+    pub desk: Option<Arc<Desk>>,
 }
 
 /// Why the process does not start, or ended.
@@ -111,10 +115,24 @@ impl App {
             guard: Guard::new(listen, &config.gateway.hosts, token),
             metrics: Metrics::default(),
             gateway: Gateway::open(&workspace, &config)?,
+            desk: None,
             workspace,
             config,
             environment,
         })
+    }
+
+    /// Answers `/api/` as well; a login then counts as the token.
+    #[must_use]
+    pub fn with_desk(mut self, desk: Desk) -> Self {
+        let desk = Arc::new(desk);
+        let logins = Arc::clone(&desk);
+        self.guard.accept_login(move |headers| {
+            let now = host::clock::now_ns();
+            logins.logins.operator(headers, now).is_some()
+        });
+        self.desk = Some(desk);
+        self
     }
 
     /// Where the token of a process lies that others can reach, when no variable holds it.
@@ -126,8 +144,13 @@ impl App {
 
 /// What the process answers itself.
 pub fn router(app: Arc<App>) -> Router {
+    let ours = match app.desk.as_ref().map(Arc::clone) {
+        Some(desk) => api::router(Arc::clone(&desk)).merge(pages::router(desk)),
+        None => Router::new()
+            .route("/", get(status))
+            .with_state(Arc::clone(&app)),
+    };
     Router::new()
-        .route("/", get(status))
         .route("/healthz", get(async || plain("ok\n".to_owned())))
         .route("/readyz", get(async || plain("ready\n".to_owned())))
         .route("/metrics", get(metrics))
@@ -135,6 +158,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/catalog/bundles/{id}/{file}", get(gateway::files::bundle))
         .fallback(elsewhere)
         .with_state(app)
+        .merge(ours)
 }
 
 /// Paths below which everything is ours: what is not there is nowhere.

@@ -74,10 +74,12 @@ impl Point {
 
 /// What stays the same when a task is tried again: the suite's id, else the spec, else the task id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Identity([u8; 16]);
+pub struct Identity(pub [u8; 16]);
 
 impl Identity {
-    fn of(contents: &Contents<'_>) -> Self {
+    /// Reads it off a bundle.
+    #[must_use]
+    pub fn of(contents: &Contents<'_>) -> Self {
         let suite_task = contents.extensions().provenance.get(field::SUITE_TASK);
         let digest = match (suite_task, contents.section(Tag::Spec)) {
             (Some(id), _) => Sha256::new().chain_update(b"suite\n").chain_update(id),
@@ -119,12 +121,18 @@ impl Attempts {
 
     fn collect(&mut self, contents: &Contents<'_>, verified: bool) {
         let header = contents.header();
+        let which = (header.task_id, header.created_ns);
+        self.add_row(which, Identity::of(contents), Row::of(contents), verified);
+    }
+
+    /// Adds what was read off a bundle earlier; `which` is its task and its creation time.
+    pub fn add_row(&mut self, which: (TaskId, u64), identity: Identity, row: Row, verified: bool) {
         let attempt = Attempt {
-            identity: Identity::of(contents),
-            row: Row::of(contents),
+            identity,
+            row,
             verified,
         };
-        self.keep((header.task_id, header.created_ns), attempt);
+        self.keep(which, attempt);
     }
 
     fn keep(&mut self, which: (TaskId, u64), attempt: Attempt) {

@@ -359,20 +359,34 @@ impl Collector {
 
     fn collect(&mut self, contents: &Contents<'_>, order: u64, verified: bool) {
         let header = contents.header();
-        let group = match &self.by {
-            Some(by) => {
-                let group = by.group(contents);
-                self.group_number(&group)
-            }
-            None => 0,
-        };
+        let group = self.by.as_ref().map(|by| by.group(contents));
+        let age = (header.created_ns, order);
+        self.add_row(
+            header.task_id,
+            age,
+            Row::of(contents),
+            verified,
+            group.as_deref(),
+        );
+    }
+
+    /// Adds what was read off a bundle earlier. `age` is its creation time and the order that breaks ties.
+    pub fn add_row(
+        &mut self,
+        task: TaskId,
+        age: (u64, u64),
+        row: Row,
+        verified: bool,
+        group: Option<&str>,
+    ) {
+        let group = group.map_or(0, |name| self.group_number(name));
         let kept = Kept {
-            row: Row::of(contents),
+            row,
             verified,
             group,
-            age: (header.created_ns, order),
+            age,
         };
-        self.keep(header.task_id, kept);
+        self.keep(task, kept);
     }
 
     /// Groups are few, so a search is shorter than a second map.

@@ -60,9 +60,19 @@ impl Evaluator<'_> {
                 }
                 Outcome::quiet(Some(true))
             }
+            "history" => {
+                // `fc -s` runs what stands there.
+                if let Some((flag, words)) = arguments.split_first()
+                    && flag == "-s"
+                {
+                    let text = words.join(" ");
+                    self.perhaps(|this| this.linked("history", |this| this.shell_text(&text)));
+                }
+                Outcome::unknown()
+            }
             "exit" | "return" | "break" | "continue" | "wait" | "shopt" | "umask" | "ulimit"
-            | "jobs" | "fg" | "bg" | "disown" | "enable" | "history" | "bind" | "type"
-            | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
+            | "jobs" | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
+            | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },

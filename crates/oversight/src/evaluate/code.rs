@@ -4,7 +4,7 @@
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
 use crate::lookup::absolute;
-use crate::value::{HOLE, Value};
+use crate::value::{Value, has_hole, without_holes};
 
 use super::files::File;
 use super::language::Language;
@@ -47,7 +47,10 @@ impl Evaluator<'_> {
                 .iter()
                 .filter(|word| !word.starts_with(['-', '+']))
             {
-                if self.exists(&absolute(&self.state.directory, path)) {
+                let saves = arguments
+                    .iter()
+                    .any(|word| word.ends_with(['w', 'q', 'x', '!']));
+                if saves || self.exists(&absolute(&self.state.directory, path)) {
                     self.write(path, &Value::unknown(), false);
                 }
             }
@@ -82,7 +85,7 @@ impl Evaluator<'_> {
             } else if let Some(code) = glued.filter(|_| name != "node" || word.starts_with("--")) {
                 had_code = true;
                 self.code(language, name, code);
-            } else if reads_file(name, word) {
+            } else if reads_file(name, word) && !(word == "-s" && is_ex(name, arguments)) {
                 // `vim -e -s` reads its commands from the input.
                 let file = words
                     .as_slice()
@@ -96,6 +99,7 @@ impl Evaluator<'_> {
                 }
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
+                    && word != "-s"
                     && word
                         .chars()
                         .nth(1)
@@ -210,7 +214,7 @@ impl Evaluator<'_> {
 
     /// Follows code that stands in a directory.
     pub(crate) fn code_in(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
-        if code.trim_matches([HOLE, ' ', '\n']).is_empty() && code.contains(HOLE) {
+        if has_hole(code) && without_holes(code).trim().is_empty() {
             self.opaque("code that nobody can know is run", name);
             return;
         }
@@ -242,7 +246,7 @@ impl Evaluator<'_> {
         });
     }
 
-    fn started(&mut self, name: &str, code: &str, visible: &str) {
+    pub(crate) fn started(&mut self, name: &str, code: &str, visible: &str) {
         let before = self.findings.actions.len();
         let opaque = self.findings.opaque.len();
         let mut found = literals(code);
@@ -256,6 +260,10 @@ impl Evaluator<'_> {
                     break;
                 }
                 words.push(next.text.clone());
+            }
+            let piped = literal.text.strip_prefix('|').filter(|_| name == "ruby");
+            if let Some(command) = piped.map(str::to_owned) {
+                self.in_shell(name, &command);
             }
             let first = super::run::program_name(literal.text.trim());
             let is_word = !literal.text.trim().contains(char::is_whitespace);
@@ -282,7 +290,7 @@ impl Evaluator<'_> {
                     all.extend(words);
                     self.run(&all);
                 }
-            } else if !is_word && self.catalog.mentions(&literal.text) {
+            } else if !is_word && self.starts_in(&literal.text) {
                 understood = true;
                 self.in_shell(name, &literal.text);
             } else if !is_word {
@@ -291,7 +299,7 @@ impl Evaluator<'_> {
         }
         for text in bare_commands(name, code) {
             understood = true;
-            if self.catalog.mentions(&text) {
+            if self.starts_in(&text) {
                 self.in_shell(name, &text);
             }
         }
@@ -313,6 +321,16 @@ impl Evaluator<'_> {
 
     /// Code that starts programs and reads its arguments may start them.
     fn arguments_of_code(&mut self, name: &str, code: &str) {
+        for text in self.given(code) {
+            let follows = if text.contains(char::is_whitespace) {
+                self.starts_in(&text)
+            } else {
+                text.contains('/') && self.starts(&text)
+            };
+            if follows {
+                self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
+            }
+        }
         let reads = ["argv", "ARGV", "$1", "@_", "shift"];
         if !reads.iter().any(|word| code.contains(word)) {
             return;
@@ -320,8 +338,17 @@ impl Evaluator<'_> {
         let words: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
         for (index, word) in words.iter().enumerate().take(16) {
             if word.contains(|one: char| one.is_whitespace() || matches!(one, '{' | '$' | '`')) {
+                let before = self.findings.actions.len();
                 self.perhaps(|this| this.linked(name, |this| this.shell_text(word)));
-            } else if self.catalog.is_program(word) || super::shells::is_shell(word) {
+                // A shell that is spelt out runs; what it hides is as unknown as anywhere.
+                let first = word.split_whitespace().next().unwrap_or_default();
+                if self.findings.actions.len() == before
+                    && !has_hole(word)
+                    && super::shells::is_shell(first)
+                {
+                    self.in_shell(name, word);
+                }
+            } else if self.starts(word) {
                 let rest: Vec<String> = words.iter().skip(index).cloned().collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
             }
@@ -389,11 +416,21 @@ fn in_place(name: &str, arguments: &[String]) -> bool {
     }
 }
 
+/// Whether an editor takes commands line by line; `-s` only makes it silent then.
+fn is_ex(name: &str, arguments: &[String]) -> bool {
+    name == "ex"
+        || arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "-e" | "-E" | "-es" | "-Es"))
+}
+
 /// Options that name a file of code.
 fn reads_file(name: &str, word: &str) -> bool {
     match name {
         "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => matches!(word, "-S" | "-s"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
+            matches!(word, "-S" | "-s" | "-u")
+        }
         "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
         "sqlite3" => word == "-init",
         "emacs" => matches!(word, "-l" | "--load" | "--script"),

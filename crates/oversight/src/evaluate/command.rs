@@ -152,6 +152,7 @@ impl Evaluator<'_> {
             Kind::Coprocess { name, body } => {
                 let state = self.state.clone();
                 let output = self.apart(state, |this| this.command(body)).output;
+                self.coprocess = Some(body.clone());
                 self.state.descriptors.insert(63, output);
                 let ends = [("0", "63"), ("1", "60")];
                 let ends = ends.map(|(key, number)| (key.to_owned(), Value::text(number)));

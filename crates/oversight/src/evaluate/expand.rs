@@ -184,7 +184,15 @@ impl Evaluator<'_> {
         let mut ways = vec![vec![field.text.clone()]];
         if field.text.contains('/') {
             let name = base_name(&field.pattern);
-            let directory = directory_of(&field.text);
+            // `/???/bin/gi[t]`: where programs lie.
+            let wild = directory_of(&field.pattern);
+            let directory = match ["/usr/bin", "/bin", "/usr/local/bin"]
+                .iter()
+                .find(|place| pattern::is_active(wild) && pattern::matches(wild, place))
+            {
+                Some(place) => place,
+                None => directory_of(&field.text),
+            };
             let programs = self.catalog.programs();
             ways.extend(
                 programs

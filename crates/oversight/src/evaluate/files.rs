@@ -128,7 +128,27 @@ impl Evaluator<'_> {
             },
             (false, _) => content.clone(),
         };
-        self.written.insert(path, content);
+        if let Some(before) = self.written.insert(path.clone(), content) {
+            let earlier = self.earlier.entry(path).or_default();
+            if earlier.len() < 4 && !earlier.contains(&before) {
+                earlier.push(before);
+            }
+        }
+    }
+
+    /// Git brings back what files held before: they may hold any of it.
+    pub(crate) fn brought_back(&mut self) {
+        for (path, contents) in std::mem::take(&mut self.earlier) {
+            let mut all = self
+                .written
+                .get(&path)
+                .cloned()
+                .unwrap_or_else(Value::empty);
+            for content in &contents {
+                all = all.or(content);
+            }
+            self.written.insert(path, all);
+        }
     }
 
     /// Copies, moves or links a file: its text, or the program behind its name.
@@ -210,6 +230,7 @@ impl Evaluator<'_> {
             "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "aws" | "docker" | "gsutil"
             | "kubectl"
                 if self.fetches(name, &words) => {}
+            "docker" | "podman" | "kubectl" if words.first().is_some_and(|verb| verb == "cp") => {}
             "cp" | "mv" | "ln" | "install" | "rsync" => {
                 if let Some(place) = option_value(arguments, &["-t", "--target-directory"]) {
                     for one in words.iter().filter(|word| **word != place) {

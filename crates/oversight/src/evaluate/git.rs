@@ -68,11 +68,19 @@ impl Evaluator<'_> {
                 absolute(&state.directory, directory)
             };
         }
+        if let Some(place) = arguments
+            .iter()
+            .find_map(|word| word.strip_prefix("--exec-path="))
+        {
+            state.set("GIT_EXEC_PATH", crate::value::Value::text(place), true);
+        }
         let outcome = self.apart(state, |this| {
-            let settings = this.git_settings_now(&call.settings);
-            for (key, value) in settings.iter().filter(|(key, _)| is_run(key)) {
+            let mut own = call.settings.clone();
+            own.extend(cloned_settings(&call.rest));
+            let settings = this.git_settings_now(&own);
+            for (key, value) in settings.iter().filter(|(key, value)| is_run(key, value)) {
                 let value = value.trim_start_matches('!').to_owned();
-                if this.catalog.mentions(&value) || has_hole(&value) || value.contains('/') {
+                if this.starts_in(&value) || has_hole(&value) || value.contains('/') {
                     this.in_shell(&format!("git {key}"), &value);
                 }
             }
@@ -99,7 +107,7 @@ impl Evaluator<'_> {
             return;
         }
         let program = format!("git-{verb}");
-        if let Some(path) = self.on_path(&program) {
+        if let Some(path) = self.on_path(&program).or_else(|| self.beside_git(&program)) {
             self.linked(program, |this| this.script_file(&path, rest, "run"));
         } else if settings
             .iter()
@@ -109,9 +117,31 @@ impl Evaluator<'_> {
         }
     }
 
+    /// A command in the directory that git is told to look into.
+    fn beside_git(&mut self, program: &str) -> Option<String> {
+        let place = self.state.get("GIT_EXEC_PATH")?.first().to_owned();
+        let path = absolute(&self.state.directory, &format!("{place}/{program}"));
+        self.known_file(&path).map(|_| path)
+    }
+
     /// Commands of git that bring files from elsewhere.
     fn git_brings(&mut self, verb: &str, rest: &[String]) {
         let words: Vec<&String> = rest.iter().filter(|word| !word.starts_with('-')).collect();
+        if matches!(
+            verb,
+            "checkout"
+                | "restore"
+                | "switch"
+                | "stash"
+                | "reset"
+                | "revert"
+                | "merge"
+                | "pull"
+                | "rebase"
+                | "cherry-pick"
+        ) {
+            self.brought_back();
+        }
         match verb {
             "clone" => {
                 let Some(last) = words.last() else { return };
@@ -240,7 +270,7 @@ impl Evaluator<'_> {
             }
 
             "difftool" | "mergetool" | "filter-branch" | "rebase" | "grep" | "fetch" | "pull"
-            | "clone" | "ls-remote" | "archive" => {
+            | "clone" | "ls-remote" | "archive" | "send-email" | "instaweb" | "help" => {
                 let options = [
                     "-x",
                     "--extcmd",
@@ -257,6 +287,12 @@ impl Evaluator<'_> {
                     "--open-files-in-pager",
                     "--upload-pack",
                     "-u",
+                    "--to-cmd",
+                    "--cc-cmd",
+                    "--header-cmd",
+                    "--sendmail-cmd",
+                    "--smtp-server",
+                    "--browser",
                 ];
                 let mut words = rest.iter();
                 while let Some(word) = words.next() {
@@ -272,9 +308,7 @@ impl Evaluator<'_> {
                         None if options.contains(&word.as_str()) => words.next().cloned(),
                         None => None,
                     };
-                    if let Some(text) =
-                        text.filter(|text| self.catalog.mentions(text) || has_hole(text))
-                    {
+                    if let Some(text) = text.filter(|text| self.starts_in(text) || has_hole(text)) {
                         self.in_shell(&format!("git {verb}"), &text);
                     }
                 }
@@ -388,89 +422,22 @@ impl Evaluator<'_> {
             }
         }
     }
+}
 
-    /// `gh repo clone` brings files, and `query=@file` reads one.
-    fn gh_files(&mut self, arguments: &[String]) {
-        if let [repo, clone, address, ..] = arguments
-            && repo == "repo"
-            && clone == "clone"
-        {
-            let place = crate::lookup::base_name(address).to_owned();
-            self.filled(&place);
-        }
-        let inlined: Vec<String> = arguments
-            .iter()
-            .map(|word| match word.split_once("=@") {
-                Some((key, path)) => match self.known_file(path) {
-                    Some(text) => format!("{key}={text}"),
-                    None => word.clone(),
-                },
-                None => word.clone(),
-            })
-            .collect();
-        if inlined != arguments {
-            self.classify("gh", &inlined);
-        }
+/// `git clone -c key=value` makes settings for the new repository and uses them.
+fn cloned_settings(words: &[String]) -> Vec<(String, String)> {
+    if words.first().is_none_or(|verb| verb != "clone") {
+        return Vec::new();
     }
-
-    /// `gh` has aliases as well: in its configuration, and made by the same command.
-    fn gh_alias(&mut self, arguments: &[String]) -> Option<Outcome> {
-        let first = arguments.first()?;
-        self.gh_files(arguments);
-        if first == "alias" {
-            let words: Vec<&String> = arguments
-                .iter()
-                .skip(2)
-                .filter(|word| !word.starts_with("--") && *word != "-s")
-                .collect();
-            let shell = arguments
-                .iter()
-                .any(|word| word == "--shell" || word == "-s");
-            if let [name, text, ..] = words.as_slice() {
-                let text = if shell && !text.starts_with('!') {
-                    format!("!{text}")
-                } else {
-                    (*text).clone()
-                };
-                self.git_settings.insert(format!("gh.{name}"), text);
-            }
-            return Some(Outcome::quiet(None));
-        }
-        let mut text = self.git_settings.get(&format!("gh.{first}")).cloned();
-        if text.is_none() {
-            let file = format!("{}/.config/gh/config.yml", self.home);
-            text = self.known_file(&file).and_then(|config| {
-                let mut lines = config
-                    .lines()
-                    .skip_while(|line| !line.starts_with("aliases:"))
-                    .skip(1)
-                    .take_while(|line| line.starts_with(' '));
-                lines.find_map(|line| {
-                    Some(
-                        line.trim()
-                            .strip_prefix(first.as_str())?
-                            .strip_prefix(':')?
-                            .trim()
-                            .trim_matches(['"', '\''])
-                            .to_owned(),
-                    )
-                })
-            });
-        }
-        let text = text?;
-        if !self.walking.insert(format!("gh {first}")) {
-            return None;
-        }
-        let mut whole = match text.strip_prefix('!') {
-            Some(command) => command.to_owned(),
-            None => format!("gh {text}"),
+    let mut all = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let setting = match word.as_str() {
+            "-c" | "--config" => words.next().map(String::as_str),
+            glued => glued.strip_prefix("--config="),
         };
-        for word in arguments.iter().skip(1) {
-            whole.push(' ');
-            whole.push_str(&quote(word));
-        }
-        let outcome = self.linked(format!("gh alias {first}"), |this| this.shell_text(&whole));
-        self.walking.remove(&format!("gh {first}"));
-        Some(outcome)
+        let pair = setting.and_then(|setting| setting.split_once('='));
+        all.extend(pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
+    all
 }

@@ -6,11 +6,15 @@
 use crate::value::has_hole;
 
 use super::Evaluator;
-use super::run::program_name;
 
 /// What may stand directly before a command inside other text.
 const MARKS: &[char] = &[
     '"', '\'', '`', '(', '|', '!', ':', '=', ',', ';', '<', '{', '[', '\n', '/',
+];
+
+/// Beginnings of commands that start others, beside the programs of the actions.
+const STARTS: &[&str] = &[
+    "sh ", "bash ", "make ", "./", "python", "node ", "npx ", "env ", "sudo ",
 ];
 
 /// More places than this are not tried in one text.
@@ -25,15 +29,24 @@ impl Evaluator<'_> {
                 _ => word.as_str(),
             };
             if text.contains(char::is_whitespace) {
-                if self.catalog.mentions(text) {
+                let before = index
+                    .checked_sub(1)
+                    .and_then(|before| arguments.get(before));
+                let option = word.split_once('=').map(|(option, _)| option);
+                let is_text = option
+                    .or(before.map(String::as_str))
+                    .is_some_and(super::starter::carries_text);
+                if !is_text && self.starts_in(text) {
                     self.unknown_text(name, text);
                 }
                 continue;
             }
-            let inner = program_name(text);
-            if self.catalog.is_program(&inner) || super::shells::is_shell(&inner) {
-                let rest: Vec<String> = arguments.iter().skip(index).cloned().collect();
+            if self.starts(text) {
+                let after = arguments.iter().skip(index.saturating_add(1)).cloned();
+                let rest: Vec<String> = std::iter::once(text.to_owned()).chain(after).collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
+            } else if text.contains(['(', '`', '=', ':']) && self.starts_in(text) {
+                self.glance_inside(name, text);
             }
         }
     }
@@ -47,7 +60,7 @@ impl Evaluator<'_> {
     /// Walks what follows a mark and begins with a program that matters.
     pub(crate) fn glance_inside(&mut self, name: &str, text: &str) {
         let mut places: Vec<(usize, char)> = Vec::new();
-        for program in self.catalog.programs() {
+        for program in self.catalog.programs().chain(STARTS.iter().copied()) {
             for (at, _) in text.match_indices(program) {
                 let before = text
                     .get(..at)
@@ -115,7 +128,7 @@ pub(crate) fn words_of<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> 
         .collect()
 }
 
-fn contains_word(code: &str, wanted: &str) -> bool {
+pub(crate) fn contains_word(code: &str, wanted: &str) -> bool {
     code.match_indices(wanted).any(|(at, found)| {
         let before = code.get(..at).and_then(|text| text.chars().next_back());
         let after = code

@@ -77,7 +77,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         code: &["-e"],
         valued: "rIC",
         starts: &[
-            "system", "exec", "`", "%x", "spawn", "popen", "Open3", "eval", "fork",
+            "system", "exec", "`", "%x", "spawn", "popen", "Open3", "eval", "fork", "open",
         ],
     },
     Language {
@@ -104,7 +104,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         names: &["tclsh", "expect", "wish"],
         code: &["-c"],
         valued: "",
-        starts: &["exec", "spawn", "open", "eval"],
+        starts: &["exec", "spawn", "open", "eval", "system"],
     },
     Language {
         names: &["awk", "gawk", "mawk", "nawk"],
@@ -169,8 +169,18 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "groovy", "jshell", "scala", "elixir", "iex", "erl", "clojure", "clj", "bb", "ghc",
             "ghci", "sbcl", "guile", "racket", "ocaml", "raku", "crystal", "octave", "gnuplot",
             "m4", "dc", "bpftrace", "kotlin", "swift", "nim", "maxima", "gp", "sage", "ipython",
+            "swipl",
         ],
-        code: &["-e", "-c", "--eval", "-eval", "eval", "--execute", "-x"],
+        code: &[
+            "-e",
+            "-c",
+            "--eval",
+            "-eval",
+            "eval",
+            "--execute",
+            "-x",
+            "-g",
+        ],
         valued: "DIU",
         starts: &[""],
     },

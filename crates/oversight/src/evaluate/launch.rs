@@ -15,6 +15,10 @@ impl Evaluator<'_> {
             "find" | "fd" | "fdfind" => return self.find(name, arguments),
             "parallel" | "rush" => self.parallel(arguments),
             "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
+            "scp" | "sftp" | "sshfs" => {
+                self.local_commands(arguments);
+                return None;
+            }
             "su" => self.switch_user(arguments),
             "script" => match letter_value(arguments, 'c')
                 .or_else(|| option_value(arguments, &["--command"]))
@@ -210,72 +214,6 @@ impl Evaluator<'_> {
         names
     }
 
-    fn parallel(&mut self, arguments: &[String]) -> Outcome {
-        let rest = skip_options(
-            arguments,
-            "jaNnLISPC",
-            &[
-                "jobs", "arg-file", "max-args", "colsep", "results", "joblog", "delay", "timeout",
-                "retries",
-            ],
-        );
-        let split = rest
-            .iter()
-            .position(|word| matches!(word.as_str(), ":::" | "::::" | ":::+"));
-        let (command, items) = match split {
-            Some(at) => {
-                let from_files = rest.get(at).is_some_and(|word| word == "::::");
-                let words: Vec<String> = rest.iter().skip(at.saturating_add(1)).cloned().collect();
-                let items = if from_files {
-                    words
-                        .iter()
-                        .flat_map(|path| lines(self.content_value(path).first()))
-                        .collect()
-                } else {
-                    words
-                };
-                (rest.get(..at).unwrap_or_default().to_vec(), items)
-            }
-            None => {
-                let input = match option_value(arguments, &["-a", "--arg-file"]) {
-                    Some(path) => self.content_value(&path),
-                    None => self.state.input.clone().unwrap_or_else(Value::empty),
-                };
-                (rest.to_vec(), lines(input.first()))
-            }
-        };
-        let text = command.join(" ");
-        let marks = ["{1}", "{2}", "{3}", "{4}"];
-        if marks.iter().any(|mark| text.contains(mark)) || rest.iter().any(|word| word == ":::+") {
-            return self.parallel_places(&text, &items);
-        }
-        let mark = letter_value(arguments, 'I').unwrap_or_else(|| "{}".to_owned());
-        let text = text.replace(&mark, "{}");
-        let mut outcome = Outcome::unknown();
-        for item in items.iter().take(16) {
-            let whole = if text.is_empty() {
-                item.clone()
-            } else if text.contains("{}") {
-                let quoted = super::run::quote(item);
-                text.replace("{}", if command.len() == 1 { &quoted } else { item })
-            } else {
-                format!("{text} {item}")
-            };
-            // An item is one word of the command; only where it is the command itself it may be anything.
-            let state = self.state.child();
-            outcome = self.apart(state, |this| {
-                this.linked("parallel", |this| {
-                    if text.is_empty() {
-                        this.evaluated(&whole)
-                    } else {
-                        this.shell_text(&whole)
-                    }
-                })
-            });
-        }
-        outcome
-    }
-
     fn container(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let valued: &[&str] = &[
             "env",
@@ -329,10 +267,20 @@ impl Evaluator<'_> {
         // The first word is the image or the container; kubectl marks the command with `--`.
         let mut command: Vec<String> = match inner.iter().position(|word| word == "--") {
             Some(at) => inner.iter().skip(at.saturating_add(1)).cloned().collect(),
+            // `podman exec -l program`: the latest container is not named.
+            None if name == "podman"
+                && rest.iter().any(|word| word == "-l" || word == "--latest") =>
+            {
+                let words = rest.iter().skip(1);
+                words
+                    .filter(|word| !word.starts_with('-'))
+                    .cloned()
+                    .collect()
+            }
             None => inner.iter().skip(1).cloned().collect(),
         };
         if let Some(entry) = entry {
-            command.insert(0, entry);
+            command.splice(0..0, entry.split_whitespace().map(str::to_owned));
         }
         if command.is_empty() {
             return Some(Outcome::unknown());
@@ -345,30 +293,6 @@ impl Evaluator<'_> {
         // Files in there are not ours; what is printed there stays unknown.
         let prints = matches!(command.first().map(String::as_str), Some("echo" | "printf"));
         Some(if prints { outcome } else { Outcome::unknown() })
-    }
-
-    /// `{1} {2}`: lists after each `:::` fill the places, in order.
-    fn parallel_places(&mut self, text: &str, items: &[String]) -> Outcome {
-        let lists: Vec<&[String]> = items
-            .split(|word| matches!(word.as_str(), ":::" | ":::+" | "::::"))
-            .collect();
-        let mut whole = text.to_owned();
-        let many = lists.len() > 1;
-        for (index, mark) in ["{1}", "{2}", "{3}", "{4}"].iter().enumerate() {
-            let value = if many {
-                lists.get(index).and_then(|list| list.first())
-            } else {
-                items.get(index)
-            };
-            whole = whole.replace(mark, value.map_or("", String::as_str));
-        }
-        if many && !text.contains('{') {
-            for list in &lists {
-                whole.push(' ');
-                whole.push_str(list.first().map_or("", String::as_str));
-            }
-        }
-        self.in_shell("parallel", &whole)
     }
 
     /// `docker build` runs the steps of a Dockerfile.
@@ -467,7 +391,7 @@ fn delimiter(arguments: &[String]) -> Option<char> {
     crate::shell::escape::backslashes(&text).chars().next()
 }
 
-fn lines(text: &str) -> Vec<String> {
+pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())

@@ -107,6 +107,7 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
             let words = [
                 "exec ",
                 "spawn ",
+                "system ",
                 "!",
                 "shell ",
                 "platform shell ",

@@ -63,8 +63,29 @@ impl Evaluator<'_> {
         match module {
             "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
             | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
-                for path in arguments.iter().filter(|word| word.ends_with(".py")) {
-                    self.code_file(language, "python", path);
+                for word in arguments.iter().filter(|word| !word.starts_with('-')) {
+                    if word.contains(char::is_whitespace) {
+                        self.code(language, "python", word.trim_start_matches('!'));
+                        continue;
+                    }
+                    let file = if word.ends_with(".py") {
+                        word.clone()
+                    } else {
+                        word.replace('.', "/") + ".py"
+                    };
+                    if self.known_file(&file).is_some() {
+                        self.code_file(language, "python", &file);
+                    }
+                }
+                Some(Outcome::unknown())
+            }
+            "code" => {
+                let input = self.state.input.clone();
+                for text in input
+                    .iter()
+                    .flat_map(|input| input.possibilities().to_vec())
+                {
+                    self.code(language, "python", &text);
                 }
                 Some(Outcome::unknown())
             }
@@ -198,7 +219,7 @@ impl Evaluator<'_> {
             ],
             _ => &[],
         };
-        if self.known_file(path).is_some() {
+        if self.known_file(path).is_some_and(|text| !text.is_empty()) {
             return path.to_owned();
         }
         let found = endings
@@ -269,7 +290,7 @@ fn python_modules(code: &str) -> Vec<String> {
         "run_path",
         "run_module",
         "__import__",
-        "open(",
+        "exec(",
         "execfile",
     ];
     if loads.iter().any(|word| code.contains(word)) {

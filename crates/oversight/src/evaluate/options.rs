@@ -51,6 +51,13 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("go", &["-toolexec", "-exec", "-vettool"]),
     ("dpkg", &["--pre-invoke", "--post-invoke"]),
     ("nodemon", &["-x", "--exec"]),
+    ("ag", &["--pager"]),
+    ("wget", &["--use-askpass"]),
+    ("npm", &["--script-shell", "--editor", "--viewer"]),
+    ("pnpm", &["--script-shell"]),
+    ("just", &["--shell"]),
+    ("bat", &["--pager"]),
+    ("delta", &["--pager"]),
     ("flatpak", &["--command"]),
     ("gcloud", &["--command"]),
     ("mysql", &["--pager"]),
@@ -117,7 +124,7 @@ impl Evaluator<'_> {
 }
 
 /// All values of one option, glued or in the next word. Long options may be abbreviated.
-fn values(arguments: &[String], option: &str) -> Vec<String> {
+pub(crate) fn values(arguments: &[String], option: &str) -> Vec<String> {
     let mut all = Vec::new();
     let long = option.starts_with("--");
     let mut words = arguments.iter();

@@ -4,197 +4,8 @@
 
 use crate::lookup::absolute;
 
+use super::tools::{FILES, KEYS, NAMED, Reading};
 use super::{Evaluator, Outcome};
-
-/// How a file is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// Code of this interpreter.
-    Code(&'static str),
-    /// Values of keys that are commands, everywhere in the file.
-    Values,
-    /// The same, in the part that is named like the task.
-    Task,
-    /// A script of the shell.
-    Script,
-}
-
-/// Tool, its subcommand if only that one counts, and the files.
-const FILES: &[(&str, &str, &[&str], Reading)] = &[
-    (
-        "rake",
-        "",
-        &["Rakefile", "rakefile", "Rakefile.rb"],
-        Reading::Code("ruby"),
-    ),
-    ("invoke", "", &["tasks.py"], Reading::Code("python")),
-    ("inv", "", &["tasks.py"], Reading::Code("python")),
-    ("fab", "", &["fabfile.py"], Reading::Code("python")),
-    ("nox", "", &["noxfile.py"], Reading::Code("python")),
-    ("doit", "", &["dodo.py"], Reading::Code("python")),
-    ("scons", "", &["SConstruct"], Reading::Code("python")),
-    (
-        "pytest",
-        "",
-        &["conftest.py", "tests/conftest.py"],
-        Reading::Code("python"),
-    ),
-    ("py.test", "", &["conftest.py"], Reading::Code("python")),
-    ("pip", "install", &["setup.py"], Reading::Code("python")),
-    ("pip", "wheel", &["setup.py"], Reading::Code("python")),
-    ("uv", "build", &["setup.py"], Reading::Code("python")),
-    ("build", "", &["setup.py"], Reading::Code("python")),
-    (
-        "gulp",
-        "",
-        &["gulpfile.js", "gulpfile.mjs"],
-        Reading::Code("node"),
-    ),
-    ("grunt", "", &["Gruntfile.js"], Reading::Code("node")),
-    (
-        "jest",
-        "",
-        &["jest.config.js", "jest.config.mjs"],
-        Reading::Code("node"),
-    ),
-    (
-        "vitest",
-        "",
-        &[
-            "vitest.config.js",
-            "vitest.config.ts",
-            "vite.config.js",
-            "vite.config.ts",
-        ],
-        Reading::Code("node"),
-    ),
-    (
-        "eslint",
-        "",
-        &["eslint.config.js", "eslint.config.mjs", ".eslintrc.js"],
-        Reading::Code("node"),
-    ),
-    (
-        "vite",
-        "",
-        &["vite.config.js", "vite.config.ts", "vite.config.mjs"],
-        Reading::Code("node"),
-    ),
-    ("webpack", "", &["webpack.config.js"], Reading::Code("node")),
-    (
-        "rollup",
-        "",
-        &["rollup.config.js", "rollup.config.mjs"],
-        Reading::Code("node"),
-    ),
-    (
-        "next",
-        "",
-        &["next.config.js", "next.config.mjs"],
-        Reading::Code("node"),
-    ),
-    ("astro", "", &["astro.config.mjs"], Reading::Code("node")),
-    (
-        "prettier",
-        "",
-        &[".prettierrc.js", "prettier.config.js"],
-        Reading::Code("node"),
-    ),
-    ("tox", "", &["tox.ini"], Reading::Values),
-    (
-        "pre-commit",
-        "run",
-        &[".pre-commit-config.yaml"],
-        Reading::Values,
-    ),
-    (
-        "lint-staged",
-        "",
-        &["package.json", ".lintstagedrc", ".lintstagedrc.json"],
-        Reading::Values,
-    ),
-    ("lefthook", "run", &["lefthook.yml"], Reading::Values),
-    (
-        "docker",
-        "compose",
-        &[
-            "compose.yaml",
-            "compose.yml",
-            "docker-compose.yml",
-            "docker-compose.yaml",
-        ],
-        Reading::Values,
-    ),
-    (
-        "docker-compose",
-        "up",
-        &["compose.yaml", "docker-compose.yml", "docker-compose.yaml"],
-        Reading::Values,
-    ),
-    ("direnv", "allow", &[".envrc"], Reading::Script),
-    ("direnv", "exec", &[".envrc"], Reading::Script),
-    ("cargo", "build", &["build.rs"], Reading::Code("rust")),
-    ("cargo", "check", &["build.rs"], Reading::Code("rust")),
-    ("cargo", "test", &["build.rs"], Reading::Code("rust")),
-    (
-        "cargo",
-        "run",
-        &["build.rs", "src/main.rs"],
-        Reading::Code("rust"),
-    ),
-    (
-        "cargo",
-        "x",
-        &["src/main.rs", "xtask/src/main.rs"],
-        Reading::Code("rust"),
-    ),
-    (
-        "cargo",
-        "xtask",
-        &["xtask/src/main.rs"],
-        Reading::Code("rust"),
-    ),
-    ("mise", "run", &["mise.toml", ".mise.toml"], Reading::Task),
-    ("mise", "r", &["mise.toml", ".mise.toml"], Reading::Task),
-    (
-        "pixi",
-        "run",
-        &["pixi.toml", "pyproject.toml"],
-        Reading::Task,
-    ),
-    ("pipenv", "run", &["Pipfile"], Reading::Task),
-    ("poe", "", &["pyproject.toml"], Reading::Task),
-    (
-        "task",
-        "",
-        &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"],
-        Reading::Task,
-    ),
-    (
-        "go-task",
-        "",
-        &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"],
-        Reading::Task,
-    ),
-];
-
-/// Tools that are given the file as a word or by an option.
-const NAMED: &[(&str, &[&str], Reading)] = &[
-    ("cmake", &["-P"], Reading::Values),
-    ("ctest", &["-S"], Reading::Values),
-    ("ninja", &["-f"], Reading::Values),
-    ("samu", &["-f"], Reading::Values),
-    ("rake", &["-f", "--rakefile"], Reading::Code("ruby")),
-    ("invoke", &["-c"], Reading::Code("python")),
-    ("nox", &["-f"], Reading::Code("python")),
-    ("tox", &["-c"], Reading::Values),
-    ("task", &["-t", "--taskfile"], Reading::Values),
-    ("tmux", &["-f", "source-file", "source"], Reading::Values),
-    ("nmap", &["--script"], Reading::Code("lua")),
-    ("logrotate", &["-f", "-vf"], Reading::Values),
-    ("ssh", &["-F"], Reading::Values),
-    ("scp", &["-F"], Reading::Values),
-];
 
 impl Evaluator<'_> {
     /// Looks through the files that a tool of the project runs.
@@ -205,16 +16,36 @@ impl Evaluator<'_> {
             .map_or("", String::as_str)
             .to_owned();
         for (program, wanted, files, reading) in FILES {
-            if *program != name || (!wanted.is_empty() && *wanted != verb) {
+            let not_built = name == "cmake" && arguments.iter().any(|word| word == "-E");
+            if *program != name || (!wanted.is_empty() && *wanted != verb) || not_built {
                 continue;
             }
             for file in *files {
-                self.project_file(name, file, *reading, arguments, wanted);
+                let named = if super::pattern::is_active(file) {
+                    self.matching_files(file)
+                } else {
+                    vec![(*file).to_owned()]
+                };
+                for file in named.iter().take(32) {
+                    self.project_file(name, file, *reading, arguments, wanted);
+                }
             }
         }
         for (_, options, reading) in NAMED.iter().filter(|(program, ..)| *program == name) {
             if let Some(file) = super::wrapper::option_value(arguments, options) {
                 self.project_file(name, &file, *reading, arguments, "");
+            }
+        }
+        if name == "cargo" {
+            for setting in super::options::values(arguments, "--config") {
+                self.values_of(&setting);
+            }
+        }
+        self.compiles(name, arguments);
+        // Tools whose words are the files.
+        if matches!(name, "ansible-playbook" | "packer" | "ansible-pull") {
+            for file in arguments.iter().filter(|word| !word.starts_with('-')) {
+                self.project_file(name, file, Reading::Keys, arguments, "");
             }
         }
         if name == "rake"
@@ -224,7 +55,25 @@ impl Evaluator<'_> {
         }
         if matches!(
             name,
-            "pytest" | "py.test" | "nodemon" | "uv" | "nvm" | "bun" | "zx" | "go"
+            "pytest"
+                | "py.test"
+                | "nodemon"
+                | "uv"
+                | "nvm"
+                | "bun"
+                | "zx"
+                | "go"
+                | "coverage"
+                | "kernprof"
+                | "scalene"
+                | "viztracer"
+                | "memray"
+                | "mprof"
+                | "pyinstrument"
+                | "debugpy"
+                | "ipython"
+                | "locust"
+                | "streamlit"
         ) {
             self.named_code(name, arguments);
         }
@@ -245,6 +94,14 @@ impl Evaluator<'_> {
         self.linked(format!("{tool} {file}"), |this| match reading {
             Reading::Code(language) => this.project_code(language, &text),
             Reading::Values => this.values_of(&text),
+            Reading::Keys => {
+                let lines = text.lines().filter(|line| {
+                    KEYS.iter()
+                        .any(|key| super::glance::contains_word(line, key))
+                });
+                let kept: Vec<&str> = lines.collect();
+                this.values_of(&kept.join("\n"));
+            }
             Reading::Script => {
                 this.perhaps(|this| this.shell_text(&text));
             }
@@ -265,6 +122,7 @@ impl Evaluator<'_> {
     fn project_code(&mut self, name: &str, text: &str) {
         if name == "rust" || name == "go" {
             if text.contains("Command") {
+                self.perhaps(|this| this.started(name, text, text));
                 let words = super::glance::words_of(
                     super::literal::literals(text)
                         .iter()
@@ -321,32 +179,33 @@ impl Evaluator<'_> {
     /// Commands that stand as values in a configuration: behind `:`, `=`, `- `, in quotes or brackets.
     fn values_of(&mut self, text: &str) {
         for line in text.lines().take(4000) {
-            if !self.catalog.mentions_part(line) {
+            let line = line.trim();
+            if !self.catalog.mentions_part(line) && !self.starts_in(line) {
                 continue;
             }
-            let line = line.trim();
             let mut places: Vec<&str> = vec![line];
             places.extend(
                 line.match_indices([':', '=', '-', '[', '"', '\'', '(', '|'])
                     .filter_map(|(at, _)| line.get(at.saturating_add(1)..)),
             );
+            // What stands in one pair of quotes, whatever follows it.
+            places.extend(line.split('"').skip(1).step_by(2));
             places.extend(
                 line.match_indices("COMMAND ")
                     .filter_map(|(at, found)| line.get(at.saturating_add(found.len())..)),
             );
             places.extend(line.split_once(' ').map(|(_, rest)| rest));
-            for place in places.into_iter().take(24) {
+            for place in places.into_iter().take(32) {
                 let command = place
                     .trim()
                     .trim_matches(['"', '\'', '[', ']', ')', '}', ',', ' '])
                     .replace("\", \"", " ")
-                    .replace("', '", " ");
-                if self
-                    .catalog
-                    .programs()
-                    .any(|program| command.starts_with(program))
-                    || command.starts_with("sh ")
-                {
+                    .replace("\",\"", " ")
+                    .replace("','", " ")
+                    .replace("', '", " ")
+                    .replace("&quot;", "\"");
+                let first = command.split_whitespace().next().unwrap_or_default();
+                if self.starts(first) {
                     self.perhaps(|this| this.shell_text(&command));
                 }
             }

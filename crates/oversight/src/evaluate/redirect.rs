@@ -9,9 +9,14 @@ use super::{Evaluator, Outcome};
 
 /// Where a command's output goes.
 enum Sink {
-    File { path: String, append: bool },
+    File {
+        path: String,
+        append: bool,
+    },
     Process(usize),
     Nowhere,
+    /// The process that runs beside us.
+    Beside,
 }
 
 impl Evaluator<'_> {
@@ -120,6 +125,7 @@ impl Evaluator<'_> {
                 }
             }
             Ok(2) if number == 1 => sinks.push(Sink::Nowhere),
+            Ok(60) if number == 1 && self.coprocess.is_some() => sinks.push(Sink::Beside),
             Err(_) if from.starts_with("/dev/tcp/") || from.starts_with("/dev/udp/") => {
                 self.state.input = Some(Value::unknown());
             }
@@ -147,6 +153,14 @@ impl Evaluator<'_> {
         for sink in sinks {
             match sink {
                 Sink::Nowhere => {}
+                Sink::Beside => {
+                    if let Some(body) = self.coprocess.take() {
+                        let mut state = self.state.clone();
+                        state.input = Some(output.clone());
+                        self.apart(state, |this| this.command(&body));
+                        self.coprocess = Some(body);
+                    }
+                }
                 Sink::File { path, append } => self.write(&path, output, append),
                 Sink::Process(index) => {
                     if let Some(Redirect {

@@ -11,7 +11,8 @@ use super::{Evaluator, Outcome};
 const LOCAL: &[&str] = &["proxycommand", "localcommand", "knownhostscommand"];
 
 impl Evaluator<'_> {
-    pub(crate) fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
+    /// Options in the words of `ssh` and its kin whose value runs here.
+    pub(crate) fn local_commands(&mut self, arguments: &[String]) {
         let mut options: Vec<String> = Vec::new();
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -28,6 +29,10 @@ impl Evaluator<'_> {
                 self.in_shell("ssh -o", value);
             }
         }
+    }
+
+    pub(crate) fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        self.local_commands(arguments);
         let rest = skip_options(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
         let words = rest.get(1..).unwrap_or_default();
         // `ssh host -p 22 cmd`: options may follow the host.
@@ -44,6 +49,10 @@ impl Evaluator<'_> {
         self.apart(state, |this| {
             this.linked(name, |this| this.evaluated(&text))
         });
+        // The project may lie there as it lies here: its scripts are read as what they may be.
+        if self.starts_in(&text) {
+            self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
+        }
         Outcome::unknown()
     }
 
@@ -67,6 +76,15 @@ impl Evaluator<'_> {
     pub(crate) fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
         if name == "screen" {
             let rest = skip_options(arguments, "cehpsStT", &[]);
+            if let Some(at) = rest.iter().position(|word| word == "stuff") {
+                let keys = rest.iter().skip(at.saturating_add(1)).cloned();
+                let text = keys.collect::<Vec<_>>().join(" ");
+                let text = text
+                    .replace("\\n", "\n")
+                    .replace("^M", "\n")
+                    .replace("\\r", "\n");
+                return self.in_shell("screen stuff", &text);
+            }
             return self.session_words(name, rest);
         }
         let rest = skip_options(arguments, "LSf", &[]);

@@ -5,18 +5,8 @@ use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
 use crate::value::{for_people, has_hole, without_holes};
 
 use super::files::{File, is_system};
+use super::starter::is_harmless;
 use super::{Certainty, Evaluator, Finding, Outcome};
-
-/// Programs that only read, print or search their words: none of them is started.
-const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
-    expr false fgrep file fmt fold grep head help hexdump info install jq kill killall less ln logger ls man \
-    mkdir more mv nano nl od open paste pgrep pkill printenv printf ps pwd readlink realpath rev rg rm rmdir \
-    sed seq sleep sort split stat strings tac tail tee test tldr touch tr tree true type uniq wc whatis \
-    whereis which whoami yes yq gh git npm pnpm yarn bun curl wget pip pip3 brew dnf apk \
-    uv poetry say notify-send osascript hg svn python node perl ruby php vim complete compgen \
-    ag ack fd bat glow roleos twine hatch flit wrangler gh-pages cowsay figlet toilet espeak wall banner \
-    lolcat claude codex aider gemini llm opencode cursor-agent goose amp mail pbcopy xclip gpg base64 md5sum sha256sum \
-    zip unzip gunzip gzip mktemp";
 
 /// Environment variables whose value some program runs.
 const RUN_BY_NAME: &[&str] = &[
@@ -40,6 +30,7 @@ const RUN_BY_NAME: &[&str] = &[
     "WRAPPER",
     "PROXY_COMMAND",
     "RUSTC",
+    "RUSTDOC",
     "CC",
     "CXX",
     "LINKER",
@@ -174,7 +165,7 @@ impl Evaluator<'_> {
         if !by_shell && !by_programs {
             return;
         }
-        if matches!(name, "CC" | "CXX" | "RUSTC") || name.ends_with("RUNNER") {
+        if matches!(name, "CC" | "CXX" | "RUSTC" | "RUSTDOC") {
             let own = self
                 .state
                 .get(name)
@@ -187,9 +178,10 @@ impl Evaluator<'_> {
             return;
         };
         for text in value.possibilities().to_vec() {
-            if !self.catalog.mentions(&text) {
+            if !self.starts_in(&text) {
                 continue;
             }
+            self.fetched_setting(name, &text);
             self.perhaps(|this| {
                 this.linked(format!("${name}"), |this| {
                     if by_shell {
@@ -324,7 +316,7 @@ impl Evaluator<'_> {
                 return outcome;
             }
         }
-        if !HARMLESS.split_ascii_whitespace().any(|known| known == name) {
+        if !is_harmless(&name) {
             self.unknown_launcher(&name, arguments);
             self.not_found(words);
         }
@@ -364,6 +356,9 @@ impl Evaluator<'_> {
             return Some(self.script_file(&path, arguments, "run"));
         }
         let path = absolute(&self.state.directory, program);
+        if let Some(code) = self.compiled.get(&path).cloned() {
+            self.native_code(program, &code);
+        }
         if let Some(target) = self.links.get(&path).cloned() {
             return Some(self.renamed(program, &target, arguments));
         }
@@ -406,7 +401,7 @@ impl Evaluator<'_> {
             || super::shells::is_shell(name)
             || super::wrapper::is_wrapper(name)
             || super::language::of(name).is_some()
-            || HARMLESS.split_ascii_whitespace().any(|known| known == name)
+            || is_harmless(name)
             || matches!(
                 name,
                 "npx"

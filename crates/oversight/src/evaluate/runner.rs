@@ -49,7 +49,7 @@ impl Evaluator<'_> {
                 let rest = skip_options(arguments, "CcFwnpe", valued);
                 let (verb, after) = rest.split_first()?;
                 let starts = match name {
-                    "npm" => matches!(verb.as_str(), "exec" | "x"),
+                    "npm" => matches!(verb.as_str(), "exec" | "x" | "explore"),
                     "pnpm" | "yarn" => matches!(verb.as_str(), "exec" | "dlx"),
                     "bun" => matches!(verb.as_str(), "x" | "exec"),
                     "uv" | "uvx" => matches!(verb.as_str(), "run" | "tool" | "x"),
@@ -62,6 +62,9 @@ impl Evaluator<'_> {
                     "sops" => matches!(verb.as_str(), "exec-env" | "exec-file"),
                     _ => matches!(verb.as_str(), "run" | "exec" | "x"),
                 };
+                if verb == "shell" && self.state.input.is_some() {
+                    return Some(self.session_input(name));
+                }
                 if !starts {
                     return None;
                 }
@@ -95,6 +98,9 @@ impl Evaluator<'_> {
         words.splice(0..0, self.program_before(name, arguments));
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
+        }
+        if name == "uv" && words.first().is_some_and(|word| word == "-") {
+            words.insert(0, "python".to_owned());
         }
         if words.len() == 1 && words.first().is_some_and(|word| word.contains(' ')) {
             return Some(self.in_shell(name, &words.concat()));

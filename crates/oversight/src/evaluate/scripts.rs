@@ -28,15 +28,16 @@ impl Evaluator<'_> {
     }
 
     fn make(&mut self, arguments: &[String]) {
-        let prints = |word: &String| {
-            matches!(
-                word.as_str(),
-                "-n" | "--dry-run" | "--just-print" | "--recon" | "--version" | "-v" | "--help"
-            )
+        let given = |options: &[&str]| {
+            arguments
+                .iter()
+                .any(|word| options.contains(&word.as_str()))
         };
-        if arguments.iter().any(prints) {
+        if given(&["--version", "-v", "--help"]) {
             return;
         }
+        // Even then `$(shell …)` and lines that begin with `+` run.
+        let only_prints = given(&["-n", "--dry-run", "--just-print", "--recon"]);
         let mut state = self.state.child();
         if let Some(directory) = option_value(arguments, &["-C", "--directory"])
             .or_else(|| super::launch::letter_value(arguments, 'C'))
@@ -46,7 +47,7 @@ impl Evaluator<'_> {
         let (targets, variables) = make_words(arguments);
         if let Some(text) = option_value(arguments, &["--eval", "-E"]) {
             self.linked("make --eval", |this| {
-                this.makefile(&text, &targets, &variables);
+                this.makefile(&text, &targets, &variables, only_prints);
             });
         }
         if let Some(flags) = self.state.get("MAKEFLAGS")
@@ -54,7 +55,7 @@ impl Evaluator<'_> {
         {
             let text = text.replace("${IFS}", " ");
             self.linked("MAKEFLAGS", |this| {
-                this.makefile(&text, &targets, &variables);
+                this.makefile(&text, &targets, &variables, only_prints);
             });
         }
         if let Some(file) = self
@@ -64,7 +65,7 @@ impl Evaluator<'_> {
             && let Some(text) = self.known_file(&file)
         {
             self.linked("MAKEFILES", |this| {
-                this.makefile(&text, &targets, &variables);
+                this.makefile(&text, &targets, &variables, only_prints);
             });
         }
         self.apart(state, |this| {
@@ -79,6 +80,11 @@ impl Evaluator<'_> {
                     .map(str::to_owned)
                     .to_vec(),
             };
+            let there = candidates
+                .iter()
+                .find(|file| matches!(this.file(file), super::files::File::Text(_)))
+                .cloned();
+            let candidates = there.map_or(candidates, |file| vec![file]);
             for file in candidates {
                 match this.file(&file) {
                     super::files::File::Text(value) => {
@@ -86,7 +92,9 @@ impl Evaluator<'_> {
                             this.opaque("a makefile that nobody can know is run", &file);
                         }
                         let text = value.first().to_owned();
-                        this.linked("make", |this| this.makefile(&text, &targets, &variables));
+                        this.linked("make", |this| {
+                            this.makefile(&text, &targets, &variables, only_prints);
+                        });
                         return;
                     }
                     super::files::File::Unreadable(why) => {
@@ -121,7 +129,13 @@ impl Evaluator<'_> {
         whole
     }
 
-    fn makefile(&mut self, text: &str, targets: &[String], variables: &[(String, String)]) {
+    fn makefile(
+        &mut self,
+        text: &str,
+        targets: &[String],
+        variables: &[(String, String)],
+        only_prints: bool,
+    ) {
         let text = self.included_makefiles(text, 4);
         let file = Makefile::parse(&text.replace("\\\n", " "), variables);
         if let Some((_, shell)) = file.variables.iter().find(|(name, _)| name == "SHELL") {
@@ -159,9 +173,30 @@ impl Evaluator<'_> {
             if done.contains(&target) || done.len() > 200 {
                 continue;
             }
-            for rule in file.rules.iter().filter(|rule| rule.fits(&target)) {
+            // A target that nobody can know may be any.
+            let any = crate::value::has_hole(&target);
+            if any {
+                let others = file.rules.iter().map(|rule| rule.target.clone());
+                let known = others.filter(|other| !crate::value::has_hole(other));
+                let others: Vec<String> = known.take(200).collect();
+                self.perhaps(|this| this.makefile(&text, &others, variables, only_prints));
+            }
+            for rule in file.rules.iter().filter(|rule| !any && rule.fits(&target)) {
                 waiting.extend(rule.needs.iter().cloned());
                 for line in &rule.lines {
+                    let marks = line.trim_start();
+                    let always = marks.starts_with(['+', '@', '-'])
+                        && marks
+                            .split(|mark| !matches!(mark, '+' | '@' | '-' | ' '))
+                            .next()
+                            .is_some_and(|marks| marks.contains('+'));
+                    if only_prints
+                        && !always
+                        && !line.contains("$(MAKE)")
+                        && !line.contains("${MAKE}")
+                    {
+                        continue;
+                    }
                     let line = file.expand(line, &target);
                     let line = line.trim_start_matches(['@', '-', '+', ' ']).to_owned();
                     self.in_shell(&format!("make {target}"), &line);

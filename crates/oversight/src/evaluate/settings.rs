@@ -26,6 +26,8 @@ const RUN_SETTINGS: &[&str] = &[
     "man.viewer",
     "sendemail.tocmd",
     "sendemail.cccmd",
+    "core.alternaterefscommand",
+    "gc.recentobjectshook",
 ];
 
 /// Endings of settings of the same kind, as in `filter.x.clean`.
@@ -44,6 +46,9 @@ const RUN_ENDINGS: &[&str] = &[
     ".sshcommand",
     ".uploadpack",
     ".receivepack",
+    "command",
+    "cmd",
+    "hook",
 ];
 
 impl Evaluator<'_> {
@@ -164,7 +169,11 @@ impl Evaluator<'_> {
     }
 }
 
-pub(crate) fn is_run(key: &str) -> bool {
+pub(crate) fn is_run(key: &str, value: &str) -> bool {
+    // `submodule.x.update = !command` and its kin; an alias runs only when it is called.
+    if value.starts_with('!') && !key.starts_with("alias.") {
+        return true;
+    }
     (key.starts_with("pager.") && key != "pager.branch")
         || RUN_SETTINGS.contains(&key)
         || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))

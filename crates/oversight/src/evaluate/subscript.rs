@@ -19,6 +19,14 @@ impl Evaluator<'_> {
     /// Sets a variable or an element of an array by its name.
     pub(crate) fn set_by_name(&mut self, name: &str, value: Value) {
         self.subscripted(name);
+        let integer = self
+            .state
+            .variables
+            .get(name)
+            .is_some_and(|old| old.integer);
+        if let Some(text) = value.known().filter(|_| integer).map(str::to_owned) {
+            self.number(&text, 8);
+        }
         match name.split_once('[') {
             Some((array, key)) => {
                 let key = key.trim_end_matches(']').to_owned();

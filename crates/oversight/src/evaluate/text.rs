@@ -33,7 +33,18 @@ impl Evaluator<'_> {
                 Some(program) => Value::text(format!("/usr/bin/{program}\n")),
                 None => Value::empty(),
             },
-            "basename" => Value::text(base_name(arguments.first()?).to_owned() + "\n"),
+            "basename" => {
+                let words: Vec<&String> = arguments
+                    .iter()
+                    .filter(|word| !word.starts_with('-'))
+                    .collect();
+                let name = base_name(words.first()?);
+                let name = words
+                    .get(1)
+                    .and_then(|ending| name.strip_suffix(ending.as_str()))
+                    .unwrap_or(name);
+                Value::text(name.to_owned() + "\n")
+            }
             "dirname" => Value::text(directory_of(arguments.first()?).to_owned() + "\n"),
             "ssh-agent" | "dircolors" | "lesspipe" => Value::empty(),
             "tee" => {

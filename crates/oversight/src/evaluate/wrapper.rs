@@ -252,9 +252,12 @@ impl Evaluator<'_> {
         {
             return Some(outcome);
         }
-        if matches!(name, "flock" | "runuser" | "entr")
-            && let Some(text) = option_value(arguments, &["-c", "--command", "-s"])
-        {
+        let texts: &[&str] = match name {
+            "entr" => &["-s"],
+            "flock" | "runuser" => &["-c", "--command", "-s"],
+            _ => &[],
+        };
+        if let Some(text) = option_value(arguments, texts) {
             let text = if name == "entr" {
                 arguments.last().cloned().unwrap_or_default()
             } else {

@@ -122,7 +122,7 @@ pub enum Kind {
         /// `COPROC` when absent.
         name: String,
         /// What runs beside us.
-        body: Box<Command>,
+        body: std::rc::Rc<Command>,
     },
 }
 

@@ -195,7 +195,7 @@ impl Lowering {
                 name: command
                     .name
                     .map_or_else(|| "COPROC".to_owned(), |name| name.value),
-                body: Box::new(self.command(*command.body)),
+                body: std::rc::Rc::new(self.command(*command.body)),
             },
         }
     }

@@ -155,7 +155,7 @@ fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
     if ui.json {
         let list: Vec<Value> = pending
             .iter()
-            .map(|(id, refused)| as_json(id, refused))
+            .map(|(id, refused)| host::view::oversight::refused(id, refused))
             .collect();
         ui.json(&list)?;
         return Ok(());
@@ -169,16 +169,4 @@ fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
         ui.line(format_args!("{id}  {DIM}{when}{DIM:#}  {command}"))?;
     }
     Ok(())
-}
-
-fn as_json(id: &Id, refused: &Refused) -> Value {
-    json!({
-        "id": id.to_string(),
-        "refused": clock::text(refused.at_ns),
-        "tool": refused.act.tool,
-        "command": refused.act.command,
-        "directory": refused.act.directory,
-        "actions": refused.act.actions,
-        "reasons": refused.reasons,
-    })
 }

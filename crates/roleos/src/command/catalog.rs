@@ -18,7 +18,6 @@ use ::catalog::catalog::Draft;
 use ::catalog::edit::Refused;
 use ::catalog::served::Refusal;
 use ::catalog::source::INDEX;
-use ::catalog::yaml::number_text;
 use clap::Subcommand;
 use host::catalog::Directory;
 
@@ -112,11 +111,6 @@ fn said(refusal: Refusal) -> &'static str {
         Refusal::InvalidYaml => "not valid YAML",
         Refusal::Malformed => "malformed",
     }
-}
-
-/// Whole numbers without a point, as the lock has them; none for what JSON cannot say.
-fn number(number: f64) -> Option<serde_json::Number> {
-    serde_json::from_str(&number_text(number)).ok()
 }
 
 /// What was not edited, and what a person can do.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use host::command_lookup::Disk;
 use host::contracts::Source;
+use host::view::oversight as view;
 use host::{clock, environment, files};
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
@@ -79,7 +80,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     };
     if ui.json {
-        ui.json(&as_json(&decision))?;
+        ui.json(&view::decision(&decision))?;
     } else {
         let mut out = ui.out();
         write!(out, "{}", decision_text::text(&shown, &decision))?;
@@ -181,7 +182,8 @@ impl Desk {
             })?;
             let decision = self.command(&line.command, line.cwd.as_deref(), line.home.as_deref());
             let mut answer = json!({ "id": line.id });
-            if let (Value::Object(whole), Value::Object(parts)) = (&mut answer, as_json(&decision))
+            if let (Value::Object(whole), Value::Object(parts)) =
+                (&mut answer, view::decision(&decision))
             {
                 whole.extend(parts);
             }
@@ -203,27 +205,4 @@ fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
         return Ok(Grants::none());
     }
     Ok(host::grants::load(&context.workspace))
-}
-
-fn as_json(decision: &Decision) -> Value {
-    let opaque: Vec<Value> = decision
-        .opaque
-        .iter()
-        .map(|note| json!({ "reason": note.reason, "text": note.text }))
-        .collect();
-    let protected: Vec<&str> = decision
-        .guarded
-        .iter()
-        .map(|guarded| guarded.what.as_str())
-        .collect();
-    json!({
-        "verdict": decision.verdict.as_str(),
-        "actions": decision.actions,
-        "opaque": opaque,
-        "reasons": decision.reasons,
-        "spans": decision.spans,
-        "protected": protected,
-        "notes": decision.notes,
-        "uses": decision.uses,
-    })
 }

@@ -233,7 +233,7 @@ pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure
 pub fn list(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let entries = grants::list(&context.workspace, now())?;
     if ui.json {
-        let list: Vec<Value> = entries.iter().map(as_json).collect();
+        let list: Vec<Value> = entries.iter().map(host::view::oversight::grant).collect();
         ui.json(&list)?;
         return Ok(Exit::Done);
     }
@@ -278,20 +278,4 @@ fn limits(entry: &Entry) -> String {
         parts.push("without end".to_owned());
     }
     parts.join(", ")
-}
-
-fn as_json(entry: &Entry) -> Value {
-    let why = match &entry.standing {
-        Standing::Granted => None,
-        Standing::Refused(why) => Some(why),
-    };
-    json!({
-        "action": entry.action,
-        "granted": why.is_none(),
-        "why_not": why,
-        "expires": entry.expires,
-        "uses": entry.uses,
-        "scope": entry.scope,
-        "enforce": entry.enforce,
-    })
 }

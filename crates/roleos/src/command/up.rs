@@ -1,19 +1,27 @@
 //! `roleos up`: the gateway as a process, until a signal ends it.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
+use host::agents_above::{self, AgentAbove};
 use host::environment::Environment;
 use host::install::starter;
 use host::running::Running;
 use host::workspace::Workspace;
 use serde_json::json;
+use server::api::{Desk, DeskError, Notice};
+use server::login::Logins;
 use server::up::{App, UpError, serve};
+use server::view::ViewError;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
-use crate::ui::{DIM, Ui};
+use crate::render::clean;
+use crate::ui::{BOLD, DIM, Ui};
 
 /// Words of `up`.
 #[derive(Debug, clap::Args)]
@@ -52,7 +60,18 @@ pub fn run(ui: &Ui, root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
         ui.note("warning: no `[[gateway.upstream]]` is set, so that only roles are answered");
     }
     let running = Running::begin(&role_os).map_err(UpError::from)?;
-    let app = App::open(workspace, context.config, context.environment, listen)?;
+    let logins = logins(ui);
+    let desk = Desk::open(
+        workspace.clone(),
+        context.config.clone(),
+        context.environment.clone(),
+        logins,
+        Notice::new({
+            let ui = *ui;
+            move |line| ui.note(line)
+        }),
+    )?;
+    let app = App::open(workspace, context.config, context.environment, listen)?.with_desk(desk);
     for warning in app.gateway.warnings() {
         ui.note(format_args!("warning: {warning}"));
     }
@@ -75,6 +94,50 @@ pub fn run(ui: &Ui, root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
         Ok(())
     })?;
     Ok(Exit::Done)
+}
+
+/// Codes go to the terminal itself and nowhere else: what is written to a file, an agent could read.
+fn logins(ui: &Ui) -> Logins {
+    let closed = |why: &str| {
+        ui.note(format_args!(
+            "warning: nobody can log in to change things: {why}"
+        ));
+        Logins::closed()
+    };
+    if let Some(AgentAbove { agent, .. }) = agents_above::find() {
+        let agent = clean::name(agent.as_bytes()).into_owned();
+        return closed(&format!("this runs below {agent}"));
+    }
+    let Ok(terminal) = OpenOptions::new().write(true).open("/dev/tty") else {
+        return closed("there is no terminal to show the code on");
+    };
+    let screen = Mutex::new(ui.on(terminal));
+    Logins::new(move |code| {
+        let mut screen = screen.lock().unwrap_or_else(PoisonError::into_inner);
+        // A terminal that is gone has no reader.
+        writeln!(screen, "login code: {BOLD}{code}{BOLD:#} (works once)").ok();
+    })
+}
+
+impl From<DeskError> for Failure {
+    fn from(error: DeskError) -> Self {
+        match error {
+            DeskError::View(error) => error.into(),
+            error => Self::input("bad_variable", error.to_string())
+                .hint("correct the variable, or unset it"),
+        }
+    }
+}
+
+impl From<ViewError> for Failure {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::File(error) => error.into(),
+            ViewError::Key(error) => error.into(),
+            error => Self::refused("view", chain(&error))
+                .hint("it can be deleted: `.role-os/view.db` is built again from the logs"),
+        }
+    }
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {

@@ -55,6 +55,8 @@ mod terminal;
 
 mod saying_yes;
 
+mod operator;
+
 mod contracts;
 
 #[expect(

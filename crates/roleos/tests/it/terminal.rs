@@ -108,6 +108,11 @@ impl Terminal {
         }
     }
 
+    /// What is on the screen so far.
+    pub(crate) fn seen(&self) -> &str {
+        &self.seen
+    }
+
     fn show(&mut self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes).replace('\r', "");
         self.seen.push_str(&text);

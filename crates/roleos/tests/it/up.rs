@@ -102,7 +102,10 @@ fn it_makes_what_is_missing_says_where_it_is_and_ends_cleanly() {
         "{config}"
     );
     assert!(up.get("/healthz", "").starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(up.get("/", "").contains("upstreams: 2\n"));
+    assert!(
+        up.get("/", "")
+            .contains("<title>Overview · Role OS</title>")
+    );
     // An idle connection does not hold the end up.
     let _idle = TcpStream::connect(&up.address).unwrap();
     let (code, took, said) = up.end(Signal::TERM);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::proxy;
 use super::receipt::{Entry, shortened};
-use super::roles::{self, general::nobody};
+use super::roles::{self, general::nobody, play::play};
 use crate::problem::{Problem, Shape, json_response};
 use crate::up::App;
 
@@ -81,7 +81,7 @@ async fn dispatched(
             trace_id: &trace,
             now: &now,
         };
-        let answer = roles::play(&app, asked, role.instructions.as_deref(), false).await;
+        let answer = play(&app, asked, role.instructions.as_deref(), false).await?;
         Ok((role, answer))
     })
     .await;

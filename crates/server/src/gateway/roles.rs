@@ -18,20 +18,25 @@ use host::roles::Roles;
 use host::specialists::Asked;
 use hyper::{Response, StatusCode};
 use serde_json::Value;
-use specialist::classifier::Embedding;
+use specialist::quota::Source;
 use tokio::runtime::Handle;
 
 use super::chat::{self, Reply};
 use super::proxy::{Whole, receipt_headers};
 use super::receipt::{Entry, shortened};
-use crate::dispatch::{Answer, Dispatcher};
 use crate::problem::Problem;
 use crate::up::App;
 
+use self::play::play;
+
 pub(super) mod general;
+pub(super) mod play;
 
 /// The endpoints on which a role can be asked.
 const ENDPOINTS: [&str; 2] = ["/v1/chat/completions", "/v1/messages"];
+
+/// The reason when adapters answered and no answer passed its verifier.
+const NOT_VERIFIED: &str = "not_verified";
 
 /// How often an ending process looks whether dispatches are over.
 const LOOK: Duration = Duration::from_millis(10);
@@ -125,24 +130,6 @@ fn in_catalog(app: &App, slug: &str) -> Option<String> {
     role.text(Field::Instructions).map(str::to_owned)
 }
 
-/// The one place that knows how a role is played. With `elsewhere` the general model is asked by somebody else.
-pub(super) async fn play(
-    app: &App,
-    asked: Asked<'_>,
-    instructions: Option<&str>,
-    elsewhere: bool,
-) -> Answer {
-    let gateway = &app.gateway;
-    let mut dispatcher = Dispatcher::new(
-        &app.specialists,
-        &gateway.backends,
-        gateway.fallback.as_ref(),
-        &Embedding,
-    );
-    dispatcher.elsewhere = elsewhere;
-    dispatcher.dispatch(asked, instructions).await
-}
-
 /// Now, to the millisecond, as logs write it.
 pub(super) fn now() -> String {
     clock::text(clock::now_ns() / 1_000_000 * 1_000_000)
@@ -198,15 +185,23 @@ async fn ask(
             trace_id: &trace,
             now: &now,
         };
-        let answer = play(&app, asked, role.instructions.as_deref(), true).await;
+        let answer = play(&app, asked, role.instructions.as_deref(), true).await?;
         let reason = answer.receipt.decision.reason.name().to_owned();
+        let is_adapters = answer.receipt.source == Source::Specialist;
         let played = match (answer.result, &answer.receipt.call) {
-            (Ok(answer), Some(Ok(answered))) => Played::Answered {
+            (Ok(answer), Some(Ok(answered))) if is_adapters => Played::Answered {
                 answer,
                 model: answered.adapter_id.clone(),
                 reason,
             },
+            // A version may ask for this instead of the general model.
+            (Ok(answer), _) => Played::Answered {
+                answer,
+                model: "unsure".to_owned(),
+                reason: NOT_VERIFIED.to_owned(),
+            },
             (_, Some(Err(error))) => Played::General(error.error.clone()),
+            (_, Some(Ok(_))) => Played::General(NOT_VERIFIED.to_owned()),
             _ => Played::General(reason),
         };
         Ok((role, request, played))

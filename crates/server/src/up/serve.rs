@@ -109,6 +109,9 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
     let places = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
     let graceful = GracefulShutdown::new();
     let router = router(Arc::clone(app));
+    if let Some(desk) = &app.desk {
+        tokio::spawn(Arc::clone(desk).follow());
+    }
     tokio::pin!(stop);
     loop {
         let place = tokio::select! {
@@ -135,6 +138,9 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
         });
     }
     drop(listener);
+    if let Some(desk) = &app.desk {
+        desk.close();
+    }
     // Whoever is not done by then is cut off.
     let over = async {
         graceful.shutdown().await;

@@ -364,3 +364,34 @@ fn a_dispatch_of_our_own() {
         assert_eq!(stage.get(path).status(), status, "{path}");
     }
 }
+
+#[test]
+fn an_answer_that_does_not_pass_its_verifier_is_not_served() {
+    let general = Stub::json(&json!({ "from": "general" }));
+    let stage = stage(&fallback("anthropic", &general.url), &adapter());
+    let path = stage.folder.path().join(".role-os/specialists.json");
+    let ask = |wanted: &str| {
+        let mut registry: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let version = &mut registry["specialists"][0]["versions"][0];
+        version["verifier"] = json!({
+            "type": "json_schema", "pass_condition": "schema_valid == true",
+            "config": { "schema": { "type": "object", "required": [wanted] } },
+        });
+        version["io_contract"] = json!({ "output": { "format": "json" } });
+        fs::write(&path, registry.to_string()).unwrap();
+        stage.post("/v1/messages", &chat("role:checker", CLAIM, &json!({})))
+    };
+    let passed = ask("label");
+    assert_eq!(
+        receipt_of(&passed),
+        [Some("specialist"), Some("ok"), Some("pin")]
+    );
+    let failed = ask("missing");
+    assert_eq!(
+        receipt_of(&failed),
+        [Some("general"), Some("not_verified"), Some("general-1")]
+    );
+    assert_eq!(failed.json()["from"], "general");
+    let runs = fs::read_to_string(stage.folder.path().join(".role-os/run_log.jsonl")).unwrap();
+    assert_eq!(runs.lines().count(), 2, "{runs}");
+}

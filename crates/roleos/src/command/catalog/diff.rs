@@ -56,8 +56,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if ui.json {
         ui.json(&json!({
             "slug": args.slug,
-            "locked_version": locked.version.and_then(super::number),
-            "version": super::number(card.version),
+            "locked_version": locked.version.and_then(host::view::roles::number),
+            "version": host::view::roles::number(card.version),
             "commit": past.commit,
             "languages": changes.iter().map(Change::json).collect::<Vec<_>>(),
         }))?;

@@ -7,7 +7,6 @@ use ::catalog::install::{Conflict, Import, Models, Request, Unavailable};
 use ::catalog::{browse, model_config};
 use clap::ValueEnum;
 use host::roles::{Roles, RolesError};
-use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -89,7 +88,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             _ => Failure::refused("import", error.to_string()),
         })?;
     if ui.json {
-        ui.json(&as_json(&done))?;
+        ui.json(&host::view::roles::imported(&done))?;
     } else {
         show(ui, &done)?;
     }
@@ -149,30 +148,6 @@ fn unavailable(args: &Args, reason: &Unavailable) -> Failure {
         .hint("rename or remove roles; what was stored before stays"),
         _ => Failure::input("bad_catalog", "the catalog cannot be installed from").hint(check),
     }
-}
-
-fn as_json(done: &Import) -> Value {
-    let created = done
-        .created
-        .iter()
-        .map(|one| json!({ "slug": one.slug, "name": one.name, "renamedTo": one.renamed_to }));
-    let skipped = done
-        .skipped
-        .iter()
-        .map(|one| json!({ "slug": one.slug, "name": one.name, "reason": one.reason.name() }));
-    let errors = done.errors.iter();
-    let errors = errors.map(|(slug, message)| json!({ "slug": slug, "message": message }));
-    let offers = done.offers.iter();
-    let offers = offers.map(|one| json!({ "slug": one.slug, "modelConfig": one.model_config }));
-    json!({
-        "created": done.created.len(),
-        "skipped": done.skipped.len(),
-        "renamed": done.renamed(),
-        "errors": errors.collect::<Vec<_>>(),
-        "createdRoles": created.collect::<Vec<_>>(),
-        "skippedRoles": skipped.collect::<Vec<_>>(),
-        "offeredModels": offers.collect::<Vec<_>>(),
-    })
 }
 
 fn show(ui: &Ui, done: &Import) -> Result<(), Failure> {

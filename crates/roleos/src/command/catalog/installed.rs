@@ -2,7 +2,6 @@
 
 use ::catalog::yaml::number_text;
 use host::roles::{Roles, Stored};
-use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -17,7 +16,12 @@ use crate::ui::{BAD, DIM, GOOD, Ui, WARN};
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let roles = Roles::new(context.workspace.roles_dir()).list()?;
     if ui.json {
-        ui.json(&roles.iter().map(as_json).collect::<Vec<_>>())?;
+        ui.json(
+            &roles
+                .iter()
+                .map(host::view::roles::installed)
+                .collect::<Vec<_>>(),
+        )?;
     } else {
         for stored in &roles {
             show(ui, stored)?;
@@ -29,25 +33,6 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::of_check(
         roles.iter().all(|stored| stored.role.is_ok()),
     ))
-}
-
-fn as_json(stored: &Stored) -> Value {
-    match &stored.role {
-        Err(what) => json!({ "file": stored.file, "error": what }),
-        Ok(role) => json!({
-            "file": stored.file,
-            "source": role.source.as_ref().map(|source| json!({
-                "slug": source.slug,
-                "language": source.language,
-                "version": super::number(source.version),
-            })),
-            "name": role.content.name,
-            "emoji": role.content.emoji,
-            "description": role.content.description,
-            "enabled": role.enabled,
-            "edited": role.source.is_some() && role.is_edited(),
-        }),
-    }
 }
 
 fn show(ui: &Ui, stored: &Stored) -> Result<(), Failure> {

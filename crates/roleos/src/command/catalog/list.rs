@@ -5,11 +5,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use ::catalog::browse;
-use ::catalog::catalog::Draft;
-use ::catalog::contents::{Bundle, Contents, Entry};
-use ::catalog::lock::{self, Lock};
+use ::catalog::contents::{Contents, Entry};
 use ::catalog::yaml::number_text;
-use serde_json::{Value, json};
+use host::view::roles;
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -51,7 +49,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     } else {
         let directory = super::directory(context, args.directory.as_deref())?;
         let draft = super::readable(directory.draft())?;
-        let states = states(&draft, &directory.records().lock);
+        let states = roles::states(&draft, &directory.records().lock);
         (draft, states)
     };
     let listing = Listing {
@@ -60,20 +58,17 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         lang: args.lang.as_deref(),
     };
     if ui.json {
-        ui.json(&listing.json())?;
+        ui.json(&roles::listing(
+            listing.contents,
+            &listing.states,
+            listing.lang,
+        ))?;
     } else {
         let mut out = ui.out();
         listing.show(&mut out)?;
         out.flush()?;
     }
     Ok(Exit::Done)
-}
-
-/// By slug: `locked`, or the class of what is wrong.
-fn states(draft: &Draft, lock: &Lock) -> BTreeMap<String, &'static str> {
-    let roles = draft.roles().iter();
-    let state = |role| lock::state(role, lock).map_or("locked", |class| class.name());
-    roles.map(|role| (role.slug.clone(), state(role))).collect()
 }
 
 struct Listing<'c> {
@@ -83,38 +78,6 @@ struct Listing<'c> {
 }
 
 impl Listing<'_> {
-    fn state(&self, entry: &Entry) -> &'static str {
-        let slug = entry.slug.as_deref().unwrap_or_default();
-        self.states.get(slug).copied().unwrap_or("not_in_lock")
-    }
-
-    fn json(&self) -> Value {
-        let bundles: Vec<_> = self
-            .contents
-            .bundles()
-            .map(|one| self.bundle(one))
-            .collect();
-        json!({ "languages": browse::languages(self.contents), "bundles": bundles })
-    }
-
-    fn bundle(&self, bundle: &Bundle) -> Value {
-        let roles = bundle.entries.iter().map(|entry| {
-            json!({
-                "slug": entry.slug,
-                "version": entry.version.and_then(super::number),
-                "state": self.state(entry),
-            })
-        });
-        let codes = bundle.languages.iter().map(|language| &language.code);
-        json!({
-            "id": bundle.id,
-            "name": browse::bundle_name(self.contents, bundle, self.lang),
-            "description": browse::bundle_description(self.contents, bundle, self.lang),
-            "languages": codes.collect::<Vec<_>>(),
-            "roles": roles.collect::<Vec<_>>(),
-        })
-    }
-
     fn show(&self, out: &mut impl Write) -> io::Result<()> {
         for bundle in self.contents.bundles() {
             let name = browse::bundle_name(self.contents, bundle, self.lang);
@@ -143,7 +106,7 @@ impl Listing<'_> {
     fn show_entry(&self, out: &mut impl Write, entry: &Entry) -> io::Result<()> {
         let slug = clean::line(entry.slug.as_deref().unwrap_or("(no slug)"), 60);
         let version = entry.version.map_or_else(|| "?".to_owned(), number_text);
-        let state = self.state(entry);
+        let state = roles::state(&self.states, entry);
         let style = if matches!(state, "locked" | "offered") {
             GOOD
         } else {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use ::catalog::browse::{self, Card, NoCard, Wanted};
 use ::catalog::yaml::number_text;
-use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -38,7 +37,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let card = browse::card(draft.claims(), &args.slug, wanted)
         .map_err(|reason| no_card(&args.slug, &reason))?;
     if ui.json {
-        ui.json(&as_json(&card))?;
+        ui.json(&host::view::roles::card(&card))?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();
@@ -78,24 +77,6 @@ pub(super) fn no_card(slug: &str, reason: &NoCard) -> Failure {
         )
         .hint("`roleos catalog check --strict` says which"),
     }
-}
-
-fn as_json(card: &Card<'_>) -> Value {
-    let fields = &card.fields;
-    json!({
-        "slug": card.slug,
-        "bundle": card.bundle.id,
-        "language": card.language,
-        "languages": card.languages,
-        "version": super::number(card.version),
-        "emoji": fields.emoji,
-        "name": fields.name,
-        "description": fields.description,
-        "autoStart": fields.auto_start.unwrap_or(true),
-        "launchMessage": fields.launch_message,
-        "instructions": fields.instructions,
-        "modelConfig": card.role.model_config().and_then(::catalog::model_config::described),
-    })
 }
 
 fn show(out: &mut impl Write, card: &Card<'_>) -> io::Result<()> {

@@ -6,7 +6,6 @@ use ::catalog::install::{Policy, Update};
 use ::catalog::installed::Installed;
 use ::catalog::yaml::number_text;
 use host::roles::{Roles, Updated};
-use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -76,7 +75,12 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         );
     }
     if ui.json {
-        ui.json(&done.iter().map(as_json).collect::<Vec<_>>())?;
+        ui.json(
+            &done
+                .iter()
+                .map(host::view::roles::updated)
+                .collect::<Vec<_>>(),
+        )?;
     } else {
         for one in &done {
             show(ui, one)?;
@@ -86,27 +90,6 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::of_check(done.iter().all(|one| one.outcome.is_ok())))
-}
-
-fn as_json(one: &Updated) -> Value {
-    let source = one.before.source.as_ref();
-    let mut answer = json!({
-        "slug": source.map(|source| &source.slug),
-        "language": source.map(|source| &source.language),
-        "updated": matches!(one.outcome, Ok(Update::Updated { .. })),
-    });
-    let more = match &one.outcome {
-        Ok(Update::Updated { from, to, .. }) => json!({
-            "fromVersion": super::number(*from),
-            "toVersion": super::number(*to),
-        }),
-        Ok(Update::Unchanged(reason)) => json!({ "reason": reason.name() }),
-        Err(what) => json!({ "error": what }),
-    };
-    if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {
-        answer.extend(more);
-    }
-    answer
 }
 
 fn show(ui: &Ui, one: &Updated) -> Result<(), Failure> {

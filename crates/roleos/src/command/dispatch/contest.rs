@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use host::specialists::{Asked, Specialists, Wanted};
 use host::verifiers::Verifiers;
-use host::{environment, events, metrics, runs};
+use host::{events, metrics, runs};
 use selection::event::Event;
 use selection::verifier::Outcome;
 use selection::{candidates, canonical, output};
 use serde_json::{Map, Value, json};
 use server::blocking;
-use server::contest::{Arena, Asking, Contested, Logs};
+use server::contest::{self, Arena, Asking, Contested, Logs};
 use server::dispatch::{Answer, Dispatcher};
 use specialist::quota::Source;
 
@@ -37,18 +37,7 @@ pub(super) fn is_wanted(context: &Context, specialists: &Specialists, args: &Arg
     if args.k.is_some() || args.learn || args.target.is_some() {
         return true;
     }
-    let Ok(registry) = specialists.registry() else {
-        return false;
-    };
-    let Some(entry) = registry.entry(&args.role) else {
-        return false;
-    };
-    let declares = |id: &str| {
-        let written = registry.written(&args.role, id);
-        written.is_some_and(|version| version.get("verifier").is_some_and(Value::is_object))
-    };
-    context.config.selection.k_infer.get() > 1
-        || entry.active_version.as_deref().is_some_and(declares)
+    contest::is_wanted(&context.config.selection, specialists, &args.role)
 }
 
 /// The input's hash as logs have it: plain, or keyed where the settings name a key.
@@ -56,21 +45,13 @@ pub(super) fn prompt_hash(
     context: &Context,
     bytes: &[u8],
 ) -> Result<(String, Map<String, Value>), Failure> {
-    let name = &context.config.privacy.prompt_key_env;
-    if name.is_empty() {
-        return Ok((canonical::hash_bytes(bytes), Map::new()));
-    }
-    let key = environment::secret(name).ok_or_else(|| {
+    contest::prompt_hash(&context.config.privacy, bytes).map_err(|name| {
         Failure::refused(
             "no_prompt_key",
             format!("`[privacy] prompt_key_env` names `{name}`, and that variable is not set"),
         )
         .hint("set it, or remove the setting: inputs are then hashed without a key")
-    })?;
-    let (hash, id) = host::keyed_hash(key.reveal().as_encoded_bytes(), bytes);
-    let mut further = Map::new();
-    further.insert("prompt_key".to_owned(), json!(id));
-    Ok((hash, further))
+    })
 }
 
 /// Holds the contest.

@@ -5,12 +5,10 @@ use host::specialists::Specialists;
 use host::specialists::certify::{
     Certified, Dossier, Proposal, Sources, review as proposals, seen,
 };
+use host::view::specialists as view;
 use host::{events, metrics, runs};
-use selection::certification::Check;
 use selection::event::Event;
 use selection::growth::{Field, Prune};
-use selection::metric::Metric;
-use selection::statistics::Rate;
 use serde_json::{Value, json};
 use specialist::level::Level;
 use specialist::registry::Withdrawn;
@@ -91,21 +89,15 @@ pub fn certify(
     let dossier = specialists.dossier(&args.role, &args.version, sources, |written| {
         supply::check(written, set)
     })?;
-    let evidence = evidence(&dossier, &metric);
+    let evidence = view::evidence(&dossier, &metric);
     let certified = args.who.act(context, |operator| {
         specialists.certify(&args.role, &args.version, &dossier, &evidence, operator)
     })?;
     let needed = args.level.unwrap_or(1);
     let exit = Exit::of_check(dossier.assessment.earned >= needed);
     if ui.json {
-        let mut object = json!({
-            "role": args.role, "version": args.version, "level_before": certified.before.to_string(),
-            "level": certified.now.to_string(), "earned": Level::of(dossier.assessment.earned).to_string(),
-            "raised": certified.now > certified.before,
-        });
-        if let (Some(object), Some(evidence)) = (object.as_object_mut(), evidence.as_object()) {
-            object.extend(evidence.clone());
-        }
+        let (role, version) = (&args.role, &args.version);
+        let object = view::certified(role, version, &certified, &dossier, &evidence);
         ui.json(&object)?;
         return Ok(exit);
     }
@@ -147,30 +139,6 @@ fn show(ui: &Ui, args: &Certify, dossier: &Dossier, certified: &Certified) -> Re
         ui.line(format_args!("{named} stays {}", certified.now))?;
     }
     Ok(())
-}
-
-/// What the event keeps: digests, exam, counts and rates with their bounds, metric.
-fn evidence(dossier: &Dossier, metric: &Metric) -> Value {
-    let audit = dossier.audit.as_ref();
-    json!({
-        "exam_hash": audit.map(|audit| &audit.exam_hash), "audit_digest": dossier.audit_digest,
-        "digests": dossier.digests, "metric_version": metric.metric_version, "metric_hash": metric.hash(),
-        "checks": dossier.assessment.checks.iter().map(check_json).collect::<Vec<_>>(),
-    })
-}
-
-fn check_json(check: &Check) -> Value {
-    let mut object = json!({
-        "level": format!("L{}", check.level), "name": check.name, "met": check.met, "said": check.said,
-    });
-    if let (Some(object), Some(rate)) = (object.as_object_mut(), check.rate) {
-        object.insert("rate".to_owned(), rate_json(rate));
-    }
-    object
-}
-
-fn rate_json(rate: Rate) -> Value {
-    json!({ "hits": rate.hits, "n": rate.n, "value": rate.value, "low": rate.low, "high": rate.high })
 }
 
 /// Reviews.
@@ -304,7 +272,7 @@ fn described(proposal: &Proposal) -> Value {
         }
         Proposal::Prune { version, why } => {
             let numbers = match why {
-                Prune::Fails(rate) => json!({ "pass_rate": rate_json(*rate) }),
+                Prune::Fails(rate) => json!({ "pass_rate": view::rate(*rate) }),
                 Prune::NeverWins(runs) => json!({ "contests_without_win": runs }),
             };
             json!({ "proposal": "prune", "version": version, "evidence": numbers })
@@ -322,7 +290,7 @@ fn described(proposal: &Proposal) -> Value {
 
 fn field_json(field: &Field) -> Value {
     json!({
-        "weak": rate_json(field.weak), "wins": field.wins, "entropy_bits": field.entropy,
+        "weak": view::rate(field.weak), "wins": field.wins, "entropy_bits": field.entropy,
         "largest_share": field.largest_share,
     })
 }

@@ -67,10 +67,7 @@ fn moved(
 }
 
 fn moved_json(ui: &Ui, args: &Point, moved: &Moved) -> Result<Exit, Failure> {
-    ui.json(&json!({
-        "role": args.role, "from_version": moved.from, "to_version": moved.to,
-        "certified_level": moved.level, "exam_hash": moved.exam_hash,
-    }))?;
+    ui.json(&host::view::specialists::moved(&args.role, moved))?;
     Ok(Exit::Done)
 }
 

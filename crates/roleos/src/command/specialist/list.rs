@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use host::specialists::Specialists;
+use host::view::specialists as view;
 use serde_json::{Value, json};
 use specialist::registry::Entry;
 
@@ -20,7 +21,7 @@ pub fn run(ui: &Ui, specialists: &Specialists) -> Result<Exit, Failure> {
     let registry = &seen.registry;
     let path = specialists.paths().registry.display();
     if ui.json {
-        let roles: Vec<Value> = registry.entries().iter().map(as_json).collect();
+        let roles: Vec<Value> = registry.entries().iter().map(view::entry).collect();
         ui.json(
             &json!({ "registry": path.to_string(), "trusted": seen.is_trusted, "roles": roles }),
         )?;
@@ -63,29 +64,4 @@ fn text(entry: &Entry) -> String {
         ));
     }
     text
-}
-
-fn as_json(entry: &Entry) -> Value {
-    let versions: Vec<Value> = entry
-        .versions
-        .iter()
-        .map(|version| {
-            json!({
-                "id": version.id,
-                "certified_level": version.certified_level.to_string(),
-                "base_model": version.base_model,
-                "adapter_id": version.adapter_id,
-                "gate_threshold": version.gate_threshold,
-                "exam_hash": version.exam_hash,
-                "created_at": version.created_at,
-            })
-        })
-        .collect();
-    json!({
-        "role": entry.role,
-        "backend_url": entry.backend_url,
-        "workload_quota": entry.workload_quota,
-        "active_version": entry.active_version,
-        "versions": versions,
-    })
 }

@@ -116,10 +116,8 @@ pub fn run(
     let taken = args.audit.as_ref().map(examine).transpose()?;
     let exit = Exit::of_check(taken.as_ref().is_none_or(audit::Taken::passed));
     if ui.json {
-        let mut object = json!({
-            "role": args.role, "version": registered.id, "certified_level": registered.level,
-            "active_version": registered.active, "recipe_card": linked,
-        });
+        let mut object =
+            host::view::specialists::registered(&args.role, &registered, linked.as_ref());
         if let (Some(taken), Some(object)) = (&taken, object.as_object_mut()) {
             object.insert("audit".to_owned(), audit::as_json(taken));
         }

@@ -6,14 +6,12 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 
 use host::specialists::{OperateError, Specialists};
-use serde_json::{Map, Value, json};
+use host::view::specialists::{self as view, Status};
+use serde_json::{Value, json};
 use server::backend;
-use specialist::event::Log;
-use specialist::field::{Audit, MIN_SAMPLES};
-use specialist::quota::Scope;
-use specialist::registry::{DEFAULT_AUDIT_WINDOW, Entry};
-use specialist::shadow::{Judgement, Probes, Settings};
-use specialist::state::{Halt, State};
+use specialist::field::Audit;
+use specialist::registry::Entry;
+use specialist::shadow::Settings;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -34,16 +32,6 @@ pub struct Args {
     window: Option<u32>,
 }
 
-/// What is shown of a role.
-struct Shown<'a> {
-    entry: &'a Entry,
-    used: u64,
-    window: u64,
-    halt: Option<&'a Halt>,
-    judgement: Judgement,
-    audit: Audit,
-}
-
 /// Does it.
 ///
 /// # Errors
@@ -60,18 +48,35 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
     })?;
     let log = specialists.field_log()?;
     let probes = specialists.probes()?;
+    let window = args
+        .window
+        .map(|window| usize::try_from(window).unwrap_or(usize::MAX));
     let wanted = |entry: &&Entry| args.role.as_ref().is_none_or(|role| entry.role == *role);
-    let shown: Vec<Shown<'_>> = seen
+    let shown: Vec<Status<'_>> = seen
         .registry
         .entries()
         .iter()
         .filter(wanted)
-        .map(|entry| look(entry, &state, specialists, args, (&log, &probes)))
+        .map(|entry| {
+            Status::of(
+                entry,
+                &state,
+                specialists.settings(),
+                window,
+                (&log, &probes),
+            )
+        })
         .collect();
     let missing = args.role.as_deref().filter(|_| shown.is_empty());
     let settings = &specialists.settings().shadow;
     if ui.json {
-        ui.json(&as_json(specialists, seen.is_trusted, &shown, missing))?;
+        let warned = |one: &Status<'_>| backend::warning(&one.entry.backend_url);
+        let mut roles: Vec<Value> = shown
+            .iter()
+            .map(|one| one.json(specialists.settings(), warned(one).as_deref()))
+            .collect();
+        roles.extend(missing.map(|role| json!({ "role": role, "error": "no_registry_entry" })));
+        ui.json(&view::status(specialists, seen.is_trusted, &roles))?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();
@@ -89,39 +94,6 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
-fn look<'a>(
-    entry: &'a Entry,
-    state: &'a State,
-    specialists: &Specialists,
-    args: &Args,
-    (log, probe_logs): (&[u8], &[Log; 2]),
-) -> Shown<'a> {
-    let settings = specialists.settings();
-    let window = args.window.map_or(settings.quota_window, |window| {
-        usize::try_from(window).unwrap_or(usize::MAX)
-    });
-    let slot = state.slot(&entry.role);
-    let used = match (settings.scope, slot) {
-        (Scope::Fleet, _) => state.fleet.used(window),
-        (Scope::Role, Some(slot)) => slot.window.used(window),
-        (Scope::Role, None) => 0,
-    };
-    let probes = slot.map_or_else(Probes::default, |slot| slot.probes.clone());
-    let audit_window = entry
-        .active()
-        .ok()
-        .flatten()
-        .map_or(DEFAULT_AUDIT_WINDOW, |version| version.field_audit_window);
-    Shown {
-        entry,
-        used,
-        window: window as u64,
-        halt: state.halt(&entry.role),
-        judgement: probes.judge(&settings.shadow),
-        audit: Audit::of(log, &probe_logs.each_ref(), &entry.role, audit_window),
-    }
-}
-
 #[expect(
     clippy::cast_precision_loss,
     reason = "windows have at most millions of dispatches"
@@ -130,7 +102,7 @@ fn share(used: u64, window: u64) -> f64 {
     used as f64 / window.max(1) as f64
 }
 
-fn text(shown: &Shown<'_>, settings: &Settings) -> String {
+fn text(shown: &Status<'_>, settings: &Settings) -> String {
     let entry = shown.entry;
     let name = |text: &str| clean::name(text.as_bytes()).into_owned();
     let mut text = String::new();
@@ -149,7 +121,7 @@ fn text(shown: &Shown<'_>, settings: &Settings) -> String {
         "    quota:   {}/{}  (share={:.1}%, cap={:.0}%)",
         shown.used,
         shown.window,
-        share(shown.used, shown.window) * 100.0,
+        shown.share() * 100.0,
         entry.workload_quota * 100.0
     ));
     line(format!("    backend: {}", name(&entry.backend_url)));
@@ -237,86 +209,4 @@ fn verdicts_text(who: &str, counts: &BTreeMap<String, u64>, text: &mut String) {
         let verdict = clean::line(verdict, 40);
         let _ = writeln!(text, "      {percent:5.1}%  {verdict}  ({who})");
     }
-}
-
-fn as_json(
-    specialists: &Specialists,
-    is_trusted: bool,
-    shown: &[Shown<'_>],
-    missing: Option<&str>,
-) -> Value {
-    let settings = &specialists.settings().shadow;
-    let mut roles: Vec<Value> = shown.iter().map(|one| role_json(one, settings)).collect();
-    roles.extend(missing.map(|role| json!({ "role": role, "error": "no_registry_entry" })));
-    let paths = specialists.paths();
-    json!({
-        "registry": paths.registry.display().to_string(),
-        "state": paths.state.display().to_string(),
-        "events": paths.events.display().to_string(),
-        "trusted": is_trusted,
-        "roles": roles,
-    })
-}
-
-fn role_json(shown: &Shown<'_>, settings: &Settings) -> Value {
-    let entry = shown.entry;
-    let active = entry.active().ok().flatten();
-    let halt = match shown.halt {
-        None => json!({ "halted": false }),
-        Some(halt) => json!({ "halted": true, "reason": halt.reason, "since": halt.since }),
-    };
-    let judgement = &shown.judgement;
-    let mut object = Map::new();
-    let mut add = |key: &str, value: Value| {
-        object.insert(key.to_owned(), value);
-    };
-    add("role", json!(entry.role));
-    add("backend_url", json!(entry.backend_url));
-    add("active_version", json!(entry.active_version));
-    add(
-        "certified_level",
-        json!(active.map(|version| version.certified_level.to_string())),
-    );
-    add(
-        "quota",
-        json!({
-            "used": shown.used, "window": shown.window,
-            "share": share(shown.used, shown.window), "cap": entry.workload_quota,
-        }),
-    );
-    add("halt", halt);
-    add(
-        "window_rule",
-        json!({
-            "probes": judgement.probes, "agreed": judgement.agreed, "rate": judgement.rate,
-            "window": settings.window, "required": 1.0 - settings.tau,
-        }),
-    );
-    add(
-        "early_stop",
-        json!({
-            "enabled": settings.early_stop.is_some(), "probes": judgement.total, "agreed": judgement.total_agreed,
-            "log_evidence": judgement.log_evidence, "halts_at": settings.early_stop.map(|error| -error.ln()),
-            "error_rate": settings.early_stop,
-        }),
-    );
-    let audit = &shown.audit;
-    add(
-        "field_audit",
-        json!({
-            "state": audit.state(), "samples": audit.samples, "distinct_inputs": audit.distinct_inputs,
-            "specialist_routed": audit.specialist_served, "min_samples": MIN_SAMPLES, "test_ready": audit.is_ready(),
-            "verdicts": audit.verdicts, "general_verdicts": audit.general_verdicts, "mean_score": audit.mean_score,
-            "agreement": {
-                "probes": audit.probes, "agreed": audit.agreed,
-                "rate": (audit.probes > 0).then(|| share(audit.agreed, audit.probes)),
-            },
-            "drift": audit.drift.map(|drift| json!({
-                "verdicts": drift.verdicts, "score": drift.score, "large": drift.is_large(),
-            })),
-            "last_seen": audit.last_seen, "damaged_lines": audit.damaged,
-        }),
-    );
-    add("warning", json!(backend::warning(&entry.backend_url)));
-    Value::Object(object)
 }

@@ -30,8 +30,21 @@ const MAX_TOOL_COLUMNS: usize = 120;
 /// # Errors
 /// The template cannot be filled, which takes a fault in the template itself.
 pub fn page(view: &ReplayView<'_>) -> Result<String, askama::Error> {
+    render(view, true)
+}
+
+/// The replay as a part of another page, which brings the style.
+///
+/// # Errors
+/// As [`page`].
+pub fn article(view: &ReplayView<'_>) -> Result<String, askama::Error> {
+    render(view, false)
+}
+
+fn render(view: &ReplayView<'_>, whole: bool) -> Result<String, askama::Error> {
     let contents = view.contents;
     let page = Page {
+        whole,
         file: clean::name(view.file.as_bytes()),
         task_id: contents.header().task_id.to_string(),
         outcome: contents.outcome().name(),
@@ -54,6 +67,8 @@ pub fn page(view: &ReplayView<'_>) -> Result<String, askama::Error> {
 #[derive(Template)]
 #[template(path = "replay.html")]
 struct Page<'a> {
+    /// With everything around it.
+    whole: bool,
     file: Cow<'a, str>,
     task_id: String,
     outcome: &'static str,

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 /// Which end of a text stands at its place.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::render) enum Anchor {
+pub(in crate::show) enum Anchor {
     Start,
     Middle,
     End,
@@ -22,13 +22,13 @@ impl Anchor {
 
 /// A picture that is being drawn.
 #[derive(Debug)]
-pub(in crate::render) struct Canvas {
+pub(in crate::show) struct Canvas {
     out: String,
 }
 
 impl Canvas {
     /// Starts a picture with a name and a description for those who cannot see it.
-    pub(in crate::render) fn new(width: f64, height: f64, name: &str, description: &str) -> Self {
+    pub(in crate::show) fn new(width: f64, height: f64, name: &str, description: &str) -> Self {
         let mut canvas = Self { out: String::new() };
         let style = include_str!("style.css").trim_end();
         let (name, description) = (Escaped(name), Escaped(description));
@@ -43,7 +43,7 @@ impl Canvas {
     }
 
     /// The picture as text.
-    pub(in crate::render) fn finish(mut self) -> String {
+    pub(in crate::show) fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out
     }
@@ -53,7 +53,7 @@ impl Canvas {
         _ = writeln!(self.out, "{line}");
     }
 
-    pub(in crate::render) fn text(
+    pub(in crate::show) fn text(
         &mut self,
         x: f64,
         y: f64,
@@ -67,7 +67,7 @@ impl Canvas {
         ));
     }
 
-    pub(in crate::render) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+    pub(in crate::show) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.put(format_args!(
             "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
@@ -75,7 +75,7 @@ impl Canvas {
     }
 
     /// A line through the points; one point alone makes none.
-    pub(in crate::render) fn curve(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub(in crate::show) fn curve(&mut self, class: &str, points: &[(f64, f64)]) {
         if points.len() > 1 {
             let path = path(points);
             self.put(format_args!("<path class=\"{class}\" d=\"{path}\"/>"));
@@ -83,7 +83,7 @@ impl Canvas {
     }
 
     /// What lies between the points and the ground.
-    pub(in crate::render) fn area(&mut self, class: &str, points: &[(f64, f64)], ground: f64) {
+    pub(in crate::show) fn area(&mut self, class: &str, points: &[(f64, f64)], ground: f64) {
         if let [(first, _), _, ..] = points {
             let path = path(points);
             self.put(format_args!(
@@ -93,14 +93,7 @@ impl Canvas {
     }
 
     /// A bar around `x`; nothing when it has no height.
-    pub(in crate::render) fn bar(
-        &mut self,
-        class: &str,
-        x: f64,
-        width: f64,
-        top: f64,
-        bottom: f64,
-    ) {
+    pub(in crate::show) fn bar(&mut self, class: &str, x: f64, width: f64, top: f64, bottom: f64) {
         let height = bottom - top;
         if height >= 0.05 {
             let left = x - width / 2.0;
@@ -110,14 +103,14 @@ impl Canvas {
         }
     }
 
-    pub(in crate::render) fn dot(&mut self, class: &str, x: f64, y: f64, radius: f64) {
+    pub(in crate::show) fn dot(&mut self, class: &str, x: f64, y: f64, radius: f64) {
         self.put(format_args!(
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\"/>"
         ));
     }
 
     /// A flag with a short text on it and a hint.
-    pub(in crate::render) fn flag(
+    pub(in crate::show) fn flag(
         &mut self,
         at: (f64, f64),
         size: (f64, f64),
@@ -137,18 +130,18 @@ impl Canvas {
     }
 
     /// Starts a group that tells a hint when pointed at.
-    pub(in crate::render) fn open_point(&mut self, hint: &str) {
+    pub(in crate::show) fn open_point(&mut self, hint: &str) {
         let hint = Escaped(hint);
         self.put(format_args!("<g class=\"point\"><title>{hint}</title>"));
     }
 
     /// Ends what [`Canvas::open_point`] started.
-    pub(in crate::render) fn close_point(&mut self) {
+    pub(in crate::show) fn close_point(&mut self) {
         self.put(format_args!("</g>"));
     }
 
     /// The place of a point from top to bottom, seen only when pointed at.
-    pub(in crate::render) fn column(&mut self, x: f64, width: f64, top: f64, bottom: f64) {
+    pub(in crate::show) fn column(&mut self, x: f64, width: f64, top: f64, bottom: f64) {
         self.bar("column", x, width, top, bottom);
     }
 }

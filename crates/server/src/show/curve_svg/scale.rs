@@ -1,6 +1,6 @@
 //! From values to places: round numbers up the side, periods along the bottom.
 
-use crate::render::units::{dollars, grouped};
+use crate::show::units::{dollars, grouped};
 
 /// A vertical axis from 0 to a round number.
 #[derive(Clone, Copy, Debug)]

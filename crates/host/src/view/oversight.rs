@@ -1,0 +1,58 @@
+//! What the gate says and what a person allowed, as other programs read it.
+
+use oversight::Decision;
+use oversight::grants::Standing;
+use serde_json::{Value, json};
+
+use crate::approvals::{Id, Refused};
+use crate::clock;
+use crate::grants::Entry;
+
+/// A decision as `explain` shows it.
+#[must_use]
+pub fn decision(decision: &Decision) -> Value {
+    let opaque = decision.opaque.iter();
+    let protected = decision.guarded.iter();
+    json!({
+        "verdict": decision.verdict.as_str(),
+        "actions": decision.actions,
+        "opaque": opaque.map(|note| json!({ "reason": note.reason, "text": note.text })).collect::<Vec<_>>(),
+        "reasons": decision.reasons,
+        "spans": decision.spans,
+        "protected": protected.map(|guarded| guarded.what.as_str()).collect::<Vec<_>>(),
+        "notes": decision.notes,
+        "uses": decision.uses,
+    })
+}
+
+/// A refused act that may be approved.
+#[must_use]
+pub fn refused(id: &Id, refused: &Refused) -> Value {
+    json!({
+        "id": id.to_string(),
+        "refused": clock::text(refused.at_ns),
+        "tool": refused.act.tool,
+        "command": refused.act.command,
+        "directory": refused.act.directory,
+        "actions": refused.act.actions,
+        "reasons": refused.reasons,
+    })
+}
+
+/// A grant as it stands.
+#[must_use]
+pub fn grant(entry: &Entry) -> Value {
+    let why = match &entry.standing {
+        Standing::Granted => None,
+        Standing::Refused(why) => Some(why),
+    };
+    json!({
+        "action": entry.action,
+        "granted": why.is_none(),
+        "why_not": why,
+        "expires": entry.expires,
+        "uses": entry.uses,
+        "scope": entry.scope,
+        "enforce": entry.enforce,
+    })
+}

@@ -1,0 +1,110 @@
+//! `gh` as a launcher: its aliases and the settings whose value it runs.
+
+use super::run::quote;
+use super::{Evaluator, Outcome};
+
+impl Evaluator<'_> {
+    /// `gh repo clone` brings files, and `query=@file` reads one.
+    fn gh_files(&mut self, arguments: &[String]) {
+        if let [repo, clone, address, ..] = arguments
+            && repo == "repo"
+            && clone == "clone"
+        {
+            let place = crate::lookup::base_name(address).to_owned();
+            self.filled(&place);
+        }
+        let inlined: Vec<String> = arguments
+            .iter()
+            .map(|word| match word.split_once("=@") {
+                Some((key, path)) => match self.known_file(path) {
+                    Some(text) => format!("{key}={text}"),
+                    None => word.clone(),
+                },
+                None => word.clone(),
+            })
+            .collect();
+        if inlined != arguments {
+            self.classify("gh", &inlined);
+        }
+    }
+
+    /// `gh` has aliases as well: in its configuration, and made by the same command.
+    pub(crate) fn gh_alias(&mut self, arguments: &[String]) -> Option<Outcome> {
+        let first = arguments.first()?;
+        self.gh_files(arguments);
+        if let [_, set, key, value, ..] = arguments
+            && first == "config"
+            && set == "set"
+            && matches!(key.as_str(), "editor" | "pager" | "browser")
+            && self.starts_in(value)
+        {
+            self.in_shell(&format!("gh {key}"), value);
+        }
+        if first == "alias" && arguments.get(1).is_some_and(|verb| verb == "import") {
+            let path = arguments.get(2).map_or("-", String::as_str);
+            for line in self.content_value(path).first().to_owned().lines() {
+                if let Some((name, text)) = line.split_once(':') {
+                    let text = text.trim().trim_matches(['"', '\'']).to_owned();
+                    self.git_settings
+                        .insert(format!("gh.{}", name.trim()), text);
+                }
+            }
+            return Some(Outcome::quiet(None));
+        }
+        if first == "alias" {
+            let words: Vec<&String> = arguments
+                .iter()
+                .skip(2)
+                .filter(|word| !word.starts_with("--") && *word != "-s")
+                .collect();
+            let shell = arguments
+                .iter()
+                .any(|word| word == "--shell" || word == "-s");
+            if let [name, text, ..] = words.as_slice() {
+                let text = if shell && !text.starts_with('!') {
+                    format!("!{text}")
+                } else {
+                    (*text).clone()
+                };
+                self.git_settings.insert(format!("gh.{name}"), text);
+            }
+            return Some(Outcome::quiet(None));
+        }
+        let mut text = self.git_settings.get(&format!("gh.{first}")).cloned();
+        if text.is_none() {
+            let file = format!("{}/.config/gh/config.yml", self.home);
+            text = self.known_file(&file).and_then(|config| {
+                let mut lines = config
+                    .lines()
+                    .skip_while(|line| !line.starts_with("aliases:"))
+                    .skip(1)
+                    .take_while(|line| line.starts_with(' '));
+                lines.find_map(|line| {
+                    Some(
+                        line.trim()
+                            .strip_prefix(first.as_str())?
+                            .strip_prefix(':')?
+                            .trim()
+                            .trim_matches(['"', '\''])
+                            .to_owned(),
+                    )
+                })
+            });
+        }
+        let text = text?;
+        if !self.walking.insert(format!("gh {first}")) {
+            return None;
+        }
+        let mut whole = match text.strip_prefix('!') {
+            Some(command) => command.to_owned(),
+            None => format!("gh {text}"),
+        };
+        for word in arguments.iter().skip(1) {
+            whole.push(' ');
+            whole.push_str(&quote(word));
+        }
+        let outcome = self.linked(format!("gh alias {first}"), |this| this.shell_text(&whole));
+        self.walking.remove(&format!("gh {first}"));
+        Some(outcome)
+    }
+}

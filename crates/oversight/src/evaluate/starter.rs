@@ -1,0 +1,110 @@
+//! Words and texts that may start something: what an unknown program, an option or a setting is handed.
+//!
+//! The question is asked before a text is walked as a command, so that ordinary words are left alone.
+
+use super::Evaluator;
+use super::files::File;
+use super::run::program_name;
+
+/// Programs that only read, print or search their words: none of them is started.
+const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
+    expr false fgrep file fmt fold grep head help hexdump info install jq kill killall less ln logger ls man \
+    mkdir more mv nano nl od open paste pgrep pkill printenv printf ps pwd readlink realpath rev rg rm rmdir \
+    sed seq sleep sort split stat strings tac tail tee test tldr touch tr tree true type uniq wc whatis \
+    whereis which whoami yes yq gh git npm pnpm yarn bun curl wget pip pip3 brew dnf apk \
+    uv poetry say notify-send osascript hg svn python node perl ruby php vim complete compgen \
+    ag ack fd bat glow roleos twine hatch flit wrangler gh-pages cowsay figlet toilet espeak wall banner \
+    lolcat claude codex aider gemini llm opencode cursor-agent goose amp mail pbcopy xclip gpg base64 md5sum sha256sum \
+    zip unzip gunzip gzip mktemp cmp sdiff colordiff difft meld cksum b2sum sha1sum sha512sum shasum dos2unix unix2dos \
+    shellcheck shfmt black ruff isort flake8 pylint mypy pyright yapf autopep8 bandit codespell typos cspell vale \
+    markdownlint hadolint actionlint yamllint prettier eslint biome code subl cloc tokei scc bashate checkbashisms \
+    yum pacman choco winget scoop ctags etags semgrep codesign xdg-open pandoc aws gsutil rclone s3cmd scp tar";
+
+/// Programs that run what a file, a recipe or their words say, beside shells and the programs of the actions.
+const STARTERS: &str = "make gmake bmake just task go-task rake ninja npx bunx uvx pipx xargs find parallel docker podman \
+    tox nox invoke inv cargo go mise pdm python node perl ruby php lua deno tsx env sudo doas nohup timeout nice setsid \
+    time exec eval source .";
+
+/// Options that carry text for people or a name to look for.
+const CARRY_TEXT: &str = "-m -t -k --message --title --body --description --grep --filter --name --text --comment --note \
+    --reason --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --summary";
+
+/// Settings that a program gives to a shell as they stand.
+const GIVEN_TO_A_SHELL: &[&str] = &[
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "BROWSER",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_SSH_COMMAND",
+];
+
+/// More words than this are not looked at in one text.
+const MAX_WORDS: usize = 48;
+
+/// Whether a program only reads, prints or searches its words.
+pub(crate) fn is_harmless(name: &str) -> bool {
+    HARMLESS.split_ascii_whitespace().any(|known| known == name)
+}
+
+/// Whether the word after this option is text that nobody runs.
+pub(crate) fn carries_text(option: &str) -> bool {
+    CARRY_TEXT
+        .split_ascii_whitespace()
+        .any(|known| known == option)
+}
+
+fn is_starter(name: &str) -> bool {
+    super::shells::is_shell(name) || STARTERS.split_ascii_whitespace().any(|known| known == name)
+}
+
+impl Evaluator<'_> {
+    /// Whether a word names a program that can start others, or a script by its path.
+    pub(crate) fn starts(&mut self, word: &str) -> bool {
+        let name = program_name(word);
+        self.catalog.is_program(&name) || is_starter(&name) || self.is_script(word)
+    }
+
+    /// Whether a text may hold a command that matters.
+    pub(crate) fn starts_in(&mut self, text: &str) -> bool {
+        if self.catalog.mentions(text) {
+            return true;
+        }
+        let parts = text.split(|one: char| {
+            one.is_whitespace()
+                || matches!(
+                    one,
+                    '\'' | '"' | ';' | '|' | '&' | '(' | ')' | '!' | '=' | ','
+                )
+        });
+        let words: Vec<&str> = parts
+            .filter(|word| !word.is_empty())
+            .take(MAX_WORDS)
+            .collect();
+        words.into_iter().any(|word| self.starts(word))
+    }
+
+    /// `./x` where that is a script of the project or of this command.
+    fn is_script(&mut self, word: &str) -> bool {
+        let local = word.contains('/')
+            && word.len() < 256
+            && !super::files::is_system(word)
+            && !word.contains("://")
+            && !word.starts_with("/dev/");
+        if !local {
+            return false;
+        }
+        let path = crate::lookup::absolute(&self.state.directory, word);
+        self.links.contains_key(&path)
+            || matches!(self.file(word), File::Text(text) if text.first().starts_with("#!") || self.written.contains_key(&path))
+    }
+
+    /// An editor or a pager that is a command with text from elsewhere is as unknown as that text.
+    pub(crate) fn fetched_setting(&mut self, name: &str, text: &str) {
+        let run = GIVEN_TO_A_SHELL.iter().any(|ending| name.ends_with(ending));
+        let composed = text.contains('|') || text.contains("$(") || text.contains('`');
+        if run && composed && !crate::value::has_hole(text) {
+            self.in_shell(&format!("${name}"), text);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Which tool of a project runs which file, and how that file is read. Tables only.
+
+/// How a file is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Code of this interpreter.
+    Code(&'static str),
+    /// Values of keys that are commands, everywhere in the file.
+    Values,
+    /// The same, on lines that name something that runs.
+    Keys,
+    /// The same, in the part that is named like the task.
+    Task,
+    /// A script of the shell.
+    Script,
+}
+
+/// Tool, its subcommand if only that one counts, and the files.
+pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
+    (
+        "rake",
+        "",
+        &["Rakefile", "rakefile", "Rakefile.rb"],
+        Reading::Code("ruby"),
+    ),
+    ("invoke", "", &["tasks.py"], Reading::Code("python")),
+    ("inv", "", &["tasks.py"], Reading::Code("python")),
+    ("fab", "", &["fabfile.py"], Reading::Code("python")),
+    ("nox", "", &["noxfile.py"], Reading::Code("python")),
+    ("doit", "", &["dodo.py"], Reading::Code("python")),
+    ("scons", "", &["SConstruct"], Reading::Code("python")),
+    (
+        "pytest",
+        "",
+        &["conftest.py", "tests/conftest.py"],
+        Reading::Code("python"),
+    ),
+    ("py.test", "", &["conftest.py"], Reading::Code("python")),
+    ("pip", "install", &["setup.py"], Reading::Code("python")),
+    ("pip", "wheel", &["setup.py"], Reading::Code("python")),
+    ("uv", "build", &["setup.py"], Reading::Code("python")),
+    ("build", "", &["setup.py"], Reading::Code("python")),
+    (
+        "gulp",
+        "",
+        &["gulpfile.js", "gulpfile.mjs"],
+        Reading::Code("node"),
+    ),
+    ("grunt", "", &["Gruntfile.js"], Reading::Code("node")),
+    (
+        "jest",
+        "",
+        &["jest.config.js", "jest.config.mjs"],
+        Reading::Code("node"),
+    ),
+    (
+        "vitest",
+        "",
+        &[
+            "vitest.config.js",
+            "vitest.config.ts",
+            "vite.config.js",
+            "vite.config.ts",
+        ],
+        Reading::Code("node"),
+    ),
+    (
+        "eslint",
+        "",
+        &["eslint.config.js", "eslint.config.mjs", ".eslintrc.js"],
+        Reading::Code("node"),
+    ),
+    (
+        "vite",
+        "",
+        &["vite.config.js", "vite.config.ts", "vite.config.mjs"],
+        Reading::Code("node"),
+    ),
+    ("webpack", "", &["webpack.config.js"], Reading::Code("node")),
+    (
+        "rollup",
+        "",
+        &["rollup.config.js", "rollup.config.mjs"],
+        Reading::Code("node"),
+    ),
+    (
+        "next",
+        "",
+        &["next.config.js", "next.config.mjs"],
+        Reading::Code("node"),
+    ),
+    ("astro", "", &["astro.config.mjs"], Reading::Code("node")),
+    (
+        "prettier",
+        "",
+        &[".prettierrc.js", "prettier.config.js"],
+        Reading::Code("node"),
+    ),
+    ("tox", "", &["tox.ini"], Reading::Values),
+    (
+        "pre-commit",
+        "run",
+        &[".pre-commit-config.yaml"],
+        Reading::Values,
+    ),
+    (
+        "lint-staged",
+        "",
+        &["package.json", ".lintstagedrc", ".lintstagedrc.json"],
+        Reading::Values,
+    ),
+    ("lefthook", "run", &["lefthook.yml"], Reading::Values),
+    (
+        "docker",
+        "compose",
+        &[
+            "compose.yaml",
+            "compose.yml",
+            "docker-compose.yml",
+            "docker-compose.yaml",
+        ],
+        Reading::Values,
+    ),
+    (
+        "docker-compose",
+        "up",
+        &["compose.yaml", "docker-compose.yml", "docker-compose.yaml"],
+        Reading::Values,
+    ),
+    ("ninja", "", &["build.ninja"], Reading::Keys),
+    ("samu", "", &["build.ninja"], Reading::Keys),
+    ("cmake", "", &["CMakeLists.txt"], Reading::Keys),
+    ("meson", "", &["meson.build"], Reading::Keys),
+    ("gradle", "", GRADLE, Reading::Keys),
+    ("gradlew", "", GRADLE, Reading::Keys),
+    ("ant", "", &["build.xml"], Reading::Keys),
+    ("mvn", "", &["pom.xml"], Reading::Keys),
+    (
+        "deno",
+        "task",
+        &["deno.json", "deno.jsonc"],
+        Reading::Values,
+    ),
+    ("terraform", "apply", TERRAFORM, Reading::Keys),
+    ("terraform", "plan", TERRAFORM, Reading::Keys),
+    ("tofu", "apply", TERRAFORM, Reading::Keys),
+    ("tofu", "plan", TERRAFORM, Reading::Keys),
+    (
+        "cargo",
+        "",
+        &[".cargo/config.toml", ".cargo/config"],
+        Reading::Keys,
+    ),
+    ("direnv", "allow", &[".envrc"], Reading::Script),
+    ("direnv", "exec", &[".envrc"], Reading::Script),
+    ("cargo", "build", &["build.rs"], Reading::Code("rust")),
+    ("cargo", "check", &["build.rs"], Reading::Code("rust")),
+    ("cargo", "test", &["build.rs"], Reading::Code("rust")),
+    (
+        "cargo",
+        "run",
+        &["build.rs", "src/main.rs"],
+        Reading::Code("rust"),
+    ),
+    (
+        "cargo",
+        "x",
+        &["src/main.rs", "xtask/src/main.rs"],
+        Reading::Code("rust"),
+    ),
+    (
+        "cargo",
+        "xtask",
+        &["xtask/src/main.rs"],
+        Reading::Code("rust"),
+    ),
+    ("mise", "run", &["mise.toml", ".mise.toml"], Reading::Task),
+    ("mise", "r", &["mise.toml", ".mise.toml"], Reading::Task),
+    (
+        "pixi",
+        "run",
+        &["pixi.toml", "pyproject.toml"],
+        Reading::Task,
+    ),
+    ("pipenv", "run", &["Pipfile"], Reading::Task),
+    ("poe", "", &["pyproject.toml"], Reading::Task),
+    (
+        "task",
+        "",
+        &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"],
+        Reading::Task,
+    ),
+    (
+        "go-task",
+        "",
+        &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"],
+        Reading::Task,
+    ),
+];
+
+/// Keys whose value is a command.
+pub(super) const KEYS: &[&str] = &[
+    "command",
+    "COMMAND",
+    "commandLine",
+    "cmd",
+    "exec",
+    "execute",
+    "executable",
+    "inline",
+    "local-exec",
+    "program",
+    "raw",
+    "run_command",
+    "runner",
+    "rustc",
+    "rustc-wrapper",
+    "linker",
+    "script",
+    "shell",
+];
+
+const GRADLE: &[&str] = &[
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "init.gradle",
+];
+
+/// Names that may be patterns.
+const TERRAFORM: &[&str] = &["*.tf"];
+
+/// Tools that are given the file as a word or by an option.
+pub(super) const NAMED: &[(&str, &[&str], Reading)] = &[
+    ("cmake", &["-P"], Reading::Values),
+    ("ctest", &["-S"], Reading::Values),
+    ("ninja", &["-f"], Reading::Values),
+    ("samu", &["-f"], Reading::Values),
+    ("rake", &["-f", "--rakefile"], Reading::Code("ruby")),
+    ("invoke", &["-c"], Reading::Code("python")),
+    ("nox", &["-f"], Reading::Code("python")),
+    ("tox", &["-c"], Reading::Values),
+    ("task", &["-t", "--taskfile"], Reading::Values),
+    ("tmux", &["-f", "source-file", "source"], Reading::Values),
+    ("nmap", &["--script"], Reading::Code("lua")),
+    ("logrotate", &["-f", "-vf"], Reading::Values),
+    ("ant", &["-f", "-buildfile", "-file"], Reading::Values),
+    ("gradle", &["-I", "--init-script", "-b"], Reading::Keys),
+    ("gradlew", &["-I", "--init-script", "-b"], Reading::Keys),
+    ("cargo", &["--config"], Reading::Values),
+    ("ssh", &["-F"], Reading::Values),
+    ("scp", &["-F"], Reading::Values),
+];

@@ -1,0 +1,219 @@
+//! The JSON API under `/api/`: what the command line shows and does, for programs and pages.
+//!
+//! Reading order: [`Desk`] (what handlers share), `frame` (bodies, queries, operators and errors, the same everywhere), then
+//! one file a subject; `document` is the OpenAPI document, made from the handlers themselves.
+//!
+//! Reading needs no login here, changing anything does. Nothing is decided in this module: files are read and changed by
+//! `host`, lists come from the view. Whatever touches a file or the database runs on a thread of its own.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::map_response;
+use axum::response::Response;
+use host::config::Config;
+use host::environment::Environment;
+use host::scan;
+use host::specialists::{Named, Paths, Settings, Specialists};
+use host::store::Store;
+use host::workspace::Workspace;
+use specialist::shadow::BadSetting;
+use tokio::sync::{broadcast, watch};
+
+use crate::login::Logins;
+use crate::view::rows::Decision;
+use crate::view::{Sources, View, ViewError};
+
+mod approvals;
+mod catalog;
+mod document;
+mod errors;
+mod follow;
+mod frame;
+mod grants;
+mod ledger;
+mod operate;
+mod operator;
+mod oversight;
+mod runs;
+mod score;
+mod specialists;
+mod status;
+mod stream;
+mod witness;
+
+pub use document::{document, document_text};
+
+pub(crate) use approvals::approve_act;
+pub(crate) use catalog::{
+    How, Import, Update, catalog_directory, import_roles, no_card, readable_catalog, update_roles,
+};
+pub(crate) use errors::unreadable;
+pub(crate) use frame::{bad_query, body, waiting};
+pub(crate) use grants::{Grant, revoke_grant, write_grant};
+pub(crate) use operate::Signature;
+pub(crate) use operator::{checked_name, denied};
+pub(crate) use oversight::decided;
+pub(crate) use witness::{judged_bundle, replay};
+
+/// Decisions that a slow reader of the stream may be behind.
+const MAX_BEHIND: usize = 256;
+
+/// What handlers share.
+#[derive(Debug)]
+pub struct Desk {
+    /// Where.
+    pub workspace: Workspace,
+    /// The variables.
+    pub environment: Environment,
+    /// What was set when the process started.
+    pub config: Config,
+    /// Bundles, keys and ledger.
+    pub store: Store,
+    /// Registry, state and logs of adapters.
+    pub specialists: Specialists,
+    /// Logs and bundles as tables.
+    pub view: View,
+    /// Codes and cookies.
+    pub logins: Logins,
+    /// Tells the person at the terminal something.
+    notice: Notice,
+    /// The view says what the files say, up to now.
+    current: AtomicBool,
+    done: AtomicU64,
+    total: AtomicU64,
+    news: broadcast::Sender<Arc<Decision>>,
+    closing: watch::Sender<bool>,
+    /// One passphrase is tried at a time: each try takes memory and time, on purpose.
+    passphrase: tokio::sync::Mutex<()>,
+}
+
+impl Desk {
+    /// One passphrase is tried at a time.
+    pub(crate) async fn one_passphrase(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.passphrase.lock().await
+    }
+}
+
+/// Words for the person at the terminal.
+pub struct Notice(Box<dyn Fn(&str) + Send + Sync>);
+
+impl Notice {
+    /// `tell` hears one line at a time.
+    pub fn new(tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Box::new(tell))
+    }
+
+    fn tell(&self, line: &str) {
+        (self.0)(line);
+    }
+}
+
+impl fmt::Debug for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Notice")
+    }
+}
+
+/// Why there is no desk.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeskError {
+    /// The view.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// A variable has a value that cannot be used.
+    #[error("{0}")]
+    Setting(#[from] BadSetting),
+}
+
+impl Desk {
+    /// Opens the view of a workspace; nothing is read into it yet.
+    ///
+    /// # Errors
+    /// The view cannot be opened, or a setting not be used.
+    pub fn open(
+        workspace: Workspace,
+        config: Config,
+        environment: Environment,
+        logins: Logins,
+        notice: Notice,
+    ) -> Result<Self, DeskError> {
+        let settings = Settings::load(&config, &environment)?;
+        let paths = Paths::find(&workspace, &environment, &Named::default());
+        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes());
+        let view = open_view(&workspace, &config, &store, &paths)?;
+        let (news, _) = broadcast::channel(MAX_BEHIND);
+        Ok(Self {
+            specialists: Specialists::new(paths, settings),
+            workspace,
+            environment,
+            config,
+            store,
+            view,
+            logins,
+            notice,
+            current: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            news,
+            closing: watch::Sender::new(false),
+            passphrase: tokio::sync::Mutex::default(),
+        })
+    }
+}
+
+/// Opens the view of a workspace.
+///
+/// # Errors
+/// The file can neither be used nor made.
+pub fn open_view(
+    workspace: &Workspace,
+    config: &Config,
+    store: &Store,
+    paths: &Paths,
+) -> Result<View, ViewError> {
+    let sources = Sources {
+        store: store.clone(),
+        keys: workspace.keys_dir(),
+        sessions: workspace.sessions_dir(),
+        runs: host::runs::path(workspace),
+        events: paths.events.clone(),
+        probes: paths.probes.clone(),
+        field_log: paths.field_log.clone(),
+        options: scan::Options {
+            threads: config.witness.thread_count(),
+            max_bytes: config.witness.max_bundle_bytes(),
+        },
+    };
+    View::open(&view_path(workspace), sources)
+}
+
+fn view_path(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join("view.db")
+}
+
+/// Everything under `/api/`, and the document at `/openapi.json`.
+pub fn router(desk: Arc<Desk>) -> Router {
+    let (router, _) = document::routes().split_for_parts();
+    router
+        .route("/openapi.json", axum::routing::get(document::serve))
+        .route("/api/{*path}", axum::routing::any(frame::unknown_path))
+        .layer(map_response(plain_headers))
+        .with_state(desk)
+}
+
+/// Nobody keeps our answers, and no browser takes them for something else.
+async fn plain_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}

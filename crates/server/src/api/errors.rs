@@ -1,0 +1,218 @@
+//! What went wrong below, as an answer: whose fault it is decides the status.
+
+use std::error::Error;
+use std::io;
+
+use axum::http::StatusCode;
+use host::approvals::ApprovalError;
+use host::config::ConfigError;
+use host::files::{Action, FileError};
+use host::grants::GrantError;
+use host::keys::KeyError;
+use host::ledger::LedgerError;
+use host::roles::RolesError;
+use host::specialists::{OperateError, Unreadable};
+use host::store::StoreError;
+use specialist::pointer::Refusal;
+use specialist::registry::{Registry, joined};
+
+use crate::problem::Problem;
+use crate::view::ViewError;
+
+/// An error and its causes in one line.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn internal(code: &'static str, error: &dyn Error) -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, chain(error))
+}
+
+/// The workspace is not in a state in which this can be done.
+pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::CONFLICT, code, message)
+}
+
+/// A value that is well-formed and cannot be used.
+pub(super) fn unfit(code: &'static str, message: impl Into<String>) -> Problem {
+    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
+}
+
+impl From<FileError> for Problem {
+    fn from(error: FileError) -> Self {
+        let (code, hint) = match (error.action, error.source.kind()) {
+            (_, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
+                ("no_space", "make room and try again")
+            }
+            (_, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => (
+                "file_permission",
+                "the process of `roleos up` may not do this",
+            ),
+            (Action::Read, _) => ("file_unreadable", "see whether the file is damaged"),
+            _ => ("file", "try again"),
+        };
+        internal(code, &error).hint(hint)
+    }
+}
+
+impl From<ViewError> for Problem {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::File(error) => error.into(),
+            error => internal("view", &error)
+                .hint("`roleos reindex` builds the view anew; nothing is lost by that"),
+        }
+    }
+}
+
+impl From<KeyError> for Problem {
+    fn from(error: KeyError) -> Self {
+        match error {
+            KeyError::File(error) => error.into(),
+            KeyError::WrongPassphrase { .. } => {
+                Self::new(StatusCode::FORBIDDEN, "wrong_passphrase", chain(&error))
+            }
+            KeyError::NotOwned { .. } => {
+                Self::new(StatusCode::FORBIDDEN, "key_not_owned", chain(&error))
+            }
+            error => conflict("key", chain(&error)),
+        }
+    }
+}
+
+impl From<LedgerError> for Problem {
+    fn from(error: LedgerError) -> Self {
+        match error {
+            LedgerError::File(error) => error.into(),
+            error => conflict("ledger_damaged", chain(&error)).hint("run `roleos ledger verify`"),
+        }
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::File(error) => error.into(),
+            StoreError::Key(error) => error.into(),
+            StoreError::Ledger(error) => error.into(),
+            error => internal("store", &error),
+        }
+    }
+}
+
+impl From<ConfigError> for Problem {
+    fn from(error: ConfigError) -> Self {
+        conflict("bad_config", chain(&error)).hint(error.hint())
+    }
+}
+
+impl From<GrantError> for Problem {
+    fn from(error: GrantError) -> Self {
+        match error {
+            GrantError::File(error) => error.into(),
+            GrantError::NotGranted { .. } => {
+                Self::new(StatusCode::NOT_FOUND, "not_granted", chain(&error))
+                    .hint("`GET /api/grants` shows what is granted")
+            }
+            error => conflict("bad_grants", chain(&error)).hint("correct the file"),
+        }
+    }
+}
+
+impl From<ApprovalError> for Problem {
+    fn from(error: ApprovalError) -> Self {
+        match error {
+            ApprovalError::File(error) => error.into(),
+            ApprovalError::Key(error) => error.into(),
+            ApprovalError::Unknown(_) => {
+                Self::new(StatusCode::NOT_FOUND, "unknown_act", chain(&error))
+                    .hint("`GET /api/approvals` lists what was refused and not used yet")
+            }
+            error => conflict("approvals_damaged", chain(&error)),
+        }
+    }
+}
+
+impl From<RolesError> for Problem {
+    fn from(error: RolesError) -> Self {
+        match error {
+            RolesError::File(error) => error.into(),
+            error => unfit("bad_catalog", chain(&error)),
+        }
+    }
+}
+
+/// The registry, or everything that is wrong with it.
+pub(super) fn valid(registry: &Registry) -> Result<(), Problem> {
+    if registry.is_valid() {
+        return Ok(());
+    }
+    Err(invalid(&joined(registry.problems())))
+}
+
+fn invalid(problems: &str) -> Problem {
+    conflict(
+        "registry_invalid",
+        format!("the registry is not valid: {problems}"),
+    )
+    .hint("correct the file; nothing was changed")
+}
+
+/// A state that cannot be used.
+pub(crate) fn unreadable(error: &Unreadable) -> Problem {
+    conflict("state_unreadable", chain(error)).hint(
+        "nothing routes to a specialist; `roleos specialist repair` sets the file aside and rebuilds it from the logs",
+    )
+}
+
+impl From<OperateError> for Problem {
+    fn from(error: OperateError) -> Self {
+        let message = chain(&error);
+        match &error {
+            OperateError::Invalid { problems, .. } => invalid(&joined(problems)),
+            OperateError::WouldBeInvalid(_) => {
+                unfit("registry_invalid", message).hint("the registry is unchanged")
+            }
+            OperateError::UnknownRole(_) => {
+                Self::new(StatusCode::NOT_FOUND, "unknown_role", message)
+                    .hint("`GET /api/specialists` lists the roles")
+            }
+            OperateError::DuplicateVersion { .. } => conflict("duplicate_version", message)
+                .hint("a version never changes; give the new one an id of its own"),
+            OperateError::NoBackend(_) => {
+                unfit("no_backend", message).hint("name it in `backend_url`")
+            }
+            OperateError::NotAVersion => unfit("bad_version", message),
+            OperateError::Refused(refusal) => refused(refusal, message),
+            OperateError::Unreadable { source, .. } => unreadable(source),
+            _ => match error {
+                OperateError::File(error) => error.into(),
+                error => internal("specialist", &error),
+            },
+        }
+    }
+}
+
+fn refused(refusal: &Refusal, message: String) -> Problem {
+    match refusal {
+        Refusal::UnknownVersion { .. } => {
+            Problem::new(StatusCode::NOT_FOUND, "unknown_version", message)
+        }
+        Refusal::Withdrawn { .. } => {
+            conflict("withdrawn", message).hint("choose another version; this one was taken out")
+        }
+        Refusal::Uncertified { .. } => {
+            conflict("uncertified", message).hint("certify it first; a version serves from L1 on")
+        }
+        Refusal::OtherExam { .. } => {
+            conflict("exam_differs", message).hint("run one audit on both versions and try again")
+        }
+    }
+}

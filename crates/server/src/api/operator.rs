@@ -1,0 +1,128 @@
+//! Logging in and out.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Desk;
+use super::errors::unfit;
+use super::frame::{Answer, Given, LoggedIn};
+use crate::login::{self, Denied, MAX_NAME};
+use crate::problem::Problem;
+
+/// The code, and whose it is.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Login {
+    /// What the terminal of `roleos up` shows.
+    code: String,
+    /// Who acts, for the logs [default: the user that runs `roleos up`].
+    #[schema(max_length = 100)]
+    operator: Option<String>,
+}
+
+/// Who is logged in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Operator {
+    /// Who acts.
+    operator: String,
+    /// When it ends; none when nobody asked for a new one.
+    expires: Option<String>,
+}
+
+/// Exchanges the one-time code for a cookie.
+#[utoipa::path(post, path = "/api/login", tag = "operator", request_body = Login,
+    responses((status = 200, body = Operator, description = "The cookie is in `Set-Cookie`.")))]
+pub(super) async fn log_in(
+    State(desk): State<Arc<Desk>>,
+    Given(login): Given<Login>,
+) -> Result<Response, Problem> {
+    let operator = match login.operator {
+        Some(name) => checked_name(name)?,
+        None => host::environment::user().unwrap_or_else(|| "(unknown)".to_owned()),
+    };
+    let granted = desk
+        .logins
+        .log_in(&login.code, &operator, host::clock::now_ns())
+        .map_err(denied)?;
+    let session = Operator {
+        operator,
+        expires: Some(host::clock::text(granted.expires_ns)),
+    };
+    let mut response = Json(session).into_response();
+    let cookie = login::set_cookie(&granted.cookie);
+    if let Ok(mut cookie) = HeaderValue::from_str(&cookie) {
+        cookie.set_sensitive(true);
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    Ok(response)
+}
+
+/// A name that fits into one line of a log.
+pub(crate) fn checked_name(name: String) -> Result<String, Problem> {
+    let fits = !name.trim().is_empty()
+        && name.chars().count() <= MAX_NAME
+        && !name.chars().any(char::is_control);
+    if fits {
+        return Ok(name);
+    }
+    let message = format!("`operator` must be a name of 1 to {MAX_NAME} characters on one line");
+    Err(unfit("bad_operator", message))
+}
+
+/// Why nobody was let in.
+pub(crate) fn denied(denied: Denied) -> Problem {
+    match denied {
+        Denied::Wrong { left: 0 } => {
+            wrong("that was the last try; a new code is shown in a moment")
+        }
+        Denied::Wrong { left } => wrong(&format!("{left} more tries")),
+        Denied::Paused { seconds } => Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "login_paused",
+            format!("there were too many wrong codes; wait {seconds} s"),
+        ),
+        Denied::Closed => Problem::new(
+            StatusCode::FORBIDDEN,
+            "login_closed",
+            "nobody can log in: `roleos up` was not started by a person at a terminal",
+        )
+        .hint("start it in a terminal of your own; the code is shown there"),
+    }
+}
+
+fn wrong(left: &str) -> Problem {
+    Problem::new(StatusCode::FORBIDDEN, "wrong_code", "that is not the code").hint(format!(
+        "the newest one stands on the terminal of `roleos up`; {left}"
+    ))
+}
+
+/// Ends the login.
+#[utoipa::path(post, path = "/api/logout", tag = "operator", responses((status = 204, description = "Logged out.")))]
+pub(super) async fn log_out(
+    State(desk): State<Arc<Desk>>,
+    _: LoggedIn,
+    headers: HeaderMap,
+) -> Response {
+    desk.logins.log_out(&headers);
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Ok(cookie) = HeaderValue::from_str(&login::clear_cookie()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// Who is logged in.
+#[utoipa::path(get, path = "/api/session", tag = "operator", responses((status = 200, body = Operator)))]
+pub(super) async fn session(LoggedIn(operator): LoggedIn) -> Answer<Operator> {
+    Ok(Json(Operator {
+        operator,
+        expires: None,
+    }))
+}

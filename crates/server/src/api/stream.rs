@@ -1,0 +1,60 @@
+//! New verdicts as they come, as server-sent events.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{Stream, StreamExt as _};
+use tokio::sync::{broadcast, watch};
+use tokio_stream::wrappers::BroadcastStream;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+
+use super::Desk;
+
+/// A sign of life when there is no news.
+const PULSE: Duration = Duration::from_secs(15);
+
+/// New verdicts as they come: `event: verdict`, the data is a row of `/api/decisions`. A reader who is too slow hears
+/// `event: missed` with a number and can read the list.
+#[utoipa::path(get, path = "/api/events/stream", tag = "oversight",
+    responses((status = 200, description = "The stream.", content_type = "text/event-stream", body = String)))]
+pub(super) async fn stream(
+    State(desk): State<Arc<Desk>>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let news = BroadcastStream::new(desk.news.subscribe()).map(|news| Ok(event(news)));
+    let ended = closed(desk.closing.subscribe());
+    Sse::new(news.take_until(ended)).keep_alive(KeepAlive::new().interval(PULSE))
+}
+
+fn event(news: Result<Arc<super::Decision>, BroadcastStreamRecvError>) -> Event {
+    match news {
+        Ok(decision) => {
+            let text = serde_json::to_string(&*decision).unwrap_or_default();
+            Event::default().event("verdict").data(text)
+        }
+        Err(BroadcastStreamRecvError::Lagged(count)) => {
+            Event::default().event("missed").data(count.to_string())
+        }
+    }
+}
+
+/// Resolves when the process ends, so that an open stream does not hold it up.
+async fn closed(mut closing: watch::Receiver<bool>) {
+    // An error means that the desk is gone, which is an end as well.
+    closing.wait_for(|closing| *closing).await.ok();
+}
+
+impl Desk {
+    /// Ends all streams.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Hears new verdicts.
+    #[must_use]
+    pub fn news(&self) -> broadcast::Receiver<Arc<super::Decision>> {
+        self.news.subscribe()
+    }
+}

@@ -1,0 +1,318 @@
+//! The operator's login: a one-time code that only the terminal of `roleos up` shows, exchanged for a cookie.
+//!
+//! A program of an agent reaches our address as well as a person does, but not the terminal. So nothing under `/api/`
+//! changes anything without the cookie. What is kept of a cookie is its hash; a code is compared in constant time, few
+//! guesses are allowed, and every code works once.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
+use subtle::ConstantTimeEq as _;
+use zeroize::Zeroizing;
+
+/// The cookie's name.
+pub const NAME: &str = "roleos_session";
+
+/// Letters of a code; none looks like another.
+const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/// Letters of a code: 60 bits.
+const LENGTH: usize = 12;
+/// Wrong guesses before there is a pause and a new code.
+const MAX_WRONG: u32 = 5;
+/// How long that pause is.
+const PAUSE_NS: u64 = 30_000_000_000;
+/// How long a login lasts.
+const LIFETIME_NS: u64 = 12 * 3_600_000_000_000;
+/// Logins at once; the oldest makes room.
+const MAX_SESSIONS: usize = 32;
+/// Longest name of an operator.
+pub const MAX_NAME: usize = 100;
+
+/// Shows a new code to the person at the terminal.
+type Show = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Codes and cookies of one process. They end with it.
+pub struct Logins {
+    show: Show,
+    desk: Mutex<Desk>,
+}
+
+impl fmt::Debug for Logins {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Logins").finish_non_exhaustive()
+    }
+}
+
+struct Desk {
+    /// None when nobody can log in.
+    code: Option<Zeroizing<String>>,
+    wrong: u32,
+    paused_until_ns: u64,
+    sessions: Vec<Session>,
+}
+
+struct Session {
+    hash: [u8; 32],
+    operator: String,
+    expires_ns: u64,
+}
+
+/// A login that was granted.
+#[derive(Debug)]
+pub struct LoggedIn {
+    /// What the browser is given, the only time that it is known here.
+    pub cookie: Zeroizing<String>,
+    /// When it ends, in nanoseconds since 1970.
+    pub expires_ns: u64,
+}
+
+/// A login that was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// Another code.
+    Wrong {
+        /// Guesses that are left.
+        left: u32,
+    },
+    /// Too many guesses; nobody is let in for so many seconds.
+    Paused {
+        /// Rounded up.
+        seconds: u64,
+    },
+    /// There is no code: no person was at the terminal when the process started, or there are no random numbers.
+    Closed,
+}
+
+impl Logins {
+    /// Makes the first code; `show` hears it, and every later one.
+    #[must_use]
+    pub fn new(show: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        let code = new_code();
+        if let Some(code) = &code {
+            show(code);
+        }
+        Self {
+            show: Box::new(show),
+            desk: Mutex::new(Desk {
+                code,
+                wrong: 0,
+                paused_until_ns: 0,
+                sessions: Vec::new(),
+            }),
+        }
+    }
+
+    /// For a process that no person started at a terminal: nobody can log in, so nothing can be changed.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self {
+            show: Box::new(|_| ()),
+            desk: Mutex::new(Desk {
+                code: None,
+                wrong: 0,
+                paused_until_ns: 0,
+                sessions: Vec::new(),
+            }),
+        }
+    }
+
+    /// Exchanges the code for a cookie. Small letters, spaces and dashes make no difference.
+    ///
+    /// # Errors
+    /// It is not the code, or there were too many guesses.
+    pub fn log_in(&self, code: &str, operator: &str, now_ns: u64) -> Result<LoggedIn, Denied> {
+        let mut desk = self.desk();
+        if desk.paused_until_ns > now_ns {
+            let left = desk.paused_until_ns - now_ns;
+            let seconds = left.div_ceil(1_000_000_000);
+            return Err(Denied::Paused { seconds });
+        }
+        let wanted = desk.code.as_ref().ok_or(Denied::Closed)?;
+        let given = plain(code);
+        let wanted = plain(wanted);
+        if !bool::from(given.as_bytes().ct_eq(wanted.as_bytes())) {
+            desk.wrong += 1;
+            let left = MAX_WRONG.saturating_sub(desk.wrong);
+            if left == 0 {
+                desk.paused_until_ns = now_ns.saturating_add(PAUSE_NS);
+                self.renew(&mut desk);
+            }
+            return Err(Denied::Wrong { left });
+        }
+        let secret = random().ok_or(Denied::Closed)?;
+        let cookie = Zeroizing::new(hex::encode(*secret));
+        let expires_ns = now_ns.saturating_add(LIFETIME_NS);
+        desk.sessions.retain(|session| session.expires_ns > now_ns);
+        if desk.sessions.len() >= MAX_SESSIONS {
+            desk.sessions.remove(0);
+        }
+        desk.sessions.push(Session {
+            hash: host::digest(cookie.as_bytes()),
+            operator: operator.to_owned(),
+            expires_ns,
+        });
+        self.renew(&mut desk);
+        Ok(LoggedIn { cookie, expires_ns })
+    }
+
+    /// Who is logged in by this request's cookie.
+    #[must_use]
+    pub fn operator(&self, headers: &HeaderMap, now_ns: u64) -> Option<String> {
+        let hashes = hashes(headers);
+        let desk = self.desk();
+        let current = |session: &&Session| session.expires_ns > now_ns;
+        let found = desk.sessions.iter().filter(current).find(|session| {
+            let same = |hash: &[u8; 32]| bool::from(hash.ct_eq(&session.hash));
+            hashes.iter().any(same)
+        });
+        found.map(|session| session.operator.clone())
+    }
+
+    /// Ends the logins of this request's cookies.
+    pub fn log_out(&self, headers: &HeaderMap) {
+        let hashes = hashes(headers);
+        let mut desk = self.desk();
+        desk.sessions
+            .retain(|session| !hashes.contains(&session.hash));
+    }
+
+    fn renew(&self, desk: &mut Desk) {
+        desk.wrong = 0;
+        desk.code = new_code();
+        if let Some(code) = &desk.code {
+            (self.show)(code);
+        }
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The value of `Set-Cookie`. Another page can neither read it nor make a browser send it.
+#[must_use]
+pub fn set_cookie(cookie: &str) -> String {
+    let seconds = LIFETIME_NS / 1_000_000_000;
+    format!("{NAME}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}")
+}
+
+/// The value of `Set-Cookie` that takes it away again.
+#[must_use]
+pub fn clear_cookie() -> String {
+    format!("{NAME}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0")
+}
+
+fn plain(code: &str) -> Zeroizing<String> {
+    let letters = code.chars().filter(char::is_ascii_alphanumeric);
+    Zeroizing::new(letters.map(|letter| letter.to_ascii_uppercase()).collect())
+}
+
+/// Hashes of the cookies with our name; a request may bring several.
+fn hashes(headers: &HeaderMap) -> Vec<[u8; 32]> {
+    let values = headers.get_all(COOKIE).iter();
+    let texts = values.filter_map(|value| value.to_str().ok());
+    let cookies = texts.flat_map(|text| text.split(';'));
+    cookies
+        .filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))
+        .map(|value| host::digest(value.as_bytes()))
+        .take(8)
+        .collect()
+}
+
+fn random() -> Option<Zeroizing<[u8; 32]>> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(bytes.as_mut_slice()).ok()?;
+    Some(bytes)
+}
+
+/// `XXXX-XXXX-XXXX`.
+fn new_code() -> Option<Zeroizing<String>> {
+    let bytes = random()?;
+    let mut code = Zeroizing::new(String::with_capacity(LENGTH + 2));
+    for (place, byte) in bytes.iter().take(LENGTH).enumerate() {
+        if place > 0 && place % 4 == 0 {
+            code.push('-');
+        }
+        let letter = ALPHABET.get(usize::from(byte % 32)).copied();
+        code.push(char::from(letter.unwrap_or(b'0')));
+    }
+    Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const NOW: u64 = 1_700_000_000_000_000_000;
+
+    fn logins() -> (Logins, Arc<Mutex<Vec<String>>>) {
+        let shown: Arc<Mutex<Vec<String>>> = Arc::default();
+        let heard = Arc::clone(&shown);
+        let logins = Logins::new(move |code| heard.lock().unwrap().push(code.to_owned()));
+        (logins, shown)
+    }
+
+    fn with(cookie: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(COOKIE, cookie.parse().unwrap());
+        headers
+    }
+
+    #[test]
+    fn a_code_works_once_and_a_cookie_until_it_ends() {
+        let (logins, shown) = logins();
+        let first = shown.lock().unwrap()[0].clone();
+        assert_eq!(first.len(), 14);
+        let typed = first.to_lowercase().replace('-', " ");
+        let granted = logins.log_in(&typed, "ada", NOW).unwrap();
+        assert_eq!(granted.cookie.len(), 64);
+        let headers = with(&format!("a=b; {NAME}={}; c=d", *granted.cookie));
+        assert_eq!(logins.operator(&headers, NOW).as_deref(), Some("ada"));
+        assert_eq!(logins.operator(&headers, granted.expires_ns), None);
+        assert_eq!(
+            logins.operator(&with(&format!("{NAME}={}0", *granted.cookie)), NOW),
+            None
+        );
+        assert_eq!(logins.operator(&HeaderMap::new(), NOW), None);
+        let again = logins.log_in(&first, "eve", NOW).unwrap_err();
+        assert_eq!(again, Denied::Wrong { left: 4 });
+        assert_eq!(shown.lock().unwrap().len(), 2);
+        logins.log_out(&headers);
+        assert_eq!(logins.operator(&headers, NOW), None);
+    }
+
+    #[test]
+    fn few_guesses_then_a_pause_and_another_code() {
+        let (logins, shown) = logins();
+        let first = shown.lock().unwrap()[0].clone();
+        for left in (0..5).rev() {
+            let denied = logins.log_in("", "eve", NOW).unwrap_err();
+            assert_eq!(denied, Denied::Wrong { left });
+        }
+        let denied = logins.log_in(&first, "eve", NOW + 1).unwrap_err();
+        assert_eq!(denied, Denied::Paused { seconds: 30 });
+        let later = NOW + PAUSE_NS;
+        assert!(logins.log_in(&first, "eve", later).is_err());
+        let second = shown.lock().unwrap()[1].clone();
+        assert!(logins.log_in(&second, "ada", later).is_ok());
+    }
+
+    #[test]
+    fn the_oldest_login_makes_room() {
+        let (logins, shown) = logins();
+        let log_in = || {
+            let code = shown.lock().unwrap().last().unwrap().clone();
+            logins.log_in(&code, "ada", NOW).unwrap().cookie
+        };
+        let first = log_in();
+        let second = log_in();
+        (0..MAX_SESSIONS - 1).for_each(|_| drop(log_in()));
+        let cookie = |value: &str| with(&format!("{NAME}={value}"));
+        assert_eq!(logins.operator(&cookie(&first), NOW), None);
+        assert!(logins.operator(&cookie(&second), NOW).is_some());
+    }
+}

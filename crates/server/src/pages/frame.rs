@@ -1,0 +1,270 @@
+//! What every page shares: the rooms at the top, who is logged in, the headers, and what is shown when something is wrong.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::body::Body;
+use axum::extract::{Form, FromRequest, FromRequestParts, Request};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use selection::statistics;
+use serde::de::DeserializeOwned;
+
+use crate::api::Desk;
+use crate::problem::Problem;
+use crate::show::clean;
+
+/// Nothing from elsewhere: no request leaves this address, and no other page shows ours.
+const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; \
+    img-src 'self' data:; object-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'";
+
+/// The rooms, in the order of the navigation.
+const ROOMS: [(&str, &str); 6] = [
+    ("/", "Overview"),
+    ("/tasks", "Tasks"),
+    ("/specialists", "Specialists"),
+    ("/runs", "Runs"),
+    ("/oversight", "Oversight"),
+    ("/catalog", "Catalog"),
+];
+
+/// What the frame of a page shows.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) title: String,
+    pub(super) room: &'static str,
+    pub(super) operator: Option<String>,
+    pub(super) root: String,
+    /// Where the reader is, for the way back after a login.
+    pub(super) path: String,
+    /// What the reader should know of the whole page.
+    pub(super) note: Option<String>,
+}
+
+impl Frame {
+    #[expect(clippy::unused_self, reason = "the template asks the frame")]
+    pub(super) fn rooms(&self) -> [(&'static str, &'static str); 6] {
+        ROOMS
+    }
+}
+
+/// Who asks for which page; becomes the page's frame.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    frame: Frame,
+}
+
+impl FromRequestParts<Arc<Desk>> for Visit {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        desk: &Arc<Desk>,
+    ) -> Result<Self, Self::Rejection> {
+        let (complete, progress) = desk.progress();
+        let note = (!complete).then(|| {
+            format!(
+                "The logs are still being read ({} of {} bundles); figures and lists are not complete.",
+                progress.done, progress.total
+            )
+        });
+        let path = parts.uri.path_and_query();
+        Ok(Self {
+            frame: Frame {
+                title: String::new(),
+                room: "",
+                operator: desk.logins.operator(&parts.headers, host::clock::now_ns()),
+                root: clean::name(desk.workspace.root().to_string_lossy().as_bytes()).into_owned(),
+                path: path.map_or_else(|| "/".to_owned(), ToString::to_string),
+                note,
+            },
+        })
+    }
+}
+
+impl Visit {
+    pub(super) fn frame(&self, room: &'static str, title: impl Into<String>) -> Frame {
+        Frame {
+            title: title.into(),
+            room,
+            ..self.frame.clone()
+        }
+    }
+
+    pub(super) fn operator(&self) -> Option<&str> {
+        self.frame.operator.as_deref()
+    }
+
+    /// The person, or the way to the login.
+    pub(super) fn person(&self, back: &str) -> Result<String, Redirect> {
+        self.frame.operator.clone().ok_or_else(|| {
+            let mut next = String::from("/login?next=");
+            next.extend(encoded(back));
+            Redirect::to(&next)
+        })
+    }
+
+    /// A page that says what went wrong.
+    pub(super) fn wrong(&self, room: &'static str, problem: &Problem) -> Response {
+        let page = Message {
+            frame: self.frame(room, "That did not work"),
+            tone: "bad",
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+            back: ROOMS
+                .iter()
+                .find(|(_, name)| *name == room)
+                .map_or("/", |(address, _)| address),
+        };
+        let mut response = html(&page);
+        *response.status_mut() = problem.status;
+        response
+    }
+}
+
+/// A form as a browser sends it, under the limits of the API.
+#[derive(Debug)]
+pub(super) struct Filled<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Filled<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = crate::api::body(body).await?;
+        let request = Request::from_parts(parts, Body::from(bytes));
+        let form = Form::<T>::from_request(request, state).await;
+        form.map(|Form(value)| Self(value)).map_err(|rejection| {
+            let message = format!("the form cannot be used: {}", rejection.body_text());
+            Problem::new(rejection.status(), "bad_form", message)
+        })
+    }
+}
+
+/// A text as one part of an address.
+pub(super) fn encoded(text: &str) -> impl Iterator<Item = char> + '_ {
+    text.bytes().flat_map(|byte| {
+        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~');
+        let text = if plain {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        };
+        text.chars().collect::<Vec<_>>()
+    })
+}
+
+#[derive(Template)]
+#[template(path = "pages/message.html")]
+struct Message {
+    frame: Frame,
+    tone: &'static str,
+    message: String,
+    hint: Option<String>,
+    back: &'static str,
+}
+
+/// Runs what touches files or the database on a thread that may wait, and shows the page or what went wrong.
+pub(super) async fn show<T: Template + Send + 'static>(
+    desk: &Arc<Desk>,
+    visit: Visit,
+    room: &'static str,
+    work: impl FnOnce(&Desk, &Visit) -> Result<T, Problem> + Send + 'static,
+) -> Response {
+    let asked = visit.clone();
+    let done = crate::api::waiting(desk, move |desk| work(desk, &asked)).await;
+    match done {
+        Ok(page) => html(&page),
+        Err(problem) => visit.wrong(room, &problem),
+    }
+}
+
+/// The page with its headers.
+pub(super) fn html(page: &impl Template) -> Response {
+    match page.render() {
+        Ok(text) => with_headers(text.into_response(), "text/html; charset=utf-8"),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// Nobody keeps our pages, shows them in another, or learns from where their reader came.
+pub(super) fn with_headers(mut response: Response, kind: &'static str) -> Response {
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    set(CONTENT_TYPE, kind);
+    set(CACHE_CONTROL, "no-store");
+    set(header::CONTENT_SECURITY_POLICY, POLICY);
+    set(header::REFERRER_POLICY, "same-origin");
+    set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    response
+}
+
+/// A rate as it is shown: always with its number and its interval.
+#[derive(Clone, Debug)]
+pub(super) struct Rate {
+    pub(super) value: String,
+    pub(super) hits: u64,
+    pub(super) n: u64,
+    pub(super) low: String,
+    pub(super) high: String,
+    pub(super) value_x: String,
+    pub(super) low_x: String,
+    pub(super) high_x: String,
+}
+
+impl From<statistics::Rate> for Rate {
+    fn from(rate: statistics::Rate) -> Self {
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let place = |share: f64| format!("{:.1}", 4.0 + share * 192.0);
+        Self {
+            value: percent(rate.value),
+            hits: rate.hits,
+            n: rate.n,
+            low: format!("{:.1}", rate.low * 100.0),
+            high: percent(rate.high),
+            value_x: place(rate.value),
+            low_x: place(rate.low),
+            high_x: place(rate.high),
+        }
+    }
+}
+
+/// A value that a list can be filtered by.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) value: String,
+    pub(super) label: String,
+    pub(super) count: u64,
+}
+
+/// The values of a column; what has none cannot be chosen.
+pub(super) fn choices(values: Vec<(String, u64)>) -> Vec<Choice> {
+    let values = values.into_iter().filter(|(value, _)| !value.is_empty());
+    values
+        .map(|(value, count)| Choice {
+            label: clean::line(&value, 60),
+            value,
+            count,
+        })
+        .collect()
+}
+
+/// The colour of a verdict or an outcome.
+pub(super) fn tone(word: &str) -> &'static str {
+    match word {
+        "allow" | "solved" | "valid" | "pass" => "good",
+        "ask" | "advise" | "skipped" | "unsigned" | "unchecked" => "warn",
+        "deny" | "failed" | "error" | "bad_signature" | "malformed" | "unreadable" => "bad",
+        _ => "plain",
+    }
+}
+
+/// `2026-02-15 09:30:00`, as short as a list needs it.
+pub(super) fn short_time(time: &str) -> String {
+    let whole: String = time.chars().take(19).collect();
+    whole.replace('T', " ")
+}

@@ -1,0 +1,138 @@
+//! The login's page.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::http::header::SET_COOKIE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use serde::Deserialize;
+
+use super::frame::{Filled, Frame, Visit, html};
+use crate::api::{Desk, checked_name, denied};
+use crate::login::{clear_cookie, set_cookie};
+use crate::problem::Problem;
+
+#[derive(Template)]
+#[template(path = "pages/login.html")]
+struct Page {
+    frame: Frame,
+    next: String,
+    name: String,
+    problem: Option<String>,
+}
+
+/// Where to go afterwards.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    next: String,
+}
+
+/// A place of ours; anything else leads to the overview.
+fn local(next: &str) -> String {
+    let is_ours = next.starts_with('/')
+        && !next.starts_with("//")
+        && !next.contains(['\\', '\r', '\n'])
+        && next.is_ascii();
+    if is_ours { next } else { "/" }.to_owned()
+}
+
+pub(super) async fn form(visit: Visit, Query(asked): Query<Asked>) -> Response {
+    html(&Page {
+        frame: visit.frame("", "Log in"),
+        next: local(&asked.next),
+        name: host::environment::user().unwrap_or_default(),
+        problem: None,
+    })
+}
+
+/// What was typed.
+#[derive(Deserialize)]
+pub(super) struct Typed {
+    code: String,
+    #[serde(default)]
+    operator: String,
+    #[serde(default)]
+    next: String,
+}
+
+pub(super) async fn log_in(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Filled(typed): Filled<Typed>,
+) -> Response {
+    let next = local(&typed.next);
+    let granted = operator(typed.operator.clone()).and_then(|operator| {
+        let now = host::clock::now_ns();
+        let granted = desk.logins.log_in(&typed.code, &operator, now);
+        granted.map_err(denied)
+    });
+    match granted {
+        Ok(granted) => {
+            let mut response = Redirect::to(&next).into_response();
+            if let Ok(mut cookie) = HeaderValue::from_str(&set_cookie(&granted.cookie)) {
+                cookie.set_sensitive(true);
+                response.headers_mut().insert(SET_COOKIE, cookie);
+            }
+            response
+        }
+        Err(problem) => {
+            let words = match &problem.hint {
+                Some(hint) => format!("{}: {hint}", problem.message),
+                None => problem.message.clone(),
+            };
+            let mut response = html(&Page {
+                frame: visit.frame("", "Log in"),
+                next,
+                name: typed.operator,
+                problem: Some(words),
+            });
+            *response.status_mut() = problem.status;
+            response
+        }
+    }
+}
+
+fn operator(name: String) -> Result<String, Problem> {
+    if name.is_empty() {
+        return Ok(host::environment::user().unwrap_or_else(|| "(unknown)".to_owned()));
+    }
+    checked_name(name)
+}
+
+pub(super) async fn log_out(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    headers: HeaderMap,
+) -> Response {
+    if visit.operator().is_none() {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    desk.logins.log_out(&headers);
+    let mut response = Redirect::to("/").into_response();
+    if let Ok(cookie) = HeaderValue::from_str(&clear_cookie()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_own_places_come_after_a_login() {
+        for (next, place) in [
+            ("/tasks?outcome=failed", "/tasks?outcome=failed"),
+            ("//evil.example", "/"),
+            ("https://evil.example", "/"),
+            ("/\\evil.example", "/"),
+            ("/a\r\nset-cookie: b", "/"),
+            ("", "/"),
+        ] {
+            assert_eq!(local(next), place, "{next:?}");
+        }
+    }
+}

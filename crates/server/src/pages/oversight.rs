@@ -1,0 +1,372 @@
+//! Oversight: verdicts as they come, what waits for a person, what is granted, and a box to try a command.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use host::approvals::{self, Id, Refused};
+use host::grants::{self, Entry};
+use jiff::Timestamp;
+use oversight::Decision as Said;
+use oversight::actions::Catalog;
+use oversight::grants::Standing;
+use serde::Deserialize;
+use serde_json::json;
+use zeroize::Zeroizing;
+
+use super::frame::{Filled, Frame, Visit, encoded, short_time, show, tone};
+use crate::api::{
+    Desk, Grant, approve_act, bad_query, decided, revoke_grant, waiting, write_grant,
+};
+use crate::problem::Problem;
+use crate::show::clean;
+use crate::view::list::{Filter, Key, Page as Wanted};
+use crate::view::rows::{Decision, Session};
+
+/// Rows of the feed.
+const ROWS: u32 = 50;
+/// Longest command that the box takes.
+const MAX_COMMAND: usize = 100_000;
+
+/// Which verdicts, and a command to try.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    verdict: String,
+    session: String,
+    after: String,
+    command: String,
+}
+
+#[derive(Template)]
+#[template(path = "pages/oversight.html")]
+struct Page {
+    frame: Frame,
+    asked: Asked,
+    tried: Option<Tried>,
+    waiting: Vec<Waiting>,
+    sealed_key: bool,
+    grants: Vec<Granted>,
+    actions: Vec<(String, String)>,
+    rows: Vec<Row>,
+    total: u64,
+    next: Option<String>,
+    sessions: Vec<Session>,
+}
+
+/// What the gate says to the command in the box.
+struct Tried {
+    verdict: &'static str,
+    tone: &'static str,
+    /// The command in parts; those that decided are marked.
+    parts: Vec<(bool, String)>,
+    actions: Vec<(String, String)>,
+    opaque: Vec<String>,
+    reasons: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl Tried {
+    fn of(command: &str, said: &Said, catalog: &Catalog) -> Self {
+        let undo = |id: &String| {
+            let action = catalog.action(id);
+            action.map_or_else(String::new, |action| action.compensator.clone())
+        };
+        Self {
+            verdict: said.verdict.as_str(),
+            tone: tone(said.verdict.as_str()),
+            parts: marked(command, &said.spans),
+            actions: said
+                .actions
+                .iter()
+                .map(|id| (id.clone(), undo(id)))
+                .collect(),
+            opaque: said
+                .opaque
+                .iter()
+                .map(|note| format!("{}: {}", note.reason, note.text))
+                .collect(),
+            reasons: said.reasons.clone(),
+            notes: said.notes.clone(),
+        }
+    }
+}
+
+/// Cuts a command into parts that decided and parts that did not.
+fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
+    let mut parts: Vec<(bool, String)> = Vec::new();
+    for (at, letter) in command.char_indices() {
+        let is_marked = spans.iter().any(|(from, to)| (*from..*to).contains(&at));
+        match parts.last_mut() {
+            Some((last, text)) if *last == is_marked => text.push(letter),
+            _ => parts.push((is_marked, letter.to_string())),
+        }
+    }
+    for (_, text) in &mut parts {
+        *text = clean::text(text.as_bytes()).into_owned();
+    }
+    parts
+}
+
+/// A refused act.
+struct Waiting {
+    id: String,
+    time: String,
+    tool: String,
+    command: String,
+    directory: String,
+    effects: Vec<(String, String, String)>,
+    reasons: Vec<String>,
+    current: bool,
+}
+
+impl Waiting {
+    fn of(id: &Id, refused: &Refused, catalog: &Catalog) -> Self {
+        let act = &refused.act;
+        let effects = act.actions.iter().map(|id| {
+            let action = catalog.action(id);
+            let label = action.map_or("", |action| &action.label);
+            let undo = action.map_or("unknown", |action| &action.compensator);
+            (clean::line(id, 60), label.to_owned(), undo.to_owned())
+        });
+        Self {
+            id: id.to_string(),
+            time: short_time(&host::clock::text(refused.at_ns)),
+            tool: clean::line(&act.tool, 60),
+            command: clean::text(act.command.as_bytes()).into_owned(),
+            directory: clean::line(&act.directory, 200),
+            effects: effects.collect(),
+            reasons: refused
+                .reasons
+                .iter()
+                .map(|reason| clean::line(reason, 400))
+                .collect(),
+            current: act.is_current(),
+        }
+    }
+}
+
+struct Granted {
+    action: String,
+    holds: bool,
+    why_not: String,
+    expires: String,
+    uses: String,
+    scope: String,
+}
+
+impl Granted {
+    fn of(entry: &Entry) -> Self {
+        let why_not = match &entry.standing {
+            Standing::Granted => None,
+            Standing::Refused(why) => Some(why.clone()),
+        };
+        let scope = match (&entry.scope, entry.enforce) {
+            (None, _) => "anything".to_owned(),
+            (Some(scope), true) => format!("only {}", clean::line(scope, 100)),
+            (Some(scope), false) => format!("meant for {} (not enforced)", clean::line(scope, 100)),
+        };
+        Self {
+            action: entry.action.clone(),
+            holds: why_not.is_none(),
+            why_not: why_not.unwrap_or_default(),
+            expires: entry
+                .expires
+                .as_deref()
+                .map_or_else(|| "without end".to_owned(), short_time),
+            uses: entry
+                .uses
+                .map_or_else(|| "no limit".to_owned(), |uses| format!("{uses} left")),
+            scope,
+        }
+    }
+}
+
+struct Row {
+    decision: Decision,
+    time: String,
+    text: String,
+    why: String,
+}
+
+impl Row {
+    fn of(decision: Decision) -> Self {
+        let words = decision.actions.iter().chain(&decision.reasons);
+        let words: Vec<String> = words.map(|word| clean::line(word, 300)).collect();
+        Self {
+            time: short_time(&decision.time),
+            text: clean::text(decision.text.as_bytes()).into_owned(),
+            why: words.join(" · "),
+            decision,
+        }
+    }
+
+    fn tone(&self) -> &'static str {
+        tone(&self.decision.verdict)
+    }
+}
+
+pub(super) async fn page(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Query(asked): Query<Asked>,
+) -> Response {
+    show(&desk, visit, "Oversight", move |desk, visit| {
+        build(desk, visit, asked)
+    })
+    .await
+}
+
+fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
+    let catalog = desk.config.oversight.policy().catalog;
+    let wanted = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let filter = Filter::default()
+        .equal("verdict", wanted(&asked.verdict).as_deref())
+        .equal("session", wanted(&asked.session).as_deref());
+    let after = match asked.after.as_str() {
+        "" => None,
+        text => Some(Key::parse(text).ok_or_else(|| bad_query("`after` names no row"))?),
+    };
+    let listed = desk
+        .view
+        .decisions(&filter, &Wanted { limit: ROWS, after })?;
+    let tried = match asked.command.as_str() {
+        "" => None,
+        long if long.len() > MAX_COMMAND => return Err(bad_query("the command is too long")),
+        command => {
+            let input = json!({ "command": command });
+            let said = decided(desk, "Bash", &input, None)?;
+            Some(Tried::of(command, &said, &catalog))
+        }
+    };
+    let now =
+        Timestamp::from_nanosecond(i128::from(host::clock::now_ns())).unwrap_or(Timestamp::MAX);
+    let recent = Wanted {
+        limit: 20,
+        after: None,
+    };
+    let pending = approvals::pending(&desk.workspace)?;
+    let place = host::approval_key::Place::of(&desk.workspace);
+    let next = listed.next.map(|key| {
+        let mut next = String::from("/oversight?verdict=");
+        next.extend(encoded(&asked.verdict));
+        next.push_str("&session=");
+        next.extend(encoded(&asked.session));
+        next.push_str("&after=");
+        next.extend(encoded(&key.text()));
+        next
+    });
+    Ok(Page {
+        frame: visit.frame("Oversight", "Oversight"),
+        tried,
+        waiting: pending
+            .iter()
+            .map(|(id, refused)| Waiting::of(id, refused, &catalog))
+            .collect(),
+        sealed_key: place.is_sealed().unwrap_or(true),
+        grants: grants::list(&desk.workspace, now)?
+            .iter()
+            .map(Granted::of)
+            .collect(),
+        actions: catalog
+            .actions()
+            .iter()
+            .map(|one| (one.id.clone(), one.label.clone()))
+            .collect(),
+        rows: listed.items.into_iter().map(Row::of).collect(),
+        total: listed.total,
+        next,
+        sessions: desk.view.sessions(&Filter::default(), &recent)?.items,
+        asked,
+    })
+}
+
+/// What opens the approval key, as a form sends it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Yes {
+    action: String,
+    passphrase: String,
+    hours: String,
+    uses: String,
+    scope: String,
+    enforce: String,
+}
+
+impl Yes {
+    fn secret(&self) -> Option<Zeroizing<String>> {
+        Some(self.passphrase.clone())
+            .filter(|text| !text.is_empty())
+            .map(Zeroizing::new)
+    }
+}
+
+/// Does something that a person must confirm, then shows the page again.
+async fn change(
+    desk: &Arc<Desk>,
+    visit: &Visit,
+    back: &str,
+    work: impl FnOnce(&Desk) -> Result<(), Problem> + Send + 'static,
+) -> Response {
+    if let Err(login) = visit.person("/oversight") {
+        return login.into_response();
+    }
+    let _alone = desk.one_passphrase().await;
+    match waiting(desk, work).await {
+        Ok(()) => Redirect::to(back).into_response(),
+        Err(problem) => visit.wrong("Oversight", &problem),
+    }
+}
+
+pub(super) async fn approve(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Path(id): Path<String>,
+    Filled(yes): Filled<Yes>,
+) -> Response {
+    let work = move |desk: &Desk| approve_act(desk, &id, yes.secret().as_ref()).map(drop);
+    change(&desk, &visit, "/oversight#waiting", work).await
+}
+
+pub(super) async fn grant(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Filled(yes): Filled<Yes>,
+) -> Response {
+    let work = move |desk: &Desk| write_grant(desk, wished(&yes)?).map(drop);
+    change(&desk, &visit, "/oversight#grants", work).await
+}
+
+/// The form's words as a grant; an empty field is no limit.
+fn wished(yes: &Yes) -> Result<Grant, Problem> {
+    let number = |text: &str, name: &str| match text.trim() {
+        "" => Ok(None),
+        text => text.parse::<u64>().map(Some).map_err(|_| {
+            let message = format!("`{name}` must be a whole number");
+            Problem::new(
+                axum::http::StatusCode::UNPROCESSABLE_ENTITY,
+                "bad_field",
+                message,
+            )
+        }),
+    };
+    Ok(Grant {
+        action: yes.action.clone(),
+        scope: Some(yes.scope.clone()).filter(|scope| !scope.trim().is_empty()),
+        enforce: yes.enforce == "yes",
+        seconds: number(&yes.hours, "hours")?.map(|hours| hours.saturating_mul(3600)),
+        until: None,
+        uses: number(&yes.uses, "uses")?,
+        passphrase: yes.secret().map(|secret| secret.to_string()),
+    })
+}
+
+pub(super) async fn revoke(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Filled(yes): Filled<Yes>,
+) -> Response {
+    let work = move |desk: &Desk| revoke_grant(desk, &yes.action, yes.secret().as_ref());
+    change(&desk, &visit, "/oversight#grants", work).await
+}

@@ -1,0 +1,320 @@
+//! The overview: are the acceptance criteria met, what does it cost, and what needs a look.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse as _, Response};
+use selection::statistics::rate;
+use serde::Deserialize;
+use witness::curve::{Period, Point};
+use witness::scorecard::{Criterion, Scorecard};
+
+use super::frame::{Choice, Frame, Rate, Visit, choices, encoded, show, with_headers};
+use crate::api::{Desk, waiting};
+use crate::problem::Problem;
+use crate::show::units::{dollars, duration, grouped};
+use crate::show::{clean, curve_svg};
+use crate::view::add_up::Of;
+use crate::view::list::TaskColumn;
+
+/// Which curve.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    role: String,
+    model: String,
+}
+
+impl Asked {
+    fn of(&self) -> Of {
+        let wanted = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        Of {
+            role: wanted(&self.role),
+            model: wanted(&self.model),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "pages/overview.html")]
+struct Page {
+    frame: Frame,
+    accepted: bool,
+    tasks: u32,
+    criteria: Vec<Held>,
+    solved: Rate,
+    tiles: Vec<Tile>,
+    attention: Vec<Attention>,
+    curve_address: String,
+    points: Vec<Row>,
+    roles: Vec<Choice>,
+    models: Vec<Choice>,
+    asked: Asked,
+}
+
+struct Held {
+    name: &'static str,
+    value: String,
+    wanted: String,
+    holds: bool,
+}
+
+struct Tile {
+    label: &'static str,
+    value: String,
+    more: String,
+    href: &'static str,
+}
+
+/// Something that needs a look.
+struct Attention {
+    tone: &'static str,
+    kind: &'static str,
+    text: String,
+    href: String,
+}
+
+struct Row {
+    period: String,
+    tasks: String,
+    solved: Rate,
+    cost_per_solve: String,
+    tokens_per_solve: String,
+    retries: String,
+    regressions: u64,
+}
+
+pub(super) async fn page(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Query(asked): Query<Asked>,
+) -> Response {
+    show(&desk, visit, "Overview", move |desk, visit| {
+        let card = desk.view.scorecard(None)?;
+        let (report, counts) = &*card;
+        let all = &report.all;
+        let points = desk.view.curve(Period::Week, &asked.of())?;
+        let mut curve_address = String::from("/curve.svg?role=");
+        curve_address.extend(encoded(&asked.role));
+        curve_address.push_str("&model=");
+        curve_address.extend(encoded(&asked.model));
+        Ok(Page {
+            frame: visit.frame("Overview", "Overview"),
+            accepted: all.is_accepted(),
+            tasks: all.total_tasks,
+            criteria: all.acceptance().iter().map(held).collect(),
+            solved: rate(u64::from(all.solved), u64::from(all.total_tasks)).into(),
+            tiles: tiles(all),
+            attention: attention(desk, counts)?,
+            curve_address,
+            points: points.iter().rev().map(row).collect(),
+            roles: choices(desk.view.task_values(TaskColumn::Role)?),
+            models: choices(desk.view.task_values(TaskColumn::Model)?),
+            asked,
+        })
+    })
+    .await
+}
+
+/// The curve as a picture.
+pub(super) async fn curve(State(desk): State<Arc<Desk>>, Query(asked): Query<Asked>) -> Response {
+    let points = waiting(&desk, move |desk| {
+        Ok(desk.view.curve(Period::Week, &asked.of())?)
+    });
+    match points.await {
+        Ok(points) => with_headers(curve_svg::svg(&points).into_response(), "image/svg+xml"),
+        Err(problem) => problem.into_response(),
+    }
+}
+
+fn held(criterion: &Criterion) -> Held {
+    let is_count = criterion.metric == "policy_violations";
+    let shown = |value: f64| match is_count {
+        true => format!("{value:.0}"),
+        false => format!("{:.1} %", value * 100.0),
+    };
+    let (name, relation) = match criterion.metric {
+        "solve_rate" => ("Solve rate", "at least"),
+        "policy_violations" => ("Policy violations", "exactly"),
+        "evidence_coverage" => ("Evidence coverage", "exactly"),
+        "rollback_correctness" => ("Rollback correctness", "exactly"),
+        other => (other, "against"),
+    };
+    Held {
+        name,
+        value: shown(criterion.value),
+        wanted: format!("{relation} {}", shown(criterion.threshold)),
+        holds: criterion.holds,
+    }
+}
+
+fn tiles(all: &Scorecard) -> Vec<Tile> {
+    let n = format!("over {} tasks", grouped(all.total_tasks));
+    let tile = |label, value, more: &str, href| Tile {
+        label,
+        value,
+        more: more.to_owned(),
+        href,
+    };
+    vec![
+        tile(
+            "Tasks",
+            grouped(all.total_tasks),
+            &format!(
+                "{} failed, {} skipped, {} errors",
+                all.failed, all.skipped, all.errors
+            ),
+            "/tasks",
+        ),
+        tile(
+            "Cost per solve",
+            dollars(all.cost_per_solve),
+            &format!(
+                "{} in all, {} solved",
+                dollars(all.total_cost_microdollars),
+                grouped(all.solved)
+            ),
+            "/tasks?outcome=solved",
+        ),
+        tile(
+            "Median latency",
+            duration(all.median_latency_ms),
+            &format!("95 % within {}", duration(all.p95_latency_ms)),
+            "/tasks",
+        ),
+        tile("Tokens", grouped(all.total_tokens), &n, "/tasks"),
+        tile("Retries", grouped(all.total_retries), &n, "/tasks"),
+        tile(
+            "Policy violations",
+            grouped(all.policy_violations),
+            &n,
+            "/oversight?verdict=deny",
+        ),
+        tile(
+            "Rollbacks",
+            grouped(all.rollback_count),
+            &format!(
+                "{:.1} % restored what they should",
+                all.rollback_correctness * 100.0
+            ),
+            "/tasks",
+        ),
+        tile(
+            "Evidence coverage",
+            format!("{:.1} %", all.evidence_coverage * 100.0),
+            &format!("of {} solved tasks", grouped(all.solved)),
+            "/tasks?outcome=solved",
+        ),
+    ]
+}
+
+fn attention(desk: &Desk, counts: &host::view::score::Counts) -> Result<Vec<Attention>, Problem> {
+    let mut found = Vec::new();
+    let mut add = |tone, kind, text: String, href: String| {
+        found.push(Attention {
+            tone,
+            kind,
+            text,
+            href,
+        });
+    };
+    let registry = desk.specialists.registry()?;
+    for problem in registry.problems() {
+        add(
+            "bad",
+            "registry",
+            clean::line(&problem.to_string(), 300),
+            "/specialists".to_owned(),
+        );
+    }
+    match desk.specialists.state() {
+        Ok(state) => {
+            for (role, halt) in state
+                .roles()
+                .filter_map(|(role, slot)| Some((role, slot.halt.as_ref()?)))
+            {
+                let mut href = String::from("/specialists/");
+                href.extend(encoded(role));
+                add(
+                    "bad",
+                    "halted",
+                    format!(
+                        "{}: {}",
+                        clean::line(role, 60),
+                        clean::line(&halt.reason, 200)
+                    ),
+                    href,
+                );
+            }
+        }
+        Err(error) => add(
+            "bad",
+            "state",
+            format!("nothing routes to a specialist: {error}"),
+            "/specialists".to_owned(),
+        ),
+    }
+    let waiting = host::approvals::pending(&desk.workspace)?.len();
+    if waiting > 0 {
+        add(
+            "warn",
+            "approvals",
+            format!("{waiting} refused acts could be approved"),
+            "/oversight#waiting".to_owned(),
+        );
+    }
+    let trouble = desk.view.trouble(host::clock::now_ns())?;
+    if trouble.denied > 0 {
+        add(
+            "warn",
+            "denials",
+            format!(
+                "{} calls were refused in the last seven days",
+                trouble.denied
+            ),
+            "/oversight?verdict=deny".to_owned(),
+        );
+    }
+    if trouble.unsealed > 0 {
+        add(
+            "warn",
+            "unsealed",
+            format!(
+                "{} sessions have ended and are in no bundle; `roleos sessions seal --all` makes them",
+                trouble.unsealed
+            ),
+            "/oversight#sessions".to_owned(),
+        );
+    }
+    for (verdict, count) in &counts.left_out {
+        let tone = if matches!(verdict.as_str(), "unsigned" | "unchecked") {
+            "warn"
+        } else {
+            "bad"
+        };
+        add(
+            tone,
+            "evidence",
+            format!(
+                "{count} bundles are {} and do not count",
+                verdict.replace('_', " ")
+            ),
+            format!("/tasks?verdict={verdict}"),
+        );
+    }
+    Ok(found)
+}
+
+fn row(point: &Point) -> Row {
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    Row {
+        period: clean::line(&point.period, 20),
+        tasks: grouped(point.tasks),
+        solved: rate(point.solved, point.tasks).into(),
+        cost_per_solve: or_none(point.cost_per_solve().map(dollars)),
+        tokens_per_solve: or_none(point.tokens_per_solve().map(grouped)),
+        retries: grouped(point.retries),
+        regressions: point.regressions,
+    }
+}

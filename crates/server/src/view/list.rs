@@ -1,0 +1,310 @@
+//! Lists with filters, newest first, page by page. A page ends with a key, and the next one goes on behind it, so that
+//! what comes in meanwhile moves nothing and the thousandth page costs what the first does.
+
+use rusqlite::types::Value as Bound;
+use rusqlite::{Connection, params_from_iter};
+
+use super::rows::{Decision, Dispatch, Event, Run, Session, Task};
+use super::{View, ViewError};
+
+/// Most rows of one page.
+pub const MAX_PAGE: u32 = 200;
+
+/// Which page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// How many rows; no more than [`MAX_PAGE`].
+    pub limit: u32,
+    /// Behind this row, as [`Listed::next`] gave it.
+    pub after: Option<Key>,
+}
+
+/// The place of a row in its list: what the list is ordered by, then the row's number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    order: Order,
+    id: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Order {
+    Number(i64),
+    Text(String),
+}
+
+impl Key {
+    /// Reads what [`Key::text`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (order, id) = text.rsplit_once('~')?;
+        let id = id.parse().ok()?;
+        let order = match order.parse() {
+            Ok(number) => Order::Number(number),
+            Err(_) => Order::Text(order.to_owned()),
+        };
+        Some(Self { order, id })
+    }
+
+    /// For an address.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let Self { order, id } = self;
+        match order {
+            Order::Number(number) => format!("{number}~{id}"),
+            Order::Text(text) => format!("{text}~{id}"),
+        }
+    }
+}
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Where the next page begins; none at the end.
+    pub next: Option<Key>,
+    /// Rows on all pages.
+    pub total: u64,
+}
+
+/// Which rows: a column and the value that it must have. Columns that a list does not have are left out by its caller.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    conditions: Vec<String>,
+    values: Vec<Bound>,
+}
+
+impl Filter {
+    /// Only rows with this value, when there is one.
+    #[must_use]
+    pub fn equal(mut self, column: &'static str, value: Option<&str>) -> Self {
+        if let Some(value) = value {
+            self.conditions.push(format!("{column} = ?"));
+            self.values.push(Bound::Text(value.to_owned()));
+        }
+        self
+    }
+
+    /// Only rows with this flag, when one is wanted.
+    #[must_use]
+    pub fn flag(mut self, column: &'static str, value: Option<bool>) -> Self {
+        if let Some(value) = value {
+            self.conditions.push(format!("{column} = ?"));
+            self.values.push(Bound::Integer(i64::from(value)));
+        }
+        self
+    }
+
+    /// Only rows whose list of words, kept as JSON, has this one.
+    #[must_use]
+    pub fn holds(mut self, column: &'static str, value: Option<&str>) -> Self {
+        if let Some(value) = value {
+            self.conditions.push(format!("instr({column}, ?) > 0"));
+            let word = serde_json::to_string(value).unwrap_or_default();
+            self.values.push(Bound::Text(word));
+        }
+        self
+    }
+
+    fn sql(&self) -> String {
+        match self.conditions.as_slice() {
+            [] => "1".to_owned(),
+            conditions => conditions.join(" AND "),
+        }
+    }
+}
+
+/// A row that lists can show.
+pub(super) trait Listable: Sized {
+    const TABLE: &'static str;
+    const COLUMNS: &'static str;
+    /// The column by which lists are ordered, newest first.
+    const ORDER: &'static str;
+    /// Its number is the last of the columns' values.
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error>;
+}
+
+impl View {
+    /// Bundles, newest first. Columns to filter by: `verdict`, `outcome`, `mode`, `role`, `model`, `agent`, `week`, `session`.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn tasks(&self, filter: &Filter, page: &Page) -> Result<Listed<Task>, ViewError> {
+        self.read(|db| list(db, filter, page))
+    }
+
+    /// Tool calls, newest first. Columns: `verdict`, `tool`, `agent`, `session`, `week`, `refusal`, and `actions` as words.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn decisions(&self, filter: &Filter, page: &Page) -> Result<Listed<Decision>, ViewError> {
+        self.read(|db| list(db, filter, page))
+    }
+
+    /// Sessions, the latest first. Columns: `agent`, `model`, `mode`, `id`.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn sessions(&self, filter: &Filter, page: &Page) -> Result<Listed<Session>, ViewError> {
+        self.read(|db| list(db, filter, page))
+    }
+
+    /// Candidates of runs, newest first. Columns: `role`, `model`, `mode`, `week`, `run_id`, `passed`, `won`.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn runs(&self, filter: &Filter, page: &Page) -> Result<Listed<Run>, ViewError> {
+        self.read(|db| list(db, filter, page))
+    }
+
+    /// Specialists' events and probes, newest first. Columns: `role`, `kind`.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn events(&self, filter: &Filter, page: &Page) -> Result<Listed<Event>, ViewError> {
+        self.read(|db| list(db, filter, page))
+    }
+
+    /// Dispatches, newest first. Columns: `role`, `route`, `served_by`, `version`.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn dispatches(&self, filter: &Filter, page: &Page) -> Result<Listed<Dispatch>, ViewError> {
+        self.read(|db| list(db, filter, page))
+    }
+
+    /// Decisions with an id in this range, oldest first, no more than one page.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn decisions_between(&self, after: i64, upto: i64) -> Result<Vec<Decision>, ViewError> {
+        let sql = format!(
+            "SELECT {}, id FROM decision WHERE id > ?1 AND id <= ?2 ORDER BY id LIMIT {MAX_PAGE}",
+            Decision::COLUMNS
+        );
+        self.read(|db| {
+            let mut query = db.prepare_cached(&sql)?;
+            query.query_map([after, upto], Decision::read)?.collect()
+        })
+    }
+
+    /// Files of the bundles whose task id begins so, no more than two of them.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn files_of(&self, beginning: &str) -> Result<Vec<(String, String)>, ViewError> {
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT task_id, file FROM task WHERE task_id >= ?1 AND task_id < ?1 || 'g'
+                 ORDER BY task_id, created_ns DESC LIMIT 2",
+            )?;
+            query
+                .query_map([beginning], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })
+    }
+
+    /// The values of a column of the bundles with their counts, by name.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn task_values(&self, column: TaskColumn) -> Result<Vec<(String, u64)>, ViewError> {
+        let name = column.name();
+        let sql = format!("SELECT {name}, count(*) FROM task GROUP BY {name} ORDER BY {name}");
+        self.read(|db| {
+            let mut query = db.prepare_cached(&sql)?;
+            query
+                .query_map([], |row| {
+                    Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+                })?
+                .collect()
+        })
+    }
+}
+
+/// A column of the bundles with few values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskColumn {
+    /// How the task ended.
+    Outcome,
+    /// The role that was played.
+    Role,
+    /// The model that answered.
+    Model,
+    /// The governance mode.
+    Mode,
+    /// The calendar week.
+    Week,
+    /// What became of the bundle's check.
+    Verdict,
+}
+
+impl TaskColumn {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Outcome => "outcome",
+            Self::Role => "role",
+            Self::Model => "model",
+            Self::Mode => "mode",
+            Self::Week => "week",
+            Self::Verdict => "verdict",
+        }
+    }
+}
+
+fn list<T: Listable>(
+    db: &Connection,
+    filter: &Filter,
+    page: &Page,
+) -> Result<Listed<T>, rusqlite::Error> {
+    let (table, order) = (T::TABLE, T::ORDER);
+    let key = if table == "session" { "source" } else { "id" };
+    let wanted = filter.sql();
+    let count = format!("SELECT count(*) FROM {table} WHERE {wanted}");
+    let total: i64 = db
+        .prepare_cached(&count)?
+        .query_row(params_from_iter(&filter.values), |row| row.get(0))?;
+    let mut values = filter.values.clone();
+    let mut behind = String::new();
+    if let Some(after) = &page.after {
+        behind = format!("AND ({order}, {key}) < (?, ?)");
+        values.push(match &after.order {
+            Order::Number(number) => Bound::Integer(*number),
+            Order::Text(text) => Bound::Text(text.clone()),
+        });
+        values.push(Bound::Integer(after.id));
+    }
+    let limit = page.limit.clamp(1, MAX_PAGE);
+    // One more than wanted shows whether there is a next page.
+    let sql = format!(
+        "SELECT {columns}, {order}, {key} FROM {table} WHERE {wanted} {behind}
+         ORDER BY {order} DESC, {key} DESC LIMIT {more}",
+        columns = T::COLUMNS,
+        more = limit + 1
+    );
+    let mut query = db.prepare_cached(&sql)?;
+    let columns = query.column_count();
+    let mut rows = query.query(params_from_iter(&values))?;
+    let mut items = Vec::new();
+    let mut last = None;
+    let mut next = None;
+    while let Some(row) = rows.next()? {
+        if items.len() == usize::try_from(limit).unwrap_or(usize::MAX) {
+            next = last.take();
+            break;
+        }
+        let order = match row.get::<_, Bound>(columns - 2)? {
+            Bound::Integer(number) => Order::Number(number),
+            Bound::Text(text) => Order::Text(text),
+            _ => Order::Number(0),
+        };
+        let id = row.get(columns - 1)?;
+        last = Some(Key { order, id });
+        items.push(T::read(row)?);
+    }
+    Ok(Listed {
+        items,
+        next,
+        total: total.cast_unsigned(),
+    })
+}

@@ -1,0 +1,333 @@
+//! What a row of a list tells. The field names are those of the JSON API.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::list::Listable;
+
+/// One bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Task {
+    /// Hexadecimal task id; empty when the file cannot be read.
+    pub task_id: String,
+    /// When it was sealed.
+    pub created: Option<String>,
+    /// Calendar week of that, ISO 8601.
+    pub week: String,
+    /// What the check said when the file was last read: `valid`, `unsigned`, `unchecked`, `bad_signature`, `malformed`.
+    pub verdict: String,
+    /// `solved`, `failed`, `skipped` or `error`.
+    pub outcome: String,
+    /// Governance mode.
+    pub mode: String,
+    /// Role that was played.
+    pub role: String,
+    /// Model that answered.
+    pub model: String,
+    /// Program that executed the task.
+    pub agent: String,
+    /// The agent's session.
+    pub session: String,
+    /// Tool calls.
+    pub calls: i64,
+    /// Those of them that were refused.
+    pub denied: i64,
+    /// Sum of the calls' latencies.
+    pub latency_ms: i64,
+    /// Cost in millionths of a US dollar.
+    pub cost_microdollars: i64,
+    /// Tokens.
+    pub tokens: i64,
+    /// Calls that repeated a failed one.
+    pub retries: i64,
+    /// Spec, diff and test log are there.
+    pub evidence_complete: bool,
+    /// Breaches of the policy.
+    pub violations: i64,
+    /// Returns to an earlier state.
+    pub rollbacks: i64,
+    /// The bundle's file, from the folder of the bundles.
+    pub file: String,
+    /// The same for all attempts at one task.
+    pub identity: String,
+}
+
+impl Listable for Task {
+    const TABLE: &'static str = "task";
+    const ORDER: &'static str = "created_ns";
+    const COLUMNS: &'static str = "task_id, created_ns, week, verdict, outcome, mode, role, model, agent, session, calls, denied, latency_ms, cost, tokens, retries, complete, violations, rollbacks, file, identity";
+
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
+        let created: i64 = row.get(1)?;
+        let identity: Vec<u8> = row.get(20)?;
+        Ok(Self {
+            task_id: row.get(0)?,
+            created: (created > 0).then(|| host::clock::text(created.cast_unsigned())),
+            week: row.get(2)?,
+            verdict: row.get(3)?,
+            outcome: row.get(4)?,
+            mode: row.get(5)?,
+            role: row.get(6)?,
+            model: row.get(7)?,
+            agent: row.get(8)?,
+            session: row.get(9)?,
+            calls: row.get(10)?,
+            denied: row.get(11)?,
+            latency_ms: row.get(12)?,
+            cost_microdollars: row.get(13)?,
+            tokens: row.get(14)?,
+            retries: row.get(15)?,
+            evidence_complete: row.get(16)?,
+            violations: row.get(17)?,
+            rollbacks: row.get(18)?,
+            file: row.get(19)?,
+            identity: hex::encode(identity),
+        })
+    }
+}
+
+/// One tool call and what was answered.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Decision {
+    /// The session.
+    pub session: String,
+    /// Number of the line in the session's journal.
+    pub seq: i64,
+    /// When.
+    pub time: String,
+    /// Calendar week of that.
+    pub week: String,
+    /// The agent.
+    pub agent: String,
+    /// The tool, by the agent's name for it.
+    pub tool: String,
+    /// The command, or the arguments as JSON; redacted, and cut when long.
+    pub text: String,
+    /// Where it would run.
+    pub directory: String,
+    /// The capability gate was on.
+    pub gate: bool,
+    /// `allow`, `advise`, `ask` or `deny`.
+    pub verdict: String,
+    /// Gated actions in it.
+    pub actions: Vec<String>,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// Advice.
+    pub notes: Vec<String>,
+    /// Grants that let it through.
+    pub grants: Vec<String>,
+    /// Rules of the mode that were broken.
+    pub violations: Vec<String>,
+    /// The refusal whose approval let it through.
+    pub approval: Option<String>,
+    /// The id under which a person may approve it.
+    pub refusal: Option<String>,
+    /// How long the decision took, in microseconds.
+    pub decided_us: i64,
+}
+
+impl Listable for Decision {
+    const TABLE: &'static str = "decision";
+    const ORDER: &'static str = "time_ns";
+    const COLUMNS: &'static str = "session, seq, time_ns, week, agent, tool, text, directory, gate, verdict, actions, reasons, notes, grants, violations, approval, refusal, decided_us";
+
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
+        let time: i64 = row.get(2)?;
+        let list = |column| {
+            let text: String = row.get(column)?;
+            Ok::<Vec<String>, rusqlite::Error>(serde_json::from_str(&text).unwrap_or_default())
+        };
+        Ok(Self {
+            session: row.get(0)?,
+            seq: row.get(1)?,
+            time: host::clock::text(time.cast_unsigned()),
+            week: row.get(3)?,
+            agent: row.get(4)?,
+            tool: row.get(5)?,
+            text: row.get(6)?,
+            directory: row.get(7)?,
+            gate: row.get(8)?,
+            verdict: row.get(9)?,
+            actions: list(10)?,
+            reasons: list(11)?,
+            notes: list(12)?,
+            grants: list(13)?,
+            violations: list(14)?,
+            approval: row.get(15)?,
+            refusal: row.get(16)?,
+            decided_us: row.get(17)?,
+        })
+    }
+}
+
+/// One session of an agent.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// The agent.
+    pub agent: String,
+    /// The model, where the agent tells.
+    pub model: String,
+    /// Where it works.
+    pub directory: String,
+    /// Governance mode.
+    pub mode: String,
+    /// The capability gate was on.
+    pub gate: bool,
+    /// When it began.
+    pub started: String,
+    /// When it was last heard of.
+    pub last: String,
+    /// Tool calls.
+    pub calls: i64,
+    /// Those that a person was asked about.
+    pub asked: i64,
+    /// Those that were refused.
+    pub denied: i64,
+    /// It was reported as ended.
+    pub ended: bool,
+    /// Task id of the last bundle that was sealed of it.
+    pub sealed: Option<String>,
+}
+
+impl Listable for Session {
+    const TABLE: &'static str = "session";
+    const ORDER: &'static str = "last_ns";
+    const COLUMNS: &'static str = "session.id, agent, model, directory, mode, gate, started_ns, last_ns, calls, asked, denied, ended, sealed";
+
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
+        let time = |column| {
+            Ok::<_, rusqlite::Error>(host::clock::text(
+                row.get::<_, i64>(column)?.cast_unsigned(),
+            ))
+        };
+        let sealed: String = row.get(12)?;
+        Ok(Self {
+            id: row.get(0)?,
+            agent: row.get(1)?,
+            model: row.get(2)?,
+            directory: row.get(3)?,
+            mode: row.get(4)?,
+            gate: row.get(5)?,
+            started: time(6)?,
+            last: time(7)?,
+            calls: row.get(8)?,
+            asked: row.get(9)?,
+            denied: row.get(10)?,
+            ended: row.get(11)?,
+            sealed: Some(sealed).filter(|id| !id.is_empty()),
+        })
+    }
+}
+
+/// One candidate of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Run {
+    /// Its contest.
+    pub run_id: String,
+    /// Number of the line in the run log.
+    pub line: i64,
+    /// Whether the verifier passed it.
+    pub passed: bool,
+    /// Whether it won its contest.
+    pub won: bool,
+    /// The line as the log has it.
+    #[schema(value_type = Object)]
+    pub record: Value,
+}
+
+impl Listable for Run {
+    const TABLE: &'static str = "run";
+    const ORDER: &'static str = "id";
+    const COLUMNS: &'static str = "run_id, line, passed, won, record";
+
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
+        Ok(Self {
+            run_id: row.get(0)?,
+            line: row.get(1)?,
+            passed: row.get(2)?,
+            won: row.get(3)?,
+            record: json(row, 4)?,
+        })
+    }
+}
+
+/// One event of a specialist.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Event {
+    /// The role.
+    pub role: String,
+    /// `register`, `certify`, `promote`, `rollback`, `halt`, `clear-halt`, `certification-attempt`, `shadow-probe`.
+    pub kind: String,
+    /// When.
+    pub ts: String,
+    /// Of a probe: whether both answers agreed.
+    pub agreed: Option<bool>,
+    /// The rest.
+    #[schema(value_type = Object)]
+    pub data: Value,
+}
+
+impl Listable for Event {
+    const TABLE: &'static str = "event";
+    const ORDER: &'static str = "ts";
+    const COLUMNS: &'static str = "role, kind, ts, agreed, data";
+
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
+        Ok(Self {
+            role: row.get(0)?,
+            kind: row.get(1)?,
+            ts: row.get(2)?,
+            agreed: row.get(3)?,
+            data: json(row, 4)?,
+        })
+    }
+}
+
+/// One dispatch of the field log.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Dispatch {
+    /// The role.
+    pub role: String,
+    /// When.
+    pub ts: String,
+    /// The caller's name for it.
+    pub trace_id: String,
+    /// Where the gate sent it.
+    pub route: String,
+    /// Who answered.
+    pub served_by: String,
+    /// The version that answered or was asked.
+    pub version: Option<String>,
+    /// The answer in a word.
+    pub verdict: Option<String>,
+    /// The backend's score.
+    pub score: Option<f64>,
+}
+
+impl Listable for Dispatch {
+    const TABLE: &'static str = "dispatch";
+    const ORDER: &'static str = "ts";
+    const COLUMNS: &'static str = "role, ts, trace_id, route, served_by, version, verdict, score";
+
+    fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
+        Ok(Self {
+            role: row.get(0)?,
+            ts: row.get(1)?,
+            trace_id: row.get(2)?,
+            route: row.get(3)?,
+            served_by: row.get(4)?,
+            version: row.get(5)?,
+            verdict: row.get(6)?,
+            score: row.get(7)?,
+        })
+    }
+}
+
+fn json(row: &rusqlite::Row<'_>, column: usize) -> Result<Value, rusqlite::Error> {
+    let text: String = row.get(column)?;
+    Ok(serde_json::from_str(&text).unwrap_or_default())
+}

@@ -1,0 +1,16 @@
+//! The API over a real socket: what it answers, what it refuses, and that nothing is half done.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test that cannot go on fails, and reads the variable that names its interpreter"
+)]
+
+mod changes;
+mod contract;
+mod lists;
+mod pages;
+mod place;
+mod refusals;

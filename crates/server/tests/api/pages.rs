@@ -1,0 +1,262 @@
+//! The pages over a real socket, as a browser without a script meets them.
+
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+use witness::wire::Outcome;
+
+use crate::changes::{catalog, registry, write};
+use crate::lists::{add, call};
+use crate::place::{Cookie, Place, seal};
+
+async fn page(place: &Place, path: &str, cookie: Option<&Cookie>) -> (StatusCode, String) {
+    let mut request = place.request(Method::GET, path);
+    if let Some(cookie) = cookie {
+        request = request.header("cookie", cookie);
+    }
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    (status, response.text().await.unwrap())
+}
+
+async fn submit(
+    place: &Place,
+    path: &str,
+    cookie: Option<&Cookie>,
+    form: &[(&str, &str)],
+) -> (StatusCode, String, String) {
+    let mut body = String::new();
+    for (name, value) in form {
+        let value: String = value.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        body.push_str(&format!("{name}={value}&"));
+    }
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .build()
+        .unwrap();
+    let url = format!("http://{}{path}", place.address);
+    let mut request = client
+        .post(url)
+        .header("content-type", "application/x-www-form-urlencoded")
+        .body(body);
+    if let Some(cookie) = cookie {
+        request = request.header("cookie", cookie);
+    }
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let to = response
+        .headers()
+        .get("location")
+        .map(|to| to.to_str().unwrap().to_owned());
+    (
+        status,
+        to.unwrap_or_default(),
+        response.text().await.unwrap(),
+    )
+}
+
+fn furnish(root: &std::path::Path) {
+    registry(root);
+    catalog(root);
+    seal(root, 1, Outcome::Solved);
+    seal(root, 2, Outcome::Failed);
+    add(
+        &root.join(".role-os/sessions/s1.jsonl"),
+        &(call(0, "allow") + &call(1, "deny")),
+    );
+    let run = json!({
+        "timestamp": "2026-01-01T00:00:00Z", "prompt_hash": "0".repeat(64), "model_id": "<b>a", "metric_version": "metric_v1",
+        "verifier_result": "PASS", "q0": 1, "cost": 0.1, "refusal_penalty": 0.0, "reward": 0.9, "winner_model_id": "<b>a",
+        "run_id": "r1", "role": "checker",
+    });
+    write(root, ".role-os/run_log.jsonl", &format!("{run}\n"));
+}
+
+const PAGES: [&str; 14] = [
+    "/",
+    "/?role=checker&model=small",
+    "/tasks",
+    "/tasks?outcome=failed&week=2026-W01",
+    "/tasks/compare?by=model&baseline=small&with=large",
+    "/tasks/0101",
+    "/specialists",
+    "/specialists/Note%20Checker",
+    "/runs",
+    "/runs/r1",
+    "/oversight?command=env%20A%3D1%20git%20push",
+    "/catalog?lang=ru",
+    "/catalog/roles/proofreader?lang=ru",
+    "/login",
+];
+
+#[tokio::test]
+async fn every_page_is_whole_light_and_closed_to_others() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let cookie = place.log_in().await;
+    let mut assets = 0;
+    for path in ["/assets/page.css", "/assets/replay.css", "/assets/live.js"] {
+        let (status, text) = page(&place, path, None).await;
+        assert_eq!(status, StatusCode::OK);
+        assets += text.len();
+    }
+    for path in PAGES {
+        for cookie in [None, Some(&cookie)] {
+            let mut request = place.request(Method::GET, path);
+            if let Some(cookie) = cookie {
+                request = request.header("cookie", cookie);
+            }
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+            assert_eq!(header("content-type"), "text/html; charset=utf-8");
+            assert!(header("content-security-policy").starts_with("default-src 'none'"));
+            assert_eq!(header("cache-control"), "no-store");
+            let text = response.text().await.unwrap();
+            assert!(text.trim_end().ends_with("</html>"), "{path}");
+            assert_eq!(text.matches("<main").count(), 1, "{path}");
+            assert_eq!(text.matches("<h1").count(), 1, "{path}");
+            // No request leaves the address, no script stands in the page, and a page weighs little.
+            for foreign in ["http://", "https://", "onclick", "<script>"] {
+                let found = text.replace("http://127.0.0.1", "").contains(foreign);
+                assert!(!found, "{path}: {foreign}");
+            }
+            assert!(text.len() + assets < 200_000, "{path}: {}", text.len());
+            // Only who is logged in sees forms that change something.
+            if cookie.is_none() && path != "/login" {
+                assert!(!text.contains("method=\"post\""), "{path}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_strangers_wrote_stays_text() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let (_, text) = page(&place, "/runs", None).await;
+    assert!(
+        text.contains("&#60;b&#62;a") && !text.contains("<b>a"),
+        "{text}"
+    );
+    let (_, text) = page(
+        &place,
+        "/oversight?command=%3Cscript%3Ealert(1)%3C%2Fscript%3E",
+        None,
+    )
+    .await;
+    assert!(!text.contains("<script>alert"), "{text}");
+    let (status, text) = page(&place, "/tasks/%3Cscript%3E", None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert!(
+        !text.contains("<script>") && text.contains("there is no bundle"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_person_logs_in_promotes_with_the_evidence_before_them_and_rolls_back() {
+    let place = Place::with(|root| furnish(root)).await;
+    let role = "/specialists/Note%20Checker";
+    let promote = [("act", "promote"), ("version", "v2"), ("reason", "passed")];
+    let (status, to, _) = submit(&place, role, None, &promote).await;
+    assert_eq!(
+        (status, to.as_str()),
+        (
+            StatusCode::SEE_OTHER,
+            "/login?next=%2Fspecialists%2FNote%2520Checker"
+        )
+    );
+    let code = place.code();
+    let wrong = [("code", "nonsense"), ("next", "/tasks")];
+    let (status, _, text) = submit(&place, "/login", None, &wrong).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    assert!(text.contains("that is not the code"), "{text}");
+    let right = [
+        ("code", code.as_str()),
+        ("operator", "ada"),
+        ("next", "//evil.example"),
+    ];
+    let (status, to, _) = submit(&place, "/login", None, &right).await;
+    assert_eq!((status, to.as_str()), (StatusCode::SEE_OTHER, "/"));
+    let cookie = place.log_in().await;
+    let (status, _, text) = submit(&place, role, Some(&cookie), &promote).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        text.contains("Make version v2 active?") && text.contains("The evidence"),
+        "{text}"
+    );
+    assert_eq!(
+        place.ok("/api/specialists").await["roles"][0]["active_version"],
+        "v1"
+    );
+    let sure = [
+        ("act", "promote"),
+        ("version", "v2"),
+        ("reason", "passed"),
+        ("sure", "yes"),
+    ];
+    let (status, to, _) = submit(&place, role, Some(&cookie), &sure).await;
+    assert_eq!((status, to.as_str()), (StatusCode::SEE_OTHER, role));
+    assert_eq!(
+        place.ok("/api/specialists").await["roles"][0]["active_version"],
+        "v2"
+    );
+    let back = [
+        ("act", "rollback"),
+        ("version", "v1"),
+        ("reason", "slow"),
+        ("sure", "yes"),
+    ];
+    submit(&place, role, Some(&cookie), &back).await;
+    assert_eq!(
+        place.ok("/api/specialists").await["roles"][0]["active_version"],
+        "v1"
+    );
+    let (status, _, text) = submit(
+        &place,
+        role,
+        Some(&cookie),
+        &[("act", "halt"), ("reason", " ")],
+    )
+    .await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(text.contains("must say why"), "{text}");
+}
+
+#[tokio::test]
+async fn a_grant_and_an_import_go_through_forms() {
+    let place = Place::with(|root| furnish(root)).await;
+    let cookie = place.log_in().await;
+    let grant = [
+        ("action", "git:push"),
+        ("hours", "2"),
+        ("uses", "1"),
+        ("scope", ""),
+        ("passphrase", ""),
+    ];
+    let (status, to, text) = submit(&place, "/oversight/grant", Some(&cookie), &grant).await;
+    assert_eq!(
+        (status, to.as_str()),
+        (StatusCode::SEE_OTHER, "/oversight#grants"),
+        "{text}"
+    );
+    assert_eq!(place.ok("/api/grants").await[0]["uses"], 1);
+    let revoke = [("action", "git:push")];
+    assert_eq!(
+        submit(&place, "/oversight/revoke", None, &revoke).await.0,
+        StatusCode::SEE_OTHER
+    );
+    assert_eq!(place.ok("/api/grants").await.as_array().unwrap().len(), 1);
+    submit(&place, "/oversight/revoke", Some(&cookie), &revoke).await;
+    assert_eq!(place.ok("/api/grants").await, json!([]));
+    let import = [
+        ("bundle", "editorial"),
+        ("language", "ru"),
+        ("slug", "proofreader"),
+    ];
+    let (status, _, text) = submit(&place, "/catalog/import", Some(&cookie), &import).await;
+    assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
+    let (_, text) = page(&place, "/catalog/roles/proofreader?lang=ru", Some(&cookie)).await;
+    assert!(text.contains("The instructions are the same."), "{text}");
+}

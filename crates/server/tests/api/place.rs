@@ -1,0 +1,191 @@
+//! A workspace with a process that serves it, and a client.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use host::config::Config;
+use host::environment::Environment;
+use host::store::Store;
+use host::workspace::Workspace;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use serde_json::{Value, json};
+use server::api::{Desk, Notice};
+use server::login::Logins;
+use server::up::{App, serve};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use witness::builder::Builder;
+use witness::extension::field;
+use witness::policy::Policy;
+use witness::wire::{Mode, Outcome, TaskId};
+
+/// The name of the cookie and its value.
+pub(crate) type Cookie = String;
+
+pub(crate) struct Place {
+    guard: tempfile::TempDir,
+    pub(crate) address: SocketAddr,
+    pub(crate) desk: Arc<Desk>,
+    codes: Arc<Mutex<Vec<String>>>,
+    client: Client,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Place {
+    /// Starts a process in an empty workspace.
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// Starts a process in a workspace that `prepare` has filled.
+    pub(crate) async fn with(prepare: impl FnOnce(&PathBuf)) -> Self {
+        let guard = tempfile::tempdir().unwrap();
+        let root = guard.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join(".role-os")).unwrap();
+        prepare(&root);
+        let workspace = Workspace::at(&root).unwrap();
+        let environment = Environment::default();
+        let config = Config::load(&workspace, &environment).unwrap();
+        let codes: Arc<Mutex<Vec<String>>> = Arc::default();
+        let shown = Arc::clone(&codes);
+        let logins = Logins::new(move |code| shown.lock().unwrap().push(code.to_owned()));
+        let desk = Desk::open(
+            workspace.clone(),
+            config.clone(),
+            environment.clone(),
+            logins,
+            Notice::new(|_| ()),
+        )
+        .unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let app = App::open(workspace, config, environment, address).unwrap();
+        let app = Arc::new(app.with_desk(desk));
+        let desk = Arc::clone(app.desk.as_ref().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        tokio::spawn(async move {
+            serve::serve(&app, listener, async { drop(stopped.await) }).await;
+        });
+        Self {
+            guard,
+            address,
+            desk,
+            codes,
+            client: Client::builder().no_proxy().build().unwrap(),
+            _stop: stop,
+        }
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.guard.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn code(&self) -> String {
+        self.codes.lock().unwrap().last().unwrap().clone()
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("http://{}{path}", self.address);
+        self.client.request(method, url)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        read(self.request(Method::GET, path).send().await.unwrap()).await
+    }
+
+    /// The answer, which must be a success.
+    pub(crate) async fn ok(&self, path: &str) -> Value {
+        let (status, body) = self.get(path).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        body
+    }
+
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        cookie: Option<&Cookie>,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        let mut request = self.request(Method::POST, path).json(body);
+        if let Some(cookie) = cookie {
+            request = request.header("cookie", cookie);
+        }
+        read(request.send().await.unwrap()).await
+    }
+
+    pub(crate) async fn log_in(&self) -> Cookie {
+        let body = json!({ "code": self.code(), "operator": "ada" });
+        let request = self.request(Method::POST, "/api/login").json(&body);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        let cookie = response.headers().get("set-cookie").unwrap();
+        let cookie = cookie.to_str().unwrap();
+        for part in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="] {
+            assert!(cookie.contains(part), "{cookie}");
+        }
+        cookie.split(';').next().unwrap().to_owned()
+    }
+
+    /// Waits until the view has caught up with the files.
+    pub(crate) async fn settled(&self) {
+        let desk = Arc::clone(&self.desk);
+        tokio::task::spawn_blocking(move || desk.refresh().unwrap())
+            .await
+            .unwrap();
+    }
+
+    /// Seals a small bundle; gives its task id.
+    pub(crate) fn seal(&self, number: u8, outcome: Outcome) -> String {
+        seal(&self.root(), number, outcome)
+    }
+}
+
+/// Seals a small bundle in a workspace; gives its task id.
+pub(crate) fn seal(root: &std::path::Path, number: u8, outcome: Outcome) -> String {
+    let store = Store::new(&root.join(".role-os"), 1 << 20);
+    let (keys, _) = store.keys_for_writing().unwrap();
+    let created = 1_767_225_600_000_000_000 + u64::from(number) * 86_400_000_000_000;
+    let policy = Policy::of_mode(Mode::Autonomous);
+    let mut builder = Builder::new(TaskId([number; 16]), policy, created);
+    builder.outcome(outcome).spec(format!("task {number}"));
+    builder.diff("").test_log("");
+    builder.provenance(field::ROLE, "checker");
+    builder.provenance(field::MODEL, ["small", "large"][usize::from(number % 2)]);
+    store.seal(builder, &keys).unwrap().task_id.to_string()
+}
+
+pub(crate) async fn read(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    (status, body)
+}
+
+/// Waits for something that another thread does.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let start = Instant::now();
+    while !holds().await {
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "not in time: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Every error is one object with these four.
+pub(crate) fn is_error(body: &Value, code: &str) {
+    assert_eq!(body["code"], code, "{body}");
+    assert!(
+        body["message"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{body}"
+    );
+    assert!(
+        body["retryable"].is_boolean() && body.get("hint").is_some(),
+        "{body}"
+    );
+}
