@@ -32,6 +32,14 @@ impl Context {
     pub fn load(root: Option<&Path>) -> Result<Self, Failure> {
         let environment = Environment::read();
         let workspace = Workspace::find(root, &environment)?;
+        Self::of(workspace, environment)
+    }
+
+    /// Reads the settings of a workspace.
+    ///
+    /// # Errors
+    /// The settings are wrong.
+    pub fn of(workspace: Workspace, environment: Environment) -> Result<Self, Failure> {
         let config = Config::load(&workspace, &environment)?;
         let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes());
         Ok(Self {

@@ -14,6 +14,8 @@ pub mod person;
 
 pub mod command;
 
+pub mod demo;
+
 pub mod render;
 
 use std::ffi::OsString;

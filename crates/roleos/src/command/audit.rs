@@ -143,7 +143,7 @@ fn trusted(ui: &Ui, specialists: &Specialists) -> Result<Arc<Registry>, Failure>
 }
 
 /// Examines a version that was just entered, against the active one where that has taken the same exam.
-pub(super) fn newcomer(
+pub(crate) fn newcomer(
     ui: &Ui,
     context: &Context,
     specialists: &Specialists,

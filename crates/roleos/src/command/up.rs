@@ -18,6 +18,7 @@ use server::up::{App, UpError, serve};
 use server::view::ViewError;
 
 use crate::context::Context;
+use crate::demo;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
 use crate::render::clean;
@@ -28,6 +29,7 @@ use crate::ui::{BOLD, DIM, Ui};
 #[command(after_help = "\
 Examples:
   roleos up
+  roleos up --demo
   roleos up --listen 127.0.0.1:0
   ANTHROPIC_BASE_URL=http://127.0.0.1:7420 claude
 
@@ -37,6 +39,15 @@ pub struct Args {
     /// Where to listen.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7420")]
     listen: String,
+    /// Play the whole loop first, on scripted models, in `.role-os-demo/` below the root or here.
+    #[arg(long)]
+    demo: bool,
+    /// Forget the demo that is there and begin anew.
+    #[arg(long, requires = "demo")]
+    fresh: bool,
+    /// How many dispatches the demo makes.
+    #[arg(long, hide = true, requires = "demo", value_name = "N", default_value_t = demo::DISPATCHES, value_parser = clap::value_parser!(u16).range(80..=10_000))]
+    demo_dispatches: u16,
 }
 
 /// Does it.
@@ -45,6 +56,9 @@ pub struct Args {
 /// It cannot start.
 pub fn run(ui: &Ui, root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
     let listen = address(&args.listen)?;
+    if args.demo {
+        return demo::run(ui, root, args.fresh, args.demo_dispatches, listen);
+    }
     let workspace = Workspace::find(root, &Environment::read())?;
     let is_new = starter::for_up(&workspace)?;
     let context = Context::load(Some(workspace.root()))?;
@@ -60,18 +74,37 @@ pub fn run(ui: &Ui, root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
         ui.note("warning: no `[[gateway.upstream]]` is set, so that only roles are answered");
     }
     let running = Running::begin(&role_os).map_err(UpError::from)?;
+    serve_on(ui, context, &running, listen)
+}
+
+/// Serves a workspace whose place was taken.
+///
+/// # Errors
+/// It cannot start.
+pub(crate) fn serve_on(
+    ui: &Ui,
+    context: Context,
+    running: &Running,
+    listen: SocketAddr,
+) -> Result<Exit, Failure> {
+    let Context {
+        workspace,
+        config,
+        environment,
+        ..
+    } = context;
     let logins = logins(ui);
     let desk = Desk::open(
         workspace.clone(),
-        context.config.clone(),
-        context.environment.clone(),
+        config.clone(),
+        environment.clone(),
         logins,
         Notice::new({
             let ui = *ui;
             move |line| ui.note(line)
         }),
     )?;
-    let app = App::open(workspace, context.config, context.environment, listen)?.with_desk(desk);
+    let app = App::open(workspace, config, environment, listen)?.with_desk(desk);
     for warning in app.gateway.warnings() {
         ui.note(format_args!("warning: {warning}"));
     }

@@ -1,10 +1,10 @@
 //! `roleos specialist certify` and `review`: what the evidence earns a version, and what the log asks for.
 
 use host::manifests::supply;
-use host::specialists::Specialists;
 use host::specialists::certify::{
     Certified, Dossier, Proposal, Sources, review as proposals, seen,
 };
+use host::specialists::{Operator, Specialists};
 use host::view::specialists as view;
 use host::{events, metrics, runs};
 use selection::event::Event;
@@ -79,19 +79,8 @@ pub fn certify(
     specialists: &Specialists,
     args: &Certify,
 ) -> Result<Exit, Failure> {
-    let metric = metrics::current(&context.workspace)?.metric;
-    let log = runs::path(&context.workspace);
-    let sources = Sources {
-        log: &log,
-        metric: &metric,
-    };
-    let set = &context.config.selection;
-    let dossier = specialists.dossier(&args.role, &args.version, sources, |written| {
-        supply::check(written, set)
-    })?;
-    let evidence = view::evidence(&dossier, &metric);
-    let certified = args.who.act(context, |operator| {
-        specialists.certify(&args.role, &args.version, &dossier, &evidence, operator)
+    let (dossier, certified, evidence) = args.who.act(context, |operator| {
+        gathered(context, specialists, (&args.role, &args.version), operator)
     })?;
     let needed = args.level.unwrap_or(1);
     let exit = Exit::of_check(dossier.assessment.earned >= needed);
@@ -103,6 +92,47 @@ pub fn certify(
     }
     show(ui, args, &dossier, &certified)?;
     Ok(exit)
+}
+
+/// Certifies in somebody's name, by the evidence and nothing else.
+///
+/// # Errors
+/// The role or the version is unknown, or a file cannot be read or written.
+pub(crate) fn attempt(
+    context: &Context,
+    specialists: &Specialists,
+    subject: (&str, &str),
+    name: &str,
+) -> Result<Certified, Failure> {
+    let now = super::now();
+    let operator = Operator {
+        name,
+        reason: "",
+        now: &now,
+    };
+    let (_, certified, _) = gathered(context, specialists, subject, operator)?;
+    Ok(certified)
+}
+
+fn gathered(
+    context: &Context,
+    specialists: &Specialists,
+    (role, version): (&str, &str),
+    operator: Operator<'_>,
+) -> Result<(Dossier, Certified, Value), Failure> {
+    let metric = metrics::current(&context.workspace)?.metric;
+    let log = runs::path(&context.workspace);
+    let sources = Sources {
+        log: &log,
+        metric: &metric,
+    };
+    let set = &context.config.selection;
+    let dossier = specialists.dossier(role, version, sources, |written| {
+        supply::check(written, set)
+    })?;
+    let evidence = view::evidence(&dossier, &metric);
+    let certified = specialists.certify(role, version, &dossier, &evidence, operator)?;
+    Ok((dossier, certified, evidence))
 }
 
 fn show(ui: &Ui, args: &Certify, dossier: &Dossier, certified: &Certified) -> Result<(), Failure> {

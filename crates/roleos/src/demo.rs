@@ -1,0 +1,113 @@
+//! `roleos up --demo`: the whole loop on real parts, in a folder of its own, then the gateway on top of it.
+//!
+//! [`place`] is the folder and what it remembers; then the acts in order: [`routing`] (adapters are entered, learned from,
+//! examined, promoted, and one is halted), [`weeks`] (repairs of a real repository become bundles), [`agent`] (a scripted
+//! agent behind the real hook). [`report`] says what is there now. Every act looks at what the product's own files hold,
+//! and does what is missing.
+
+use std::path::Path;
+
+use host::environment::Environment;
+use host::running::Running;
+use server::demo::Backstage;
+use server::up::UpError;
+
+use crate::command::up;
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::ui::{BOLD, DIM, Ui};
+
+mod agent;
+mod place;
+mod report;
+mod routing;
+mod shell;
+mod weeks;
+
+use place::Place;
+
+/// Dispatches of a demo, when nobody says otherwise.
+pub const DISPATCHES: u16 = 300;
+
+/// Who acts in the logs.
+const OPERATOR: &str = "roleos demo";
+
+/// Does what is missing; whether anything was.
+type Act = fn(&Stage<'_>) -> Result<bool, Failure>;
+
+/// Everything that an act needs.
+struct Stage<'a> {
+    ui: &'a Ui,
+    place: &'a Place,
+    context: &'a Context,
+    backstage: &'a Backstage,
+}
+
+impl Stage<'_> {
+    /// Whether to go on; not when somebody has asked the process to end.
+    fn goes_on(&self) -> Result<(), Failure> {
+        if self.backstage.is_interrupted() {
+            return Err(interrupted());
+        }
+        Ok(())
+    }
+}
+
+/// Not an error for whoever pressed the keys, but nothing goes on after it.
+fn interrupted() -> Failure {
+    Failure::refused("interrupted", "the demo was stopped")
+        .hint("the same command goes on from here")
+}
+
+/// Plays what was not played yet, and serves.
+///
+/// # Errors
+/// The folder is not the demo's, or a part of the loop does not do what it must.
+pub fn run(
+    ui: &Ui,
+    root: Option<&Path>,
+    fresh: bool,
+    dispatches: u16,
+    listen: std::net::SocketAddr,
+) -> Result<Exit, Failure> {
+    let mut place = Place::open(root, fresh, dispatches)?;
+    let role_os = place.role_os();
+    let running = Running::begin(&role_os).map_err(UpError::from)?;
+    let backstage = place.backstage()?;
+    place.prepare(backstage.address())?;
+    let context = Context::of(place.workspace()?, Environment::default())?;
+    let stage = Stage {
+        ui,
+        place: &place,
+        context: &context,
+        backstage: &backstage,
+    };
+    play(&stage)?;
+    report::tell(&stage)?;
+    stage.goes_on()?;
+    up::serve_on(ui, context, &running, listen)
+}
+
+fn play(stage: &Stage<'_>) -> Result<(), Failure> {
+    let acts: [(&str, Act); 6] = [
+        ("adapters enter the registry", routing::register),
+        ("learning runs", routing::learn),
+        ("the selector learns, exams, promotion", routing::promote),
+        ("dispatches through the gate", routing::serve),
+        ("six weeks of repairs", weeks::play),
+        ("an agent behind the hook", agent::play),
+    ];
+    let ui = stage.ui;
+    ui.note(format_args!(
+        "{BOLD}demo{BOLD:#} in `{}`",
+        stage.place.folder().display()
+    ));
+    for (number, (name, act)) in acts.into_iter().enumerate() {
+        stage.goes_on()?;
+        let did = act(stage)?;
+        let state = if did { "" } else { " (was done)" };
+        ui.note(format_args!("  {}. {name}{DIM}{state}{DIM:#}", number + 1));
+    }
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! A scripted agent on the demo's repository: every step is an event of Claude Code for the real hook, and is taken only
+//! when the hook lets it. Its `git push` is refused; the demo then plays the person and approves it, once.
+
+use std::path::PathBuf;
+
+use host::agents::{Agent, Reply};
+use host::approvals;
+use host::files::{self, Privacy};
+use host::hook::{self, Progress, Request};
+use host::journal::SessionId;
+use host::sealing::{Done, Sealer};
+use host::{approval_key, clock};
+use serde_json::{Value, json};
+use server::demo::{MODEL, repairs};
+
+use super::shell::sh;
+use super::weeks::{AGENTS_OWN, FILE, TESTS, break_it};
+use super::{Stage, interrupted};
+use crate::cli::VERSION;
+use crate::failure::Failure;
+
+/// Its session.
+pub(super) const SESSION: &str = "demo-agent";
+
+/// What it may not do unasked.
+const PUSH: &str = "git push origin main";
+
+/// Tells its story to the hook, unless that was done.
+pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
+    let session = SessionId::new(SESSION);
+    let context = stage.context;
+    let sealer = Sealer {
+        workspace: &context.workspace,
+        config: &context.config,
+        store: &context.store,
+    };
+    let journal = session.path_in(&context.workspace.sessions_dir());
+    if journal.exists() {
+        // One that was broken off is sealed as it is: an agent that died.
+        return Ok(sealer.seal(&session)? != Done::Already);
+    }
+    let told = tell(stage);
+    if told.is_err() && stage.backstage.is_interrupted() {
+        return Err(interrupted());
+    }
+    told?;
+    sealer.seal(&session)?;
+    Ok(true)
+}
+
+fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
+    let repair = repairs::repair(AGENTS_OWN)
+        .ok_or_else(|| Failure::refused("demo", "there is no repair for the agent"))?;
+    break_it(stage, &repair)?;
+    let agent = Scripted {
+        stage,
+        tree: stage.place.repository(),
+    };
+    agent.say(
+        "SessionStart",
+        json!({ "source": "startup", "model": MODEL }),
+    )?;
+    let prompt = format!(
+        "{} Mend it, run the tests, commit and push.",
+        repair.issue.trim()
+    );
+    agent.say("UserPromptSubmit", json!({ "prompt": prompt }))?;
+    agent.run("1", TESTS)?;
+    let mended = repairs::with_body(repair.function, repairs::proposal(AGENTS_OWN, PATIENT));
+    agent.edit("2", &repair.file, &mended)?;
+    agent.run("3", TESTS)?;
+    agent.run(
+        "4",
+        "git add text.sh && git commit -q -m 'Repair extension'",
+    )?;
+    if agent.try_run("5", PUSH)? {
+        return Err(unexpected(
+            "the hook let a push through that nobody had allowed",
+        ));
+    }
+    approve(stage)?;
+    agent.run("6", PUSH)?;
+    if agent.try_run("7", PUSH)? {
+        return Err(unexpected("an approval for one push held for a second"));
+    }
+    agent.say(
+        "Stop",
+        json!({ "last_assistant_message": "It is mended and pushed." }),
+    )?;
+    agent.say("SessionEnd", json!({ "reason": "exit" }))?;
+    Ok(())
+}
+
+/// An attempt at which the scripted model is right.
+const PATIENT: usize = 9;
+
+/// Here the demo plays the person: it signs the yes that `roleos approve` would sign after a `y` on a terminal. It can,
+/// because this workspace and its keys are its own.
+fn approve(stage: &Stage<'_>) -> Result<(), Failure> {
+    let workspace = &stage.context.workspace;
+    let pending = approvals::pending(workspace)?;
+    let refused = pending
+        .into_iter()
+        .find(|(_, refused)| refused.act.command == PUSH);
+    let (_, refused) =
+        refused.ok_or_else(|| unexpected("the refused push left nothing to approve"))?;
+    let key = approval_key::ensure(workspace, None)?;
+    let lifetime = stage.context.config.oversight.approval_lifetime();
+    approvals::approve(workspace, &refused.act, &key, lifetime, clock::now_ns())?;
+    Ok(())
+}
+
+fn unexpected(what: &str) -> Failure {
+    Failure::refused("demo_hook", what).hint("this is a defect; please report it")
+}
+
+struct Scripted<'a> {
+    stage: &'a Stage<'a>,
+    tree: PathBuf,
+}
+
+impl Scripted<'_> {
+    /// Tells the hook of one event.
+    fn say(&self, name: &str, more: Value) -> Result<Reply, Failure> {
+        self.stage.goes_on()?;
+        let mut event = json!({
+            "session_id": SESSION, "cwd": self.tree, "hook_event_name": name,
+        });
+        if let (Some(event), Value::Object(more)) = (event.as_object_mut(), more) {
+            event.extend(more);
+        }
+        let event = event.to_string();
+        let request = Request {
+            agent: Agent::Claude,
+            event: event.as_bytes(),
+            named: None,
+            root: Some(self.stage.context.workspace.root()),
+            environment: &self.stage.context.environment,
+            version: VERSION,
+        };
+        Ok(hook::answer(&request, &Progress::default(), None))
+    }
+
+    /// Asks before a call and tells afterwards, as the agent does. Whether the call was let through.
+    fn call(
+        &self,
+        mut call: Value,
+        act: impl FnOnce() -> Result<Value, Failure>,
+    ) -> Result<Result<(), Reply>, Failure> {
+        let reply = self.say("PreToolUse", call.clone())?;
+        // A question is no yes, and nobody is there to answer it.
+        if reply.code != 0 || reply.stdout.contains("\"ask\"") || reply.stdout.contains("\"deny\"")
+        {
+            return Ok(Err(reply));
+        }
+        let response = act()?;
+        if let Some(call) = call.as_object_mut() {
+            call.insert("tool_response".to_owned(), response);
+        }
+        self.say("PostToolUse", call)?;
+        Ok(Ok(()))
+    }
+
+    fn bash(&self, id: &str, command: &str) -> Result<Result<(), Reply>, Failure> {
+        let call = json!({
+            "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": format!("toolu_{id}"),
+        });
+        self.call(call, || {
+            let ran = sh(command, &self.tree)?;
+            Ok(json!({ "stdout": ran.text(), "stderr": "", "interrupted": false }))
+        })
+    }
+
+    fn run(&self, id: &str, command: &str) -> Result<(), Failure> {
+        self.bash(id, command)?.map_err(|reply| {
+            let said = format!("{}{}", reply.stderr, reply.stdout);
+            unexpected(&format!("the hook stopped `{command}`: {}", said.trim()))
+        })
+    }
+
+    fn try_run(&self, id: &str, command: &str) -> Result<bool, Failure> {
+        Ok(self.bash(id, command)?.is_ok())
+    }
+
+    fn edit(&self, id: &str, before: &str, after: &str) -> Result<(), Failure> {
+        let path = self.tree.join(FILE);
+        let call = json!({
+            "tool_name": "Edit", "tool_use_id": format!("toolu_{id}"),
+            "tool_input": { "file_path": path, "old_string": before, "new_string": after },
+        });
+        let edited = self.call(call, || {
+            files::write(&path, after.as_bytes(), Privacy::Shared)?;
+            Ok(json!({ "filePath": path, "success": true }))
+        })?;
+        edited.map_err(|_| unexpected("the hook stopped an edit"))
+    }
+}

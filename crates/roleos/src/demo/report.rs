@@ -1,0 +1,127 @@
+//! What the demo came to, read back from the workspace's own files, and where to look.
+
+use host::journal::SessionId;
+use host::journal::read::Session;
+use host::score::{self, Source};
+use host::specialists::Named;
+use host::{approvals, runs};
+use selection::run_log::Record;
+use server::demo::tasks::{DATES, ROUTER};
+
+use super::{Stage, agent};
+use crate::command::specialist::open;
+use crate::failure::Failure;
+use crate::render::units::{dollars, percent};
+use crate::ui::{BAD, BOLD, DIM, GOOD};
+
+/// Tells it.
+pub(super) fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
+    let ui = stage.ui;
+    ui.note(format_args!("\n{BOLD}What happened{BOLD:#}"));
+    tell_routing(stage)?;
+    tell_agent(stage)?;
+    tell_evidence(stage)?;
+    let root = stage.context.workspace.root().display().to_string();
+    ui.note(format_args!(
+        "\n{BOLD}Where to look{BOLD:#} {DIM}(first `cd '{root}'`){DIM:#}\n  \
+         roleos specialist list          who serves, who is halted and why\n  \
+         roleos runs stats               every candidate of every contest\n  \
+         roleos sessions show {}  what the agent asked and was told\n  \
+         roleos witness replay latest    its bundle: prompt, calls, diff, tests\n  \
+         roleos scorecard --by week      what the evidence adds up to\n  \
+         roleos curve                    what a solved task costs over time\n  \
+         roleos ledger verify            nothing is missing, nothing was changed\n\
+         {DIM}The adapters and the general model are scripted and the demo pressed `y` for you; gate, contests, hook, approval,\n\
+         bundles and ledger are the real ones. The bundles of the six weeks carry injected times and say so.{DIM:#}\n",
+        agent::SESSION
+    ));
+    Ok(())
+}
+
+fn tell_routing(stage: &Stage<'_>) -> Result<(), Failure> {
+    let ui = stage.ui;
+    let specialists = open(stage.context, &Named::default())?;
+    let registry = specialists.registry()?;
+    let (mut contests, mut wins) = (0_u64, 0_u64);
+    runs::lines(&runs::path(&stage.context.workspace), |line| {
+        if let Ok(record) = Record::parse(line) {
+            contests += u64::from(record.more.mode.as_deref() == Some("learn"));
+            wins += u64::from(record.won() && record.model_id.ends_with("-refuser"));
+        }
+    })?;
+    ui.note(format_args!(
+        "  {} dispatches; in {contests} candidate runs of contests the fast refusers won {wins}",
+        stage.place.dispatches()
+    ));
+    let state = specialists
+        .state()
+        .map_err(|error| Failure::refused("demo_state", error.to_string()))?;
+    for role in [ROUTER, DATES] {
+        let active = registry
+            .entry(role)
+            .and_then(|entry| entry.active().ok().flatten());
+        let Some(active) = active else { continue };
+        match state.halt(role) {
+            None => ui.note(format_args!(
+                "  {role}: {GOOD}{} serves{GOOD:#} at {}",
+                active.id, active.certified_level
+            )),
+            Some(halt) => ui.note(format_args!(
+                "  {role}: {BAD}{} is halted{BAD:#}: {}",
+                active.id, halt.reason
+            )),
+        }
+    }
+    Ok(())
+}
+
+fn tell_agent(stage: &Stage<'_>) -> Result<(), Failure> {
+    let sessions = stage.context.workspace.sessions_dir();
+    let path = SessionId::new(agent::SESSION).path_in(&sessions);
+    let lines = Session::read(&path).map_or(0, |session| session.lines.len());
+    let waiting = approvals::pending(&stage.context.workspace)?.len();
+    stage.ui.note(format_args!(
+        "  an agent mended a failing test ({lines} lines in its journal); its `git push` was refused, approved once, \
+         and refused again ({waiting} waiting for an approval)"
+    ));
+    Ok(())
+}
+
+fn tell_evidence(stage: &Stage<'_>) -> Result<(), Failure> {
+    let context = stage.context;
+    let (keys, _) = context.store.keys_for_writing()?;
+    let keyring = keys.keyring();
+    let paths = context.bundles(&[])?;
+    let source = Source {
+        paths: &paths,
+        keyring: &keyring,
+        unverified: false,
+        options: context.scan_options(),
+    };
+    let (report, counts) = score::scorecard(source, None, |_| {});
+    let card = &report.all;
+    let verdict = if card.is_accepted() {
+        "accepted"
+    } else {
+        "not accepted"
+    };
+    stage.ui.note(format_args!(
+        "  {} bundles, {} verified; {} of {} tasks solved ({}), {} a solved task: {verdict}",
+        counts.files,
+        counts.verified,
+        card.solved,
+        card.total_tasks,
+        percent(card.solve_rate),
+        dollars(card.cost_per_solve),
+    ));
+    let audit = context.store.audit(&keys, None)?;
+    let state = if audit.problems.is_empty() {
+        "whole"
+    } else {
+        "damaged"
+    };
+    stage
+        .ui
+        .note(format_args!("  ledger of {} leaves: {state}", audit.size));
+    Ok(())
+}

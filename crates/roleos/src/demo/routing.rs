@@ -1,0 +1,282 @@
+//! Adapters from the registry to a halt: entered, learned from, examined, promoted, probed. Every call goes over HTTP and
+//! through the same code as `roleos dispatch`, `audit`, `specialist` and `selector`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use host::files::{self, Privacy};
+use host::manifests::registering::{self, How};
+use host::selector::Judge;
+use host::specialists::{Asked, Named, Operator, Specialists, Wanted};
+use host::verifiers::Verifiers;
+use host::{audits, events, metrics, runs, selector};
+use selection::canonical;
+use selection::event::Event;
+use selection::manifest::Mode;
+use selection::selector::Book;
+use serde_json::{Map, Value, json};
+use server::backend::{Backends, Limits};
+use server::blocking;
+use server::contest::{Arena, Asking, Logs};
+use server::demo::tasks::{self, ADAPTERS, Adapter, DATES, ROUTER};
+use server::dispatch::Dispatcher;
+use server::fallback::Fallback;
+use specialist::level::Level;
+use specialist::pointer::Move;
+
+use super::{OPERATOR, Stage};
+use crate::command::audit;
+use crate::command::specialist::{certify, now, open};
+use crate::failure::Failure;
+
+/// How dispatches are named in the logs; a number follows.
+const TRACE: &str = "demo-";
+
+/// Learning runs of a role that are needed for its selector.
+const LEAST_LEARNING: usize = 20;
+
+/// Cases of an exam.
+const CASES: usize = 24;
+
+/// Low, because two adapters that are equally good share the selector's confidence.
+const THRESHOLD: f64 = 0.2;
+
+/// How many of the dispatches are learning runs.
+fn learning(dispatches: usize) -> usize {
+    (dispatches * 4 / 15)
+        .max(2 * LEAST_LEARNING)
+        .min(dispatches)
+}
+
+/// From which on the drifting adapter is made to drift.
+fn drifts_from(dispatches: usize) -> usize {
+    let learning = learning(dispatches);
+    learning + (dispatches - learning) / 2
+}
+
+fn act<T>(reason: &str, act: impl FnOnce(Operator<'_>) -> T) -> T {
+    let now = now();
+    act(Operator {
+        name: OPERATOR,
+        reason,
+        now: &now,
+    })
+}
+
+/// Enters all adapters at level L0.
+pub(super) fn register(stage: &Stage<'_>) -> Result<bool, Failure> {
+    let specialists = open(stage.context, &Named::default())?;
+    let mut did = false;
+    for adapter in &ADAPTERS {
+        let registry = specialists.registry()?;
+        let entry = registry.entry(adapter.role);
+        if entry.is_some_and(|entry| entry.version(adapter.version).is_some()) {
+            continue;
+        }
+        enter(stage, &specialists, adapter)?;
+        did = true;
+    }
+    Ok(did)
+}
+
+fn enter(stage: &Stage<'_>, specialists: &Specialists, adapter: &Adapter) -> Result<(), Failure> {
+    let path = stage
+        .place
+        .package(&format!("{}-{}.json", adapter.role, adapter.version));
+    let version = json!({
+        "id": adapter.version, "adapter_id": adapter.id, "model_id": adapter.id, "base_model": "demo/text-rules",
+        "gate_threshold": THRESHOLD, "note": adapter.strength, "io_contract": { "output": { "format": "json" } },
+        "verifier": {
+            "type": "json_schema", "pass_condition": "schema_valid",
+            "config": { "schema": tasks::schema(adapter.role) },
+        },
+    });
+    files::write(&path, version.to_string().as_bytes(), Privacy::Shared)?;
+    let how = How {
+        adapter_id: None,
+        artifacts: None,
+        mode: Mode::Strict,
+        set: &stage.context.config.selection,
+        signers: &[],
+    };
+    let entering = registering::read(&path, how)?;
+    let url = format!("http://{}/{}", stage.backstage.address(), adapter.role);
+    let registered = act("the demo begins", |operator| {
+        specialists.register(adapter.role, entering.version, Some((&url, 1.0)), operator)
+    })?;
+    let told = Event::ModelAddRequest {
+        reason: "registered".to_owned(),
+        stats_snapshot: json!({ "role": adapter.role, "version": registered.id }),
+    };
+    events::emit(&events::path(&stage.context.workspace), &[told])?;
+    Ok(())
+}
+
+/// The first dispatches are learning runs.
+pub(super) fn learn(stage: &Stage<'_>) -> Result<bool, Failure> {
+    dispatch(stage, learning(stage.place.dispatches()), true)
+}
+
+/// The others serve.
+pub(super) fn serve(stage: &Stage<'_>) -> Result<bool, Failure> {
+    dispatch(stage, stage.place.dispatches(), false)
+}
+
+/// How many dispatches the field log holds of this demo.
+fn made(specialists: &Specialists) -> Result<usize, Failure> {
+    let bytes = specialists.field_log()?;
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let is_ours = |line: &&[u8]| {
+        let row: Value = serde_json::from_slice(line).unwrap_or_default();
+        let trace = row.get("trace_id").and_then(Value::as_str);
+        trace.is_some_and(|trace| trace.starts_with(TRACE))
+    };
+    Ok(lines.filter(is_ours).count())
+}
+
+/// Makes the dispatches up to this number.
+fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure> {
+    let context = stage.context;
+    let specialists = open(context, &Named::default())?;
+    let made = made(&specialists)?;
+    if made >= upto {
+        return Ok(false);
+    }
+    let backends = Backends::new(Limits::from(&context.config.specialist));
+    let role_os = context.workspace.role_os_dir();
+    let fallback = Fallback::new(&context.config.fallback.claude, &role_os);
+    let judge = Judge::of(&context.workspace);
+    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge);
+    let arena = Arena {
+        dispatcher: &dispatcher,
+        verifiers: Arc::new(Verifiers::new(&context.config.selection)),
+        logs: Logs::of(&context.workspace),
+        measurements: context.config.selection.measurements.get(),
+    };
+    let progress = stage.ui.progress(stage.place.dispatches(), "dispatches");
+    let drifts = drifts_from(stage.place.dispatches());
+    let all = async {
+        for number in made..upto {
+            stage.goes_on()?;
+            if number >= drifts {
+                stage.backstage.drift();
+            }
+            one(stage, &arena, number, learn).await?;
+            progress.set(number + 1);
+        }
+        Ok(true)
+    };
+    let ran: Result<bool, Failure> =
+        blocking::run(all).map_err(|error| Failure::refused("runtime", error.to_string()))?;
+    ran
+}
+
+async fn one(
+    stage: &Stage<'_>,
+    arena: &Arena<'_>,
+    number: usize,
+    learn: bool,
+) -> Result<(), Failure> {
+    let workspace = &stage.context.workspace;
+    let role = if number.is_multiple_of(2) {
+        ROUTER
+    } else {
+        DATES
+    };
+    let text = tasks::input(role, number / 2);
+    let right = tasks::right(role, &text);
+    let input = Value::String(text.clone());
+    let (current, _) = metrics::contest(workspace)?;
+    let trials = if learn {
+        runs::trials(&arena.logs.runs, role)?
+    } else {
+        BTreeMap::new()
+    };
+    let (now, trace_id) = (now(), format!("{TRACE}{number:04}"));
+    let asked = Asked {
+        role,
+        input: &input,
+        trace_id: &trace_id,
+        now: &now,
+    };
+    let prompt_hash = canonical::hash_bytes(text.as_bytes());
+    let asking = Asking {
+        instructions: None,
+        prompt_hash: &prompt_hash,
+        further: Map::new(),
+        target: learn.then_some(&right),
+        wanted: Wanted {
+            k: if learn { 4 } else { 1 },
+            learn,
+            task: None,
+            trials: &trials,
+        },
+        current: &current,
+    };
+    let held = arena.hold(asked, asking).await;
+    if let Some(why) = held.answer.not_logged {
+        return Err(Failure::refused(
+            "demo_log",
+            format!("a log was not written: {why}"),
+        ));
+    }
+    let answered = held.answer.result.map(drop);
+    answered.map_err(|error| Failure::refused("demo_dispatch", error.to_string()))
+}
+
+/// Trains the selector, examines everybody, and promotes in each role who passed.
+pub(super) fn promote(stage: &Stage<'_>) -> Result<bool, Failure> {
+    let mut did = train(stage)?;
+    let specialists = open(stage.context, &Named::default())?;
+    for role in [ROUTER, DATES] {
+        let set = stage.place.package(&format!("{role}-exam.json"));
+        let exam = tasks::exam(role, CASES).to_string();
+        files::write(&set, exam.as_bytes(), Privacy::Shared)?;
+        for adapter in ADAPTERS.iter().filter(|adapter| adapter.role == role) {
+            stage.goes_on()?;
+            did |= examine(stage, &specialists, adapter, &set)?;
+        }
+    }
+    Ok(did)
+}
+
+fn train(stage: &Stage<'_>) -> Result<bool, Failure> {
+    let workspace = &stage.context.workspace;
+    let path = selector::path(workspace);
+    if path.exists() {
+        return Ok(false);
+    }
+    let lessons = selector::lessons(&runs::path(workspace), &selector::features_path(workspace))?;
+    let book = Book::train(&lessons.roles);
+    selector::replace(&path, &book, &lessons, false)?;
+    Ok(true)
+}
+
+/// The exam, what it earns, and the pointer for the first who earns something.
+fn examine(
+    stage: &Stage<'_>,
+    specialists: &Specialists,
+    adapter: &Adapter,
+    set: &std::path::Path,
+) -> Result<bool, Failure> {
+    let (role, version) = (adapter.role, adapter.version);
+    let taken = audits::all(&specialists.paths().audits)
+        .into_iter()
+        .any(|(_, record)| record.role == role && record.version == version);
+    if !taken {
+        audit::newcomer(stage.ui, stage.context, specialists, (role, version), set)?;
+        certify::attempt(stage.context, specialists, (role, version), OPERATOR)?;
+    }
+    let registry = specialists.registry()?;
+    let Some(entry) = registry.entry(role) else {
+        return Ok(!taken);
+    };
+    let level = entry.version(version).map(|found| found.certified_level);
+    if entry.active_version.is_none() && level >= Some(Level::of(1)) {
+        act("passed its exam", |operator| {
+            specialists.repoint(role, version, Move::Promote, operator)
+        })?;
+        return Ok(true);
+    }
+    Ok(!taken)
+}
