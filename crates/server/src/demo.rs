@@ -184,11 +184,11 @@ async fn messages(body: Bytes) -> Response<Body> {
 
 /// What the general model says: the right answer where it knows the role.
 fn general(system: &str, question: &str) -> String {
-    if system.contains(ROUTER) {
-        return tasks::right(ROUTER, question).to_string();
-    }
-    if system.contains(DATES) {
-        return tasks::right(DATES, question).to_string();
+    let named = [ROUTER, DATES]
+        .into_iter()
+        .find(|role| system.contains(role));
+    if let Some(role) = named.or_else(|| tasks::recognised(question)) {
+        return tasks::right(role, question).to_string();
     }
     let asked: Value = serde_json::from_str(question).unwrap_or_default();
     let number = |key: &str| {

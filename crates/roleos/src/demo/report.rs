@@ -2,10 +2,11 @@
 
 use host::journal::SessionId;
 use host::journal::read::Session;
+use host::journal::record::Record;
+use host::runs;
 use host::score::{self, Source};
 use host::specialists::Named;
-use host::{approvals, runs};
-use selection::run_log::Record;
+use selection::run_log::Record as Run;
 use server::demo::tasks::{DATES, ROUTER};
 
 use super::{Stage, agent};
@@ -44,7 +45,7 @@ fn tell_routing(stage: &Stage<'_>) -> Result<(), Failure> {
     let registry = specialists.registry()?;
     let (mut contests, mut wins) = (0_u64, 0_u64);
     runs::lines(&runs::path(&stage.context.workspace), |line| {
-        if let Ok(record) = Record::parse(line) {
+        if let Ok(record) = Run::parse(line) {
             contests += u64::from(record.more.mode.as_deref() == Some("learn"));
             wins += u64::from(record.won() && record.model_id.ends_with("-refuser"));
         }
@@ -75,14 +76,24 @@ fn tell_routing(stage: &Stage<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// As the journal of its session has it.
 fn tell_agent(stage: &Stage<'_>) -> Result<(), Failure> {
     let sessions = stage.context.workspace.sessions_dir();
-    let path = SessionId::new(agent::SESSION).path_in(&sessions);
-    let lines = Session::read(&path).map_or(0, |session| session.lines.len());
-    let waiting = approvals::pending(&stage.context.workspace)?.len();
+    let session = Session::read(&SessionId::new(agent::SESSION).path_in(&sessions))?;
+    let pushes = session.lines.iter().filter_map(|line| match &line.record {
+        Record::Call(call) if call.actions.iter().any(|action| action == "git:push") => {
+            Some(match (&call.approval, call.verdict.as_str()) {
+                (Some(_), _) => "approved once",
+                (None, "deny") => "refused",
+                (None, _) => "let through",
+            })
+        }
+        _ => None,
+    });
+    let pushes: Vec<&str> = pushes.collect();
     stage.ui.note(format_args!(
-        "  an agent mended a failing test ({lines} lines in its journal); its `git push` was refused, approved once, \
-         and refused again ({waiting} waiting for an approval)"
+        "  an agent behind the hook mended a failing test; its `git push` was {}",
+        pushes.join(", then ")
     ));
     Ok(())
 }

@@ -139,6 +139,11 @@ fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure
     let context = stage.context;
     let specialists = open(context, &Named::default())?;
     let made = made(&specialists)?;
+    let drifts = drifts_from(stage.place.dispatches());
+    if made > drifts {
+        // What has drifted does not come back with a restart.
+        stage.backstage.drift();
+    }
     if made >= upto {
         return Ok(false);
     }
@@ -154,7 +159,6 @@ fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure
         measurements: context.config.selection.measurements.get(),
     };
     let progress = stage.ui.progress(stage.place.dispatches(), "dispatches");
-    let drifts = drifts_from(stage.place.dispatches());
     let all = async {
         for number in made..upto {
             stage.goes_on()?;

@@ -13,6 +13,8 @@ mod workspace;
 
 mod up;
 
+mod demo;
+
 mod clients;
 
 mod sample;

@@ -223,6 +223,19 @@ pub fn right(role: &str, text: &str) -> Value {
     }
 }
 
+/// The role that a text is for, by the text alone: a gateway's client need not name one.
+#[must_use]
+pub fn recognised(text: &str) -> Option<&'static str> {
+    let is_ticket = TEAMS
+        .iter()
+        .flat_map(|(_, subjects)| subjects)
+        .any(|subject| text.contains(subject));
+    if is_ticket {
+        return Some(ROUTER);
+    }
+    day(text).map(|_| DATES)
+}
+
 /// What an adapter says. One that has drifted says it wrong.
 #[must_use]
 pub fn answer(adapter: &Adapter, text: &str, drifted: bool) -> Value {
