@@ -57,6 +57,8 @@ mod saying_yes;
 
 mod operator;
 
+mod browser;
+
 mod contracts;
 
 #[expect(
