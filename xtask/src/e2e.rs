@@ -3,11 +3,11 @@
 //! Needs Node with npm, and `script` of util-linux for a person's terminal. The agents stay in the target folder.
 
 use std::ffi::OsString;
-use std::fs;
 use std::process::Command;
 
+use crate::install;
 use crate::project::Project;
-use crate::shell::{self, Failure, Result, headline};
+use crate::shell::{self, Result, headline};
 
 /// The agents, as npm names them. A newer one is tried by changing its number here.
 const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0"];
@@ -16,7 +16,7 @@ const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
     let home = project.target().join("tools").join("agents");
     headline("the agents");
-    install(&home)?;
+    install::packages_of_npm(&home, AGENTS)?;
     headline("the product");
     shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos", "-p", "e2e"]))?;
     headline("the story");
@@ -29,21 +29,4 @@ pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
             .arg(home.join("node_modules/.bin"))
             .args(arguments),
     )
-}
-
-fn install(home: &std::path::Path) -> Result<()> {
-    let stamp = home.join("installed");
-    let wanted = AGENTS.join("\n");
-    if fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted) {
-        return Ok(());
-    }
-    fs::create_dir_all(home)
-        .map_err(|error| Failure::of(format!("cannot make `{}`", home.display()), error))?;
-    shell::run(
-        Command::new("npm")
-            .args(["install", "--no-audit", "--no-fund", "--prefix"])
-            .arg(home)
-            .args(AGENTS),
-    )?;
-    crate::install::write(&stamp, &wanted)
 }

@@ -14,6 +14,8 @@ use crate::shell::{self, Failure, Result, headline};
 pub(crate) struct Tools {
     /// An interpreter that has the packages of `xtask/python-requirements.txt`.
     pub(crate) python: PathBuf,
+    /// The script of axe-core, which looks at pages for people who cannot see or use them well.
+    pub(crate) axe: PathBuf,
 }
 
 /// A program of the system, how to see that it is there, and the Debian packages that bring it.
@@ -53,6 +55,21 @@ const PROGRAMS: &[Program] = &[
         probe: &["bwrap", "--version"],
         packages: &["bubblewrap"],
     },
+    Program {
+        what: "Chromium",
+        probe: &["chromium", "--version"],
+        packages: &["chromium"],
+    },
+    Program {
+        what: "Chromium's WebDriver",
+        probe: &["chromedriver", "--version"],
+        packages: &["chromium-driver"],
+    },
+    Program {
+        what: "npm",
+        probe: &["npm", "--version"],
+        packages: &["npm"],
+    },
 ];
 
 /// Parts of a Rust installation that its minimal profile leaves out.
@@ -60,6 +77,9 @@ const COMPONENTS: &[(&str, &[&str])] = &[
     ("rustfmt", &["cargo", "fmt", "--version"]),
     ("clippy", &["cargo", "clippy", "--version"]),
 ];
+
+/// As npm names it. A newer one is tried by changing its number here.
+const AXE: &str = "axe-core@4.14.0";
 
 const REQUIREMENTS: &str = "xtask/python-requirements.txt";
 
@@ -69,6 +89,7 @@ pub(crate) fn run(project: &Project) -> Result<Tools> {
     system()?;
     Ok(Tools {
         python: python(project)?,
+        axe: axe(project)?,
     })
 }
 
@@ -186,6 +207,33 @@ fn make_environment(project: &Project, home: &Path, python: &Path) -> Result<()>
     )
 }
 
+fn axe(project: &Project) -> Result<PathBuf> {
+    let folder = project.target().join("tools");
+    let home = folder.join("browser");
+    let _alone = lock(&folder)?;
+    packages_of_npm(&home, &[AXE])?;
+    Ok(home.join("node_modules/axe-core/axe.min.js"))
+}
+
+/// Exactly these packages of npm in a folder, installed again when the list changes.
+pub(crate) fn packages_of_npm(home: &Path, packages: &[&str]) -> Result<()> {
+    let stamp = home.join("installed");
+    let wanted = packages.join("\n");
+    if fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted) {
+        return Ok(());
+    }
+    headline(&format!("installing {}", packages.join(" ")));
+    fs::create_dir_all(home)
+        .map_err(|error| Failure::of(format!("cannot make `{}`", home.display()), error))?;
+    shell::run(
+        Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--prefix"])
+            .arg(home)
+            .args(packages),
+    )?;
+    write(&stamp, &wanted)
+}
+
 /// Two runs that share a target folder make the environment one after the other.
 fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("lock");
@@ -199,7 +247,7 @@ fn lock(folder: &Path) -> Result<File> {
     clippy::disallowed_methods,
     reason = "a torn stamp only means that the environment is made again"
 )]
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)
         .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }

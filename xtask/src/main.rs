@@ -19,6 +19,7 @@ mod e2e;
 mod gate_report;
 mod install;
 mod project;
+mod screenshots;
 mod shell;
 mod test;
 mod tidy;
@@ -53,6 +54,8 @@ enum Chore {
     },
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
+    /// Take the pictures of the pages in `docs/img/` with a real browser.
+    Screenshots,
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -81,6 +84,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
         Chore::GateReport => gate_report::run(&project),
+        Chore::Screenshots => screenshots::run(&project),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

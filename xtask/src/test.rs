@@ -10,6 +10,9 @@ use crate::tidy;
 /// The variable by which tests find the interpreter that has their Python packages.
 const TEST_PYTHON: &str = "ROLEOS_TEST_PYTHON";
 
+/// The variable by which tests find the script of axe-core.
+const TEST_AXE: &str = "ROLEOS_TEST_AXE";
+
 struct Step {
     name: &'static str,
     command: Command,
@@ -96,6 +99,8 @@ fn tests(project: &Project, tools: &Tools) -> Command {
         ]
     };
     let mut command = project.cargo(arguments);
-    command.env(TEST_PYTHON, &tools.python);
+    command
+        .env(TEST_PYTHON, &tools.python)
+        .env(TEST_AXE, &tools.axe);
     command
 }

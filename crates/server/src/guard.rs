@@ -68,8 +68,7 @@ impl Guard {
     pub fn check(&self, request: &Parts) -> Result<(), Problem> {
         let host = self.host(request)?;
         same_origin(request, host)?;
-        // A probe must not need a secret, and learns nothing from these two.
-        if matches!(request.uri.path(), "/healthz" | "/readyz") {
+        if needs_no_token(request) {
             return Ok(());
         }
         self.token(&request.headers)
@@ -142,9 +141,22 @@ impl Guard {
     }
 }
 
+/// A probe must not need a secret, and learns nothing. A browser cannot send the token before it has logged in, and
+/// the login asks for a secret of its own: the code, with few guesses.
+fn needs_no_token(request: &Parts) -> bool {
+    let path = request.uri.path();
+    match request.method {
+        Method::GET | Method::HEAD => {
+            matches!(path, "/healthz" | "/readyz" | "/login") || path.starts_with("/assets/")
+        }
+        Method::POST => path == "/login",
+        _ => false,
+    }
+}
+
 fn refused(message: &str) -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, "bad_token", message)
-        .hint("the token's place is printed when `roleos up` starts")
+        .hint("the token's place is printed when `roleos up` starts; a person logs in at `/login`")
 }
 
 /// A page of another origin may link to ours, and nothing else.
@@ -266,7 +278,30 @@ mod tests {
         let guard = Guard::new(listen, &[], Some(b"secret".to_vec()));
         let host = ("host", "10.0.0.1:7420");
         assert_eq!(code(&guard, "GET", "/v1/models", &[host]), "bad_token");
-        assert_eq!(code(&guard, "GET", "/healthz", &[host]), "ok");
+        for (method, path) in [
+            ("GET", "/healthz"),
+            ("GET", "/login"),
+            ("POST", "/login"),
+            ("GET", "/assets/page.css"),
+        ] {
+            assert_eq!(code(&guard, method, path, &[host]), "ok", "{path}");
+        }
+        for (method, path) in [
+            ("GET", "/"),
+            ("GET", "/tasks"),
+            ("POST", "/logout"),
+            ("POST", "/api/login"),
+            ("DELETE", "/login"),
+            ("GET", "/login/x"),
+            ("GET", "/assets"),
+            ("POST", "/assets/page.css"),
+            ("GET", "//login"),
+            ("POST", "/oversight/grant"),
+        ] {
+            assert_eq!(code(&guard, method, path, &[host]), "bad_token", "{path}");
+        }
+        let foreign = [host, ("origin", "http://evil.example")];
+        assert_eq!(code(&guard, "POST", "/login", &foreign), "foreign_origin");
         let with = |token| {
             code(
                 &guard,

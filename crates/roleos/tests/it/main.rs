@@ -59,6 +59,8 @@ mod saying_yes;
 
 mod operator;
 
+mod browser;
+
 mod contracts;
 
 #[expect(

@@ -39,9 +39,18 @@ fn local(next: &str) -> String {
     if is_ours { next } else { "/" }.to_owned()
 }
 
+/// Whoever has no token yet sees this page too, so it says nothing about the workspace.
+fn stranger(visit: &Visit) -> Frame {
+    Frame {
+        root: String::new(),
+        note: None,
+        ..visit.frame("", "Log in")
+    }
+}
+
 pub(super) async fn form(visit: Visit, Query(asked): Query<Asked>) -> Response {
     html(&Page {
-        frame: visit.frame("", "Log in"),
+        frame: stranger(&visit),
         next: local(&asked.next),
         name: host::environment::user().unwrap_or_default(),
         problem: None,
@@ -84,7 +93,7 @@ pub(super) async fn log_in(
                 None => problem.message.clone(),
             };
             let mut response = html(&Page {
-                frame: visit.frame("", "Log in"),
+                frame: stranger(&visit),
                 next,
                 name: typed.operator,
                 problem: Some(words),

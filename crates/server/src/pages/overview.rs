@@ -79,6 +79,8 @@ struct Row {
     period: String,
     tasks: String,
     solved: Rate,
+    /// The tasks behind the rate.
+    solved_href: String,
     cost_per_solve: String,
     tokens_per_solve: String,
     retries: String,
@@ -108,7 +110,11 @@ pub(super) async fn page(
             tiles: tiles(all),
             attention: attention(desk, counts)?,
             curve_address,
-            points: points.iter().rev().map(row).collect(),
+            points: points
+                .iter()
+                .rev()
+                .map(|point| row(point, &asked))
+                .collect(),
             roles: choices(desk.view.task_values(TaskColumn::Role)?),
             models: choices(desk.view.task_values(TaskColumn::Model)?),
             asked,
@@ -255,6 +261,11 @@ fn attention(desk: &Desk, counts: &host::view::score::Counts) -> Result<Vec<Atte
             "/specialists".to_owned(),
         ),
     }
+    for (role, text) in failing_audits(desk) {
+        let mut href = String::from("/specialists/");
+        href.extend(encoded(&role));
+        add("bad", "audit", text, href);
+    }
     let waiting = host::approvals::pending(&desk.workspace)?.len();
     if waiting > 0 {
         add(
@@ -306,12 +317,56 @@ fn attention(desk: &Desk, counts: &host::view::score::Counts) -> Result<Vec<Atte
     Ok(found)
 }
 
-fn row(point: &Point) -> Row {
+/// The newest audit of each active version, where it did not pass whole.
+fn failing_audits(desk: &Desk) -> Vec<(String, String)> {
+    let Ok(registry) = desk.specialists.registry() else {
+        return Vec::new();
+    };
+    let mut newest = std::collections::BTreeMap::new();
+    for (_, record) in host::audits::all(&desk.specialists.paths().audits) {
+        let active = registry
+            .entry(&record.role)
+            .and_then(|entry| entry.active_version.clone());
+        if active.as_deref() == Some(record.version.as_str()) {
+            // They come oldest first.
+            newest.insert((record.role.clone(), record.audit_id.clone()), record);
+        }
+    }
+    newest
+        .into_values()
+        .filter(|record| record.passed < record.cases)
+        .map(|record| {
+            let text = format!(
+                "{} {}: {} of {} cases of the audit {} passed",
+                clean::line(&record.role, 60),
+                clean::line(&record.version, 60),
+                record.passed,
+                record.cases,
+                clean::line(&record.audit_id, 60)
+            );
+            (record.role, text)
+        })
+        .collect()
+}
+
+fn row(point: &Point, asked: &Asked) -> Row {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+    let mut solved_href = String::from("/tasks?outcome=solved");
+    for (name, value) in [
+        ("week", &point.period),
+        ("role", &asked.role),
+        ("model", &asked.model),
+    ] {
+        solved_href.push('&');
+        solved_href.push_str(name);
+        solved_href.push('=');
+        solved_href.extend(encoded(value));
+    }
     Row {
         period: clean::line(&point.period, 20),
         tasks: grouped(point.tasks),
         solved: rate(point.solved, point.tasks).into(),
+        solved_href,
         cost_per_solve: or_none(point.cost_per_solve().map(dollars)),
         tokens_per_solve: or_none(point.tokens_per_solve().map(grouped)),
         retries: grouped(point.retries),

@@ -1,0 +1,328 @@
+//! Chromium under WebDriver, one at a time: what a person does with a page, and what axe-core says about it.
+//!
+//! WebDriver is JSON over HTTP, and a dozen calls of it are needed: fewer lines than a client's dependencies.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const TOO_LONG: Duration = Duration::from_secs(60);
+
+/// The name under which WebDriver hands out an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// How wide a screen is, and which colours it asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Screen {
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) dark: bool,
+}
+
+pub(super) const DESK: Screen = Screen {
+    width: 1280,
+    height: 900,
+    dark: false,
+};
+
+pub(super) const PHONE: Screen = Screen {
+    width: 390,
+    height: 844,
+    dark: false,
+};
+
+impl Screen {
+    pub(super) fn dark(self) -> Self {
+        Self { dark: true, ..self }
+    }
+}
+
+/// The driver's process, with the right to be the only one.
+struct Driver {
+    child: Child,
+    port: u16,
+    _alone: File,
+}
+
+impl Driver {
+    fn start() -> Self {
+        let lock = Path::new(env!("CARGO_TARGET_TMPDIR")).join("chromium.lock");
+        let alone = File::create(lock).unwrap();
+        alone.lock().unwrap();
+        let mut child = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver is missing; `cargo xtask install` installs it");
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let port = lines.find_map(|line| {
+            let line = line.unwrap();
+            let port = line.split("on port ").nth(1)?;
+            port.trim_end_matches('.').parse().ok()
+        });
+        let port = port.expect("chromedriver says its port");
+        // It must not wait for a reader.
+        thread::spawn(move || lines.for_each(drop));
+        Self {
+            child,
+            port,
+            _alone: alone,
+        }
+    }
+
+    /// One call: the value, or the error's words.
+    fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
+        let body = if method == "POST" {
+            body.to_string()
+        } else {
+            String::new()
+        };
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            self.port,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let value = serde_json::from_str::<Value>(body)
+            .unwrap_or_else(|_| panic!("{method} {path}: {answer}"))["value"]
+            .take();
+        if head.starts_with("HTTP/1.1 200") {
+            Ok(value)
+        } else {
+            Err(format!("{} {}", value["error"], value["message"]))
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// A browser with pages of ours; closed in the end, however the test ends.
+pub(super) struct Browser {
+    driver: Driver,
+    session: String,
+    origin: String,
+    _profile: tempfile::TempDir,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let path = format!("/session/{}", self.session);
+        self.driver.call("DELETE", &path, &Value::Null).ok();
+    }
+}
+
+impl Browser {
+    /// Opens one for the pages at `origin`.
+    pub(super) fn open(origin: &str, scripts: bool) -> Self {
+        let driver = Driver::start();
+        let profile = tempfile::tempdir().unwrap();
+        let mut options = json!({ "args": [
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+            format!("--user-data-dir={}", profile.path().display()),
+        ]});
+        if !scripts {
+            options["prefs"] = json!({ "profile.managed_default_content_settings.javascript": 2 });
+        }
+        let wanted =
+            json!({ "capabilities": { "alwaysMatch": { "goog:chromeOptions": options } } });
+        let opened = driver.call("POST", "/session", &wanted).unwrap();
+        Self {
+            session: opened["sessionId"].as_str().unwrap().to_owned(),
+            driver,
+            origin: origin.to_owned(),
+            _profile: profile,
+        }
+    }
+
+    fn try_call(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
+        let path = format!("/session/{}/{path}", self.session);
+        self.driver.call(method, &path, body)
+    }
+
+    #[track_caller]
+    fn call(&self, path: &str, body: &Value) -> Value {
+        self.try_call("POST", path, body)
+            .unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    /// A command of Chromium's own protocol, for what WebDriver has no word.
+    fn tell(&self, command: &str, parameters: &Value) {
+        let body = json!({ "cmd": command, "params": parameters });
+        self.call("goog/cdp/execute", &body);
+    }
+
+    pub(super) fn screen(&self, screen: Screen) {
+        self.tell(
+            "Emulation.setDeviceMetricsOverride",
+            &json!({
+                "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": screen.width < 600,
+            }),
+        );
+        let scheme = if screen.dark { "dark" } else { "light" };
+        self.tell(
+            "Emulation.setEmulatedMedia",
+            &json!({ "features": [
+                { "name": "prefers-color-scheme", "value": scheme },
+                { "name": "prefers-reduced-motion", "value": "reduce" },
+            ]}),
+        );
+    }
+
+    pub(super) fn goto(&self, path: &str) {
+        self.call("url", &json!({ "url": format!("{}{path}", self.origin) }));
+    }
+
+    /// Does something with the element at an XPath as soon as that can be done: the page may still be on its way.
+    #[track_caller]
+    fn with(&self, xpath: &str, act: impl Fn(&str) -> Result<Value, String>) -> Value {
+        let begun = Instant::now();
+        loop {
+            let found = self.try_call(
+                "POST",
+                "element",
+                &json!({ "using": "xpath", "value": xpath }),
+            );
+            let done = found.and_then(|element| act(element[ELEMENT].as_str().unwrap()));
+            match done {
+                Ok(value) => return value,
+                Err(error) if begun.elapsed() > TOO_LONG => {
+                    let address = self.try_call("GET", "url", &Value::Null);
+                    panic!("`{xpath}` at {address:?}: {error}\n{}", self.text())
+                }
+                Err(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let body = json!({ "script": "return document.body.innerText", "args": [] });
+        let text = self.try_call("POST", "execute/sync", &body);
+        text.map_or_else(
+            |error| error,
+            |text| text.as_str().unwrap_or_default().to_owned(),
+        )
+    }
+
+    /// Waits for an element.
+    #[track_caller]
+    pub(super) fn find(&self, xpath: &str) {
+        self.with(xpath, |_| Ok(Value::Null));
+    }
+
+    /// Waits until this text is on the page.
+    #[track_caller]
+    pub(super) fn sees(&self, text: &str) {
+        self.find(&format!(
+            "//body//*[contains(normalize-space(.), \"{text}\")]"
+        ));
+    }
+
+    #[track_caller]
+    pub(super) fn click(&self, xpath: &str) {
+        self.with(xpath, |element| {
+            self.try_call("POST", &format!("element/{element}/click"), &json!({}))
+        });
+    }
+
+    #[track_caller]
+    pub(super) fn follow(&self, link: &str) {
+        self.click(&format!("//a[normalize-space()=\"{link}\"]"));
+    }
+
+    #[track_caller]
+    pub(super) fn press(&self, button: &str) {
+        self.click(&format!("//main//button[normalize-space()=\"{button}\"]"));
+    }
+
+    #[track_caller]
+    pub(super) fn write(&self, field: &str, text: &str) {
+        self.with(&format!("//*[@name=\"{field}\"]"), |element| {
+            self.try_call("POST", &format!("element/{element}/clear"), &json!({}))?;
+            self.try_call(
+                "POST",
+                &format!("element/{element}/value"),
+                &json!({ "text": text }),
+            )
+        });
+    }
+
+    /// Chooses an option of a list within a form.
+    #[track_caller]
+    pub(super) fn choose(&self, form: &str, field: &str, value: &str) {
+        self.click(&format!(
+            "{form}//select[@name=\"{field}\"]/option[@value=\"{value}\"]"
+        ));
+    }
+
+    /// Nothing stands out of the page to the side, and axe-core finds nothing serious or critical.
+    #[track_caller]
+    pub(super) fn is_fit_for_everybody(&self, what: &str) {
+        let script =
+            "const page = document.documentElement; return page.scrollWidth - page.clientWidth";
+        let wide = self.call("execute/sync", &json!({ "script": script, "args": [] }));
+        assert_eq!(wide, 0, "{what} is wider than the screen");
+        let script = format!("{}\n{LOOK}", axe());
+        let found = self.call("execute/async", &json!({ "script": script, "args": [] }));
+        assert_eq!(found["bad"], json!([]), "{what}: {found:#}");
+        assert!(found["rules"].as_u64().unwrap() > 5, "{what}: {found:#}");
+    }
+
+    /// What is on the screen, as a picture.
+    pub(super) fn picture(&self, file: &Path) {
+        let taken = self.try_call("GET", "screenshot", &Value::Null).unwrap();
+        let mut decode = Command::new("base64")
+            .arg("--decode")
+            .stdin(Stdio::piped())
+            .stdout(File::create(file).unwrap())
+            .spawn()
+            .unwrap();
+        let text = taken.as_str().unwrap();
+        decode
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        assert!(decode.wait().unwrap().success());
+    }
+}
+
+/// Behind axe-core's own script.
+const LOOK: &str = r"
+const done = arguments[arguments.length - 1];
+const line = (one) => one.id + ': ' + one.nodes.map((node) => node.target + ' ' + node.failureSummary).join('; ');
+axe.run(document, { resultTypes: ['violations', 'passes'] }).then(
+  (found) => done({
+    rules: found.passes.length,
+    bad: found.violations.filter((one) => ['serious', 'critical'].includes(one.impact)).map(line),
+  }),
+  (error) => done({ rules: 0, bad: [String(error)] }),
+);";
+
+/// The script of axe-core, where `cargo xtask install` puts it unless the variable names another place.
+fn axe() -> String {
+    let installed = || {
+        Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join("../tools/browser/node_modules/axe-core/axe.min.js")
+    };
+    let path = std::env::var_os("ROLEOS_TEST_AXE").map_or_else(installed, PathBuf::from);
+    std::fs::read_to_string(path).expect("axe-core is missing; `cargo xtask install` installs it")
+}

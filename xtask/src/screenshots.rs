@@ -1,0 +1,24 @@
+//! `cargo xtask screenshots`: the pictures of the pages in `docs/img/`, taken by the browser's test over a filled workspace.
+
+use std::fs;
+
+use crate::install;
+use crate::project::Project;
+use crate::shell::{self, Failure, Result};
+
+/// The test that takes them.
+const TEST: &str = "browser::pictures_of_the_pages_are_small_enough_for_the_documents";
+/// The variable that says where they go.
+const FOLDER: &str = "ROLEOS_TEST_PICTURES";
+
+/// Takes them all.
+pub(crate) fn run(project: &Project) -> Result<()> {
+    install::run(project)?;
+    let folder = project.root().join("docs/img");
+    fs::create_dir_all(&folder)
+        .map_err(|error| Failure::of(format!("cannot make `{}`", folder.display()), error))?;
+    let words = [
+        "test", "-p", "roleos", "--test", "it", TEST, "--", "--exact",
+    ];
+    shell::run(project.cargo(&words).env(FOLDER, folder))
+}
