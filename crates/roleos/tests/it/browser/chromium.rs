@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-const TOO_LONG: Duration = Duration::from_secs(60);
+const TOO_LONG: Duration = Duration::from_secs(30);
 
 /// The name under which WebDriver hands out an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
