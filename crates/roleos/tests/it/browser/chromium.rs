@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-const TOO_LONG: Duration = Duration::from_secs(60);
+const TOO_LONG: Duration = Duration::from_secs(30);
 
 /// The name under which WebDriver hands out an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -64,7 +64,7 @@ impl Driver {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let port = lines.find_map(|line| {
             let line = line.unwrap();
-            let port = line.split("on port ").nth(1)?;
+            let port = line.split("successfully on port ").nth(1)?;
             port.trim_end_matches('.').parse().ok()
         });
         let port = port.expect("chromedriver says its port");
@@ -93,11 +93,22 @@ impl Driver {
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let value = serde_json::from_str::<Value>(body)
-            .unwrap_or_else(|_| panic!("{method} {path}: {answer}"))["value"]
+        // It keeps the connection open whatever it was asked, so the length says where the answer ends.
+        stream.set_read_timeout(Some(2 * TOO_LONG)).unwrap();
+        let mut stream = BufReader::new(stream);
+        let (mut head, mut length) = (String::new(), 0);
+        while !head.ends_with("\r\n\r\n") {
+            let start = head.len();
+            assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
+            let line = head[start..].to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).unwrap();
+        let value = serde_json::from_slice::<Value>(&body)
+            .unwrap_or_else(|_| panic!("{method} {path}: {head}"))["value"]
             .take();
         if head.starts_with("HTTP/1.1 200") {
             Ok(value)
