@@ -77,6 +77,18 @@ impl Driver {
         }
     }
 
+    /// It says its port a moment before it listens.
+    fn connect(&self) -> TcpStream {
+        let started = Instant::now();
+        loop {
+            match TcpStream::connect(("127.0.0.1", self.port)) {
+                Ok(stream) => return stream,
+                Err(error) => assert!(started.elapsed() < TOO_LONG, "chromedriver: {error}"),
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// One call: the value, or the error's words.
     fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value, String> {
         let body = if method == "POST" {
@@ -84,7 +96,7 @@ impl Driver {
         } else {
             String::new()
         };
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut stream = self.connect();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: 127.0.0.1:{}\r\nconnection: close\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n",
