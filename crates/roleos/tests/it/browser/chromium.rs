@@ -112,7 +112,7 @@ impl Driver {
         while !head.ends_with("\r\n\r\n") {
             let start = head.len();
             assert!(stream.read_line(&mut head).unwrap() > 0, "{head}");
-            let line = head[start..].to_ascii_lowercase();
+            let line = head.get(start..).unwrap().to_ascii_lowercase();
             if let Some(value) = line.strip_prefix("content-length:") {
                 length = value.trim().parse().unwrap();
             }
