@@ -28,14 +28,19 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let typical = "shell analysis of a typical command";
     if wanted(typical) {
         let took = median(|| TYPICAL.iter().for_each(|command| decide(&policy, command)));
-        rows.push(row(typical, took.as_secs_f64() * 1e6 / 6.0, 50.0, "µs"));
+        rows.push(Row::within(
+            typical,
+            took.as_secs_f64() * 1e6 / 6.0,
+            50.0,
+            "µs",
+        ));
     }
     let script = "shell analysis of a 100 KB script";
     if wanted(script) {
         let line = "v=$(git rev-parse HEAD); if [ \"$v\" = a ]; then echo \"build $v\"; fi\n";
         let text = line.repeat(100 * 1024 / line.len());
         let took = median(|| decide(&policy, &text));
-        rows.push(row(script, took.as_secs_f64() * 1e3, 50.0, "ms"));
+        rows.push(Row::within(script, took.as_secs_f64() * 1e3, 50.0, "ms"));
     }
     let batch = "shell commands decided per second";
     if wanted(batch) {
@@ -63,17 +68,6 @@ fn commands_of(text: &str) -> Vec<String> {
     cases
         .filter_map(|case| case.get("command")?.as_str().map(str::to_owned))
         .collect()
-}
-
-fn row(name: &'static str, ours: f64, limit: f64, unit: &'static str) -> Row {
-    Row {
-        name,
-        ours,
-        peer: limit,
-        peer_name: "the limit",
-        unit,
-        goal: Goal::AtMost(1.0),
-    }
 }
 
 fn decide(policy: &Policy, command: &str) {

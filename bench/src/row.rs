@@ -13,6 +13,20 @@ pub(crate) struct Row {
     pub(crate) goal: Goal,
 }
 
+impl Row {
+    /// A figure that may not be above a limit.
+    pub(crate) fn within(name: &'static str, ours: f64, limit: f64, unit: &'static str) -> Self {
+        Self {
+            name,
+            ours,
+            peer: limit,
+            peer_name: "the limit",
+            unit,
+            goal: Goal::AtMost(1.0),
+        }
+    }
+}
+
 /// What the ratio of ours to the peer's must reach.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {

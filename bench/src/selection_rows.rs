@@ -23,11 +23,11 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let contest = "selection: reward and winner of 4 candidates";
     if wanted(contest) {
-        rows.push(row(contest, contest_us(), 5.0, "µs"));
+        rows.push(Row::within(contest, contest_us(), 5.0, "µs"));
     }
     let schema = "selection: a 10 KB output against a cached JSON Schema";
     if wanted(schema) {
-        rows.push(row(schema, schema_ms(), 1.0, "ms"));
+        rows.push(Row::within(schema, schema_ms(), 1.0, "ms"));
     }
     let (time, memory) = (
         "selection: runs stats over 1,000,000 lines",
@@ -37,17 +37,6 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
         rows.extend(stats_rows(time, memory).into_iter().flatten());
     }
     rows
-}
-
-fn row(name: &'static str, ours: f64, limit: f64, unit: &'static str) -> Row {
-    Row {
-        name,
-        ours,
-        peer: limit,
-        peer_name: "the limit",
-        unit,
-        goal: Goal::AtMost(1.0),
-    }
 }
 
 fn median(mut times: Vec<f64>) -> f64 {
@@ -129,7 +118,7 @@ fn stats_rows(time: &'static str, memory: &'static str) -> Option<[Row; 2]> {
     });
     let seconds = median(times.collect());
     Some([
-        row(time, seconds, 2.0, "s"),
+        Row::within(time, seconds, 2.0, "s"),
         Row {
             name: memory,
             ours: in_child(&long)?,

@@ -9,7 +9,7 @@ use selection::run_log::{More, Record};
 use selection::selector::features::Line;
 use selection::selector::{Book, Example, Features, Selector};
 
-use crate::row::{Goal, Row};
+use crate::row::Row;
 
 /// Specialists that a text is scored against.
 const SPECIALISTS: usize = 50;
@@ -22,24 +22,13 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     let scoring = "selector: a 2 KB text against 50 specialists";
     if wanted(scoring) {
-        rows.push(row(scoring, scoring_us(), 50.0, "µs"));
+        rows.push(Row::within(scoring, scoring_us(), 50.0, "µs"));
     }
     let training = "selector: training on 100,000 log lines";
     if wanted(training) {
-        rows.push(row(training, training_s(), 10.0, "s"));
+        rows.push(Row::within(training, training_s(), 10.0, "s"));
     }
     rows
-}
-
-fn row(name: &'static str, ours: f64, limit: f64, unit: &'static str) -> Row {
-    Row {
-        name,
-        ours,
-        peer: limit,
-        peer_name: "the limit",
-        unit,
-        goal: Goal::AtMost(1.0),
-    }
 }
 
 /// Words of a small language; the same number gives the same text.

@@ -22,9 +22,8 @@ use selection::{canonical, refusal};
 use serde_json::{Map, Value};
 use specialist::contract::{Answered, CallError};
 use specialist::quota::Source;
-use specialist::receipt::Receipt;
 
-use crate::dispatch::{Answer, Dispatcher};
+use crate::dispatch::{Answer, Dispatcher, Ended};
 use crate::fallback::{FallbackError, Prompt};
 
 mod asking;
@@ -193,39 +192,24 @@ impl Arena<'_> {
         let source = by.map_or(Source::Claude, |_| Source::Specialist);
         trouble.note_all(self.write(asked, &asking, &held, &served));
         let call = by.or(ran.first()).map(|(ran, _)| ran.call.clone());
-        let can_probe = self.dispatcher.fallback.map(drop).ok_or("no_fallback");
-        let can_probe = can_probe.and(if asking.wanted.learn {
+        let may_probe = if asking.wanted.learn {
             Err("learning")
         } else {
             Ok(())
-        });
-        let specialists = self.dispatcher.specialists;
-        let settled = specialists.settle(asked, &begun, source, can_probe);
-        let not_logged = self
-            .dispatcher
-            .log(asked, &begun, source, &served.result, call.as_ref());
-        let mut receipt = Receipt {
-            role: asked.role.to_owned(),
-            ts: asked.now.to_owned(),
-            trace_id: asked.trace_id.to_owned(),
-            source,
-            decision: begun.decision,
-            call,
-            shadow: settled.shadow,
-            persist_error: settled.persist_error,
         };
-        if let (Source::Specialist, None, Ok(verdict)) = (source, &receipt.shadow, &served.result) {
-            let prompt = prompt(asked, &asking);
-            let (shadow, error) = self.dispatcher.probe(asked, prompt, verdict).await;
-            receipt.shadow = Some(shadow);
-            receipt.persist_error = receipt.persist_error.or(error);
-        }
+        let ended = Ended {
+            source,
+            result: served.result,
+            call,
+        };
+        let prompt = prompt(asked, &asking);
+        let concluded = self
+            .dispatcher
+            .conclude(asked, prompt, begun, ended, may_probe);
+        let mut answer = concluded.await;
+        answer.not_logged = answer.not_logged.or(trouble.0);
         Contested {
-            answer: Answer {
-                result: served.result,
-                receipt,
-                not_logged: not_logged.or(trouble.0),
-            },
+            answer,
             held,
             ran: ran.into_iter().map(|(ran, _)| ran).collect(),
             left_out,

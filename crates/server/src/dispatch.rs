@@ -45,6 +45,13 @@ pub struct Answer {
     pub not_logged: Option<String>,
 }
 
+/// Who answered a dispatch, with what, and what the adapter said when it was asked.
+pub(crate) struct Ended {
+    pub(crate) source: Source,
+    pub(crate) result: Result<Value, FallbackError>,
+    pub(crate) call: Option<Result<Answered, CallError>>,
+}
+
 impl<'a> Dispatcher<'a> {
     /// With plain equality as agreement.
     #[must_use]
@@ -83,7 +90,29 @@ impl<'a> Dispatcher<'a> {
             _ if self.elsewhere => (Source::Claude, Err(FallbackError::Elsewhere)),
             _ => (Source::Claude, self.general(prompt).await),
         };
-        let can_probe = self.fallback.map(drop).ok_or("no_fallback");
+        let ended = Ended {
+            source,
+            result,
+            call,
+        };
+        self.conclude(asked, prompt, begun, ended, Ok(())).await
+    }
+
+    /// Counts and logs what came of a dispatch, probes where that is due, and writes the receipt.
+    pub(crate) async fn conclude(
+        &self,
+        asked: Asked<'_>,
+        prompt: Prompt<'_>,
+        begun: Begun,
+        ended: Ended,
+        may_probe: Result<(), &'static str>,
+    ) -> Answer {
+        let Ended {
+            source,
+            result,
+            call,
+        } = ended;
+        let can_probe = self.fallback.map(drop).ok_or("no_fallback").and(may_probe);
         let settled = self.specialists.settle(asked, &begun, source, can_probe);
         let not_logged = self.log(asked, &begun, source, &result, call.as_ref());
         let mut receipt = Receipt {
