@@ -242,7 +242,7 @@ fn a_reset_in_the_middle_of_the_body() {
             &mut stream,
             b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\ntext",
         );
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_secs(2));
     });
     let error = fetch(&wire.base(), PATIENT).unwrap_err();
     assert_eq!(name(&error), "interrupted");
