@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::agents::Agent;
 use crate::approvals;
+use crate::clock;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::files::FileError;
@@ -69,7 +70,7 @@ impl Overview {
         };
         overview.agents(workspace);
         overview.journals(workspace);
-        match approvals::pending(workspace) {
+        match approvals::pending(workspace, clock::now_ns()) {
             Ok(pending) => {
                 let current = pending
                     .iter()

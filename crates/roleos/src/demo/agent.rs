@@ -98,7 +98,7 @@ const PATIENT: usize = 9;
 /// because this workspace and its keys are its own.
 fn approve(stage: &Stage<'_>) -> Result<(), Failure> {
     let workspace = &stage.context.workspace;
-    let pending = approvals::pending(workspace)?;
+    let pending = approvals::pending(workspace, clock::now_ns())?;
     let refused = pending
         .into_iter()
         .find(|(_, refused)| refused.act.command == PUSH);

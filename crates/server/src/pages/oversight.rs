@@ -246,7 +246,7 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         limit: 20,
         after: None,
     };
-    let pending = approvals::pending(&desk.workspace)?;
+    let pending = approvals::pending(&desk.workspace, host::clock::now_ns())?;
     let place = host::approval_key::Place::of(&desk.workspace);
     let next = listed.next.map(|key| {
         let mut next = String::from("/oversight?verdict=");

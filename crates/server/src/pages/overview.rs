@@ -266,7 +266,7 @@ fn attention(desk: &Desk, counts: &host::view::score::Counts) -> Result<Vec<Atte
         href.extend(encoded(&role));
         add("bad", "audit", text, href);
     }
-    let waiting = host::approvals::pending(&desk.workspace)?.len();
+    let waiting = host::approvals::pending(&desk.workspace, host::clock::now_ns())?.len();
     if waiting > 0 {
         add(
             "warn",
