@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use super::*;
+use crate::config::oversight::{Dollars, Price};
 
 struct Scene {
     _guard: tempfile::TempDir,
@@ -29,8 +30,13 @@ impl Scene {
     }
 
     fn so_far(&self, agent: &str) -> Option<Spent> {
-        let none = BTreeMap::new();
-        so_far(agent, &self.record, Prices::new(&none), &self.memory)
+        let price = Price {
+            output: Dollars::of_microdollars(15_000_000),
+            ..Price::default()
+        };
+        let models = ["claude-sonnet", "gpt-5"];
+        let set = models.map(|model| (model.to_owned(), price)).into();
+        so_far(agent, &self.record, Prices::new(&set), &self.memory)
     }
 
     fn tokens(&self) -> u64 {
