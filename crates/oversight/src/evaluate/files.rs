@@ -82,6 +82,7 @@ impl Evaluator<'_> {
             return File::Binary;
         }
         match self.on_disk(&path) {
+            Content::Text(_) if self.is_installed(&path) => File::Binary,
             Content::Text(_) if self.patched_unknown => File::Unreadable(FETCHED),
             Content::Text(text) if text.len() > crate::value::MAX_TEXT => {
                 File::Unreadable("it is too large")
@@ -92,6 +93,20 @@ impl Evaluator<'_> {
             Content::Binary => File::Binary,
             Content::Unreadable(why) => File::Unreadable(why),
         }
+    }
+
+    /// A program of the actions where programs are installed: its name says what it does, although it may be a script.
+    fn is_installed(&self, path: &str) -> bool {
+        let place = directory_of(path);
+        (place.ends_with("/bin") || place.ends_with("/.bin"))
+            && self.catalog.is_program(&super::run::program_name(path))
+            && !path.starts_with(&format!("{}/bin/", self.state.directory))
+    }
+
+    /// Whether the command itself wrote a file.
+    pub(crate) fn wrote(&self, path: &str) -> bool {
+        self.written
+            .contains_key(&absolute(&self.state.directory, path))
     }
 
     /// What the lookup has, asked once for each path.
