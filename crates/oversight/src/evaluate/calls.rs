@@ -52,6 +52,7 @@ impl Evaluator<'_> {
     /// may compute what it starts; code that is written for the moment has to show it.
     pub(super) fn calls_in(&mut self, language: &Language, name: &str, code: &str) {
         let first = language.names.first().copied().unwrap_or_default();
+        self.libraries(first, name, code);
         let mut named = language.starts.iter();
         if !named.any(|word| code.contains(word.trim_end_matches('('))) {
             return;
@@ -74,6 +75,35 @@ impl Evaluator<'_> {
                 Start::Shell(text) => this.text_of_code(&text, None),
                 Start::Fed(text) => this.text_of_code(&text, Some(Value::unknown())),
             });
+        }
+    }
+
+    /// Code may use a gated program as a library: `from twine.__main__ import main`, `require("gh-pages").publish`.
+    fn libraries(&mut self, language: &str, name: &str, code: &str) {
+        match language {
+            "python" => {
+                let after = self.code_words.iter().position(|word| word == code);
+                let after = after.map_or(0, |at| at.saturating_add(1));
+                let given: Vec<String> = self.code_words.iter().skip(after).cloned().collect();
+                for program in super::modules::python_packages(code) {
+                    if self.catalog.is_program(&program) {
+                        let mut words = vec![program];
+                        words.extend(given.iter().cloned());
+                        self.perhaps(|this| this.linked(name, |this| this.run(&words)));
+                    }
+                }
+            }
+            "node" if code.contains(".publish") => {
+                let loaded = super::literal::literals(code);
+                if let Some(library) = loaded.iter().find(|one| self.catalog.is_program(&one.text))
+                {
+                    self.opaque(
+                        "code publishes through the library of a program",
+                        &library.text,
+                    );
+                }
+            }
+            _ => {}
         }
     }
 

@@ -40,6 +40,9 @@ impl Evaluator<'_> {
             Some((verb, rest)) if name == "deno" && verb == "run" => rest,
             _ => arguments,
         };
+        if let Some(outcome) = self.package_of_deno(name, arguments) {
+            return Some(outcome);
+        }
         let words = std::mem::replace(&mut self.code_words, arguments.to_vec());
         let outcome = self.code_of(language, name, arguments);
         self.code_words = words;

@@ -86,11 +86,11 @@ pub(super) fn without_texts(family: Family, code: &str) -> Option<String> {
                 visible.push_str(&word);
             }
             Token::Text(text) => {
-                visible.push_str(if text.contains(HOLE) { "\"$\"" } else { "\"\"" })
+                visible.push_str(if text.contains(HOLE) { "\"$\"" } else { "\"\"" });
             }
             Token::Words(_) => visible.push_str("\"\""),
             Token::Command(text) => {
-                visible.push_str(if text.contains(HOLE) { "`$`" } else { "``" })
+                visible.push_str(if text.contains(HOLE) { "`$`" } else { "``" });
             }
             Token::Sign(sign) => visible.push(sign),
         }
