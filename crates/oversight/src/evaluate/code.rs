@@ -206,6 +206,9 @@ impl Evaluator<'_> {
                 }
                 self.walking.remove(&key);
             }
+            File::Missing if path.contains("://") => {
+                self.opaque("code from elsewhere is run", path);
+            }
             File::Missing => {
                 // `python3 /usr/bin/twine upload`: a program that is itself a script.
                 let program = super::run::program_name(path);

@@ -236,11 +236,20 @@ impl Evaluator<'_> {
 
     /// Programs that copy, move or link files, and those that write one.
     pub(crate) fn file_tool(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        let words: Vec<String> = arguments
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .cloned()
-            .collect();
+        let valued: &[&str] = match name {
+            "install" => &["-m", "-o", "-g", "-S", "--mode", "--owner", "--group"],
+            "cp" | "mv" | "ln" => &["-S"],
+            "rsync" => &["-e"],
+            _ => &[],
+        };
+        let mut before = "";
+        let mut words: Vec<String> = Vec::new();
+        for word in arguments {
+            if !word.starts_with('-') && !valued.contains(&before) {
+                words.push(word.clone());
+            }
+            before = word;
+        }
         match name {
             "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "aws" | "docker" | "gsutil"
             | "kubectl"
@@ -281,6 +290,20 @@ impl Evaluator<'_> {
             }
             "curl" | "wget" | "aria2c" | "http" | "xh" => {
                 self.download(arguments);
+                return None;
+            }
+            "sort" | "gpg" | "gpg2" | "openssl" | "age" | "iconv" | "uudecode" | "xz" | "zstd"
+            | "lz4" | "brotli" => {
+                let to = option_value(arguments, &["-o", "-out", "--output"]);
+                if let Some(path) = to {
+                    self.write(&path, &Value::unknown(), false);
+                }
+                return None;
+            }
+            "xxd" => {
+                if let [_, to] = words.as_slice() {
+                    self.write(to, &Value::unknown(), false);
+                }
                 return None;
             }
             "mkfifo" => {
