@@ -236,20 +236,7 @@ impl Evaluator<'_> {
 
     /// Programs that copy, move or link files, and those that write one.
     pub(crate) fn file_tool(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        let valued: &[&str] = match name {
-            "install" => &["-m", "-o", "-g", "-S", "--mode", "--owner", "--group"],
-            "cp" | "mv" | "ln" => &["-S"],
-            "rsync" => &["-e"],
-            _ => &[],
-        };
-        let mut before = "";
-        let mut words: Vec<String> = Vec::new();
-        for word in arguments {
-            if !word.starts_with('-') && !valued.contains(&before) {
-                words.push(word.clone());
-            }
-            before = word;
-        }
+        let words = operands(name, arguments);
         match name {
             "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "aws" | "docker" | "gsutil"
             | "kubectl"
@@ -457,4 +444,23 @@ pub(crate) fn is_system(path: &str) -> bool {
         "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
     ];
     places.iter().any(|place| path.starts_with(place))
+}
+
+/// The words of a file tool that are neither options nor their values.
+fn operands(name: &str, arguments: &[String]) -> Vec<String> {
+    let valued: &[&str] = match name {
+        "install" => &["-m", "-o", "-g", "-S", "--mode", "--owner", "--group"],
+        "cp" | "mv" | "ln" => &["-S"],
+        "rsync" => &["-e"],
+        _ => &[],
+    };
+    let mut before = "";
+    let mut words: Vec<String> = Vec::new();
+    for word in arguments {
+        if !word.starts_with('-') && !valued.contains(&before) {
+            words.push(word.clone());
+        }
+        before = word;
+    }
+    words
 }
