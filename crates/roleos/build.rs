@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-/// What the compiler asks the linker for, and what holds it when it is to be inside of the program.
-const LIBRARIES: &[(&str, &str)] = &[
-    ("gcc_s", "gcc_eh"),
-    ("util", "util"),
-    ("rt", "rt"),
-    ("pthread", "pthread"),
-    ("m", "m"),
-    ("dl", "dl"),
-    ("c", "c"),
+/// What the compiler asks the linker for, and what holds it when it is to be inside of the program. The C library and
+/// that of the C compiler need each other.
+const LIBRARIES: &[(&str, &[&str])] = &[
+    ("gcc_s", &["gcc_eh", "gcc", "c"]),
+    ("util", &["util"]),
+    ("rt", &["rt"]),
+    ("pthread", &["pthread"]),
+    ("m", &["m"]),
+    ("dl", &["dl"]),
+    ("c", &["c", "gcc_eh", "gcc"]),
 ];
 
 fn main() {
@@ -67,11 +68,15 @@ fn start_quickly() {
 fn libraries_inside(folder: &Path) -> Option<Vec<String>> {
     fs::create_dir_all(folder).ok()?;
     for (asked, given) in LIBRARIES {
-        let file = format!("-print-file-name=lib{given}.a");
-        let found = line_of(Command::new("cc").arg(file)).map(PathBuf::from)?;
-        // The compiler repeats the bare name of what it does not have.
-        found.is_absolute().then_some(())?;
-        let script = format!("INPUT({})\n", found.display());
+        let mut files = Vec::new();
+        for name in *given {
+            let file = format!("-print-file-name=lib{name}.a");
+            let found = line_of(Command::new("cc").arg(file))?;
+            // The compiler repeats the bare name of what it does not have.
+            Path::new(&found).is_absolute().then_some(())?;
+            files.push(found);
+        }
+        let script = format!("GROUP({})\n", files.join(" "));
         #[expect(clippy::disallowed_methods, reason = "cargo owns the folder")]
         fs::write(folder.join(format!("lib{asked}.a")), script).ok()?;
     }

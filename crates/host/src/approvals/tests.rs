@@ -82,11 +82,11 @@ fn what_is_approved_no_longer_waits_until_the_approval_ends() {
         ids.sort();
         ids
     };
-    let mut both = vec![id.clone(), next.clone()];
+    let mut both = vec![id, next.clone()];
     both.sort();
     assert_eq!(waiting(NOW), both);
     let bytes = scene.approve();
-    assert_eq!(waiting(NOW + 1), [next.clone()]);
+    assert_eq!(waiting(NOW + 1), [next]);
     // It ended unused, so the person may be asked again.
     let minute = u64::try_from(MINUTE.as_nanos()).unwrap();
     assert_eq!(waiting(NOW + minute), both);
