@@ -115,8 +115,8 @@ pub(super) async fn page(
                 .rev()
                 .map(|point| row(point, &asked))
                 .collect(),
-            roles: choices(desk.view.task_values(TaskColumn::Role)?),
-            models: choices(desk.view.task_values(TaskColumn::Model)?),
+            roles: choices(&desk.view.task_values(TaskColumn::Role)?),
+            models: choices(&desk.view.task_values(TaskColumn::Model)?),
             asked,
         })
     })

@@ -49,6 +49,11 @@ CREATE INDEX task_mode ON task (mode, created_ns, id);
 CREATE INDEX task_week ON task (week, created_ns, id);
 CREATE INDEX task_verdict ON task (verdict, created_ns, id);
 CREATE INDEX task_identity ON task (identity, created_ns);
+-- What the filters of the list need, so that several of them at once are answered from the index alone.
+CREATE INDEX task_filter ON task (outcome, role, model, mode, week, verdict, created_ns);
+-- What a comparison needs, in the order in which it is merged.
+CREATE INDEX task_of_week ON task (week, verdict, identity, created_ns, outcome);
+CREATE INDEX task_of_model ON task (model, verdict, identity, created_ns, outcome);
 
 -- One row a journal.
 CREATE TABLE session (
