@@ -109,8 +109,8 @@ impl Filled {
             .diff("--- a/src/rows.rs\n+++ b/src/rows.rs\n@@ -1 +1 @@\n-rows.sort();\n+rows.sort_by_key(order);\n")
             .test_log("running 1 test\ntest keeps_order ... ok\n\ntest result: ok. 1 passed; 0 failed\n")
             .outcome(if solved { Outcome::Solved } else { Outcome::Failed })
-            .provenance(field::ROLE, format!("role-{}", number % ROLES))
-            .provenance(field::MODEL, format!("model-{}", number / 3 % MODELS))
+            .provenance(field::ROLE, &format!("role-{}", number % ROLES))
+            .provenance(field::MODEL, &format!("model-{}", number / 3 % MODELS))
             .provenance(field::AGENT, "claude");
         for tool in ["Read", "Edit", "Bash"] {
             let call = trace::Call {

@@ -11,7 +11,7 @@ use host::journal::SessionId;
 use host::sealing::{Done, Sealer};
 use host::{approval_key, clock};
 use serde_json::{Value, json};
-use server::demo::{MODEL, repairs};
+use server::demo::{MODEL, repairs, tokens};
 
 use super::shell::sh;
 use super::weeks::{AGENTS_OWN, FILE, TESTS, break_it};
@@ -21,6 +21,9 @@ use crate::failure::Failure;
 
 /// Its session.
 pub(super) const SESSION: &str = "demo-agent";
+
+/// Tokens of the instructions that every conversation begins with.
+const PROMPT_TOKENS: u64 = 400;
 
 /// What it may not do unasked.
 const PUSH: &str = "git push origin main";
@@ -83,6 +86,7 @@ fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
     if agent.try_run("7", PUSH)? {
         return Err(unexpected("an approval for one push held for a second"));
     }
+    agent.note(&json!({ "type": "text", "text": "It is mended and pushed." }))?;
     agent.say(
         "Stop",
         json!({ "last_assistant_message": "It is mended and pushed." }),
@@ -125,6 +129,7 @@ impl Scripted<'_> {
         self.stage.goes_on()?;
         let mut event = json!({
             "session_id": SESSION, "cwd": self.tree, "hook_event_name": name,
+            "transcript_path": self.stage.place.transcript(),
         });
         if let (Some(event), Value::Object(more)) = (event.as_object_mut(), more) {
             event.extend(more);
@@ -141,12 +146,36 @@ impl Scripted<'_> {
         Ok(hook::answer(&request, &Progress::default(), None))
     }
 
+    /// Writes the model's answer into the agent's record, as Claude Code does: what it wants to do, and how many tokens
+    /// the whole conversation and the answer had.
+    fn note(&self, content: &Value) -> Result<(), Failure> {
+        let path = self.stage.place.transcript();
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let number = before.lines().count();
+        let line = json!({
+            "type": "assistant", "timestamp": clock::text(clock::now_ns()), "sessionId": SESSION,
+            "message": {
+                "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": MODEL,
+                "content": [content],
+                "usage": {
+                    "input_tokens": PROMPT_TOKENS + tokens(&before), "output_tokens": tokens(&content.to_string()),
+                },
+            },
+        });
+        files::append(&path, format!("{line}\n").as_bytes())?;
+        Ok(())
+    }
+
     /// Asks before a call and tells afterwards, as the agent does. Whether the call was let through.
     fn call(
         &self,
         mut call: Value,
         act: impl FnOnce() -> Result<Value, Failure>,
     ) -> Result<Result<(), Reply>, Failure> {
+        self.note(&json!({
+            "type": "tool_use", "id": call.get("tool_use_id"), "name": call.get("tool_name"),
+            "input": call.get("tool_input"),
+        }))?;
         let reply = self.say("PreToolUse", call.clone())?;
         // A question is no yes, and nobody is there to answer it.
         if reply.code != 0 || reply.stdout.contains("\"ask\"") || reply.stdout.contains("\"deny\"")

@@ -17,7 +17,8 @@ use zeroize::Zeroizing;
 
 use super::frame::{Filled, Frame, Visit, encoded, short_time, show, tone};
 use crate::api::{
-    Desk, Grant, approve_act, bad_query, decided, revoke_grant, waiting, write_grant,
+    Desk, Grant, approve_act, bad_query, decided, deciding_parts, revoke_grant, waiting,
+    write_grant,
 };
 use crate::problem::Problem;
 use crate::show::clean;
@@ -71,7 +72,8 @@ impl Tried {
     fn of(command: &str, said: &Said, catalog: &Catalog) -> Self {
         let undo = |id: &String| {
             let action = catalog.action(id);
-            action.map_or_else(String::new, |action| action.compensator.clone())
+            let undo = action.map_or("", |action| &action.compensator);
+            untold(undo, &said.reasons).to_owned()
         };
         Self {
             verdict: said.verdict.as_str(),
@@ -91,6 +93,12 @@ impl Tried {
             notes: said.notes.clone(),
         }
     }
+}
+
+/// How to undo an act, where the reasons do not say it already.
+fn untold<'a>(undo: &'a str, reasons: &[String]) -> &'a str {
+    let is_told = reasons.iter().any(|reason| reason.contains(undo));
+    if is_told { "" } else { undo }
 }
 
 /// Cuts a command into parts that decided and parts that did not.
@@ -128,6 +136,7 @@ impl Waiting {
             let action = catalog.action(id);
             let label = action.map_or("", |action| &action.label);
             let undo = action.map_or("unknown", |action| &action.compensator);
+            let undo = untold(undo, &refused.reasons);
             (clean::line(id, 60), label.to_owned(), undo.to_owned())
         });
         Self {
@@ -186,17 +195,18 @@ impl Granted {
 struct Row {
     decision: Decision,
     time: String,
-    text: String,
+    /// The command in parts; those that decided are marked.
+    parts: Vec<(bool, String)>,
     why: String,
 }
 
 impl Row {
-    fn of(decision: Decision) -> Self {
+    fn of(decision: Decision, spans: &[(usize, usize)]) -> Self {
         let words = decision.actions.iter().chain(&decision.reasons);
         let words: Vec<String> = words.map(|word| clean::line(word, 300)).collect();
         Self {
             time: short_time(&decision.time),
-            text: clean::text(decision.text.as_bytes()).into_owned(),
+            parts: marked(&decision.text, spans),
             why: words.join(" · "),
             decision,
         }
@@ -257,6 +267,8 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         next.extend(encoded(&key.text()));
         next
     });
+    let spans = deciding_parts(desk, &listed.items);
+    let rows = listed.items.into_iter().zip(&spans);
     Ok(Page {
         frame: visit.frame("Oversight", "Oversight"),
         tried,
@@ -274,7 +286,7 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
             .iter()
             .map(|one| (one.id.clone(), one.label.clone()))
             .collect(),
-        rows: listed.items.into_iter().map(Row::of).collect(),
+        rows: rows.map(|(one, spans)| Row::of(one, spans)).collect(),
         total: listed.total,
         next,
         sessions: desk.view.sessions(&Filter::default(), &recent)?.items,

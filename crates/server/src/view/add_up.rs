@@ -67,6 +67,7 @@ pub(super) struct Sums {
     cards: HashMap<Option<By>, Arc<Card>>,
     curves: HashMap<(Of, bool), Arc<Vec<Point>>>,
     values: HashMap<TaskColumn, Arc<Counted>>,
+    outcomes: Option<Arc<Vec<Outcomes>>>,
 }
 
 /// The values of a column with their counts, by name.
@@ -128,6 +129,23 @@ impl View {
         Ok(counted)
     }
 
+    /// What each model made of each role, the most frequent first, over verified bundles.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn outcomes(&self) -> Result<Arc<Vec<Outcomes>>, ViewError> {
+        if let Some(known) = &self.sums().outcomes {
+            return Ok(Arc::clone(known));
+        }
+        let generation = self.generation.load(Ordering::Relaxed);
+        let outcomes = Arc::new(self.read(outcomes)?);
+        let mut sums = self.sums();
+        if sums.generation == generation {
+            sums.outcomes = Some(Arc::clone(&outcomes));
+        }
+        Ok(outcomes)
+    }
+
     /// Makes the sums that pages begin with. Until they are there, readers get those from before.
     pub(super) fn renew_sums(&self) -> Result<(), ViewError> {
         let all = Of::default();
@@ -144,6 +162,7 @@ impl View {
                     Arc::new(curve(db, Period::Week, &all)?),
                 )]),
                 values: values.collect::<Result<_, _>>()?,
+                outcomes: Some(Arc::new(outcomes(db)?)),
             })
         })?;
         fresh.generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
@@ -273,6 +292,41 @@ fn curve(db: &Connection, period: Period, of: &Of) -> Result<Vec<Point>, rusqlit
         }
     }
     Ok(attempts.curve(period))
+}
+
+/// What one model made of one role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    /// The role.
+    pub role: String,
+    /// The model.
+    pub model: String,
+    /// Attempts.
+    pub tasks: u64,
+    /// Those that were solved.
+    pub solved: u64,
+    /// Cost of all of them, in millionths of a US dollar.
+    pub cost_microdollars: u64,
+}
+
+fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
+    let mut query = db.prepare_cached(
+        "SELECT role, model, count(*), sum(outcome = 'solved'), sum(cost) FROM task NOT INDEXED
+         WHERE verdict = 'valid' GROUP BY role, model ORDER BY count(*) DESC, role, model",
+    )?;
+    let number = |row: &rusqlite::Row<'_>, column| {
+        Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned())
+    };
+    let rows = query.query_map([], |row| {
+        Ok(Outcomes {
+            role: row.get(0)?,
+            model: row.get(1)?,
+            tasks: number(row, 2)?,
+            solved: number(row, 3)?,
+            cost_microdollars: number(row, 4)?,
+        })
+    })?;
+    rows.collect()
 }
 
 /// What the run log says of one model in one role.
