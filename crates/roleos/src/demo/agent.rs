@@ -8,6 +8,8 @@ use host::approvals;
 use host::files::{self, Privacy};
 use host::hook::{self, Progress, Request};
 use host::journal::SessionId;
+use host::journal::read::Session;
+use host::journal::record::Record;
 use host::sealing::{Done, Sealer};
 use host::{approval_key, clock};
 use serde_json::{Value, json};
@@ -19,8 +21,11 @@ use super::{Stage, interrupted};
 use crate::cli::VERSION;
 use crate::failure::Failure;
 
-/// Its session.
-pub(super) const SESSION: &str = "demo-agent";
+/// Its session; one that was broken off is followed by another with a number.
+const SESSION: &str = "demo-agent";
+
+/// So often it may be broken off.
+const MOST_SESSIONS: usize = 1000;
 
 /// Tokens of the instructions that every conversation begins with.
 const PROMPT_TOKENS: u64 = 400;
@@ -28,9 +33,31 @@ const PROMPT_TOKENS: u64 = 400;
 /// What it may not do unasked.
 const PUSH: &str = "git push origin main";
 
+/// The session that tells the story whole, or the name under which it will be told.
+pub(super) fn session(stage: &Stage<'_>) -> Result<String, Failure> {
+    let sessions = stage.context.workspace.sessions_dir();
+    let mut name = SESSION.to_owned();
+    for number in 2..MOST_SESSIONS {
+        let journal = SessionId::new(&name).path_in(&sessions);
+        if !journal.exists() {
+            break;
+        }
+        let lines = Session::read(&journal)?.lines;
+        if lines
+            .iter()
+            .any(|line| matches!(line.record, Record::End(_)))
+        {
+            break;
+        }
+        name = format!("{SESSION}-{number}");
+    }
+    Ok(name)
+}
+
 /// Tells its story to the hook, unless that was done.
 pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
-    let session = SessionId::new(SESSION);
+    let name = session(stage)?;
+    let session = SessionId::new(&name);
     let context = stage.context;
     let sealer = Sealer {
         workspace: &context.workspace,
@@ -39,11 +66,10 @@ pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
     };
     let journal = session.path_in(&context.workspace.sessions_dir());
     if journal.exists() {
-        // One that was broken off is sealed as it is: an agent that died.
         return Ok(sealer.seal(&session)? != Done::Already);
     }
-    let told = tell(stage);
-    if told.is_err() && stage.backstage.is_interrupted() {
+    let told = tell(stage, &name);
+    if stage.backstage.is_interrupted() {
         return Err(interrupted());
     }
     told?;
@@ -51,12 +77,13 @@ pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
+fn tell(stage: &Stage<'_>, session: &str) -> Result<(), Failure> {
     let repair = repairs::repair(AGENTS_OWN)
         .ok_or_else(|| Failure::refused("demo", "there is no repair for the agent"))?;
     break_it(stage, &repair)?;
     let agent = Scripted {
         stage,
+        session,
         tree: stage.place.repository(),
     };
     agent.say(
@@ -105,7 +132,7 @@ fn approve(stage: &Stage<'_>) -> Result<(), Failure> {
     let pending = approvals::pending(workspace)?;
     let refused = pending
         .into_iter()
-        .find(|(_, refused)| refused.act.command == PUSH);
+        .find(|(_, refused)| refused.act.command == PUSH && refused.act.is_current());
     let (_, refused) =
         refused.ok_or_else(|| unexpected("the refused push left nothing to approve"))?;
     let key = approval_key::ensure(workspace, None)?;
@@ -120,6 +147,7 @@ fn unexpected(what: &str) -> Failure {
 
 struct Scripted<'a> {
     stage: &'a Stage<'a>,
+    session: &'a str,
     tree: PathBuf,
 }
 
@@ -128,8 +156,8 @@ impl Scripted<'_> {
     fn say(&self, name: &str, more: Value) -> Result<Reply, Failure> {
         self.stage.goes_on()?;
         let mut event = json!({
-            "session_id": SESSION, "cwd": self.tree, "hook_event_name": name,
-            "transcript_path": self.stage.place.transcript(),
+            "session_id": self.session, "cwd": self.tree, "hook_event_name": name,
+            "transcript_path": self.stage.place.transcript(self.session),
         });
         if let (Some(event), Value::Object(more)) = (event.as_object_mut(), more) {
             event.extend(more);
@@ -149,11 +177,11 @@ impl Scripted<'_> {
     /// Writes the model's answer into the agent's record, as Claude Code does: what it wants to do, and how many tokens
     /// the whole conversation and the answer had.
     fn note(&self, content: &Value) -> Result<(), Failure> {
-        let path = self.stage.place.transcript();
+        let path = self.stage.place.transcript(self.session);
         let before = std::fs::read_to_string(&path).unwrap_or_default();
         let number = before.lines().count();
         let line = json!({
-            "type": "assistant", "timestamp": clock::text(clock::now_ns()), "sessionId": SESSION,
+            "type": "assistant", "timestamp": clock::text(clock::now_ns()), "sessionId": self.session,
             "message": {
                 "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": MODEL,
                 "content": [content],

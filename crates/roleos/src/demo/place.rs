@@ -82,9 +82,9 @@ impl Place {
         &self.folder
     }
 
-    /// The scripted agent's own record of its session.
-    pub(super) fn transcript(&self) -> PathBuf {
-        self.folder.join("transcript.jsonl")
+    /// The scripted agent's own record of a session.
+    pub(super) fn transcript(&self, session: &str) -> PathBuf {
+        self.folder.join(format!("{session}.transcript.jsonl"))
     }
 
     /// The workspace, which is a git repository too.
