@@ -17,6 +17,7 @@ use host::keys::KeyStore;
 use host::store::Store;
 use selection::run_log::{self, More};
 use serde_json::{Value, json};
+use specialist::state::State;
 use tempfile::TempDir;
 use witness::builder::Builder;
 use witness::curve::Period;
@@ -212,6 +213,9 @@ impl Filled {
         let registry = json!({ "schema": "roleos-specialist-registry/v1", "specialists": roles });
         written(&role_os.join("specialists.json"), |file| {
             writeln!(file, "{registry}")
+        });
+        written(&role_os.join("specialist-state.json"), |file| {
+            file.write_all(State::default().print().as_bytes())
         });
         written(&role_os.join("specialist-field-log.jsonl"), |file| {
             (0..TASKS).try_for_each(|number| {

@@ -332,7 +332,17 @@ fn after_last_newline(bytes: &[u8]) -> usize {
     memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)
 }
 
-fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
+/// Where the leaves of a ledger lie.
+#[must_use]
+pub fn leaves_path(directory: &Path) -> PathBuf {
+    directory.join(LEAVES)
+}
+
+/// Reads one line of the leaves, which must be the one with this number, from 0.
+///
+/// # Errors
+/// What is wrong with it, in words for people.
+pub fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
     let line: Line = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if line.index != expected {
         return Err(format!(

@@ -124,6 +124,12 @@ impl Store {
         LedgerFile::read(&self.ledger)
     }
 
+    /// The file with a line a logged bundle.
+    #[must_use]
+    pub fn leaves_path(&self) -> PathBuf {
+        ledger::leaves_path(&self.ledger)
+    }
+
     /// Where the ledger has a bundle, byte for byte, and how many it has; see [`ledger::place_of`].
     ///
     /// # Errors

@@ -101,6 +101,7 @@ pub struct View {
     /// Counts changes of bundles, so that sums are kept until the next ones are made.
     generation: AtomicU64,
     sums: Mutex<add_up::Sums>,
+    runs: Mutex<add_up::Runs>,
 }
 
 #[derive(Debug)]
@@ -143,6 +144,7 @@ impl View {
             readers: Mutex::default(),
             generation: AtomicU64::new(1),
             sums: Mutex::default(),
+            runs: Mutex::default(),
         })
     }
 
@@ -160,6 +162,9 @@ impl View {
         let (changes, is_other) = self.read_files(&progress)?;
         if is_other || changes.bundles > 0 {
             self.renew_sums()?;
+        }
+        if is_other || changes.lines > 0 {
+            self.renew_runs()?;
         }
         Ok(changes)
     }

@@ -182,7 +182,11 @@ fn place(desk: &Desk, judged: &Judged<'_>) -> Result<Option<(u64, u64)>, Problem
         created_ns: header.created_ns,
         bundle_sha256: host::digest(judged.bytes()),
     };
-    Ok(desk.store.place_of(&leaf)?)
+    // The view may be a moment behind the file.
+    match desk.view.place_of(&leaf)? {
+        Some(place) => Ok(Some(place)),
+        None => Ok(desk.store.place_of(&leaf)?),
+    }
 }
 
 /// Everything for a replay: spec, plan, calls, diff, test log, and whether the outcome agrees with it.

@@ -73,6 +73,13 @@ pub(super) struct Sums {
 /// The values of a column with their counts, by name.
 pub type Counted = Vec<(String, u64)>;
 
+/// What the run log came to, and in which state of the log.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    state: String,
+    stats: Option<Arc<RunStats>>,
+}
+
 /// So many curves are kept; who asks for more pays for them.
 const MAX_CURVES: usize = 64;
 
@@ -187,8 +194,38 @@ impl View {
     ///
     /// # Errors
     /// The view cannot be read.
-    pub fn run_stats(&self) -> Result<RunStats, ViewError> {
-        self.read(run_stats)
+    pub fn run_stats(&self) -> Result<Arc<RunStats>, ViewError> {
+        if let Some(known) = &self.known_runs().stats {
+            return Ok(Arc::clone(known));
+        }
+        self.renew_runs()
+    }
+
+    /// Adds the run log up, where it has changed. Until that is done, readers get what was known before.
+    pub(super) fn renew_runs(&self) -> Result<Arc<RunStats>, ViewError> {
+        let (state, stats) = self.read(|db| {
+            let state: String = db.query_row(
+                "SELECT ifnull(group_concat(id || ' ' || offset || ' ' || hex(mark), ','), '')
+                 FROM source WHERE kind = 'runs'",
+                [],
+                |row| row.get(0),
+            )?;
+            let runs = self.known_runs();
+            let known = runs.stats.as_ref().filter(|_| runs.state == state).cloned();
+            drop(runs);
+            match known {
+                Some(known) => Ok((state, known)),
+                None => Ok((state, Arc::new(run_stats(db)?))),
+            }
+        })?;
+        let mut runs = self.known_runs();
+        runs.state = state;
+        runs.stats = Some(Arc::clone(&stats));
+        Ok(stats)
+    }
+
+    fn known_runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

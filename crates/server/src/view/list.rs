@@ -2,7 +2,8 @@
 //! what comes in meanwhile moves nothing and the thousandth page costs what the first does.
 
 use rusqlite::types::Value as Bound;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
+use witness::ledger::Leaf;
 
 use super::rows::{Decision, Dispatch, Event, Run, Session, Task};
 use super::{View, ViewError};
@@ -196,6 +197,26 @@ impl View {
         self.read(|db| {
             let mut query = db.prepare_cached(&sql)?;
             query.query_map([after, upto], Decision::read)?.collect()
+        })
+    }
+
+    /// The place of a bundle in the ledger, from 0, and how many the ledger has; `None` when it is not logged.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn place_of(&self, leaf: &Leaf) -> Result<Option<(u64, u64)>, ViewError> {
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT leaf.line - 1, source.line FROM leaf JOIN source ON source.id = leaf.source
+                 WHERE task_id = ?1 AND created_ns = ?2 AND sha256 = ?3 ORDER BY leaf.line LIMIT 1",
+            )?;
+            let created = i64::try_from(leaf.created_ns).unwrap_or(i64::MAX);
+            let words = params![leaf.task_id.to_string(), created, leaf.bundle_sha256];
+            let number = |row: &rusqlite::Row<'_>, column| {
+                Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned())
+            };
+            let found = query.query_row(words, |row| Ok((number(row, 0)?, number(row, 1)?)));
+            found.optional()
         })
     }
 

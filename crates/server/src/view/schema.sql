@@ -145,6 +145,18 @@ CREATE UNIQUE INDEX event_line ON event (source, line);
 CREATE INDEX event_role ON event (role, kind, ts, id);
 CREATE INDEX event_time ON event (ts, id);
 
+-- One row a bundle that was logged, in the order of the ledger.
+CREATE TABLE leaf (
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL REFERENCES source (id) ON DELETE CASCADE,
+    line INTEGER NOT NULL,
+    task_id TEXT NOT NULL,
+    created_ns INTEGER NOT NULL,
+    sha256 BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX leaf_line ON leaf (source, line);
+CREATE INDEX leaf_task ON leaf (task_id, line);
+
 -- The field log: one row a dispatch.
 CREATE TABLE dispatch (
     id INTEGER PRIMARY KEY,
