@@ -27,8 +27,10 @@ const SESSION: &str = "demo-agent";
 /// So often it may be broken off.
 const MOST_SESSIONS: usize = 1000;
 
-/// Tokens of the instructions that every conversation begins with.
+/// Tokens of the instructions that every conversation begins with, and of what is new with each turn; what was said
+/// before is read from the cache.
 const PROMPT_TOKENS: u64 = 400;
+const NEW_TOKENS: u64 = 50;
 
 /// What it may not do unasked.
 const PUSH: &str = "git push origin main";
@@ -186,7 +188,8 @@ impl Scripted<'_> {
                 "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": MODEL,
                 "content": [content],
                 "usage": {
-                    "input_tokens": PROMPT_TOKENS + tokens(&before), "output_tokens": tokens(&content.to_string()),
+                    "input_tokens": NEW_TOKENS, "cache_read_input_tokens": PROMPT_TOKENS + tokens(&before),
+                    "output_tokens": tokens(&content.to_string()),
                 },
             },
         });
@@ -241,9 +244,10 @@ impl Scripted<'_> {
 
     fn edit(&self, id: &str, before: &str, after: &str) -> Result<(), Failure> {
         let path = self.tree.join(FILE);
+        let (old, new) = changed_lines(before, after);
         let call = json!({
             "tool_name": "Edit", "tool_use_id": format!("toolu_{id}"),
-            "tool_input": { "file_path": path, "old_string": before, "new_string": after },
+            "tool_input": { "file_path": path, "old_string": old, "new_string": new },
         });
         let edited = self.call(call, || {
             files::write(&path, after.as_bytes(), Privacy::Shared)?;
@@ -251,4 +255,19 @@ impl Scripted<'_> {
         })?;
         edited.map_err(|_| unexpected("the hook stopped an edit"))
     }
+}
+
+/// The lines between the first and the last that differ, as an agent would name them.
+fn changed_lines(before: &str, after: &str) -> (String, String) {
+    let (old, new): (Vec<&str>, Vec<&str>) = (
+        before.split_inclusive('\n').collect(),
+        after.split_inclusive('\n').collect(),
+    );
+    let same = old.iter().zip(&new).take_while(|(one, other)| one == other);
+    let start = same.count();
+    let rest = old.len().min(new.len()) - start;
+    let ends = old.iter().rev().zip(new.iter().rev()).take(rest);
+    let end = ends.take_while(|(one, other)| one == other).count();
+    let middle = |lines: &[&str]| lines.get(start..lines.len() - end).unwrap_or(&[]).concat();
+    (middle(&old), middle(&new))
 }

@@ -208,6 +208,7 @@ fn remove(folder: &Path) -> Result<(), Failure> {
 /// What the scripted model's tokens are said to cost, in US dollars per million.
 const USD_INPUT: f64 = 3.0;
 const USD_OUTPUT: f64 = 15.0;
+const USD_CACHED: f64 = 0.3;
 
 fn settings(backstage: SocketAddr) -> String {
     format!(
@@ -222,6 +223,7 @@ test_commands = [\"sh test.sh\"]
 [oversight.prices.{MODEL}]
 input = {USD_INPUT}
 output = {USD_OUTPUT}
+cache_read = {USD_CACHED}
 
 # Probes more often than one would: the demo has little time.
 [specialist]

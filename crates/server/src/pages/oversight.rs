@@ -27,6 +27,8 @@ use crate::view::rows::{Decision, Session};
 
 /// Rows of the feed.
 const ROWS: u32 = 50;
+/// So much of a command is shown in the feed.
+const MAX_SHOWN: usize = 400;
 /// Longest command that the box takes.
 const MAX_COMMAND: usize = 100_000;
 
@@ -117,6 +119,16 @@ fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
     parts
 }
 
+/// The beginning of a command as [`marked`] cuts it; the journal has the rest.
+fn marked_head(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
+    let end = command.floor_char_boundary(MAX_SHOWN);
+    let mut parts = marked(command.get(..end).unwrap_or(command), spans);
+    if end < command.len() {
+        parts.push((false, "…".to_owned()));
+    }
+    parts
+}
+
 /// A refused act.
 struct Waiting {
     id: String,
@@ -202,11 +214,18 @@ struct Row {
 
 impl Row {
     fn of(decision: Decision, spans: &[(usize, usize)]) -> Self {
-        let words = decision.actions.iter().chain(&decision.reasons);
-        let words: Vec<String> = words.map(|word| clean::line(word, 300)).collect();
+        // A reason names its actions, and how to undo them stands where a person decides.
+        let untold = |id: &&String| !decision.reasons.iter().any(|why| why.contains(id.as_str()));
+        let reasons = decision.reasons.iter();
+        let reasons = reasons.map(|why| why.split("; to undo it:").next().unwrap_or(why));
+        let actions = decision.actions.iter().filter(untold).map(String::as_str);
+        let words: Vec<String> = actions
+            .chain(reasons)
+            .map(|word| clean::line(word, 300))
+            .collect();
         Self {
             time: short_time(&decision.time),
-            parts: marked(&decision.text, spans),
+            parts: marked_head(&decision.text, spans),
             why: words.join(" · "),
             decision,
         }

@@ -227,10 +227,13 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
         tile(
             "Rollbacks",
             grouped(all.rollback_count),
-            &format!(
-                "{:.1} % restored what they should",
-                all.rollback_correctness * 100.0
-            ),
+            &match all.rollback_count {
+                0 => "none was needed".to_owned(),
+                _ => format!(
+                    "{:.1} % restored what they should",
+                    all.rollback_correctness * 100.0
+                ),
+            },
             "/tasks",
         ),
         tile(
