@@ -51,14 +51,15 @@ pub use document::{document, document_text};
 
 pub(crate) use approvals::approve_act;
 pub(crate) use catalog::{
-    How, Import, Update, catalog_directory, import_roles, no_card, readable_catalog, update_roles,
+    How, Import, Update, catalog_directory, has_catalog, import_roles, no_card, readable_catalog,
+    update_roles,
 };
 pub(crate) use errors::unreadable;
 pub(crate) use frame::{bad_query, body, waiting};
 pub(crate) use grants::{Grant, revoke_grant, write_grant};
 pub(crate) use operate::Signature;
 pub(crate) use operator::{checked_name, denied};
-pub(crate) use oversight::decided;
+pub(crate) use oversight::{decided, deciding_parts};
 pub(crate) use witness::{judged_bundle, replay};
 
 /// Decisions that a slow reader of the stream may be behind.
