@@ -94,6 +94,11 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// Tells the person at the terminal something.
+    pub(crate) fn tell(&self, line: &str) {
+        self.notice.tell(line);
+    }
+
     /// One passphrase is tried at a time.
     pub(crate) async fn one_passphrase(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.passphrase.lock().await
