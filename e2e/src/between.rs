@@ -2,7 +2,7 @@
 //! must be equal, body byte for byte, headers but for the host and those that end at a hop.
 
 use std::fs;
-use std::io::{self, BufRead as _, Read, Write as _};
+use std::io::{self, Read, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};

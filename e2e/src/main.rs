@@ -37,7 +37,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "roleos")]
     roleos: PathBuf,
     /// Folder of programs that npm installed.
-    #[arg(long, value_name = "DIR", default_value = "")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     programs: PathBuf,
     /// Only these agents; `load` is a minute of load on the gateway instead.
     #[arg(value_name = "AGENT", value_parser = ["claude", "codex", LOAD])]

@@ -117,9 +117,16 @@ impl Peer {
         command
             .arg("--config")
             .arg(&path)
-            .args(["--host", "127.0.0.1", "--num_workers", "2", "--port"])
+            .args(["--host", "127.0.0.1", "--num_workers", "2"])
+            // Two of them import for longer than it waits by itself, on a machine that has other work.
+            .args(["--timeout_worker_healthcheck", "120", "--port"])
             .arg(address.port().to_string())
             .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+            // It asks nobody for a key, as ours on loopback; that is its quickest.
+            .env(
+                "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY",
+                "true",
+            )
             .current_dir(folder.path());
         Self::start(folder, address, &mut command)
     }
