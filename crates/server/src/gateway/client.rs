@@ -159,10 +159,13 @@ pub(crate) fn request(
         .uri
         .path_and_query()
         .map_or("/", |target| target.as_str());
-    let uri = upstream.uri(target).map_err(|_| {
+    let bad = || {
         let message = "the path cannot be passed on";
         Problem::new(StatusCode::BAD_REQUEST, "bad_path", message)
-    })?;
+    };
+    // `OPTIONS *` asks this server, and nobody behind it.
+    let target = Some(target).filter(|target| target.starts_with('/'));
+    let uri = upstream.uri(target.ok_or_else(bad)?).map_err(|_| bad())?;
     let mut headers = parts.headers.clone();
     end_hop(&mut headers);
     for name in [HOST, EXPECT, TOKEN] {

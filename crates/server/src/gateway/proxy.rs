@@ -95,6 +95,7 @@ async fn without_model(
     if length(parts).is_some_and(|length| length > MAX_UPLOAD as u64) {
         return Err(too_large(MAX_UPLOAD));
     }
+    entry.line.request_bytes = length(parts).unwrap_or(0);
     let upstream = app.gateway.upstream(None, protocol(parts));
     let upstream = upstream.ok_or_else(|| {
         let message = format!("there is nothing at `{}`", shortened(parts.uri.path()));
@@ -271,6 +272,10 @@ pub(super) async fn forward_edited(
     forward(app, &parts, upstream, Body::from(edits.done()), entry).await
 }
 
+/// Marks an upstream's own answer, to which nothing is added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassedOn;
+
 /// Passes a request on and its answer back.
 pub(super) async fn forward(
     app: &Arc<App>,
@@ -287,6 +292,7 @@ pub(super) async fn forward(
     let (mut head, body) = sent?.into_parts();
     client::end_hop(&mut head.headers);
     head.version = Version::HTTP_11;
+    head.extensions.insert(PassedOn);
     Ok(Response::from_parts(head, Body::new(body)))
 }
 

@@ -1,6 +1,7 @@
 //! What became of a request: one line in the log before its answer ends, and what is counted.
 
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -173,7 +174,8 @@ impl Drop for Entry {
         if self.line.status == 0 {
             self.line.status = StatusCode::from_u16(499).map_or(0, |status| status.as_u16());
         }
-        self.finish("client_gone");
+        let is_ending = self.app.gateway.ending.load(Ordering::Relaxed);
+        self.finish(if is_ending { "cut_off" } else { "client_gone" });
     }
 }
 

@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::{App, UpError, router};
+use crate::gateway::PassedOn;
 use crate::login::waits::Client;
 use crate::problem::{Shape, dated};
 use crate::{audit, gateway};
@@ -148,7 +149,9 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
         graceful.shutdown().await;
         app.gateway.quiet().await;
     };
-    tokio::time::timeout(GRACE, over).await.ok();
+    if tokio::time::timeout(GRACE, over).await.is_err() {
+        app.gateway.ends();
+    }
 }
 
 fn connection(
@@ -197,5 +200,9 @@ async fn answer(
     }
     request.extensions_mut().insert(client);
     let response = router.oneshot(request).await;
-    dated(response.unwrap_or_else(|never| match never {}))
+    let response = response.unwrap_or_else(|never| match never {});
+    if response.extensions().get::<PassedOn>().is_some() {
+        return response;
+    }
+    dated(response)
 }
