@@ -70,8 +70,14 @@ impl Evaluator<'_> {
                 }
                 Outcome::unknown()
             }
-            "exit" | "return" | "break" | "continue" | "wait" | "shopt" | "umask" | "ulimit"
-            | "jobs" | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
+            "wait" => {
+                if let Some(name) = super::wrapper::option_value(arguments, &["-p"]) {
+                    self.subscripted(&name);
+                }
+                Outcome::unknown()
+            }
+            "exit" | "return" | "break" | "continue" | "shopt" | "umask" | "ulimit" | "jobs"
+            | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
             | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),

@@ -9,6 +9,7 @@ use crate::value::{Value, has_hole, without_holes};
 use super::files::File;
 use super::language::Language;
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
+use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
@@ -39,6 +40,9 @@ impl Evaluator<'_> {
             Some((verb, rest)) if name == "deno" && verb == "run" => rest,
             _ => arguments,
         };
+        if let Some(outcome) = self.package_of_deno(name, arguments) {
+            return Some(outcome);
+        }
         let words = std::mem::replace(&mut self.code_words, arguments.to_vec());
         let outcome = self.code_of(language, name, arguments);
         self.code_words = words;
@@ -76,7 +80,8 @@ impl Evaluator<'_> {
                         Some(rest)
                     }
                 })
-                .filter(|rest| !rest.is_empty());
+                .filter(|rest| !rest.is_empty())
+                .or_else(|| super::language::glued_cluster(name, word));
             if language.code.contains(&word.as_str()) || cluster(language, word) {
                 had_code = true;
                 if let Some(code) = words.next() {
@@ -190,10 +195,19 @@ impl Evaluator<'_> {
                 }
                 let beside = absolute(&self.state.directory, path);
                 let beside = crate::lookup::directory_of(&beside).to_owned();
+                let own = self.wrote(path);
                 for text in value.possibilities().to_vec() {
-                    self.linked(path, |this| this.code_in(language, name, &text, &beside));
+                    self.linked(path, |this| {
+                        this.code_in(language, name, &text, &beside);
+                        if own {
+                            this.calls_in(language, name, &text);
+                        }
+                    });
                 }
                 self.walking.remove(&key);
+            }
+            File::Missing if path.contains("://") => {
+                self.opaque("code from elsewhere is run", path);
             }
             File::Missing => {
                 // `python3 /usr/bin/twine upload`: a program that is itself a script.
@@ -210,6 +224,7 @@ impl Evaluator<'_> {
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
         self.code_in(language, name, code, &beside);
+        self.calls_in(language, name, code);
     }
 
     /// Follows code that stands in a directory.
@@ -233,12 +248,21 @@ impl Evaluator<'_> {
             language.names.first(),
             Some(&("python" | "node" | "ruby" | "php" | "lua"))
         );
+        let patterned = match language.names.first() {
+            Some(&"perl") => Some(Family::Perl),
+            Some(&"awk") => Some(Family::Awk),
+            _ => None,
+        };
         let visible = if quoted {
             without_literals(code)
         } else {
-            code.to_owned()
+            patterned
+                .and_then(|family| without_texts(family, code))
+                .unwrap_or_else(|| code.to_owned())
         };
-        if !language.starts.iter().any(|word| visible.contains(word)) {
+        if !language.starts.iter().any(|word| visible.contains(word))
+            && !super::literal::names_a_start(code)
+        {
             return;
         }
         self.linked(format!("{name} code"), |this| {
@@ -331,7 +355,7 @@ impl Evaluator<'_> {
                 self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
             }
         }
-        let reads = ["argv", "ARGV", "$1", "@_", "shift"];
+        let reads = ["argv", "ARGV", "$1", "@_", "shift", "arg["];
         if !reads.iter().any(|word| code.contains(word)) {
             return;
         }
