@@ -86,7 +86,7 @@ pub(super) async fn held(
             Body::new(Checked {
                 inner,
                 kept: Vec::new(),
-                state: State::Reading(check),
+                state: State::Reading(Box::new(check)),
                 verdict,
             })
         });
@@ -217,7 +217,7 @@ struct Checked {
 }
 
 enum State {
-    Reading(Check),
+    Reading(Box<Check>),
     Verifying(JoinHandle<String>),
     Done,
 }
