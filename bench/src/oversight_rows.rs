@@ -1,7 +1,6 @@
 //! The oversight room against its own limits: a typical command, a corpus, and a script of 100 KB.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use host::command_lookup::Disk;
 use oversight::grants::Grants;
