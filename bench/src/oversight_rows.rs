@@ -28,7 +28,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let typical = "shell analysis of a typical command";
     if wanted(typical) {
         let took = median_time(51, || {
-            TYPICAL.iter().for_each(|command| decide(&policy, command))
+            TYPICAL.iter().for_each(|command| decide(&policy, command));
         });
         rows.push(Row::within(
             typical,
@@ -50,7 +50,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
             "../../crates/oversight/tests/corpus/benign.jsonl"
         ));
         let took = median_time(51, || {
-            commands.iter().for_each(|command| decide(&policy, command))
+            commands.iter().for_each(|command| decide(&policy, command));
         });
         rows.push(Row {
             name: batch,
