@@ -199,8 +199,7 @@ fn the_process_does_it_by_itself_and_counts_it() {
     let workspace = Workspace::at(place.folder.path()).unwrap();
     let address = "127.0.0.1:0".parse().unwrap();
     let environment = host::environment::Environment::default();
-    let config = place.config.clone();
-    let app = server::up::App::open(workspace, config, environment, address).unwrap();
+    let app = server::up::App::open(workspace, place.config, environment, address).unwrap();
     let app = std::sync::Arc::new(app);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

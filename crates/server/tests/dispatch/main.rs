@@ -5,7 +5,6 @@
     clippy::indexing_slicing,
     clippy::needless_pass_by_value,
     clippy::disallowed_methods,
-    clippy::panic,
     reason = "a test that cannot go on fails, and writes files without ceremony"
 )]
 
