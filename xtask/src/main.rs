@@ -47,7 +47,7 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex]`.
+    /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex|load]`.
     E2e {
         /// Passed on to the `e2e` program.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

@@ -26,6 +26,7 @@ use specialist::shadow::BadSetting;
 use tokio::sync::{broadcast, watch};
 
 use crate::login::Logins;
+use crate::show::clean;
 use crate::view::rows::Decision;
 use crate::view::{Sources, View, ViewError};
 
@@ -95,6 +96,11 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// Tells the person at the terminal something, whatever names of others are in it.
+    pub(crate) fn tell(&self, line: &str) {
+        self.notice.tell(&clean::name(line.as_bytes()));
+    }
+
     /// One passphrase is tried at a time.
     pub(crate) async fn one_passphrase(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.passphrase.lock().await
