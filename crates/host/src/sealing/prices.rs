@@ -1,5 +1,5 @@
-//! What tokens cost, by the prices of the settings. We ship none: a price list in a program is soon wrong, and nobody
-//! would notice. A model without a price has a cost that is not known, which is not the same as none.
+//! What tokens cost, by the prices of the settings, where everybody sees them: a price list in a program is soon wrong,
+//! and nobody would notice. A model without a price has a cost that is not known, which is not the same as none.
 
 use std::collections::BTreeMap;
 
