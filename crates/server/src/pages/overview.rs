@@ -107,7 +107,7 @@ pub(super) async fn page(
             solved: rate(u64::from(all.solved), u64::from(all.total_tasks)).into(),
             tiles: tiles(all),
             attention: attention(desk, counts)?,
-            outcomes: Outcomes::of(&*desk.view.outcomes()?),
+            outcomes: Outcomes::of(&desk.view.outcomes()?),
             curve_address,
             points: points
                 .iter()
