@@ -14,7 +14,7 @@ impl Evaluator<'_> {
             "false" => Outcome::quiet(Some(false)),
             "cd" | "pushd" => self.change_directory(arguments),
             "popd" => {
-                self.state.directory = HOLE.to_string();
+                self.state.directory = HOLE.to_string().into();
                 Outcome::quiet(None)
             }
             "eval" => {
@@ -84,7 +84,7 @@ impl Evaluator<'_> {
         let target = arguments
             .iter()
             .find(|word| !word.starts_with('-') || *word == "-");
-        self.state.directory = match target.map(String::as_str) {
+        let directory = match target.map(String::as_str) {
             None => self.home.clone(),
             Some("-") => HOLE.to_string(),
             Some(path)
@@ -94,6 +94,7 @@ impl Evaluator<'_> {
             }
             Some(path) => absolute(&self.state.directory, path),
         };
+        self.state.directory = directory.into();
         Outcome::quiet(None)
     }
 

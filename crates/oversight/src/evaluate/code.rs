@@ -221,7 +221,7 @@ impl Evaluator<'_> {
         if !self.step() {
             return;
         }
-        self.deeper((), |this| this.imported(language, name, code, beside));
+        self.deeper(|| (), |this| this.imported(language, name, code, beside));
         self.guard_code(code);
         if writes(code) {
             self.filled(beside);

@@ -63,9 +63,9 @@ impl Evaluator<'_> {
         let mut state = self.state.clone();
         if let Some(directory) = &call.directory {
             state.directory = if has_hole(directory) {
-                crate::value::ENVIRONMENT.to_string()
+                crate::value::ENVIRONMENT.to_string().into()
             } else {
-                absolute(&state.directory, directory)
+                absolute(&state.directory, directory).into()
             };
         }
         if let Some(place) = arguments

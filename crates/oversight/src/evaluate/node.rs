@@ -107,7 +107,7 @@ impl Evaluator<'_> {
         let directory = option_value(arguments, &["--prefix", "-C", "--dir", "--cwd"]);
         let mut state = self.state.clone();
         if let Some(directory) = directory {
-            state.directory = absolute(&state.directory, &directory);
+            state.directory = absolute(&state.directory, &directory).into();
         }
         self.apart(state, |this| {
             this.package_command(name, &verb, &words, arguments);
@@ -290,7 +290,7 @@ impl Evaluator<'_> {
         let mut found = false;
         for directory in self.packages(place) {
             let mut state = self.state.child();
-            state.directory = directory.clone();
+            state.directory = directory.as_str().into();
             found |= self.apart(state, |this| {
                 let Some(text) = this.known_file("package.json") else {
                     return false;
@@ -339,7 +339,7 @@ impl Evaluator<'_> {
 
     /// Where the scripts are looked for: here, or in the packages of the workspace.
     fn packages(&mut self, place: Option<&str>) -> Vec<String> {
-        let here = self.state.directory.clone();
+        let here = self.state.directory.to_string();
         let Some(place) = place else {
             return vec![here];
         };

@@ -210,8 +210,7 @@ impl Evaluator<'_> {
         if !self.step() {
             return Outcome::unknown();
         }
-        let words = words.to_vec();
-        self.deeper(Outcome::unknown(), |this| this.dispatch(&words))
+        self.deeper(Outcome::unknown, |this| this.dispatch(words))
     }
 
     fn dispatch(&mut self, words: &[String]) -> Outcome {

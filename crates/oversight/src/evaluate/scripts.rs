@@ -42,7 +42,7 @@ impl Evaluator<'_> {
         if let Some(directory) = option_value(arguments, &["-C", "--directory"])
             .or_else(|| super::launch::letter_value(arguments, 'C'))
         {
-            state.directory = absolute(&state.directory, &directory);
+            state.directory = absolute(&state.directory, &directory).into();
         }
         let (targets, variables) = make_words(arguments);
         if let Some(text) = option_value(arguments, &["--eval", "-E"]) {
