@@ -1,6 +1,6 @@
 //! One abstract evaluation of a command: every program that could run is seen, with its words as far as they are known.
 //!
-//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
+//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
@@ -18,6 +18,7 @@ pub(crate) mod compiled;
 pub(crate) mod declare;
 pub(crate) mod escape;
 pub(crate) mod expand;
+pub(crate) mod field;
 pub(crate) mod files;
 pub(crate) mod filter;
 pub(crate) mod gh;
@@ -176,6 +177,10 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) same_as: BTreeMap<String, String>,
     /// Directories with files that nobody can know.
     pub(crate) filled: BTreeSet<String>,
+    /// Where the command begins.
+    pub(crate) start: std::rc::Rc<str>,
+    /// Git has put other files into the working tree.
+    pub(crate) switched: bool,
     /// A patch that nobody can know has changed files.
     pub(crate) patched_unknown: bool,
     /// How many temporary files were made.
@@ -240,6 +245,8 @@ impl<'a> Evaluator<'a> {
             git_settings: BTreeMap::new(),
             same_as: BTreeMap::new(),
             filled: BTreeSet::new(),
+            start: directory.into(),
+            switched: false,
             patched_unknown: false,
             temporary: 0,
             code_words: Vec::new(),

@@ -4,104 +4,11 @@ use crate::lookup::{absolute, base_name, directory_of};
 use crate::shell::ir::{Argument, Piece, Word};
 use crate::value::{Value, has_hole};
 
+use super::field::{Field, Part, Way, add_text, copy, escape_into, separated, split_all};
 use super::{Evaluator, pattern};
 
 /// More combinations of fields than this are not told apart.
 const MAX_WAYS: usize = 16;
-
-/// One field while it is built: its text, and the same text as a pattern.
-#[derive(Clone, Debug, Default)]
-struct Field {
-    text: String,
-    pattern: String,
-}
-
-/// One way to read a word.
-#[derive(Clone, Debug, Default)]
-struct Way {
-    done: Vec<Field>,
-    open: Option<Field>,
-}
-
-/// What a piece adds to a word.
-enum Part {
-    /// Text that stays together; active when its stars are.
-    Text { text: String, active: bool },
-    /// Text that is split.
-    Split(String),
-    /// Several fields, as of `"$@"`.
-    Many(Vec<String>),
-}
-
-impl Part {
-    fn into_text(self) -> Option<String> {
-        match self {
-            Self::Text { text, .. } => Some(text),
-            Self::Split(_) | Self::Many(_) => None,
-        }
-    }
-}
-
-impl Way {
-    fn add(&mut self, part: &Part, separators: &str) {
-        match part {
-            Part::Text { text, active } => {
-                let field = self.open.get_or_insert_default();
-                field.text.push_str(text);
-                escape_into(&mut field.pattern, text, *active);
-            }
-            Part::Split(text) => self.split(text, separators),
-            Part::Many(texts) => {
-                for (index, text) in texts.iter().enumerate() {
-                    if index > 0 {
-                        self.done.extend(self.open.take());
-                    }
-                    let field = self.open.get_or_insert_default();
-                    field.text.push_str(text);
-                    escape_into(&mut field.pattern, text, false);
-                }
-            }
-        }
-    }
-
-    fn split(&mut self, text: &str, separators: &str) {
-        if separators.is_empty() {
-            if !text.is_empty() {
-                let field = self.open.get_or_insert_default();
-                field.text.push_str(text);
-                escape_into(&mut field.pattern, text, true);
-            }
-            return;
-        }
-        let mut pieces = text
-            .split(|character| separators.contains(character))
-            .peekable();
-        while let Some(piece) = pieces.next() {
-            if !piece.is_empty() {
-                let field = self.open.get_or_insert_default();
-                field.text.push_str(piece);
-                escape_into(&mut field.pattern, piece, true);
-            }
-            if pieces.peek().is_some() {
-                self.done.extend(self.open.take());
-            }
-        }
-    }
-
-    fn finish(mut self) -> Vec<Field> {
-        self.done.extend(self.open.take());
-        self.done
-    }
-}
-
-fn escape_into(pattern: &mut String, text: &str, active: bool) {
-    for character in text.chars() {
-        if !active && matches!(character, '*' | '?' | '[' | '\\' | ']') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-}
 
 impl Evaluator<'_> {
     /// Every way to read the words of a command.
@@ -430,45 +337,6 @@ impl Evaluator<'_> {
     }
 }
 
-fn separated(fields: &[String]) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (index, field) in fields.iter().enumerate() {
-        if index > 0 {
-            parts.push(Part::Split(" ".to_owned()));
-        }
-        parts.push(Part::Split(field.clone()));
-    }
-    parts
-}
-
-fn copy(parts: &[Part]) -> Vec<Part> {
-    parts
-        .iter()
-        .map(|part| match part {
-            Part::Text { text, active } => Part::Text {
-                text: text.clone(),
-                active: *active,
-            },
-            Part::Split(text) => Part::Split(text.clone()),
-            Part::Many(texts) => Part::Many(texts.clone()),
-        })
-        .collect()
-}
-
-/// Quoted text after quoted text is one.
-fn add_text(parts: &mut Vec<Part>, more: String) {
-    match parts.last_mut() {
-        Some(Part::Text {
-            text,
-            active: false,
-        }) => text.push_str(&more),
-        _ => parts.push(Part::Text {
-            text: more,
-            active: false,
-        }),
-    }
-}
-
 /// The text of a word that stands for itself, as most do.
 fn plain(word: &Word) -> Option<&str> {
     match word.pieces.as_slice() {
@@ -484,22 +352,6 @@ fn is_split(piece: &Piece) -> bool {
         piece,
         Piece::Text(_) | Piece::Quoted(_) | Piece::Tilde(_) | Piece::Double(_)
     )
-}
-
-fn split_all(value: &Value, together: bool) -> Vec<Vec<Part>> {
-    let texts = value.possibilities().iter();
-    texts
-        .map(|text| {
-            vec![if together {
-                Part::Text {
-                    text: text.clone(),
-                    active: true,
-                }
-            } else {
-                Part::Split(text.clone())
-            }]
-        })
-        .collect()
 }
 
 fn is_quoted(piece: &Piece) -> bool {

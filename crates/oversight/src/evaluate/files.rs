@@ -36,6 +36,30 @@ impl Evaluator<'_> {
         })
     }
 
+    /// Whether the file lies in a place that the command itself clones or unpacks, so that nobody has seen it.
+    pub(crate) fn is_fetched(&mut self, path: &str) -> bool {
+        let absolute = absolute(&self.state.directory, path);
+        let start = self.start.clone();
+        self.filled.iter().any(|place| {
+            **place != *start
+                && absolute
+                    .strip_prefix(place.as_str())
+                    .is_some_and(|rest| rest.starts_with('/'))
+        }) && matches!(self.file(path), File::Unreadable(FETCHED))
+    }
+
+    /// Whether a file that was read is a tracked one that git has changed since.
+    pub(crate) fn may_be_another(&self, path: &str) -> bool {
+        const UNTRACKED: &[&str] = &["/.git/", "/node_modules/", "/.venv/", "/venv/", "/target/"];
+        if !self.switched {
+            return false;
+        }
+        let path = absolute(&self.state.directory, path);
+        let tracked =
+            path.starts_with(&*self.start) && !UNTRACKED.iter().any(|place| path.contains(place));
+        tracked && !self.written.contains_key(&path) && !path.starts_with("/dev/")
+    }
+
     /// What is in a file.
     pub(crate) fn file(&mut self, path: &str) -> File {
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {

@@ -82,11 +82,12 @@ impl Evaluator<'_> {
             return Some(self.run_all(arguments));
         }
         if name == "npx" || name == "concurrently" {
-            for script in arguments
+            let scripts = arguments
                 .iter()
-                .filter_map(|word| word.strip_prefix("npm:"))
-            {
-                self.script_of(script, &[], None);
+                .filter_map(|word| word.strip_prefix("npm:"));
+            let scripts: Vec<String> = scripts.map(str::to_owned).collect();
+            if !scripts.is_empty() {
+                self.run_all(&scripts);
             }
         }
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
@@ -194,6 +195,9 @@ impl Evaluator<'_> {
             .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
         if let Some((_, cycle)) = LIFE_CYCLE.iter().find(|(names, _)| names.contains(&verb)) {
             if !silent {
+                if self.is_fetched("package.json") {
+                    self.opaque("scripts that nobody has read run at the installation", verb);
+                }
                 for script in cycle.iter() {
                     self.single_script(script, &[], place.as_deref());
                 }

@@ -51,6 +51,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("go", &["-toolexec", "-exec", "-vettool"]),
     ("dpkg", &["--pre-invoke", "--post-invoke"]),
     ("nodemon", &["-x", "--exec"]),
+    ("deno", &["--eval"]),
     ("ag", &["--pager"]),
     ("wget", &["--use-askpass"]),
     ("npm", &["--script-shell", "--editor", "--viewer"]),

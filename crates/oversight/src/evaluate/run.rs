@@ -166,10 +166,9 @@ impl Evaluator<'_> {
             return;
         }
         if matches!(name, "CC" | "CXX" | "RUSTC" | "RUSTDOC") {
-            let own = self
-                .state
-                .get(name)
-                .is_some_and(|value| value.first().starts_with(['.', '/']));
+            let own = self.state.get(name).is_some_and(|value| {
+                value.first().starts_with(['.', '/']) || self.catalog.mentions(value.first())
+            });
             if !own {
                 return;
             }

@@ -68,6 +68,12 @@ impl Evaluator<'_> {
                 this.makefile(&text, &targets, &variables, only_prints);
             });
         }
+        // Rules that are built in run `$(CC)` and its kin.
+        for (name, value) in &variables {
+            if self.catalog.mentions(value) {
+                self.perhaps(|this| this.in_shell(&format!("make {name}"), value));
+            }
+        }
         self.apart(state, |this| {
             for (_, shell) in variables.iter().filter(|(name, _)| name.ends_with("SHELL")) {
                 this.in_shell("make SHELL", shell);

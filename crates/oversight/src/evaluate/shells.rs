@@ -169,6 +169,9 @@ impl Evaluator<'_> {
                 return Outcome::unknown();
             }
         };
+        if by != "source" && self.may_be_another(path) {
+            self.opaque("git may have brought another version of the script", path);
+        }
         let key = format!("{by} {path} {}", arguments.join(" "));
         if !self.walking.insert(key.clone()) {
             return Outcome::unknown();
