@@ -52,6 +52,13 @@ impl Evaluator<'_> {
                 }
                 Outcome::quiet(last.map(|number| number != 0))
             }
+            "enable" if arguments.iter().any(|word| word.starts_with("-f")) => {
+                self.opaque(
+                    "a builtin that nobody can know is loaded",
+                    &arguments.join(" "),
+                );
+                Outcome::quiet(None)
+            }
             "hash" => {
                 if let [flag, path, name] = arguments
                     && flag == "-p"

@@ -226,6 +226,9 @@ impl Evaluator<'_> {
         if writes(code) {
             self.filled(beside);
         }
+        if language.names.first() == Some(&"awk") && prints_into_shell(code) {
+            self.opaque("what the code prints is run by a shell", code);
+        }
         if language.starts == [""] && self.catalog.mentions_part(code) {
             self.perhaps(|this| this.shell_text(code));
         }
@@ -344,7 +347,7 @@ impl Evaluator<'_> {
                 let first = word.split_whitespace().next().unwrap_or_default();
                 if self.findings.actions.len() == before
                     && !has_hole(word)
-                    && super::shells::is_shell(first)
+                    && (super::shells::is_shell(first) || hands_to_shell(code))
                 {
                     self.in_shell(name, word);
                 }
@@ -470,4 +473,25 @@ fn cluster(language: &Language, word: &str) -> bool {
         )
         && (language.names.first() == Some(&"vim")
             || !flags.starts_with(|first: char| language.valued.contains(first)))
+}
+
+/// `print … | "sh"` of awk.
+fn prints_into_shell(code: &str) -> bool {
+    let after = code.split('|').skip(1);
+    let targets = after.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+    targets
+        .map(|command| command.split_whitespace().collect::<Vec<_>>())
+        .any(|words| match words.as_slice() {
+            [program, rest @ ..] => {
+                super::shells::is_shell(&super::run::program_name(program)) && !rest.contains(&"-c")
+            }
+            [] => false,
+        })
+}
+
+/// `exec "bash", "-c", …`.
+fn hands_to_shell(code: &str) -> bool {
+    let found = literals(code);
+    let has = |wanted: &dyn Fn(&str) -> bool| found.iter().any(|one| wanted(&one.text));
+    has(&|text| text == "-c") && has(&|text| super::shells::is_shell(text))
 }

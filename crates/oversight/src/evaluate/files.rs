@@ -36,16 +36,12 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Whether the file lies in a place that the command itself clones or unpacks, so that nobody has seen it.
-    pub(crate) fn is_fetched(&mut self, path: &str) -> bool {
-        let absolute = absolute(&self.state.directory, path);
-        let start = self.start.clone();
-        self.filled.iter().any(|place| {
-            **place != *start
-                && absolute
-                    .strip_prefix(place.as_str())
-                    .is_some_and(|rest| rest.starts_with('/'))
-        }) && matches!(self.file(path), File::Unreadable(FETCHED))
+    /// Whether unknown files can only have come by git switching the tree in which the command began.
+    ///
+    /// Recipes and package scripts are then read as they were: `git pull && make` is everyday work.
+    pub(crate) fn is_only_switched(&self) -> bool {
+        let places = &self.filled;
+        self.switched && places.len() == 1 && places.contains(&*self.start)
     }
 
     /// Whether a file that was read is a tracked one that git has changed since.

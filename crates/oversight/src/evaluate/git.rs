@@ -174,6 +174,7 @@ impl Evaluator<'_> {
                 }
                 self.filled(".");
             }
+            "stash" if !changes_tree(verb, rest, &words) => {}
             "checkout" | "switch" | "pull" | "merge" | "stash" | "reset" | "submodule"
             | "worktree" | "cherry-pick" => {
                 let makes = rest.iter().any(|word| {

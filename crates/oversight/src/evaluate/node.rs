@@ -139,7 +139,9 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
-            if let super::files::File::Unreadable(why) = self.file("package.json") {
+            if let super::files::File::Unreadable(why) = self.file("package.json")
+                && !self.is_only_switched()
+            {
                 self.opaque(format!("the scripts cannot be read: {why}"), verb);
             }
             let extra = if extra.is_empty() && name != "npm" {
@@ -195,9 +197,6 @@ impl Evaluator<'_> {
             .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
         if let Some((_, cycle)) = LIFE_CYCLE.iter().find(|(names, _)| names.contains(&verb)) {
             if !silent {
-                if self.is_fetched("package.json") {
-                    self.opaque("scripts that nobody has read run at the installation", verb);
-                }
                 for script in cycle.iter() {
                     self.single_script(script, &[], place.as_deref());
                 }

@@ -53,6 +53,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("nodemon", &["-x", "--exec"]),
     ("deno", &["--eval"]),
     ("ag", &["--pager"]),
+    ("ack", &["--pager"]),
     ("wget", &["--use-askpass"]),
     ("npm", &["--script-shell", "--editor", "--viewer"]),
     ("pnpm", &["--script-shell"]),

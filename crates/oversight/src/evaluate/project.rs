@@ -94,12 +94,6 @@ impl Evaluator<'_> {
         verb: &str,
     ) {
         let Some(text) = self.known_file(file) else {
-            if self.is_fetched(file) {
-                self.opaque(
-                    "the files of the project are brought by the command itself",
-                    tool,
-                );
-            }
             return;
         };
         self.linked(format!("{tool} {file}"), |this| match reading {

@@ -159,6 +159,9 @@ impl Evaluator<'_> {
 
     /// Variables whose value is run by the shell or by programs that it starts.
     pub(crate) fn assigned_danger(&mut self, name: &str) {
+        if matches!(name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES") {
+            self.preloaded_library(name);
+        }
         let by_shell = name == "PS4";
         let by_programs =
             RUN_BY_NAME.iter().any(|ending| name.ends_with(ending)) && name != "PROMPT_COMMAND";

@@ -103,7 +103,7 @@ impl Evaluator<'_> {
                         });
                         return;
                     }
-                    super::files::File::Unreadable(why) => {
+                    super::files::File::Unreadable(why) if !this.is_only_switched() => {
                         this.opaque(format!("the makefile cannot be read: {why}"), &file);
                     }
                     _ => {}

@@ -103,6 +103,9 @@ impl Evaluator<'_> {
             .collect();
         for file in included {
             self.git_file(&file, &mut all, 4);
+            // A relative one in the configuration of a repository is beside that file.
+            let beside = format!("{}/{file}", self.repository());
+            self.git_file(&beside, &mut all, 4);
         }
         let files = [
             format!("{}/config", self.repository()),

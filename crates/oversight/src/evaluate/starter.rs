@@ -105,6 +105,22 @@ impl Evaluator<'_> {
             || matches!(self.file(word), File::Text(text) if text.first().starts_with("#!") || self.written.contains_key(&path))
     }
 
+    /// A library of the project's own that every program loads: its code is not known.
+    pub(crate) fn preloaded_library(&mut self, name: &str) {
+        let value = self.state.get(name);
+        let text = value.map_or_else(String::new, |value| value.first().to_owned());
+        let own = |place: &str| {
+            !crate::value::has_hole(place)
+                && (!place.starts_with('/')
+                    || place.starts_with("/tmp/")
+                    || place.starts_with(&self.home))
+        };
+        let mut places = text.split([':', ' ']).filter(|place| place.contains('/'));
+        if places.any(own) {
+            self.opaque("a library that nobody can know is loaded", &text);
+        }
+    }
+
     /// An editor or a pager that is a command with text from elsewhere is as unknown as that text.
     pub(crate) fn fetched_setting(&mut self, name: &str, text: &str) {
         let run = GIVEN_TO_A_SHELL.iter().any(|ending| name.ends_with(ending));
