@@ -3,7 +3,7 @@
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
-//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
+//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
 //! [`scripts`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
 //! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
@@ -12,12 +12,14 @@
 
 pub(crate) mod arithmetic;
 pub(crate) mod builtin;
+mod calls;
 pub(crate) mod code;
 pub(crate) mod command;
 pub(crate) mod compiled;
 pub(crate) mod declare;
 pub(crate) mod escape;
 pub(crate) mod expand;
+mod expression;
 pub(crate) mod field;
 pub(crate) mod files;
 pub(crate) mod filter;
@@ -47,6 +49,7 @@ pub(crate) mod starter;
 pub(crate) mod state;
 pub(crate) mod subscript;
 pub(crate) mod text;
+mod tokens;
 pub(crate) mod tools;
 pub(crate) mod touch;
 pub(crate) mod wrapper;

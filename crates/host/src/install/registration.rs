@@ -284,7 +284,10 @@ pub fn started(agent: Agent, handler: &Value) -> Option<(Start, PathBuf)> {
     let program = Path::new(words.first()?);
     let hook = words.get(1).is_some_and(|word| word == "hook");
     let named = words.get(2).is_some_and(|word| word == agent.name());
-    let roleos = program.file_name().is_some_and(|name| name == "roleos");
+    // `roleos-0.2` and `roleos.exe` are ours as well: `init` writes whatever name it was started by.
+    let roleos = program
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("roleos"));
     (roleos && hook && named).then(|| (start, program.to_owned()))
 }
 

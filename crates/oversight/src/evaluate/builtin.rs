@@ -52,13 +52,7 @@ impl Evaluator<'_> {
                 }
                 Outcome::quiet(last.map(|number| number != 0))
             }
-            "enable" if arguments.iter().any(|word| word.starts_with("-f")) => {
-                self.opaque(
-                    "a builtin that nobody can know is loaded",
-                    &arguments.join(" "),
-                );
-                Outcome::quiet(None)
-            }
+            "enable" => self.enabled(arguments),
             "hash" => {
                 if let [flag, path, name] = arguments
                     && flag == "-p"
@@ -77,8 +71,14 @@ impl Evaluator<'_> {
                 }
                 Outcome::unknown()
             }
-            "exit" | "return" | "break" | "continue" | "wait" | "shopt" | "umask" | "ulimit"
-            | "jobs" | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
+            "wait" => {
+                if let Some(name) = super::wrapper::option_value(arguments, &["-p"]) {
+                    self.subscripted(&name);
+                }
+                Outcome::unknown()
+            }
+            "exit" | "return" | "break" | "continue" | "shopt" | "umask" | "ulimit" | "jobs"
+            | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
             | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),

@@ -9,6 +9,7 @@ use crate::value::{Value, has_hole, without_holes};
 use super::files::File;
 use super::language::Language;
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
+use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
@@ -39,6 +40,9 @@ impl Evaluator<'_> {
             Some((verb, rest)) if name == "deno" && verb == "run" => rest,
             _ => arguments,
         };
+        if let Some(outcome) = self.package_of_deno(name, arguments) {
+            return Some(outcome);
+        }
         let words = std::mem::replace(&mut self.code_words, arguments.to_vec());
         let outcome = self.code_of(language, name, arguments);
         self.code_words = words;
@@ -76,7 +80,8 @@ impl Evaluator<'_> {
                         Some(rest)
                     }
                 })
-                .filter(|rest| !rest.is_empty());
+                .filter(|rest| !rest.is_empty())
+                .or_else(|| super::language::glued_cluster(name, word));
             if language.code.contains(&word.as_str()) || cluster(language, word) {
                 had_code = true;
                 if let Some(code) = words.next() {
@@ -190,10 +195,19 @@ impl Evaluator<'_> {
                 }
                 let beside = absolute(&self.state.directory, path);
                 let beside = crate::lookup::directory_of(&beside).to_owned();
+                let own = self.wrote(path);
                 for text in value.possibilities().to_vec() {
-                    self.linked(path, |this| this.code_in(language, name, &text, &beside));
+                    self.linked(path, |this| {
+                        this.code_in(language, name, &text, &beside);
+                        if own {
+                            this.calls_in(language, name, &text);
+                        }
+                    });
                 }
                 self.walking.remove(&key);
+            }
+            File::Missing if path.contains("://") => {
+                self.opaque("code from elsewhere is run", path);
             }
             File::Missing => {
                 // `python3 /usr/bin/twine upload`: a program that is itself a script.
@@ -210,6 +224,7 @@ impl Evaluator<'_> {
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
         self.code_in(language, name, code, &beside);
+        self.calls_in(language, name, code);
     }
 
     /// Follows code that stands in a directory.
@@ -226,7 +241,7 @@ impl Evaluator<'_> {
         if writes(code) {
             self.filled(beside);
         }
-        if language.names.first() == Some(&"awk") && prints_into_shell(code) {
+        if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
             self.opaque("what the code prints is run by a shell", code);
         }
         if language.starts == [""] && self.catalog.mentions_part(code) {
@@ -236,12 +251,21 @@ impl Evaluator<'_> {
             language.names.first(),
             Some(&("python" | "node" | "ruby" | "php" | "lua"))
         );
+        let patterned = match language.names.first() {
+            Some(&"perl") => Some(Family::Perl),
+            Some(&"awk") => Some(Family::Awk),
+            _ => None,
+        };
         let visible = if quoted {
             without_literals(code)
         } else {
-            code.to_owned()
+            patterned
+                .and_then(|family| without_texts(family, code))
+                .unwrap_or_else(|| code.to_owned())
         };
-        if !language.starts.iter().any(|word| visible.contains(word)) {
+        if !language.starts.iter().any(|word| visible.contains(word))
+            && !super::literal::names_a_start(code)
+        {
             return;
         }
         self.linked(format!("{name} code"), |this| {
@@ -334,7 +358,7 @@ impl Evaluator<'_> {
                 self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
             }
         }
-        let reads = ["argv", "ARGV", "$1", "@_", "shift"];
+        let reads = ["argv", "ARGV", "$1", "@_", "shift", "arg["];
         if !reads.iter().any(|word| code.contains(word)) {
             return;
         }
@@ -347,7 +371,7 @@ impl Evaluator<'_> {
                 let first = word.split_whitespace().next().unwrap_or_default();
                 if self.findings.actions.len() == before
                     && !has_hole(word)
-                    && (super::shells::is_shell(first) || hands_to_shell(code))
+                    && (super::shells::is_shell(first) || super::glance::hands_to_shell(code))
                 {
                     self.in_shell(name, word);
                 }
@@ -473,25 +497,4 @@ fn cluster(language: &Language, word: &str) -> bool {
         )
         && (language.names.first() == Some(&"vim")
             || !flags.starts_with(|first: char| language.valued.contains(first)))
-}
-
-/// `print … | "sh"` of awk.
-fn prints_into_shell(code: &str) -> bool {
-    let after = code.split('|').skip(1);
-    let targets = after.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
-    targets
-        .map(|command| command.split_whitespace().collect::<Vec<_>>())
-        .any(|words| match words.as_slice() {
-            [program, rest @ ..] => {
-                super::shells::is_shell(&super::run::program_name(program)) && !rest.contains(&"-c")
-            }
-            [] => false,
-        })
-}
-
-/// `exec "bash", "-c", …`.
-fn hands_to_shell(code: &str) -> bool {
-    let found = literals(code);
-    let has = |wanted: &dyn Fn(&str) -> bool| found.iter().any(|one| wanted(&one.text));
-    has(&|text| text == "-c") && has(&|text| super::shells::is_shell(text))
 }

@@ -252,7 +252,13 @@ impl Evaluator<'_> {
             self.apart(state, |this| this.script(body));
         }
         let many = values.len() > MAX_ROUNDS;
+        let refers = self.state.variables.get(variable);
+        let refers = refers.is_some_and(|variable| variable.reference);
         for value in values.into_iter().take(MAX_ROUNDS) {
+            if refers {
+                // `declare -n r; for r in 'a[$(cmd)]'`: each round refers to another name.
+                self.subscripted(&value);
+            }
             self.state.set(variable, Value::text(value), false);
             output = output.followed(self.script(body).output);
             if !self.step() {

@@ -41,7 +41,10 @@ impl Evaluator<'_> {
                                 exported || flags.contains('x'),
                             );
                             self.attributes(name, &flags);
-                        } else if flags.contains('i') {
+                        } else if flags.contains(['i', 'n']) {
+                            if flags.contains('n') && self.state.get(&field).is_none() {
+                                self.state.set(&field, Value::empty(), false);
+                            }
                             self.attributes(&field, &flags);
                         } else if exported
                             && let Some(variable) =

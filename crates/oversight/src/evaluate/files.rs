@@ -102,6 +102,7 @@ impl Evaluator<'_> {
             return File::Binary;
         }
         match self.on_disk(&path) {
+            Content::Text(_) if self.is_installed(&path) => File::Binary,
             Content::Text(_) if self.patched_unknown => File::Unreadable(FETCHED),
             Content::Text(text) if text.len() > crate::value::MAX_TEXT => {
                 File::Unreadable("it is too large")
@@ -112,6 +113,20 @@ impl Evaluator<'_> {
             Content::Binary => File::Binary,
             Content::Unreadable(why) => File::Unreadable(why),
         }
+    }
+
+    /// A program of the actions where programs are installed: its name says what it does, although it may be a script.
+    fn is_installed(&self, path: &str) -> bool {
+        let place = directory_of(path);
+        (place.ends_with("/bin") || place.ends_with("/.bin"))
+            && self.catalog.is_program(&super::run::program_name(path))
+            && !path.starts_with(&format!("{}/bin/", self.state.directory))
+    }
+
+    /// Whether the command itself wrote a file.
+    pub(crate) fn wrote(&self, path: &str) -> bool {
+        self.written
+            .contains_key(&absolute(&self.state.directory, path))
     }
 
     /// What the lookup has, asked once for each path.
@@ -241,11 +256,7 @@ impl Evaluator<'_> {
 
     /// Programs that copy, move or link files, and those that write one.
     pub(crate) fn file_tool(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        let words: Vec<String> = arguments
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .cloned()
-            .collect();
+        let words = operands(name, arguments);
         match name {
             "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "aws" | "docker" | "gsutil"
             | "kubectl"
@@ -286,6 +297,20 @@ impl Evaluator<'_> {
             }
             "curl" | "wget" | "aria2c" | "http" | "xh" => {
                 self.download(arguments);
+                return None;
+            }
+            "sort" | "gpg" | "gpg2" | "openssl" | "age" | "iconv" | "uudecode" | "xz" | "zstd"
+            | "lz4" | "brotli" => {
+                let to = option_value(arguments, &["-o", "-out", "--output"]);
+                if let Some(path) = to {
+                    self.write(&path, &Value::unknown(), false);
+                }
+                return None;
+            }
+            "xxd" => {
+                if let [_, to] = words.as_slice() {
+                    self.write(to, &Value::unknown(), false);
+                }
                 return None;
             }
             "mkfifo" => {
@@ -439,4 +464,23 @@ pub(crate) fn is_system(path: &str) -> bool {
         "/usr/", "/bin/", "/sbin/", "/opt/", "/nix/", "/snap/", "/lib/",
     ];
     places.iter().any(|place| path.starts_with(place))
+}
+
+/// The words of a file tool that are neither options nor their values.
+fn operands(name: &str, arguments: &[String]) -> Vec<String> {
+    let valued: &[&str] = match name {
+        "install" => &["-m", "-o", "-g", "-S", "--mode", "--owner", "--group"],
+        "cp" | "mv" | "ln" => &["-S"],
+        "rsync" => &["-e"],
+        _ => &[],
+    };
+    let mut before = "";
+    let mut words: Vec<String> = Vec::new();
+    for word in arguments {
+        if !word.starts_with('-') && !valued.contains(&before) {
+            words.push(word.clone());
+        }
+        before = word;
+    }
+    words
 }

@@ -277,7 +277,8 @@ impl Evaluator<'_> {
             }
 
             "difftool" | "mergetool" | "filter-branch" | "rebase" | "grep" | "fetch" | "pull"
-            | "clone" | "ls-remote" | "archive" | "send-email" | "instaweb" | "help" => {
+            | "clone" | "ls-remote" | "archive" | "send-email" | "instaweb" | "help" | "push"
+            | "send-pack" => {
                 let options = [
                     "-x",
                     "--extcmd",
@@ -293,6 +294,7 @@ impl Evaluator<'_> {
                     "-O",
                     "--open-files-in-pager",
                     "--upload-pack",
+                    "--receive-pack",
                     "-u",
                     "--to-cmd",
                     "--cc-cmd",
@@ -312,6 +314,8 @@ impl Evaluator<'_> {
                         .filter(|text| !text.is_empty() && !word.starts_with("--"));
                     let text = match glued.or(short) {
                         Some(text) => Some(text.to_owned()),
+                        // `git push -u` only remembers the branch.
+                        None if verb == "push" && word == "-u" => None,
                         None if options.contains(&word.as_str()) => words.next().cloned(),
                         None => None,
                     };

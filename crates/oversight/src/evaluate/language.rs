@@ -14,6 +14,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         code: &["-c"],
         valued: "WXmQ",
         starts: &[
+            "os.system",
             "system(",
             "subprocess",
             "popen",
@@ -109,7 +110,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
     Language {
         names: &["awk", "gawk", "mawk", "nawk"],
         code: &[],
-        valued: "vFf",
+        valued: "vFfil",
         starts: &["system", "getline", "|"],
     },
     Language {
@@ -191,4 +192,17 @@ pub(crate) fn of(name: &str) -> Option<&'static Language> {
     LANGUAGES
         .iter()
         .find(|language| language.names.contains(&name))
+}
+
+/// `-Sc'import os'`: letters without a value, the one that carries code, and the code.
+pub(super) fn glued_cluster<'w>(name: &str, word: &'w str) -> Option<&'w str> {
+    let flags = word.strip_prefix('-')?;
+    let (letters, carrier) = match name {
+        "python" => ("bBdEiIOPqRsStuvx", 'c'),
+        "perl" => ("acnplsStTuUvwWX", 'e'),
+        "ruby" => ("acnplsSvwy", 'e'),
+        _ => return None,
+    };
+    let rest = flags.trim_start_matches(|one| letters.contains(one));
+    rest.strip_prefix(carrier).filter(|code| !code.is_empty())
 }

@@ -22,12 +22,12 @@ pub(super) fn literals(code: &str) -> Vec<Literal> {
         let mut text = String::new();
         while let Some(inside) = characters.next() {
             match inside {
-                '\\' => match characters.next() {
-                    Some('n') => text.push('\n'),
-                    Some('t') => text.push('\t'),
-                    Some(other) => text.push(other),
-                    None => {}
-                },
+                '\\' => {
+                    let (one, length) = super::tokens::unescape(characters.as_str());
+                    text.extend(one);
+                    let rest = characters.as_str().get(length..).unwrap_or_default();
+                    characters = rest.chars();
+                }
                 close if close == character => break,
                 other => text.push(other),
             }
@@ -156,6 +156,8 @@ pub(super) fn computed(name: &str, code: &str) -> bool {
     } else {
         code.to_owned()
     };
+    // What a command prints may be read; that computes nothing that is started.
+    let code = &code.replace("popen(", "popen ").replace(").read(", ") ");
     let joins = [
         "+",
         "%",
@@ -224,4 +226,26 @@ pub(super) fn decode(found: &mut Vec<Literal>) {
         })
         .collect();
     found.extend(decoded);
+}
+
+/// Whether a text of the code is the name of something that starts programs: `vars(os)["system"]`.
+pub(super) fn names_a_start(code: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "system",
+        "exec",
+        "popen",
+        "passthru",
+        "shell_exec",
+        "proc_open",
+        "execute",
+        "child_process",
+        "node:child_process",
+        "subprocess",
+        "spawn",
+    ];
+    // A long script holds any word somewhere; a name put together is a trick of short ones.
+    (code.len() < 2048 || NAMES.iter().any(|name| code.contains(name)))
+        && literals(code)
+            .iter()
+            .any(|literal| NAMES.contains(&literal.text.as_str()))
 }

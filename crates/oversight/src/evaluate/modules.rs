@@ -259,7 +259,8 @@ fn option_files(arguments: &[String], options: &[&str]) -> Vec<String> {
     files
 }
 
-fn python_modules(code: &str) -> Vec<String> {
+/// What `import` and `from … import` name.
+fn imported_names(code: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in code.split(['\n', ';']) {
         let line = line.trim();
@@ -288,6 +289,23 @@ fn python_modules(code: &str) -> Vec<String> {
             );
         }
     }
+    names
+}
+
+/// Packages that the code takes anything from.
+pub(super) fn python_packages(code: &str) -> Vec<String> {
+    let mut packages: Vec<String> = imported_names(code)
+        .iter()
+        .filter_map(|name| name.split('.').next())
+        .map(str::to_owned)
+        .collect();
+    packages.sort();
+    packages.dedup();
+    packages
+}
+
+fn python_modules(code: &str) -> Vec<String> {
+    let mut names = imported_names(code);
     let loads = [
         "import_module",
         "run_path",

@@ -5,6 +5,17 @@ use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
+    /// `deno run npm:gh-pages -d dist`.
+    pub(super) fn package_of_deno(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        let at = arguments.iter().position(|word| !word.starts_with('-'))?;
+        let (first, rest) = arguments.get(at..)?.split_first()?;
+        let package = first.strip_prefix("npm:").filter(|_| name == "deno")?;
+        let mut words = vec![package.trim_start_matches('/').to_owned()];
+        words.extend(rest.iter().cloned());
+        words.insert(0, "npx".to_owned());
+        Some(self.linked("deno", |this| this.run(&words)))
+    }
+
     /// `npx x`, `poetry run x`, `mise exec -- x`: package runners and secret managers.
     pub(crate) fn runner(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let valued = &[

@@ -98,14 +98,14 @@ impl Evaluator<'_> {
         let home = self.home.clone();
         let included: Vec<String> = all
             .iter()
-            .filter(|(key, _)| key == "include.path")
-            .map(|(_, value)| value.clone())
+            .filter(|(key, _)| is_include(key))
+            .map(|(_, value)| value.replacen('~', &home, 1))
             .collect();
         for file in included {
+            // From the command line it is meant from here, from the repository's settings from there.
+            let stored = absolute(&self.repository(), &file);
             self.git_file(&file, &mut all, 4);
-            // A relative one in the configuration of a repository is beside that file.
-            let beside = format!("{}/{file}", self.repository());
-            self.git_file(&beside, &mut all, 4);
+            self.git_file(&stored, &mut all, 4);
         }
         let files = [
             format!("{}/config", self.repository()),
@@ -156,9 +156,9 @@ impl Evaluator<'_> {
         };
         let read = settings_of(&text);
         for (key, value) in &read {
-            let included =
-                key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"));
-            if included && let Some(depth) = depth.checked_sub(1) {
+            if is_include(key)
+                && let Some(depth) = depth.checked_sub(1)
+            {
                 let value = value.replacen('~', &self.home, 1);
                 let directory = crate::lookup::directory_of(path).to_owned();
                 self.git_file(
@@ -170,6 +170,11 @@ impl Evaluator<'_> {
         }
         settings.extend(read);
     }
+}
+
+/// Settings that name a file of further settings.
+fn is_include(key: &str) -> bool {
+    key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"))
 }
 
 pub(crate) fn is_run(key: &str, value: &str) -> bool {

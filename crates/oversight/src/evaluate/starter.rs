@@ -121,6 +121,15 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `enable -f library name`: code of a library becomes a builtin.
+    pub(crate) fn enabled(&mut self, arguments: &[String]) -> super::Outcome {
+        if arguments.iter().any(|word| word.starts_with("-f")) {
+            let text = arguments.join(" ");
+            self.opaque("a builtin that nobody can know is loaded", &text);
+        }
+        super::Outcome::quiet(None)
+    }
+
     /// An editor or a pager that is a command with text from elsewhere is as unknown as that text.
     pub(crate) fn fetched_setting(&mut self, name: &str, text: &str) {
         let run = GIVEN_TO_A_SHELL.iter().any(|ending| name.ends_with(ending));

@@ -344,10 +344,13 @@ impl Evaluator<'_> {
     fn split_string(&mut self, arguments: &[String]) -> Option<Outcome> {
         let mut skip = false;
         for (index, word) in arguments.iter().enumerate() {
-            let inline = word
-                .strip_prefix("--split-string=")
-                .or_else(|| word.strip_prefix("-S").filter(|rest| !rest.is_empty()))
-                .or_else(|| word.strip_prefix("-vS").filter(|rest| !rest.is_empty()));
+            let inline = word.strip_prefix("--split-string=").or_else(|| {
+                let flags = word.strip_prefix('-')?;
+                let rest = flags
+                    .trim_start_matches(['i', 'v', '0'])
+                    .strip_prefix('S')?;
+                Some(rest).filter(|rest| !rest.is_empty())
+            });
             if matches!(word.as_str(), "-u" | "--unset" | "-C" | "--chdir") {
                 skip = true;
                 continue;

@@ -1,0 +1,429 @@
+//! What an expression in the code of another language stands for, as far as it is made of texts.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use crate::value::HOLE;
+
+use super::tokens::{Family, Token};
+
+/// Expressions deeper than this are not read.
+const MAX_DEPTH: usize = 16;
+
+/// What an expression stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Text(String),
+    Words(Vec<String>),
+    Each(Vec<String>),
+}
+
+impl Given {
+    fn hole() -> Self {
+        Self::Text(HOLE.to_string())
+    }
+
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Words(words) => words.join(" "),
+            Self::Each(_) => HOLE.to_string(),
+        }
+    }
+
+    pub(super) fn words(&self) -> Vec<String> {
+        match self {
+            Self::Text(text) => vec![text.clone()],
+            Self::Words(words) => words.clone(),
+            Self::Each(_) => vec![HOLE.to_string()],
+        }
+    }
+}
+
+/// Code cut into pieces, with what its names hold.
+pub(super) struct Code {
+    pub(super) family: Family,
+    pub(super) tokens: Vec<Token>,
+    /// For each bracket the place of the one that closes it.
+    closed: Vec<usize>,
+    /// How many expressions the one that is read stands in.
+    depth: Cell<usize>,
+    bound: BTreeMap<String, Given>,
+    /// A parameter, its function and its place there.
+    pub(super) parameters: BTreeMap<String, (String, usize)>,
+}
+
+impl Code {
+    pub(super) fn new(family: Family, tokens: Vec<Token>, given: &[(String, String)]) -> Self {
+        let bound = given
+            .iter()
+            .map(|(name, value)| (name.clone(), Given::Text(value.clone())));
+        let mut code = Self {
+            family,
+            closed: closed(&tokens),
+            depth: Cell::new(0),
+            tokens,
+            bound: bound.collect(),
+            parameters: BTreeMap::new(),
+        };
+        code.bind();
+        code
+    }
+
+    pub(super) fn token(&self, at: usize) -> Option<&Token> {
+        self.tokens.get(at)
+    }
+
+    pub(super) fn sign(&self, at: usize, sign: char) -> bool {
+        self.token(at) == Some(&Token::Sign(sign))
+    }
+
+    pub(super) fn word(&self, at: usize) -> Option<&str> {
+        match self.token(at)? {
+            Token::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Learns what names hold, and which functions have which parameters.
+    fn bind(&mut self) {
+        for at in 0..self.tokens.len() {
+            let Some(name) = self.word(at).map(str::to_owned) else {
+                continue;
+            };
+            let after = at.saturating_add(1);
+            if matches!(name.as_str(), "def" | "function" | "sub") {
+                if let Some(function) = self.word(after).map(str::to_owned) {
+                    self.parameters_of(&function, at.saturating_add(2));
+                }
+            } else if matches!(name.as_str(), "for" | "foreach") {
+                self.bind_loop(after);
+            } else if self.sign(after, '=')
+                && !self.sign(at.saturating_add(2), '=')
+                && !self.sign(at.saturating_add(2), '~')
+                && (at == 0 || !self.sign(at.saturating_sub(1), '.'))
+            {
+                let begin = at.saturating_add(2);
+                if self.is_function(begin) {
+                    self.parameters_of(&name, begin);
+                    continue;
+                }
+                let (value, _) = self.value(begin);
+                self.bind_name(name, value);
+            }
+        }
+    }
+
+    fn bind_name(&mut self, name: String, value: Given) {
+        let value = match self.bound.get(&name) {
+            Some(before) if *before != value => Given::hole(),
+            _ => value,
+        };
+        self.bound.insert(name, value);
+    }
+
+    /// `for c in ["a", "b"]`, `foreach my $c ("a", "b")`.
+    fn bind_loop(&mut self, mut at: usize) {
+        while matches!(self.word(at), Some("my" | "const" | "let" | "var")) || self.sign(at, '(') {
+            at = at.saturating_add(1);
+        }
+        let Some(name) = self.word(at).map(str::to_owned) else {
+            return;
+        };
+        at = at.saturating_add(1);
+        let listed = matches!(self.word(at), Some("in" | "of"));
+        let bracketed = self.family == Family::Perl && self.sign(at, '(');
+        if !listed && !bracketed {
+            return;
+        }
+        let begin = if listed { at.saturating_add(1) } else { at };
+        let value = match self.value(begin).0 {
+            Given::Words(words) => Given::Each(words),
+            Given::Text(text) if self.family == Family::Perl => Given::Text(text),
+            _ => Given::hole(),
+        };
+        self.bind_name(name, value);
+    }
+
+    /// `lambda c:`, `c =>`, `(c) =>`, `async (c) =>`, `function (c)`.
+    fn is_function(&self, at: usize) -> bool {
+        if matches!(self.word(at), Some("lambda" | "function" | "async")) {
+            return true;
+        }
+        let arrow = |at: usize| self.sign(at, '=') && self.sign(at.saturating_add(1), '>');
+        if self.word(at).is_some() && arrow(at.saturating_add(1)) {
+            return true;
+        }
+        self.sign(at, '(') && arrow(self.closing(at))
+    }
+
+    fn parameters_of(&mut self, function: &str, begin: usize) {
+        let mut place = 0_usize;
+        for at in begin..begin.saturating_add(40) {
+            match self.token(at) {
+                Some(Token::Word(word))
+                    if matches!(word.as_str(), "lambda" | "async" | "function") => {}
+                Some(Token::Word(word)) => {
+                    let entry = (function.to_owned(), place);
+                    self.parameters.entry(word.clone()).or_insert(entry);
+                }
+                Some(Token::Sign(',')) => place = place.saturating_add(1),
+                Some(Token::Sign('(' | '*')) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// The place behind the bracket that closes this one.
+    pub(super) fn closing(&self, open: usize) -> usize {
+        let closed = self.closed.get(open).copied().unwrap_or(open);
+        closed.saturating_add(1)
+    }
+
+    /// What an expression stands for, and where it ends.
+    pub(super) fn value(&self, begin: usize) -> (Given, usize) {
+        let depth = self.depth.get();
+        if depth >= MAX_DEPTH {
+            return (Given::hole(), self.closing(begin));
+        }
+        self.depth.set(depth.saturating_add(1));
+        let value = self.read(begin);
+        self.depth.set(depth);
+        value
+    }
+
+    fn read(&self, begin: usize) -> (Given, usize) {
+        let mut value: Option<Given> = None;
+        let mut at = begin;
+        while let Some(token) = self.token(at) {
+            let (part, next) = match token {
+                Token::Text(text) => (Given::Text(text.clone()), at.saturating_add(1)),
+                Token::Words(words) => (Given::Words(words.clone()), at.saturating_add(1)),
+                Token::Command(_) => (Given::hole(), at.saturating_add(1)),
+                Token::Word(word) if ends(word) => break,
+                Token::Word(word) if prefix(word) => {
+                    at = at.saturating_add(1);
+                    continue;
+                }
+                Token::Word(word) => self.name(word, at),
+                Token::Sign('[' | '(') if value.is_none() => self.list(at),
+                Token::Sign('[' | '(') => {
+                    value = Some(Given::hole());
+                    at = self.closing(at);
+                    continue;
+                }
+                Token::Sign('\n') if value.is_none() => {
+                    at = at.saturating_add(1);
+                    continue;
+                }
+                Token::Sign('.') if self.has_methods() && value.is_some() => {
+                    let (changed, next) = self.method(value.unwrap_or_else(Given::hole), at);
+                    value = Some(changed);
+                    at = next;
+                    continue;
+                }
+                Token::Sign('+' | '.' | '*' | '\\') => {
+                    at = at.saturating_add(1);
+                    continue;
+                }
+                Token::Sign('{') if value.is_none() => (Given::hole(), self.closing(at)),
+                Token::Sign(
+                    ',' | ')' | ';' | '}' | ']' | '\n' | '|' | '&' | '{' | '<' | '>' | '=' | ':'
+                    | '?',
+                ) => break,
+                Token::Sign(_) => (Given::hole(), at.saturating_add(1)),
+            };
+            value = Some(match value {
+                None => part,
+                Some(before) => Given::Text(before.text() + &part.text()),
+            });
+            at = next;
+        }
+        (value.unwrap_or_else(Given::hole), at)
+    }
+
+    fn has_methods(&self) -> bool {
+        matches!(self.family, Family::Python | Family::Script | Family::Ruby)
+    }
+
+    /// What a name holds, with whatever is called or asked of it.
+    fn name(&self, word: &str, at: usize) -> (Given, usize) {
+        let next = at.saturating_add(1);
+        if word == "shlex" && self.word(at.saturating_add(2)) == Some("split") {
+            let (value, _) = self.value(at.saturating_add(4));
+            return (split(&value), self.closing(at.saturating_add(3)));
+        }
+        if let Some(program) = self.interpreter(word, at) {
+            return (Given::Text(program.to_owned()), at.saturating_add(3));
+        }
+        if word == "shutil" && self.word(at.saturating_add(2)) == Some("which") {
+            let (value, _) = self.value(at.saturating_add(4));
+            return (value, self.closing(at.saturating_add(3)));
+        }
+        if word == "compile" && self.sign(next, '(') {
+            return (self.value(at.saturating_add(2)).0, self.closing(next));
+        }
+        if let Some(value) = self.bound.get(word) {
+            return (value.clone(), next);
+        }
+        let mut end = next;
+        loop {
+            if self.sign(end, '(') || self.sign(end, '[') {
+                end = self.closing(end);
+            } else if self.sign(end, '.')
+                && self.has_methods()
+                && self.word(end.saturating_add(1)).is_some()
+            {
+                end = end.saturating_add(2);
+            } else {
+                return (Given::hole(), end);
+            }
+        }
+    }
+
+    /// The program that reads the code: `sys.executable`, `process.execPath`.
+    fn interpreter(&self, word: &str, at: usize) -> Option<&'static str> {
+        match (word, self.word(at.saturating_add(2))) {
+            ("sys", Some("executable")) => Some("python3"),
+            ("process", Some("execPath")) => Some("node"),
+            _ => None,
+        }
+    }
+
+    /// `.split()` and `.join(" ")` are followed, what only tidies up is passed over.
+    fn method(&self, value: Given, at: usize) -> (Given, usize) {
+        let name = self.word(at.saturating_add(1)).unwrap_or_default();
+        let open = at.saturating_add(2);
+        let called = self.sign(open, '(');
+        let end = if called { self.closing(open) } else { open };
+        let argument = called.then(|| self.value(open.saturating_add(1)).0);
+        let changed = match name {
+            "split" | "shellsplit" => split(&value),
+            "join" => match (&value, &argument) {
+                (Given::Words(words), Some(Given::Text(by))) => Given::Text(words.join(by)),
+                (Given::Text(by), Some(Given::Words(words))) => Given::Text(words.join(by)),
+                _ => Given::hole(),
+            },
+            "strip" | "trim" | "rstrip" | "lstrip" | "encode" | "decode" | "toString" | "chomp"
+            | "freeze" | "to_s" => value,
+            _ => Given::hole(),
+        };
+        (changed, end)
+    }
+
+    /// A list or something in brackets.
+    fn list(&self, open: usize) -> (Given, usize) {
+        let end = self.closing(open);
+        let mut all = Vec::new();
+        let mut at = open.saturating_add(1);
+        while at < end.saturating_sub(1) {
+            let (value, next) = self.value(at);
+            all.push(value);
+            // A sign that no value takes is passed, so that the list ends.
+            at = next.max(at).saturating_add(1);
+        }
+        let square = self.sign(open, '[');
+        match all.as_slice() {
+            [only] if !square => (only.clone(), end),
+            _ => (
+                Given::Words(all.iter().flat_map(Given::words).collect()),
+                end,
+            ),
+        }
+    }
+
+    /// What a call is given, and whether it is called at all.
+    pub(super) fn arguments(&self, at: usize) -> Vec<Given> {
+        let bracketed = self.sign(at, '(');
+        let last = if bracketed {
+            self.closing(at).saturating_sub(1)
+        } else {
+            self.tokens.len()
+        };
+        let mut all: Vec<Given> = Vec::new();
+        let mut at = if bracketed { at.saturating_add(1) } else { at };
+        while at < last {
+            // `args=[…]` is what it is by name; other names are settings.
+            let named = self.word(at).filter(|_| {
+                self.sign(at.saturating_add(1), '=') && !self.sign(at.saturating_add(2), '=')
+            });
+            let setting = named.is_some_and(|name| !matches!(name, "args" | "cmd" | "command"));
+            let begin = if named.is_some() {
+                at.saturating_add(2)
+            } else {
+                at
+            };
+            let (value, end) = self.value(begin);
+            if end == begin {
+                break;
+            }
+            if !setting {
+                all.push(value);
+            }
+            at = end;
+            if !self.sign(at, ',') {
+                break;
+            }
+            at = at.saturating_add(1);
+            while self.sign(at, '\n') {
+                at = at.saturating_add(1);
+            }
+        }
+        all
+    }
+}
+/// Words of the language that end an expression.
+fn ends(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "unless"
+            | "or"
+            | "and"
+            | "do"
+            | "for"
+            | "foreach"
+            | "while"
+            | "then"
+            | "else"
+            | "end"
+            | "getline"
+    )
+}
+
+/// Words of the language that stand before an expression.
+fn prefix(word: &str) -> bool {
+    matches!(
+        word,
+        "new" | "await" | "yield" | "my" | "local" | "return" | "const" | "let" | "var"
+    )
+}
+
+fn split(value: &Given) -> Given {
+    match value {
+        Given::Text(text) => Given::Words(text.split_whitespace().map(str::to_owned).collect()),
+        other => other.clone(),
+    }
+}
+
+/// For each bracket the place of the one that closes it; the end for one that nothing closes.
+fn closed(tokens: &[Token]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..tokens.len()).collect();
+    let mut open: Vec<usize> = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Sign('(' | '[' | '{') => open.push(at),
+            Token::Sign(')' | ']' | '}') => {
+                if let Some(place) = open.pop().and_then(|begin| places.get_mut(begin)) {
+                    *place = at;
+                }
+            }
+            _ => {}
+        }
+    }
+    for begin in open {
+        if let Some(place) = places.get_mut(begin) {
+            *place = tokens.len();
+        }
+    }
+    places
+}
