@@ -78,8 +78,8 @@ impl Evaluator<'_> {
                 Outcome::unknown()
             }
             "exit" | "return" | "break" | "continue" | "shopt" | "umask" | "ulimit" | "jobs"
-            | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
-            | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
+            | "fg" | "bg" | "disown" | "bind" | "type" | "logout" | "times" | "suspend"
+            | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },

@@ -116,6 +116,15 @@ impl Evaluator<'_> {
         Some(Outcome::unknown())
     }
 
+    /// Scripts that are in a manifest that the command itself brings are not known.
+    fn needs_scripts(&mut self, verb: &str) {
+        if let super::files::File::Unreadable(why) = self.file("package.json")
+            && !self.is_only_switched()
+        {
+            self.opaque(format!("the scripts cannot be read: {why}"), verb);
+        }
+    }
+
     fn package_command(&mut self, name: &str, verb: &str, words: &[String], arguments: &[String]) {
         let member = option_value(arguments, &["-w", "--workspace", "--filter", "-F"]);
         let all = arguments
@@ -139,11 +148,7 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
-            if let super::files::File::Unreadable(why) = self.file("package.json")
-                && !self.is_only_switched()
-            {
-                self.opaque(format!("the scripts cannot be read: {why}"), verb);
-            }
+            self.needs_scripts(verb);
             let extra = if extra.is_empty() && name != "npm" {
                 words.iter().skip(2).cloned().collect()
             } else {
