@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::measure::{median, quantile};
 use crate::row::{Goal, Row};
 
 mod load;
@@ -62,15 +63,10 @@ fn latency(upstream: SocketAddr) -> [Row; 2] {
             .1
             .push(quantile(&through, 0.99) - quantile(&direct, 0.99));
     }
-    let row = |name, added: Vec<f64>, limit| Row {
-        name,
-        ours: median(added),
-        peer: limit,
-        peer_name: "the limit",
-        unit: "us",
-        goal: Goal::AtMost(1.0),
-    };
-    [row(P50, added.0, 300.0), row(P99, added.1, 1000.0)]
+    [
+        Row::within(P50, median(added.0), 300.0, "us"),
+        Row::within(P99, median(added.1), 1000.0, "us"),
+    ]
 }
 
 fn throughput(
@@ -104,35 +100,10 @@ fn memory(upstream: SocketAddr) -> [Row; 2] {
     let ours = Peer::roleos(upstream);
     let rest = ours.megabytes();
     let open = load::streams(ours.address, 1000);
-    let row = |name, ours, limit| Row {
-        name,
-        ours,
-        peer: limit,
-        peer_name: "the limit",
-        unit: "MB",
-        goal: Goal::AtMost(1.0),
-    };
-    let rows = [row(STREAMS, ours.megabytes(), 200.0), row(REST, rest, 60.0)];
+    let rows = [
+        Row::within(STREAMS, ours.megabytes(), 200.0, "MB"),
+        Row::within(REST, rest, 60.0, "MB"),
+    ];
     drop(open);
     rows
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a place in a list of thousands"
-)]
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = (sorted.len() as f64 * share) as usize;
-    sorted
-        .get(place)
-        .or(sorted.last())
-        .copied()
-        .unwrap_or(f64::NAN)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    quantile(&values, 0.5)
 }

@@ -7,6 +7,7 @@ mod gateway_rows;
 mod hook_rows;
 mod measure;
 mod oversight_rows;
+mod page_rows;
 mod row;
 mod selection_rows;
 mod selector_rows;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
     rows.extend(selector_rows::rows(&wanted));
     rows.extend(selection_rows::rows(&wanted));
     rows.extend(gateway_rows::rows(&wanted));
+    rows.extend(page_rows::rows(&wanted));
     if args.json {
         println!("{}", row::as_json(&rows));
     } else {

@@ -32,10 +32,39 @@ fn time(work: &mut impl FnMut()) -> Duration {
     clippy::cast_precision_loss,
     reason = "counts of a benchmark are far below 2^52"
 )]
-fn rate(count: usize, mut times: Vec<Duration>) -> f64 {
+fn rate(count: usize, times: Vec<Duration>) -> f64 {
+    count as f64 / middle(times).as_secs_f64()
+}
+
+/// What `work` takes: the median of so many times, after one that warms caches.
+pub(crate) fn median_time(times: usize, mut work: impl FnMut()) -> Duration {
+    work();
+    middle((0..times).map(|_| time(&mut work)).collect())
+}
+
+/// The median of times.
+pub(crate) fn middle(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
-    let median = times.get(times.len() / 2).copied().unwrap_or_default();
-    count as f64 / median.as_secs_f64()
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// The median of figures.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    quantile(&values, 0.5)
+}
+
+/// The figure below which this share of them lies.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in a list of thousands"
+)]
+pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = (sorted.len() as f64 * share) as usize;
+    let found = sorted.get(place).or(sorted.last());
+    found.copied().unwrap_or(f64::NAN)
 }
 
 /// Largest resident size of this process so far, in megabytes.

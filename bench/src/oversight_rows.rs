@@ -1,12 +1,12 @@
 //! The oversight room against its own limits: a typical command, a corpus, and a script of 100 KB.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use host::command_lookup::Disk;
 use oversight::grants::Grants;
 use oversight::verdict::{Place, Policy, decide_command};
 
+use crate::measure::median_time;
 use crate::row::{Goal, Row};
 
 /// What agents run all day, gated and not.
@@ -27,7 +27,9 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let policy = Policy::default();
     let typical = "shell analysis of a typical command";
     if wanted(typical) {
-        let took = median(|| TYPICAL.iter().for_each(|command| decide(&policy, command)));
+        let took = median_time(51, || {
+            TYPICAL.iter().for_each(|command| decide(&policy, command));
+        });
         rows.push(Row::within(
             typical,
             took.as_secs_f64() * 1e6 / 6.0,
@@ -39,7 +41,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     if wanted(script) {
         let line = "v=$(git rev-parse HEAD); if [ \"$v\" = a ]; then echo \"build $v\"; fi\n";
         let text = line.repeat(100 * 1024 / line.len());
-        let took = median(|| decide(&policy, &text));
+        let took = median_time(51, || decide(&policy, &text));
         rows.push(Row::within(script, took.as_secs_f64() * 1e3, 50.0, "ms"));
     }
     let batch = "shell commands decided per second";
@@ -47,7 +49,9 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
         let commands = commands_of(include_str!(
             "../../crates/oversight/tests/corpus/benign.jsonl"
         ));
-        let took = median(|| commands.iter().for_each(|command| decide(&policy, command)));
+        let took = median_time(51, || {
+            commands.iter().for_each(|command| decide(&policy, command));
+        });
         rows.push(Row {
             name: batch,
             ours: commands.len() as f64 / took.as_secs_f64(),
@@ -84,17 +88,4 @@ fn decide(policy: &Policy, command: &str) {
         &Grants::none(),
         now,
     ));
-}
-
-fn median(mut work: impl FnMut()) -> Duration {
-    work();
-    let mut times: Vec<Duration> = (0..51)
-        .map(|_| {
-            let start = Instant::now();
-            work();
-            start.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

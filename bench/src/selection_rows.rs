@@ -11,6 +11,7 @@ use selection::verifier::{Outcome, Verifier};
 use selection::winner::{Run, decide};
 use serde_json::{Value, json};
 
+use crate::measure::median;
 use crate::measure::peak_megabytes;
 use crate::row::{Goal, Row};
 
@@ -37,11 +38,6 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
         rows.extend(stats_rows(time, memory).into_iter().flatten());
     }
     rows
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 fn contest_us() -> f64 {

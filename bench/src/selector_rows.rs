@@ -9,6 +9,7 @@ use selection::run_log::{More, Record};
 use selection::selector::features::Line;
 use selection::selector::{Book, Example, Features, Selector};
 
+use crate::measure::median;
 use crate::row::Row;
 
 /// Specialists that a text is scored against.
@@ -65,19 +66,16 @@ fn scoring_us() -> f64 {
     let examples: Vec<Example> = (0..200).map(example).collect();
     let selector = Selector::train(&examples);
     let texts: Vec<String> = (0..50).map(|number| text(1000 + number, 2048)).collect();
-    let mut times: Vec<f64> = (0..21)
-        .map(|_| {
-            let started = Instant::now();
-            for text in &texts {
-                let features = Features::of(black_box(text), &[]);
-                black_box(selector.familiar(&features));
-                black_box(selector.scores(&features));
-            }
-            started.elapsed().as_secs_f64() * 1e6 / 50.0
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+    let times = (0..21).map(|_| {
+        let started = Instant::now();
+        for text in &texts {
+            let features = Features::of(black_box(text), &[]);
+            black_box(selector.familiar(&features));
+            black_box(selector.scores(&features));
+        }
+        started.elapsed().as_secs_f64() * 1e6 / 50.0
+    });
+    median(times.collect())
 }
 
 /// From the two files on disk to the trained selector.

@@ -24,6 +24,7 @@ use specialist::registry::{Registry, Version};
 use specialist::role_block::RoleBlock;
 use specialist::{early_stop, shadow};
 
+use crate::measure::{median_time, middle};
 use crate::row::{Goal, Row};
 
 const ROLE: &str = "Checker";
@@ -222,7 +223,7 @@ fn decide() -> Duration {
         "every input reaches the last check"
     );
     let mut turn = inputs.iter().cycle();
-    median(|| {
+    median_time(501, || {
         if let Some(input) = turn.next() {
             black_box(Gate::decide(black_box(question(input))));
         }
@@ -349,19 +350,4 @@ impl Plain {
         self.stream.write_all(&self.request).ok()?;
         read_message(&mut BufReader::new(&self.stream))
     }
-}
-
-fn median(mut work: impl FnMut()) -> Duration {
-    work();
-    let times = (0..501).map(|_| {
-        let start = Instant::now();
-        work();
-        start.elapsed()
-    });
-    middle(times.collect())
-}
-
-fn middle(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }

@@ -2,17 +2,16 @@
 //! must be equal, body byte for byte, headers but for the host and those that end at a hop.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{self, Read, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::failure::{Failure, Result};
 use crate::place::Place;
+use crate::serving;
 
 /// Headers that end at a hop.
 const HOP: [&str; 4] = ["host", "connection", "keep-alive", "transfer-encoding"];
@@ -45,25 +44,8 @@ impl Between {
             model.address
         );
         crate::place::put(&role_os.join("config.toml"), &config)?;
-        let mut child = place
-            .command(&place.roleos)
-            .arg("--root")
-            .arg(&root)
-            .args(["--json", "up", "--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| Failure::of("cannot start `roleos up`", error))?;
-        let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            let read = BufReader::new(stdout).read_line(&mut line);
-            read.map_err(|error| Failure::of("cannot read what `roleos up` says", error))?;
-        }
-        let told: Value = serde_json::from_str(&line)
-            .map_err(|error| Failure::of(format!("`roleos up` said `{line}`"), error))?;
-        let address = told.get("address").and_then(Value::as_str);
-        let address = address.and_then(|address| address.parse().ok());
-        let address = address.ok_or_else(|| Failure::new("`roleos up` told no address"))?;
+        let mut command = place.command(&place.roleos);
+        let (child, address) = serving::start(command.arg("--root").arg(&root))?;
         Ok(Self {
             child,
             agent: Tap::on(address)?,

@@ -13,11 +13,14 @@ mod claude;
 mod codex;
 mod evidence;
 mod failure;
+mod load;
 mod model;
 mod person;
 mod place;
+mod serving;
 mod story;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,32 +34,56 @@ use crate::place::Place;
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The `roleos` to install.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", default_value = "roleos")]
     roleos: PathBuf,
     /// Folder of programs that npm installed.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", default_value = ".")]
     programs: PathBuf,
-    /// Only these agents.
-    #[arg(value_name = "AGENT", value_parser = ["claude", "codex"])]
+    /// Only these agents; `load` is a minute of load on the gateway instead.
+    #[arg(value_name = "AGENT", value_parser = ["claude", "codex", LOAD])]
     only: Vec<String>,
+    /// How long the load lasts.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(3..=3600))]
+    seconds: u64,
+    /// Be the upstream of the load. Used by the load itself.
+    #[arg(long, hide = true, value_name = "ADDR")]
+    upstream: Option<SocketAddr>,
 }
+
+const LOAD: &str = "load";
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(address) = arguments.upstream {
+        return told(LOAD, load::be_upstream(address).map(|()| String::new()));
+    }
     let mut code = ExitCode::SUCCESS;
+    if arguments.only.iter().any(|only| only == LOAD) {
+        code = told(LOAD, load::run(&arguments.roleos, arguments.seconds));
+    }
     for agent in ["claude", "codex"] {
         if !arguments.only.is_empty() && !arguments.only.iter().any(|only| only == agent) {
             continue;
         }
-        match play(&arguments, agent) {
-            Ok(shown) => println!("{shown}\n{agent}: ok"),
-            Err(failure) => {
-                eprintln!("{agent}: {failure}");
-                code = ExitCode::FAILURE;
-            }
+        if told(agent, play(&arguments, agent)) == ExitCode::FAILURE {
+            code = ExitCode::FAILURE;
         }
     }
     code
+}
+
+/// Says how a part ended.
+fn told(part: &str, ended: Result<String>) -> ExitCode {
+    match ended {
+        Ok(shown) => {
+            println!("{shown}\n{part}: ok");
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            eprintln!("{part}: {failure}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// One agent's story, from the installation to the evidence; returns the replay.

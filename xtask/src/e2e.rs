@@ -15,8 +15,11 @@ const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.
 /// Builds, installs, plays.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
     let home = project.target().join("tools").join("agents");
-    headline("the agents");
-    install::packages_of_npm(&home, AGENTS)?;
+    // A load on the gateway needs no agent.
+    if arguments.iter().all(|word| word != "load") {
+        headline("the agents");
+        install::packages_of_npm(&home, AGENTS)?;
+    }
     headline("the product");
     shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos", "-p", "e2e"]))?;
     headline("the story");

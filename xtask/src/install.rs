@@ -2,6 +2,7 @@
 //!
 //! System packages only through apt-get and only as root; everything else goes under the target folder.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,6 +73,23 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
+/// What the gateway is measured against, beside Python, in which one of them runs.
+const PEERS: &[Program] = &[
+    Program {
+        what: "nginx",
+        probe: &["nginx", "-v"],
+        packages: &["nginx-light"],
+    },
+    Program {
+        what: "Python's venv with pip",
+        probe: &["python3", "-c", "import venv, ensurepip"],
+        packages: &["python3-venv"],
+    },
+];
+
+/// The LiteLLM that is measured. Two releases of March 2026 were malicious; this is a later one.
+const LITELLM: &str = "litellm[proxy]==1.106.2";
+
 /// Parts of a Rust installation that its minimal profile leaves out.
 const COMPONENTS: &[(&str, &[&str])] = &[
     ("rustfmt", &["cargo", "fmt", "--version"]),
@@ -86,11 +104,28 @@ const REQUIREMENTS: &str = "xtask/python-requirements.txt";
 /// Installs what is missing; quick when nothing is.
 pub(crate) fn run(project: &Project) -> Result<Tools> {
     components()?;
-    system()?;
+    system("tests", PROGRAMS)?;
     Ok(Tools {
         python: python(project)?,
         axe: axe(project)?,
     })
+}
+
+/// Installs what the gateway is measured against.
+pub(crate) fn peers(project: &Project) -> Result<()> {
+    system("measurements of the gateway", PEERS)?;
+    let folder = project.target().join("tools");
+    let home = folder.join("litellm");
+    let _alone = lock(&folder)?;
+    // Asking for the version imports everything, as a start does: an environment that was moved or broken is made anew.
+    let starts = shell::succeeds(Command::new(home.join("bin/litellm")).arg("--version"));
+    let stamp = home.join("requirements.txt");
+    if starts && fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == LITELLM) {
+        return Ok(());
+    }
+    headline("making the environment of LiteLLM");
+    environment(&home, [LITELLM])?;
+    write(&stamp, LITELLM)
 }
 
 fn present(probe: &[&str]) -> bool {
@@ -116,20 +151,21 @@ fn components() -> Result<()> {
     Ok(())
 }
 
-fn missing() -> Vec<&'static Program> {
-    PROGRAMS
+fn missing(programs: &'static [Program]) -> Vec<&'static Program> {
+    programs
         .iter()
         .filter(|program| !present(program.probe))
         .collect()
 }
 
-fn system() -> Result<()> {
-    let wanted = missing();
+/// Installs those of the programs that are missing; `who` needs them.
+fn system(who: &str, programs: &'static [Program]) -> Result<()> {
+    let wanted = missing(programs);
     if wanted.is_empty() {
         return Ok(());
     }
     if !is_root() || !present(&["apt-get", "--version"]) {
-        return Err(Failure::new(instructions(&wanted)));
+        return Err(Failure::new(instructions(who, &wanted)));
     }
     headline(&format!("installing {}", packages(&wanted).join(" ")));
     shell::run(Command::new("apt-get").args(["update", "--quiet"]))?;
@@ -140,11 +176,11 @@ fn system() -> Result<()> {
             // A package that asks a question would wait for ever where nobody answers.
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )?;
-    let still = missing();
+    let still = missing(programs);
     if still.is_empty() {
         Ok(())
     } else {
-        Err(Failure::new(instructions(&still)))
+        Err(Failure::new(instructions(who, &still)))
     }
 }
 
@@ -156,10 +192,10 @@ fn packages(programs: &[&Program]) -> Vec<&'static str> {
         .collect()
 }
 
-fn instructions(programs: &[&Program]) -> String {
+fn instructions(who: &str, programs: &[&Program]) -> String {
     let what: Vec<_> = programs.iter().map(|program| program.what).collect();
     format!(
-        "tests need {}, which {} missing\n\
+        "{who} need {}, which {} missing\n\
          hint: on Debian or Ubuntu run `sudo apt-get install {}`; elsewhere install the same and run this again",
         what.join(" and "),
         if what.len() == 1 { "is" } else { "are" },
@@ -182,7 +218,11 @@ fn python(project: &Project) -> Result<PathBuf> {
     let fits = fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted);
     if !fits || !imports(&python) {
         headline("making the Python environment of the tests");
-        make_environment(project, &home, &python)?;
+        let requirements = project.root().join(REQUIREMENTS);
+        environment(
+            &home,
+            [OsStr::new("--requirement"), requirements.as_os_str()],
+        )?;
         write(&stamp, &wanted)?;
     }
     Ok(python)
@@ -193,17 +233,18 @@ fn imports(python: &Path) -> bool {
     shell::succeeds(Command::new(python).args(["-c", modules]))
 }
 
-fn make_environment(project: &Project, home: &Path, python: &Path) -> Result<()> {
+/// Makes a virtual environment with what these words ask pip for.
+fn environment<W: AsRef<OsStr>>(home: &Path, words: impl IntoIterator<Item = W>) -> Result<()> {
     shell::run(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])
             .arg(home),
     )?;
     shell::run(
-        Command::new(python)
+        Command::new(home.join("bin/python"))
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
-            .args(["--disable-pip-version-check", "--requirement"])
-            .arg(project.root().join(REQUIREMENTS)),
+            .arg("--disable-pip-version-check")
+            .args(words),
     )
 }
 
@@ -262,7 +303,7 @@ mod tests {
             panic!("the table is shorter than two")
         };
         assert_eq!(
-            instructions(&[git, compiler]),
+            instructions("tests", &[git, compiler]),
             "tests need git and a C compiler, which are missing\n\
              hint: on Debian or Ubuntu run `sudo apt-get install git gcc libc6-dev`; \
              elsewhere install the same and run this again"

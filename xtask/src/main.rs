@@ -17,6 +17,7 @@ mod bench;
 mod codegen;
 mod e2e;
 mod gate_report;
+mod hook_order;
 mod install;
 mod project;
 mod screenshots;
@@ -46,7 +47,7 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
-    /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex]`.
+    /// Run the real agents offline against a scripted model, with the hook installed: `cargo xtask e2e [claude|codex|load]`.
     E2e {
         /// Passed on to the `e2e` program.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -54,6 +55,8 @@ enum Chore {
     },
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
+    /// Write which code a hook call runs, so that it is linked side by side: `crates/roleos/hook.ld`.
+    HookOrder,
     /// Take the pictures of the pages in `docs/img/` with a real browser.
     Screenshots,
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
@@ -84,6 +87,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
         Chore::GateReport => gate_report::run(&project),
+        Chore::HookOrder => hook_order::run(&project),
         Chore::Screenshots => screenshots::run(&project),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask screenshots`: the pictures of the pages in `docs/img/`, taken by the browser's test over a filled workspace.
+//! `cargo xtask screenshots`: the pictures of the pages in `docs/img/`, taken by the browser's test over a filled workspace,
+//! and how soon the browser showed something of each.
 
 use std::fs;
 
@@ -18,7 +19,15 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     fs::create_dir_all(&folder)
         .map_err(|error| Failure::of(format!("cannot make `{}`", folder.display()), error))?;
     let words = [
-        "test", "-p", "roleos", "--test", "it", TEST, "--", "--exact",
+        "test",
+        "-p",
+        "roleos",
+        "--test",
+        "it",
+        TEST,
+        "--",
+        "--exact",
+        "--nocapture",
     ];
     shell::run(project.cargo(&words).env(FOLDER, folder))
 }

@@ -1,6 +1,6 @@
 //! Whoever stands before the upstream, each as a process of its own: ours, nginx and the LiteLLM proxy.
 
-use std::fs;
+use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,14 +9,11 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The LiteLLM that is measured. Two releases of March 2026 were malicious; this is a later one.
-const LITELLM: &str = "litellm[proxy]==1.106.2";
-
 /// A process that passes requests on; it ends with this value.
 pub(super) struct Peer {
     child: Child,
     pub(super) address: SocketAddr,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Drop for Peer {
@@ -28,27 +25,35 @@ impl Drop for Peer {
 
 #[expect(
     clippy::expect_used,
+    clippy::panic,
     clippy::disallowed_methods,
     reason = "a bench that cannot be set up has nothing to say; its files are thrown away"
 )]
 impl Peer {
     fn start(folder: TempDir, address: SocketAddr, command: &mut Command) -> Self {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let log = File::create(folder.path().join("stderr")).expect("room");
         let child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("a process");
-        let peer = Self {
+            .stderr(log)
+            .spawn();
+        let child = child.unwrap_or_else(|error| {
+            panic!("cannot start `{program}`: {error}; `cargo xtask bench` installs it")
+        });
+        let mut peer = Self {
             child,
             address,
-            _folder: folder,
+            folder,
         };
         let since = Instant::now();
         while TcpStream::connect(address).is_err() {
+            let ended = peer.child.try_wait().expect("a process of ours");
+            let said = || fs::read_to_string(peer.folder.path().join("stderr")).unwrap_or_default();
             assert!(
-                since.elapsed() < Duration::from_secs(120),
-                "it does not listen"
+                ended.is_none() && since.elapsed() < Duration::from_secs(120),
+                "`{program}` does not listen ({ended:?}):\n{}",
+                said()
             );
             thread::sleep(Duration::from_millis(10));
         }
@@ -63,7 +68,7 @@ impl Peer {
             .with_file_name("roleos");
         assert!(
             program.exists(),
-            "build it first: cargo build --release -p roleos"
+            "build it first: `cargo build --release -p roleos`; `cargo xtask bench` does"
         );
         fs::create_dir(folder.path().join(".role-os")).expect("room");
         let config = format!(
@@ -79,32 +84,8 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
-    /// nginx as a reverse proxy that keeps its connections and writes no log. Installed from Debian when it is missing.
+    /// nginx as a reverse proxy that keeps its connections and writes no log.
     pub(super) fn nginx(upstream: SocketAddr) -> Self {
-        let is_there = || {
-            Command::new("nginx")
-                .arg("-v")
-                .stderr(Stdio::null())
-                .status()
-                .is_ok()
-        };
-        if !is_there() {
-            let installed = Command::new("apt-get")
-                .args([
-                    "install",
-                    "--quiet",
-                    "--yes",
-                    "--no-install-recommends",
-                    "nginx-light",
-                ])
-                .env("DEBIAN_FRONTEND", "noninteractive")
-                .stdout(Stdio::null())
-                .status();
-            assert!(
-                installed.is_ok_and(|status| status.success()) && is_there(),
-                "install nginx first"
-            );
-        }
         let folder = tempfile::tempdir().expect("a folder");
         let address = free();
         let config = format!(
@@ -122,27 +103,9 @@ impl Peer {
         Self::start(folder, address, &mut command)
     }
 
-    /// The LiteLLM proxy with two workers, in a virtual environment below the target folder that is made when missing.
+    /// The LiteLLM proxy with two workers, from its virtual environment below the target folder.
     pub(super) fn litellm(upstream: SocketAddr) -> Self {
-        let home = tools().join("litellm");
-        let program = home.join("bin/litellm");
-        if !program.exists() {
-            let run = |command: &mut Command| {
-                assert!(
-                    command.status().is_ok_and(|status| status.success()),
-                    "install LiteLLM first"
-                );
-            };
-            run(Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(&home));
-            run(Command::new(home.join("bin/pip")).args([
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                LITELLM,
-            ]));
-        }
+        let program = tools().join("litellm/bin/litellm");
         let folder = tempfile::tempdir().expect("a folder");
         let address = free();
         let config = format!(
@@ -154,9 +117,16 @@ impl Peer {
         command
             .arg("--config")
             .arg(&path)
-            .args(["--host", "127.0.0.1", "--num_workers", "2", "--port"])
+            .args(["--host", "127.0.0.1", "--num_workers", "2"])
+            // Two of them import for longer than it waits by itself, on a machine that has other work.
+            .args(["--timeout_worker_healthcheck", "120", "--port"])
             .arg(address.port().to_string())
             .env("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+            // It asks nobody for a key, as ours on loopback; that is its quickest.
+            .env(
+                "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY",
+                "true",
+            )
             .current_dir(folder.path());
         Self::start(folder, address, &mut command)
     }

@@ -260,12 +260,14 @@ pub fn refuse(
     Ok(id)
 }
 
-/// The refused acts, newest first. Damaged files are left out.
+/// The refused acts that wait for a person, newest first. Damaged files are left out, and so is what a person has approved
+/// and the agent has not done yet: there is nothing left to say to it until the approval ends.
 ///
 /// # Errors
-/// The directory cannot be read.
-pub fn pending(workspace: &Workspace) -> Result<Vec<(Id, Refused)>, ApprovalError> {
+/// The approval key or the list of used approvals cannot be read.
+pub fn pending(workspace: &Workspace, now_ns: u64) -> Result<Vec<(Id, Refused)>, ApprovalError> {
     let directory = workspace.approvals_dir();
+    let key = approval_key::verifying_key(workspace)?;
     let mut found = Vec::new();
     for path in refused_files(&directory) {
         let id = path
@@ -273,7 +275,15 @@ pub fn pending(workspace: &Workspace) -> Result<Vec<(Id, Refused)>, ApprovalErro
             .and_then(|stem| stem.to_str())
             .and_then(Id::parse);
         let Some(id) = id else { continue };
-        if let Ok(refused) = find(workspace, &id) {
+        let Ok(refused) = find(workspace, &id) else {
+            continue;
+        };
+        let approval = match &key {
+            Some(key) => approval(&directory, &refused.act, key, now_ns)?,
+            None => None,
+        };
+        // An approval that would not be believed is none.
+        if !matches!(approval, Some(Ok(_))) {
             found.push((id, refused));
         }
     }
@@ -341,36 +351,50 @@ pub fn take(workspace: &Workspace, act: &Act, now_ns: u64) -> Result<Taken, Appr
         return Ok(Taken::Refused(Flaw::NoKey));
     };
     let _alone = Lock::take(&directory.join(".lock"))?;
-    take_alone(&directory, &path, act, &key, now_ns)
+    take_alone(&directory, act, &key, now_ns)
 }
 
-fn take_alone(
+/// The approval of an act, if there is one, and whether it holds now.
+fn approval(
     directory: &Path,
-    path: &Path,
     act: &Act,
     key: &PublicKey,
     now_ns: u64,
-) -> Result<Taken, ApprovalError> {
-    let bytes = match files::read(path, MAX_FILE) {
+) -> Result<Option<Result<signed::Approval, Flaw>>, ApprovalError> {
+    let bytes = match files::read(&approval_path(directory, &act.id()), MAX_FILE) {
         Ok(bytes) => bytes,
-        // Another process was faster.
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Taken::No),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let checked = signed::Approval::verify(&bytes, key)
         .and_then(|approval| approval.holds_for(&act.digest(), now_ns));
     let approval = match checked {
         Ok(approval) => approval,
-        Err(flaw) => return Ok(Taken::Refused(flaw)),
+        Err(flaw) => return Ok(Some(Err(flaw))),
+    };
+    if used::Used::read(directory)?.holds(&approval.nonce) {
+        return Ok(Some(Err(Flaw::Replayed)));
+    }
+    Ok(Some(Ok(approval)))
+}
+
+fn take_alone(
+    directory: &Path,
+    act: &Act,
+    key: &PublicKey,
+    now_ns: u64,
+) -> Result<Taken, ApprovalError> {
+    let approval = match approval(directory, act, key, now_ns)? {
+        Some(Ok(approval)) => approval,
+        Some(Err(flaw)) => return Ok(Taken::Refused(flaw)),
+        // Another process was faster.
+        None => return Ok(Taken::No),
     };
     let mut used = used::Used::read(directory)?;
-    if used.holds(&approval.nonce) {
-        return Ok(Taken::Refused(Flaw::Replayed));
-    }
     used.add(&approval, now_ns);
     used.write(directory)?;
     // From here on it counts as taken. What stays behind after a crash is refused as used.
-    fs::remove_file(path).ok();
+    fs::remove_file(approval_path(directory, &act.id())).ok();
     fs::remove_file(refused_path(directory, &act.id())).ok();
     Ok(Taken::Yes(act.id()))
 }

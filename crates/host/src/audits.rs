@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use selection::audit::record::Measured;
 use selection::audit::{AuditRecord, AuditSet, Case, Given};
@@ -15,6 +16,8 @@ use serde_json::{Value, json};
 
 use crate::files::{self, Action, FileError, Lock, Privacy};
 use crate::verifiers::{Subject, Verifiers};
+
+pub mod kept;
 
 /// Largest set and record that are read.
 const MAX_FILE: u64 = 256 * 1024 * 1024;
@@ -52,15 +55,24 @@ pub enum SetError {
 /// # Errors
 /// It cannot be read or is none.
 pub fn read_set(path: &Path) -> Result<AuditSet, SetError> {
+    read_set_as_written(path).map(|(set, _)| set)
+}
+
+/// Reads an audit set, and hands it out as it is written as well.
+///
+/// # Errors
+/// It cannot be read or is none.
+pub fn read_set_as_written(path: &Path) -> Result<(AuditSet, Value), SetError> {
     let bytes = files::read(path, MAX_FILE)?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|source| SetError::NotJson {
         path: path.to_owned(),
         source,
     })?;
-    AuditSet::parse(&value).map_err(|problems| SetError::Invalid {
+    let set = AuditSet::parse(&value).map_err(|problems| SetError::Invalid {
         path: path.to_owned(),
         problems,
-    })
+    })?;
+    Ok((set, value))
 }
 
 /// What an exam is judged by.
@@ -184,6 +196,14 @@ impl Unfinished {
         Ok((Self { path }, Vec::new()))
     }
 
+    /// When the last answer was kept, in nanoseconds since 1970; nothing where that is not known.
+    #[must_use]
+    pub fn last_ns(record: &Path) -> Option<u64> {
+        let facts = fs::metadata(record.with_extension("partial.jsonl")).ok()?;
+        let since = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_nanos()).ok()
+    }
+
     /// Keeps one more answer.
     ///
     /// # Errors
@@ -237,6 +257,7 @@ pub fn all(folder: &Path) -> Vec<(PathBuf, AuditRecord)> {
     let mut records: Vec<(PathBuf, AuditRecord)> = found
         .sort_by_file_name()
         .into_iter()
+        .filter_entry(|entry| entry.file_name() != kept::FOLDER)
         .flatten()
         .filter(|entry| entry.file_type().is_file() && is_record(entry.path()))
         .take(MAX_RECORDS)

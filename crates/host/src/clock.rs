@@ -22,3 +22,10 @@ pub fn text(created_ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(created_ns))
         .map_or_else(|_| created_ns.to_string(), |time| time.to_string())
 }
+
+/// The other way; nothing when it is no moment since 1970.
+#[must_use]
+pub fn parse(text: &str) -> Option<u64> {
+    let time: jiff::Timestamp = text.parse().ok()?;
+    u64::try_from(time.as_nanosecond()).ok()
+}

@@ -266,10 +266,13 @@ fn line_of(text: &str, error: &toml::de::Error) -> Option<usize> {
 
 /// A pipe or a device would block or never end, so only a regular file is opened.
 fn read_text(path: &Path) -> io::Result<String> {
-    if !fs::metadata(path)?.is_file() {
+    let facts = fs::metadata(path)?;
+    if !facts.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    let mut text = String::new();
+    // One byte more than there are, so that one read sees the end.
+    let length = facts.len().min(MAX_FILE).saturating_add(1);
+    let mut text = String::with_capacity(usize::try_from(length).unwrap_or_default());
     fs::File::open(path)?
         .take(MAX_FILE + 1)
         .read_to_string(&mut text)?;

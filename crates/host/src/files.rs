@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -135,6 +135,25 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let mut buffer = Vec::new();
     read_into(path, limit, &mut buffer)?;
     Ok(buffer)
+}
+
+/// Reads the whole lines among the last `length` bytes of a log.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
+    let fail = |source| FileError::new(Action::Read, path, source);
+    let mut file = File::open(path).map_err(fail)?;
+    let start = file.metadata().map_err(fail)?.len().saturating_sub(length);
+    file.seek(SeekFrom::Start(start)).map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.take(length).read_to_end(&mut bytes).map_err(fail)?;
+    if start > 0 {
+        // The first line began before.
+        let cut = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
+        bytes.drain(..cut);
+    }
+    Ok(bytes)
 }
 
 /// New content that is on the disk already and waits to take the place of the old.

@@ -149,15 +149,16 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
 /// The answer when there can be none: a refusal where the gate is on, or may be.
 #[must_use]
 pub fn failed(agent: Agent, why: &str, progress: &Progress) -> Reply {
-    if !progress.blocks() {
-        return Reply::default();
-    }
     let event = Event {
         kind: Kind::BeforeTool,
         name: "PreToolUse".to_owned(),
         ..Event::default()
     };
-    let answer = Answer::Deny(words::failure(why));
+    let answer = if progress.blocks() {
+        Answer::Deny(words::failure(why))
+    } else {
+        Answer::Proceed
+    };
     agent.dialect().reply(&event, &answer)
 }
 

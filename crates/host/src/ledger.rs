@@ -157,6 +157,38 @@ impl LedgerFile {
     }
 }
 
+/// Where a leaf stands and how many there are, read off the file without making the tree: a page about one bundle must not
+/// wait for a hundred thousand others. `None` when it is not logged.
+///
+/// # Errors
+/// The file cannot be read, or the line that names the task is damaged.
+pub fn place_of(directory: &Path, leaf: &Leaf) -> Result<Option<(u64, u64)>, LedgerError> {
+    let path = directory.join(LEAVES);
+    if matches!(fs::exists(&path), Ok(false)) {
+        return Ok(None);
+    }
+    let bytes = files::read(&path, MAX_LEAVES)?;
+    let whole = bytes.get(..after_last_newline(&bytes)).unwrap_or_default();
+    let lines_in = |part: &[u8]| memchr::memchr_iter(b'\n', part).count();
+    let task = leaf.task_id.to_string();
+    for found in memchr::memmem::find_iter(whole, task.as_bytes()) {
+        let (before, after) = whole.split_at_checked(found).unwrap_or((whole, &[]));
+        let start = after_last_newline(before);
+        let end = found + memchr::memchr(b'\n', after).unwrap_or(after.len());
+        let index = lines_in(before);
+        let line = whole.get(start..end).unwrap_or_default();
+        let entry = read_line(line, index as u64).map_err(|why| LedgerError::BadLine {
+            path: path.clone(),
+            line: index + 1,
+            why,
+        })?;
+        if entry.leaf == *leaf {
+            return Ok(Some((index as u64, lines_in(whole) as u64)));
+        }
+    }
+    Ok(None)
+}
+
 /// Reads a signed checkpoint, ours or one that was kept elsewhere.
 ///
 /// # Errors
@@ -297,13 +329,20 @@ fn read_leaves(path: &Path) -> Result<(Vec<Entry>, Option<String>), LedgerError>
 }
 
 fn after_last_newline(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .rposition(|byte| *byte == b'\n')
-        .map_or(0, |at| at + 1)
+    memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)
 }
 
-fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
+/// Where the leaves of a ledger lie.
+#[must_use]
+pub fn leaves_path(directory: &Path) -> PathBuf {
+    directory.join(LEAVES)
+}
+
+/// Reads one line of the leaves, which must be the one with this number, from 0.
+///
+/// # Errors
+/// What is wrong with it, in words for people.
+pub fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
     let line: Line = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if line.index != expected {
         return Err(format!(

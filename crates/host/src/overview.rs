@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::agents::Agent;
 use crate::approvals;
+use crate::clock;
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::files::FileError;
@@ -51,7 +52,7 @@ pub struct Overview {
 /// A command, and why it is the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// Why.
+    /// Why, as the beginning of a sentence that ends with the command.
     pub why: &'static str,
     /// What to type.
     pub command: &'static str,
@@ -69,7 +70,7 @@ impl Overview {
         };
         overview.agents(workspace);
         overview.journals(workspace);
-        match approvals::pending(workspace) {
+        match approvals::pending(workspace, clock::now_ns()) {
             Ok(pending) => {
                 let current = pending
                     .iter()
@@ -147,27 +148,39 @@ impl Overview {
     #[must_use]
     pub fn next(&self) -> Next {
         let (why, command) = if !self.problems.is_empty() {
-            ("something here cannot be read", "roleos doctor")
+            (
+                "Something here cannot be read; what is wrong says",
+                "roleos doctor",
+            )
         } else if !self.is_set_up || self.guarded.is_empty() {
-            ("no agent is guarded here yet", "roleos init")
+            ("No agent is guarded here yet. Next", "roleos init")
         } else if !self.gate {
-            ("the gate is off, so nothing is refused", "roleos init")
+            (
+                "The gate is off, so nothing is refused. Next",
+                "roleos init",
+            )
         } else if !self.halted.is_empty() {
-            ("a specialist is halted", "roleos specialist status")
+            (
+                "A specialist is halted; why says",
+                "roleos specialist status",
+            )
         } else if self.waiting > 0 {
-            ("refused acts wait for a person", "roleos approve")
+            ("Refused acts wait for a person. Next", "roleos approve")
         } else if self.unsealed > 0 {
             (
-                "sessions are over and not yet sealed",
+                "Sessions are over and not yet sealed. Next",
                 "roleos sessions seal --all",
             )
         } else if self.tasks == 0 {
             (
-                "no task has been sealed yet: work with your agent, then",
+                "No task has been sealed yet. Work with your agent; its sessions are in",
                 "roleos sessions list",
             )
         } else {
-            ("see what the evidence adds up to", "roleos scorecard")
+            (
+                "There is evidence. What it adds up to says",
+                "roleos scorecard",
+            )
         };
         Next { why, command }
     }

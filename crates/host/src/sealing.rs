@@ -308,6 +308,7 @@ impl Sealer<'_> {
         }
         let start = journal.start().ok().flatten();
         let removed = fs::remove_file(path);
+        budget::forget(&budget::memory_in(&directory, session));
         if let (Ok(()), Some(start)) = (removed, start) {
             let snapshot = snapshot::Snapshot::find(Path::new(&start.cwd), session);
             if let Ok(Some(snapshot)) = snapshot {

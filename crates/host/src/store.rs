@@ -14,7 +14,7 @@ use witness::wire::TaskId;
 
 use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, Algorithm, KeyError, KeyStore};
-use crate::ledger::{Entry, LedgerError, LedgerFile, LedgerWriter, SEALING};
+use crate::ledger::{self, Entry, LedgerError, LedgerFile, LedgerWriter, SEALING};
 use crate::scan;
 use crate::view::bundle::Judged;
 
@@ -122,6 +122,20 @@ impl Store {
     /// It cannot be read.
     pub fn ledger(&self) -> Result<Option<LedgerFile>, LedgerError> {
         LedgerFile::read(&self.ledger)
+    }
+
+    /// The file with a line a logged bundle.
+    #[must_use]
+    pub fn leaves_path(&self) -> PathBuf {
+        ledger::leaves_path(&self.ledger)
+    }
+
+    /// Where the ledger has a bundle, byte for byte, and how many it has; see [`ledger::place_of`].
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn place_of(&self, leaf: &Leaf) -> Result<Option<(u64, u64)>, LedgerError> {
+        ledger::place_of(&self.ledger, leaf)
     }
 
     /// The keys, made when one is missing, and the algorithms for which that was so.

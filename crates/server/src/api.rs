@@ -26,6 +26,7 @@ use specialist::shadow::BadSetting;
 use tokio::sync::{broadcast, watch};
 
 use crate::login::Logins;
+use crate::show::clean;
 use crate::view::rows::Decision;
 use crate::view::{Sources, View, ViewError};
 
@@ -51,14 +52,15 @@ pub use document::{document, document_text};
 
 pub(crate) use approvals::approve_act;
 pub(crate) use catalog::{
-    How, Import, Update, catalog_directory, import_roles, no_card, readable_catalog, update_roles,
+    How, Import, Update, catalog_directory, has_catalog, import_roles, no_card, readable_catalog,
+    update_roles,
 };
 pub(crate) use errors::unreadable;
 pub(crate) use frame::{bad_query, body, waiting};
 pub(crate) use grants::{Grant, revoke_grant, write_grant};
 pub(crate) use operate::Signature;
 pub(crate) use operator::{checked_name, denied};
-pub(crate) use oversight::decided;
+pub(crate) use oversight::{decided, deciding_parts};
 pub(crate) use witness::{judged_bundle, replay};
 
 /// Decisions that a slow reader of the stream may be behind.
@@ -94,6 +96,11 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// Tells the person at the terminal something, whatever names of others are in it.
+    pub(crate) fn tell(&self, line: &str) {
+        self.notice.tell(&clean::name(line.as_bytes()));
+    }
+
     /// One passphrase is tried at a time.
     pub(crate) async fn one_passphrase(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.passphrase.lock().await

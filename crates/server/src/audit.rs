@@ -9,6 +9,9 @@ use specialist::contract::{Call, CallError};
 
 use crate::backend::Backends;
 
+pub mod again;
+pub mod exam;
+
 /// An answer to a case.
 #[derive(Debug)]
 pub struct Reply {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use host::config::Config;
@@ -23,6 +24,7 @@ use crate::fallback::Fallback;
 use crate::up::{App, UpError};
 
 use self::client::Ways;
+pub(crate) use self::proxy::PassedOn;
 use self::upstream::Upstream;
 
 mod chat;
@@ -49,6 +51,8 @@ pub struct Gateway {
     judge: Judge,
     verifiers: Arc<Verifiers>,
     log: RequestLog,
+    /// The process ends, and cuts off what has not come to its end.
+    ending: AtomicBool,
     /// Dispatches that are not over.
     running: roles::Running,
 }
@@ -76,6 +80,7 @@ impl Gateway {
             judge: Judge::of(workspace),
             verifiers: Arc::new(Verifiers::new(&config.selection)),
             log,
+            ending: AtomicBool::new(false),
             running: roles::Running::default(),
         })
     }
@@ -99,6 +104,11 @@ impl Gateway {
         let mut all = self.upstreams.iter();
         let fitting = all.find(|upstream| has(upstream) && speaks(upstream));
         fitting.or_else(|| self.upstreams.iter().find(has))
+    }
+
+    /// From now on the process is what cuts answers off.
+    pub(crate) fn ends(&self) {
+        self.ending.store(true, Ordering::Relaxed);
     }
 
     /// Waits until no dispatch runs.

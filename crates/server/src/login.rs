@@ -1,8 +1,9 @@
 //! The operator's login: a one-time code that only the terminal of `roleos up` shows, exchanged for a cookie.
 //!
 //! A program of an agent reaches our address as well as a person does, but not the terminal. So nothing under `/api/`
-//! changes anything without the cookie. What is kept of a cookie is its hash; a code is compared in constant time, few
-//! guesses are allowed, and every code works once.
+//! changes anything without the cookie. What is kept of a cookie is its hash; a code is compared in constant time and
+//! works once. Guessing has no prospect: a code has 60 bits, and whoever guesses from another machine is made to wait
+//! ([`waits`]). Nobody can keep the operator out by guessing, because only the one who guesses waits.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +13,10 @@ use axum::http::header::COOKIE;
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
+use self::waits::{Client, Waits};
+
+pub mod waits;
+
 /// The cookie's name.
 pub const NAME: &str = "roleos_session";
 
@@ -19,10 +24,6 @@ pub const NAME: &str = "roleos_session";
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 /// Letters of a code: 60 bits.
 const LENGTH: usize = 12;
-/// Wrong guesses before there is a pause and a new code.
-const MAX_WRONG: u32 = 5;
-/// How long that pause is.
-const PAUSE_NS: u64 = 30_000_000_000;
 /// How long a login lasts.
 const LIFETIME_NS: u64 = 12 * 3_600_000_000_000;
 /// Logins at once; the oldest makes room.
@@ -48,8 +49,7 @@ impl fmt::Debug for Logins {
 struct Desk {
     /// None when nobody can log in.
     code: Option<Zeroizing<String>>,
-    wrong: u32,
-    paused_until_ns: u64,
+    waits: Waits,
     sessions: Vec<Session>,
 }
 
@@ -73,10 +73,10 @@ pub struct LoggedIn {
 pub enum Denied {
     /// Another code.
     Wrong {
-        /// Guesses that are left.
-        left: u32,
+        /// Guesses that this client has left before it must wait, where it ever must.
+        left: Option<u32>,
     },
-    /// Too many guesses; nobody is let in for so many seconds.
+    /// Too many guesses; this client is not let in for so many seconds.
     Paused {
         /// Rounded up.
         seconds: u64,
@@ -97,8 +97,7 @@ impl Logins {
             show: Box::new(show),
             desk: Mutex::new(Desk {
                 code,
-                wrong: 0,
-                paused_until_ns: 0,
+                waits: Waits::default(),
                 sessions: Vec::new(),
             }),
         }
@@ -111,8 +110,7 @@ impl Logins {
             show: Box::new(|_| ()),
             desk: Mutex::new(Desk {
                 code: None,
-                wrong: 0,
-                paused_until_ns: 0,
+                waits: Waits::default(),
                 sessions: Vec::new(),
             }),
         }
@@ -121,26 +119,26 @@ impl Logins {
     /// Exchanges the code for a cookie. Small letters, spaces and dashes make no difference.
     ///
     /// # Errors
-    /// It is not the code, or there were too many guesses.
-    pub fn log_in(&self, code: &str, operator: &str, now_ns: u64) -> Result<LoggedIn, Denied> {
+    /// It is not the code, or this client has guessed too often.
+    pub fn log_in(
+        &self,
+        client: Client,
+        code: &str,
+        operator: &str,
+        now_ns: u64,
+    ) -> Result<LoggedIn, Denied> {
         let mut desk = self.desk();
-        if desk.paused_until_ns > now_ns {
-            let left = desk.paused_until_ns - now_ns;
-            let seconds = left.div_ceil(1_000_000_000);
+        if let Some(seconds) = desk.waits.left(client, now_ns) {
             return Err(Denied::Paused { seconds });
         }
         let wanted = desk.code.as_ref().ok_or(Denied::Closed)?;
         let given = plain(code);
         let wanted = plain(wanted);
         if !bool::from(given.as_bytes().ct_eq(wanted.as_bytes())) {
-            desk.wrong += 1;
-            let left = MAX_WRONG.saturating_sub(desk.wrong);
-            if left == 0 {
-                desk.paused_until_ns = now_ns.saturating_add(PAUSE_NS);
-                self.renew(&mut desk);
-            }
+            let left = desk.waits.wrong(client, now_ns);
             return Err(Denied::Wrong { left });
         }
+        desk.waits.right(client);
         let secret = random().ok_or(Denied::Closed)?;
         let cookie = Zeroizing::new(hex::encode(*secret));
         let expires_ns = now_ns.saturating_add(LIFETIME_NS);
@@ -179,7 +177,6 @@ impl Logins {
     }
 
     fn renew(&self, desk: &mut Desk) {
-        desk.wrong = 0;
         desk.code = new_code();
         if let Some(code) = &desk.code {
             (self.show)(code);
@@ -243,11 +240,13 @@ fn new_code() -> Option<Zeroizing<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
     use std::sync::Arc;
 
     use super::*;
 
     const NOW: u64 = 1_700_000_000_000_000_000;
+    const HERE: Client = Client(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
     fn logins() -> (Logins, Arc<Mutex<Vec<String>>>) {
         let shown: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -268,7 +267,7 @@ mod tests {
         let first = shown.lock().unwrap()[0].clone();
         assert_eq!(first.len(), 14);
         let typed = first.to_lowercase().replace('-', " ");
-        let granted = logins.log_in(&typed, "ada", NOW).unwrap();
+        let granted = logins.log_in(HERE, &typed, "ada", NOW).unwrap();
         assert_eq!(granted.cookie.len(), 64);
         let headers = with(&format!("a=b; {NAME}={}; c=d", *granted.cookie));
         assert_eq!(logins.operator(&headers, NOW).as_deref(), Some("ada"));
@@ -278,27 +277,38 @@ mod tests {
             None
         );
         assert_eq!(logins.operator(&HeaderMap::new(), NOW), None);
-        let again = logins.log_in(&first, "eve", NOW).unwrap_err();
-        assert_eq!(again, Denied::Wrong { left: 4 });
+        let again = logins.log_in(HERE, &first, "eve", NOW).unwrap_err();
+        assert_eq!(again, Denied::Wrong { left: None });
         assert_eq!(shown.lock().unwrap().len(), 2);
         logins.log_out(&headers);
         assert_eq!(logins.operator(&headers, NOW), None);
     }
 
     #[test]
-    fn few_guesses_then_a_pause_and_another_code() {
+    fn only_the_one_who_guesses_waits_and_the_code_stays() {
         let (logins, shown) = logins();
-        let first = shown.lock().unwrap()[0].clone();
+        let code = shown.lock().unwrap()[0].clone();
+        let eve = Client("192.0.2.7".parse().unwrap());
         for left in (0..5).rev() {
-            let denied = logins.log_in("", "eve", NOW).unwrap_err();
-            assert_eq!(denied, Denied::Wrong { left });
+            let denied = logins.log_in(eve, "", "eve", NOW).unwrap_err();
+            assert_eq!(denied, Denied::Wrong { left: Some(left) });
         }
-        let denied = logins.log_in(&first, "eve", NOW + 1).unwrap_err();
+        // Not even with the right code, so that guessing on is of no use.
+        let denied = logins.log_in(eve, &code, "eve", NOW + 1).unwrap_err();
         assert_eq!(denied, Denied::Paused { seconds: 30 });
-        let later = NOW + PAUSE_NS;
-        assert!(logins.log_in(&first, "eve", later).is_err());
-        let second = shown.lock().unwrap()[1].clone();
-        assert!(logins.log_in(&second, "ada", later).is_ok());
+        assert_eq!(shown.lock().unwrap().len(), 1, "the code stays readable");
+        let ada = Client("192.0.2.8".parse().unwrap());
+        assert!(logins.log_in(ada, &code, "ada", NOW + 1).is_ok());
+    }
+
+    #[test]
+    fn a_program_on_this_machine_cannot_keep_its_operator_out() {
+        let (logins, shown) = logins();
+        let code = shown.lock().unwrap()[0].clone();
+        for _ in 0..100 {
+            assert!(logins.log_in(HERE, "guess", "eve", NOW).is_err());
+        }
+        assert!(logins.log_in(HERE, &code, "ada", NOW).is_ok());
     }
 
     #[test]
@@ -306,7 +316,7 @@ mod tests {
         let (logins, shown) = logins();
         let log_in = || {
             let code = shown.lock().unwrap().last().unwrap().clone();
-            logins.log_in(&code, "ada", NOW).unwrap().cookie
+            logins.log_in(HERE, &code, "ada", NOW).unwrap().cookie
         };
         let first = log_in();
         let second = log_in();

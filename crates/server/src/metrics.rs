@@ -22,6 +22,13 @@ pub struct Labels {
     pub status: u16,
 }
 
+/// What an exam is counted under that was too old.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct AuditLabels {
+    /// "passed", "not passed" or "not taken".
+    pub outcome: &'static str,
+}
+
 /// Everything that is counted.
 pub struct Metrics {
     registry: Registry,
@@ -41,6 +48,10 @@ pub struct Metrics {
     pub receipts_lost: Counter,
     /// Connections that are open.
     pub connections: Gauge,
+    /// Exams that were too old, by what came of taking them again.
+    pub audits: Family<AuditLabels, Counter>,
+    /// Exams that are too old.
+    pub old_audits: Gauge,
 }
 
 impl fmt::Debug for Metrics {
@@ -102,6 +113,14 @@ impl Default for Metrics {
             "Open connections of clients",
             connections.clone(),
         );
+        let audits = Family::<AuditLabels, Counter>::default();
+        let old_audits = Gauge::default();
+        registry.register(
+            "audits",
+            "Exams that were too old, by what came of taking them again",
+            audits.clone(),
+        );
+        registry.register("old_audits", "Exams that are too old", old_audits.clone());
         Self {
             registry,
             requests,
@@ -112,6 +131,8 @@ impl Default for Metrics {
             broken,
             receipts_lost,
             connections,
+            audits,
+            old_audits,
         }
     }
 }
@@ -121,6 +142,11 @@ impl Metrics {
     pub fn answered(&self, labels: &Labels, overhead: Duration) {
         self.requests.get_or_create(labels).inc();
         self.overhead.observe(overhead.as_secs_f64());
+    }
+
+    /// Counts an exam that was too old.
+    pub fn audited(&self, outcome: &'static str) {
+        self.audits.get_or_create(&AuditLabels { outcome }).inc();
     }
 
     /// Counts a request that the guard did not let in.

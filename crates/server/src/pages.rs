@@ -11,9 +11,11 @@ use axum::routing::{get, post};
 use crate::api::Desk;
 
 mod assets;
+mod attention;
 mod catalog;
 mod frame;
 mod login;
+mod outcomes;
 mod oversight;
 mod overview;
 mod runs;

@@ -16,6 +16,8 @@ pub mod facts;
 
 pub mod patch;
 
+pub mod syntax;
+
 pub mod replay_html;
 
 pub mod curve_svg;

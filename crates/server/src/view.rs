@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub mod rows;
 
 /// What the tables look like. A view of another version is made anew.
 const SCHEMA: &str = include_str!("view/schema.sql");
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// Another process may be writing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Readers that are kept open.
@@ -98,9 +98,10 @@ pub struct View {
     sources: Sources,
     writer: Mutex<Writer>,
     readers: Mutex<Vec<Connection>>,
-    /// Counts changes of bundles, so that sums are kept until one comes.
+    /// Counts changes of bundles, so that sums are kept until the next ones are made.
     generation: AtomicU64,
     sums: Mutex<add_up::Sums>,
+    runs: Mutex<add_up::Runs>,
 }
 
 #[derive(Debug)]
@@ -143,6 +144,7 @@ impl View {
             readers: Mutex::default(),
             generation: AtomicU64::new(1),
             sums: Mutex::default(),
+            runs: Mutex::default(),
         })
     }
 
@@ -157,29 +159,42 @@ impl View {
     /// # Errors
     /// A file cannot be read, or the database cannot be written. What was read before stays.
     pub fn refresh(&self, progress: impl Fn(Progress) + Sync) -> Result<Changes, ViewError> {
+        let (changes, is_other) = self.read_files(&progress)?;
+        if is_other || changes.bundles > 0 {
+            self.renew_sums()?;
+        }
+        if is_other || changes.lines > 0 {
+            self.renew_runs()?;
+        }
+        Ok(changes)
+    }
+
+    /// What was read, and whether the view is another one than the last time.
+    fn read_files(
+        &self,
+        progress: &(impl Fn(Progress) + Sync),
+    ) -> Result<(Changes, bool), ViewError> {
         let mut writer = self.writer();
         let _alone = Lock::take(&self.path.with_added_extension("lock"))?;
         let Writer { connection, seen } = &mut *writer;
         let epoch = meta(connection, "epoch")?.unwrap_or_default();
-        if epoch != seen.epoch {
+        let is_other = epoch != seen.epoch;
+        if is_other {
             // Another process has built the view anew: what we remember of it is no longer true.
             *seen = Seen {
                 epoch,
                 ..Seen::default()
             };
-            self.generation.fetch_add(1, Ordering::Relaxed);
         }
         let before = newest_decision(connection)?;
-        let bundles = bundles::refresh(connection, seen, &self.sources, &progress)?;
-        if bundles > 0 {
-            self.generation.fetch_add(1, Ordering::Relaxed);
-        }
+        let bundles = bundles::refresh(connection, seen, &self.sources, progress)?;
         let lines = log::refresh(connection, seen, &self.sources)?;
-        Ok(Changes {
+        let changes = Changes {
             bundles,
             lines,
             decisions: (before, newest_decision(connection)?),
-        })
+        };
+        Ok((changes, is_other))
     }
 
     /// Empties the view and reads everything again. Readers see the old one until the new one begins to fill.

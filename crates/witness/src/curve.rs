@@ -12,6 +12,8 @@ use crate::extension::field;
 use crate::scorecard::Row;
 use crate::wire::{Outcome, Tag, TaskId};
 
+const DAY_NS: u64 = 86_400_000_000_000;
+
 /// A stretch of the calendar, in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
@@ -165,10 +167,14 @@ impl Attempts {
 
         let mut points: BTreeMap<String, Point> = BTreeMap::new();
         let mut history = History::default();
+        let (mut day, mut label) = (None, String::new());
         for (created_ns, _, identity, row) in attempts {
-            let label = period.label(created_ns);
+            // They come by time, and all of one day have the same label.
+            if day.replace(created_ns / DAY_NS) != Some(created_ns / DAY_NS) {
+                label = period.label(created_ns);
+            }
             let point = points.entry(label.clone()).or_insert_with(|| Point {
-                period: label,
+                period: label.clone(),
                 tasks: 0,
                 solved: 0,
                 cost_microdollars: 0,

@@ -1,4 +1,7 @@
 //! Cursor. Permission is `allow`, `deny` or `ask`; a question is honoured before shell commands and MCP calls only.
+//!
+//! The editor takes silence for a failure, and blocks what is registered with `failClosed: true`; its command line lets
+//! it pass. So every event is answered.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +14,15 @@ pub(super) static DIALECT: Dialect = Dialect {
     name: "cursor",
     label: "Cursor",
     when_hook: WhenHook {
-        is_silent: Then::Proceeds("under Cursor's own rules"),
+        is_silent: Then::Blocks("in the editor; its command line goes on, so we always answer"),
         is_slow: CLOSED,
         crashes: CLOSED,
         is_missing: CLOSED,
     },
-    holes: &["the unit of its timeout differs between sources"],
+    holes: &[
+        "the unit of its timeout differs between sources",
+        "a call that we allow may run without Cursor's own question",
+    ],
     tried: false,
     read,
     reply,
@@ -105,12 +111,16 @@ fn tool(fields: &Fields<'_>, read: &mut Event) -> Result<(), BadEvent> {
 fn reply(event: &Event, answer: &Answer) -> Reply {
     let permission = |permission: &str, text: &str| json!({ "permission": permission, "user_message": text, "agent_message": text });
     match answer {
-        Answer::Proceed => Reply::proceed(),
+        Answer::Proceed if event.kind == Kind::BeforeTool => {
+            Reply::json(&json!({ "permission": "allow" }))
+        }
+        Answer::Proceed if event.kind == Kind::Prompt => Reply::json(&json!({ "continue": true })),
+        Answer::Proceed => Reply::json(&json!({})),
         Answer::Advise(text) if event.kind == Kind::BeforeTool => {
             Reply::json(&json!({ "permission": "allow", "agent_message": text }))
         }
         Answer::Advise(text) => Reply::json(&json!({ "additional_context": text })),
-        Answer::Tell(text) => Reply::json(&json!({ "user_message": text })),
+        Answer::Tell(text) => Reply::json(&json!({ "continue": true, "user_message": text })),
         Answer::Ask(reason) => Reply::json(&permission("ask", reason)),
         Answer::Deny(reason) => Reply::block_with(&permission("deny", reason), reason),
     }

@@ -72,7 +72,38 @@ fn a_refusal_blocks_by_its_exit_code_and_says_why_on_standard_error() {
         assert_eq!((reply.code, reply.stderr.as_str()), (2, "because\n"));
         let silent = matches!(agent, Agent::Claude | Agent::Codex);
         assert_eq!(reply.stdout.is_empty(), silent, "{event}");
-        assert_eq!(dialect.reply(&read, &Answer::Proceed), Reply::default());
+    }
+}
+
+#[test]
+fn a_call_that_may_proceed_is_left_to_the_agent_and_only_cursor_has_to_be_told() {
+    for (agent, event) in calls() {
+        let dialect = agent.dialect();
+        let read = dialect.read(&event, None).unwrap();
+        let reply = dialect.reply(&read, &Answer::Proceed);
+        let expected = match agent {
+            Agent::Cursor => Reply::json(&json!({ "permission": "allow" })),
+            _ => Reply::default(),
+        };
+        assert_eq!(reply, expected, "{event}");
+    }
+    let dialect = Agent::Cursor.dialect();
+    for (name, answer, expected) in [
+        (
+            "beforeSubmitPrompt",
+            Answer::Proceed,
+            "{\"continue\":true}\n",
+        ),
+        ("postToolUse", Answer::Proceed, "{}\n"),
+        (
+            "sessionStart",
+            Answer::Tell("x".to_owned()),
+            "{\"continue\":true,\"user_message\":\"x\"}\n",
+        ),
+    ] {
+        let event = json!({ "hook_event_name": name, "tool_name": "Shell", "prompt": "p" });
+        let read = dialect.read(&event, None).unwrap();
+        assert_eq!(dialect.reply(&read, &answer).stdout, expected);
     }
 }
 

@@ -68,6 +68,37 @@ fn an_approval_holds_once() {
 }
 
 #[test]
+fn what_is_approved_no_longer_waits_until_the_approval_ends() {
+    let scene = scene();
+    let other = Act {
+        command: "git push origin next".to_owned(),
+        ..scene.act.clone()
+    };
+    let id = refuse(&scene.workspace, &scene.act, &[], NOW).unwrap();
+    let next = refuse(&scene.workspace, &other, &[], NOW).unwrap();
+    let waiting = |now_ns| {
+        let pending = pending(&scene.workspace, now_ns).unwrap();
+        let mut ids: Vec<Id> = pending.into_iter().map(|(id, _)| id).collect();
+        ids.sort();
+        ids
+    };
+    let mut both = vec![id, next.clone()];
+    both.sort();
+    assert_eq!(waiting(NOW), both);
+    let bytes = scene.approve();
+    assert_eq!(waiting(NOW + 1), [next]);
+    // It ended unused, so the person may be asked again.
+    let minute = u64::try_from(MINUTE.as_nanos()).unwrap();
+    assert_eq!(waiting(NOW + minute), both);
+    // A yes that nobody signed is none.
+    let mut forged = bytes;
+    let last = forged.len() - 2;
+    forged[last] = if forged[last] == b'0' { b'1' } else { b'0' };
+    scene.put(&forged);
+    assert_eq!(waiting(NOW + 1), both);
+}
+
+#[test]
 fn a_refused_act_is_found_by_its_id_until_it_was_allowed() {
     let scene = scene();
     let reasons = ["it is irreversible".to_owned()];
@@ -75,7 +106,7 @@ fn a_refused_act_is_found_by_its_id_until_it_was_allowed() {
     assert_eq!(Id::parse(&id.to_string()), Some(id.clone()));
     let found = find(&scene.workspace, &id).unwrap();
     assert_eq!((&found.act, &found.reasons[..]), (&scene.act, &reasons[..]));
-    assert_eq!(pending(&scene.workspace).unwrap().len(), 1);
+    assert_eq!(pending(&scene.workspace, NOW).unwrap().len(), 1);
     scene.approve();
     assert_eq!(scene.take(), Taken::Yes(id.clone()));
     assert!(matches!(
@@ -102,7 +133,7 @@ fn a_refused_act_that_was_changed_is_not_shown() {
             "{from}"
         );
     }
-    assert!(pending(&scene.workspace).unwrap().is_empty());
+    assert!(pending(&scene.workspace, NOW).unwrap().is_empty());
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub struct Gateway {
     pub max_connections: Within<1, 100_000>,
     /// Seconds in which a request's head must arrive, and after which an unused connection is closed.
     pub header_timeout_seconds: Within<1, 3600>,
-    /// Seconds in which a request's body must arrive.
+    /// Seconds in which a request's body must arrive; of an upload that is passed on unread, the longest pause.
     pub body_timeout_seconds: Within<1, 3600>,
     /// Seconds in which an upstream must accept a connection.
     pub connect_timeout_seconds: Within<1, 600>,

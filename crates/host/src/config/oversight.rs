@@ -52,7 +52,7 @@ pub struct Oversight {
     pub keep_days: Within<1, 3650>,
     /// Actions of your own that need a grant.
     pub action: Vec<OwnAction>,
-    /// Prices by model, in US dollars per million tokens; a model that is not listed has the price that we ship, if any.
+    /// Prices by model or by the beginning of its name, in US dollars per million tokens: `input`, `output`, `cache_read` and `cache_write`. `roleos init` writes those of some usual models; what a model costs that is not listed is not known.
     pub prices: BTreeMap<String, Price>,
 }
 

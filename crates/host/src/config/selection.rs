@@ -17,6 +17,8 @@ pub struct Selection {
     pub k_train: Within<1, 64>,
     /// Times that a learning run asks each candidate; times are the median.
     pub measurements: Within<1, 9>,
+    /// Days after which `up` takes a version's exam again, in the background; 0 means never.
+    pub audit_max_age: Within<0, 3650>,
     /// Licences that a manifest may name; empty means those of the published schema.
     pub licenses: Vec<String>,
     /// Whether a manifest must carry a good signature to be registered.
@@ -43,6 +45,7 @@ impl Default for Selection {
             k_infer: Within::of::<1>(),
             k_train: Within::of::<4>(),
             measurements: Within::of::<3>(),
+            audit_max_age: Within::of::<30>(),
             licenses: Vec::new(),
             require_signature: false,
             verifier_seconds: Within::of::<60>(),
@@ -57,6 +60,13 @@ impl Default for Selection {
 }
 
 impl Selection {
+    /// Age at which an exam is taken again, when it ever is.
+    #[must_use]
+    pub fn audit_max_age(&self) -> Option<Duration> {
+        let days = self.audit_max_age.get();
+        (days > 0).then(|| Duration::from_secs(days * 24 * 3600))
+    }
+
     /// Time after which a verifier's command is stopped.
     #[must_use]
     pub fn verifier_time(&self) -> Duration {

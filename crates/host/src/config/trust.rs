@@ -164,6 +164,18 @@ const GUARDED: &[Guarded] = &[
         reset: |set, default| set.selection.verifier_reads = default.selection.verifier_reads,
     },
     Guarded {
+        key: "selection.audit_max_age",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            let days = |config: &Config| match config.selection.audit_max_age.get() {
+                0 => u64::MAX,
+                days => days,
+            };
+            days(set) > days(default)
+        },
+        reset: |set, default| set.selection.audit_max_age = default.selection.audit_max_age,
+    },
+    Guarded {
         key: "selection.licenses",
         why: Why::WeakensTheGate,
         is_set: |set, _| !set.selection.licenses.is_empty(),
@@ -408,6 +420,13 @@ mod tests {
         assert_eq!(keys("oversight.mode = \"restricted\""), [""; 0]);
         assert_eq!(keys("oversight.mode = \"autonomous\""), ["oversight.mode"]);
         assert_eq!(keys("oversight.approval_minutes = 5"), [""; 0]);
+        assert_eq!(keys("selection.audit_max_age = 7"), [""; 0]);
+        for weaker in [
+            "selection.audit_max_age = 0",
+            "selection.audit_max_age = 31",
+        ] {
+            assert_eq!(keys(weaker), ["selection.audit_max_age"]);
+        }
         assert_eq!(
             keys("oversight.approval_minutes = 11"),
             ["oversight.approval_minutes"]

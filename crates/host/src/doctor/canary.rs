@@ -141,6 +141,9 @@ fn answered(agent: Agent, output: &Output) -> Answered {
             "it refused without a reason, which Codex takes for a failure".to_owned(),
         ),
         Some(2) => Answered::Refused(if stderr.is_empty() { stdout } else { stderr }),
+        Some(0) if agent == Agent::Cursor && stdout.is_empty() => {
+            Answered::Broken("it said nothing, which Cursor takes for a failure".to_owned())
+        }
         Some(0) => match serde_json::from_str::<Value>(&stdout) {
             _ if stdout.is_empty() => Answered::Allowed,
             Ok(answer) if says_deny(&answer) => Answered::Refused(stdout),

@@ -194,7 +194,9 @@ impl<'a> Judging<'a> {
         };
         let prices = Prices::new(&self.desk.config.oversight.prices);
         let agent = self.desk.agent.name();
-        budget::so_far(agent, Path::new(record), prices).unwrap_or_default()
+        let session = self.desk.session(self.event);
+        let memory = budget::memory_in(&self.desk.workspace.sessions_dir(), &session);
+        budget::so_far(agent, Path::new(record), prices, &memory).unwrap_or_default()
     }
 
     /// Contracts advise; when they cannot be read there is no advice.

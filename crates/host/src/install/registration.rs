@@ -429,7 +429,8 @@ mod tests {
         assert!(!ours(
             json!({ "command": "/old/place/roleos hook claude --root /x" })
         ));
-        assert!(!ours(json!({ "command": "/bin/roleos-like hook codex" })));
+        assert!(ours(json!({ "command": "/opt/roleos-0.2 hook codex" })));
+        assert!(!ours(json!({ "command": "/bin/my-roleos hook codex" })));
         assert!(!ours(json!({ "command": "echo roleos hook codex" })));
         assert!(!ours(json!({ "command": "roleos doctor" })));
         assert!(!ours(json!({ "command": 3 })));

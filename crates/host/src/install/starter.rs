@@ -21,6 +21,17 @@ capability_gate = true
 opaque = \"ask\"
 # What a question becomes when the agent runs without a person: \"deny\" or \"ask\".
 unattended = \"deny\"
+
+# What models cost, in US dollars per million tokens, by the beginning of their names.
+# List prices as published in 2025: check them against your provider's list, and add the models that you use.
+[oversight.prices]
+\"claude-opus-4\" = { input = 15, output = 75, cache_read = 1.5, cache_write = 18.75 }
+\"claude-opus-4-5\" = { input = 5, output = 25, cache_read = 0.5, cache_write = 6.25 }
+\"claude-sonnet-4\" = { input = 3, output = 15, cache_read = 0.3, cache_write = 3.75 }
+\"claude-haiku-4\" = { input = 1, output = 5, cache_read = 0.1, cache_write = 1.25 }
+\"gpt-5\" = { input = 1.25, output = 10, cache_read = 0.125 }
+\"gpt-5-mini\" = { input = 0.25, output = 2, cache_read = 0.025 }
+\"gpt-5-nano\" = { input = 0.05, output = 0.4, cache_read = 0.005 }
 ";
 
 /// The settings that `roleos up` begins with where there are none: everybody's own models, with the clients' own keys.
@@ -197,8 +208,10 @@ mod tests {
     fn the_starter_settings_are_settings_with_the_gate_on() {
         let config = Config::parse(Path::new("config.toml"), CONFIG).unwrap();
         assert!(config.oversight.capability_gate);
+        assert!(config.oversight.prices.contains_key("claude-sonnet-4"));
         let mut plain = Config::default();
         plain.oversight.capability_gate = true;
+        plain.oversight.prices = config.oversight.prices.clone();
         assert_eq!(config, plain, "the rest is the default, written out");
     }
 

@@ -1,26 +1,10 @@
-//! What tokens cost: the prices of the settings, then those that we ship. A model without a price costs nothing that we know.
+//! What tokens cost, by the prices of the settings, where everybody sees them: a price list in a program is soon wrong,
+//! and nobody would notice. A model without a price has a cost that is not known, which is not the same as none.
 
 use std::collections::BTreeMap;
 
 use super::transcript::Usage;
 use crate::config::oversight::{Dollars, Price};
-
-/// Published list prices by the beginning of the model's name, in cents per million tokens: input, output, read from
-/// the cache, written to it. Longer beginnings first, where one contains another.
-const SHIPPED: &[(&str, [u64; 4])] = &[
-    ("claude-opus-4-5", [500, 2500, 50, 625]),
-    ("claude-opus-4", [1500, 7500, 150, 1875]),
-    ("claude-sonnet-4", [300, 1500, 30, 375]),
-    ("claude-haiku-4", [100, 500, 10, 125]),
-    ("claude-3-7-sonnet", [300, 1500, 30, 375]),
-    ("claude-3-5-haiku", [80, 400, 8, 100]),
-    ("gpt-5-mini", [25, 200, 3, 0]),
-    ("gpt-5-nano", [5, 40, 1, 0]),
-    ("gpt-5", [125, 1000, 13, 0]),
-];
-
-/// Dollars in a cent, in millionths.
-const CENT: u64 = 10_000;
 
 /// Prices by model.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +13,7 @@ pub struct Prices<'a> {
 }
 
 impl<'a> Prices<'a> {
-    /// The prices of the settings, with ours behind them.
+    /// The prices of the settings.
     #[must_use]
     pub fn new(set: &'a BTreeMap<String, Price>) -> Self {
         Self { set }
@@ -38,7 +22,7 @@ impl<'a> Prices<'a> {
     /// What an answer cost, in millionths of a US dollar; none when the model has no price.
     #[must_use]
     pub fn cost(&self, model: &str, usage: Usage) -> Option<u64> {
-        let price = self.set.get(model).copied().or_else(|| shipped(model))?;
+        let price = self.of(model)?;
         // An hour in the cache costs twice the input.
         let hour = Dollars::of_microdollars(price.input.microdollars().saturating_mul(2));
         let parts = [
@@ -54,34 +38,42 @@ impl<'a> Prices<'a> {
             .sum();
         Some(u64::try_from((sum + 500_000) / 1_000_000).unwrap_or(u64::MAX))
     }
-}
 
-fn shipped(model: &str) -> Option<Price> {
-    // Providers put their own name in front: `anthropic/…`, `us.anthropic.…`.
-    let name = model.rsplit(['/', '.']).find(|part| {
-        SHIPPED
-            .iter()
-            .any(|(beginning, _)| part.starts_with(beginning))
-    })?;
-    let (_, cents) = SHIPPED
-        .iter()
-        .find(|(beginning, _)| name.starts_with(beginning))?;
-    let [input, output, cache_read, cache_write] =
-        cents.map(|cents| Dollars::of_microdollars(cents * CENT));
-    Some(Price {
-        input,
-        output,
-        cache_read,
-        cache_write,
-    })
+    /// The price under the model's own name, else under the longest beginning of it. Providers put their own name in
+    /// front: `anthropic/…`, `us.anthropic.…`.
+    fn of(&self, model: &str) -> Option<Price> {
+        let own = self.set.get(model);
+        let begun = || {
+            let behind = |(at, sign): (usize, &str)| model.get(at + sign.len()..);
+            let inner = model.match_indices(['/', '.']).filter_map(behind);
+            let names = std::iter::once(model).chain(inner);
+            let fits = names.flat_map(|name| {
+                let set = self.set.iter();
+                set.filter(move |(key, _)| !key.is_empty() && name.starts_with(&***key))
+            });
+            fits.max_by_key(|(key, _)| key.len())
+                .map(|(_, price)| price)
+        };
+        own.or_else(begun).copied()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn price(input: u64, output: u64, cache_read: u64) -> Price {
+        let [input, output, cache_read] = [input, output, cache_read].map(Dollars::of_microdollars);
+        Price {
+            input,
+            output,
+            cache_read,
+            ..Price::default()
+        }
+    }
+
     #[test]
-    fn the_settings_come_first_and_unknown_is_not_free() {
+    fn a_model_costs_what_the_settings_say_and_unknown_is_not_free() {
         let usage = Usage {
             input: 1_000_000,
             output: 100_000,
@@ -90,23 +82,30 @@ mod tests {
             cache_write_hour: 1_000,
         };
         let none = BTreeMap::new();
-        let prices = Prices::new(&none);
+        assert_eq!(Prices::new(&none).cost("claude-sonnet-4-5", usage), None);
+        let set = BTreeMap::from([
+            (
+                "claude-sonnet-4".to_owned(),
+                price(3_000_000, 15_000_000, 300_000),
+            ),
+            ("claude-sonnet-4-9".to_owned(), price(1_000_000, 0, 0)),
+            ("gpt-5".to_owned(), price(2_000_000, 0, 0)),
+            ("gpt-5.1".to_owned(), price(4_000_000, 0, 0)),
+        ]);
+        let prices = Prices::new(&set);
         // 3 + 1.5 dollars, 3 millionths, and 0.006 dollars.
-        let expected = Some(4_506_003);
-        assert_eq!(prices.cost("claude-sonnet-4-5-20250929", usage), expected);
-        assert_eq!(
-            prices.cost("us.anthropic.claude-sonnet-4-5", usage),
-            expected
-        );
+        for name in [
+            "claude-sonnet-4",
+            "claude-sonnet-4-5-20250929",
+            "us.anthropic.claude-sonnet-4-5",
+            "anthropic/claude-sonnet-4-5",
+        ] {
+            assert_eq!(prices.cost(name, usage), Some(4_506_003), "{name}");
+        }
+        assert_eq!(prices.cost("claude-sonnet-4-9", usage), Some(1_002_000));
+        assert_eq!(prices.cost("gpt-5-mini", usage), Some(2_004_000));
+        assert_eq!(prices.cost("openai/gpt-5.1-codex", usage), Some(4_008_000));
         assert_eq!(prices.cost("some-model", usage), None);
-        let set = BTreeMap::from([(
-            "claude-sonnet-4-5".to_owned(),
-            Price {
-                input: Dollars::of_microdollars(1_000_000),
-                ..Price::default()
-            },
-        )]);
-        let cost = Prices::new(&set).cost("claude-sonnet-4-5", usage);
-        assert_eq!(cost, Some(1_002_000));
+        assert_eq!(prices.cost("claude-sonnet", usage), None);
     }
 }

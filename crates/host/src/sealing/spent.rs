@@ -120,6 +120,9 @@ impl Spent {
         }
         let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
         let models = models.join("`, `");
+        if self.models.len() == self.unpriced.len() {
+            return format!("unknown: `[oversight.prices]` has no price for `{models}`");
+        }
         format!(
             "{} millionths of a US dollar, without model `{models}`, whose price is not known",
             self.cost

@@ -1,5 +1,6 @@
 //! Sessions, from their journals to bundles that verify: how each ends, and what must not happen on the way.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +12,7 @@ use witness::replay::{Agreement, OutcomeCheck};
 use witness::wire::{Outcome as Ended, Tag};
 
 use super::*;
+use crate::config::oversight::{Dollars, Price};
 use crate::git::Git;
 use crate::journal::capture;
 use crate::journal::record::{
@@ -627,7 +629,7 @@ fn verdicts_violations_and_rollbacks_are_those_of_the_journal() {
 
 #[test]
 fn tokens_and_cost_come_from_the_record_of_the_agent() {
-    let house = House::new();
+    let mut house = House::new();
     let record = house.path("t.jsonl");
     let Record::Start(mut start) = house.start("s") else {
         panic!("a start");
@@ -663,6 +665,12 @@ fn tokens_and_cost_come_from_the_record_of_the_agent() {
         line(&now, "c", "house-model", "", 5),
     ];
     house.put("t.jsonl", lines.join("\n"));
+    let price = Price {
+        input: Dollars::of_microdollars(3_000_000),
+        output: Dollars::of_microdollars(15_000_000),
+        ..Price::default()
+    };
+    house.config.oversight.prices = BTreeMap::from([("claude-sonnet".to_owned(), price)]);
     let told = house.seal_one();
     // 3000 in at 3 dollars and 301 out at 15 dollars a million, without the model that has no price.
     assert_eq!(told.header.total_cost_microdollars, 2 * 3000 + 4515);

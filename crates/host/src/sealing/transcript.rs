@@ -7,8 +7,12 @@ mod claude;
 mod codex;
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use codex::Standing;
 
 /// Longer lines are passed over.
 const MAX_LINE: u64 = 64 * 1024 * 1024;
@@ -20,7 +24,8 @@ const MAX_MESSAGES: usize = 1_000_000;
 const MAX_SUBAGENTS: usize = 1000;
 
 /// Tokens of one answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Usage {
     /// Read by the model, without those from the cache.
     pub input: u64,
@@ -50,13 +55,26 @@ impl Usage {
     }
 
     /// The greater of both, field by field: an answer is written down several times while it grows.
-    fn grown(self, other: Self) -> Self {
+    #[must_use]
+    pub fn grown(self, other: Self) -> Self {
         Self {
             input: self.input.max(other.input),
             output: self.output.max(other.output),
             cache_read: self.cache_read.max(other.cache_read),
             cache_write: self.cache_write.max(other.cache_write),
             cache_write_hour: self.cache_write_hour.max(other.cache_write_hour),
+        }
+    }
+
+    /// What this has more than another.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            cache_write_hour: self.cache_write_hour.saturating_sub(other.cache_write_hour),
         }
     }
 
@@ -73,6 +91,8 @@ impl Usage {
 /// One answer of a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
+    /// Its id, where the record gives it one.
+    pub id: String,
     /// When, in nanoseconds since 1970; 0 when that is not known.
     pub time_ns: u64,
     /// The model, as it calls itself.
@@ -139,26 +159,72 @@ pub enum Unknown {
 pub fn read(agent: &str, path: &Path) -> Result<Transcript, Unknown> {
     let mut reader: Box<dyn Reader> = match agent {
         "claude" => Box::<claude::Claude>::default(),
-        "codex" => Box::<codex::Codex>::default(),
-        other => return Err(Unknown::Agent(other.to_owned())),
+        _ => Box::<codex::Codex>::default(),
     };
     let mut skipped = 0;
-    let fail = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Unknown::Read { path, source }
-    };
-    feed(path, reader.as_mut(), &mut skipped).map_err(fail(path))?;
-    if agent == "claude" {
-        for path in claude::subagents(path).into_iter().take(MAX_SUBAGENTS) {
-            feed(&path, reader.as_mut(), &mut skipped).map_err(fail(&path))?;
-        }
+    for path in records(agent, path)? {
+        let fed = feed(&path, (0, u64::MAX), reader.as_mut(), &mut skipped);
+        fed.map_err(|source| Unknown::Read { path, source })?;
     }
     let mut transcript = reader.finish();
     transcript.skipped = skipped;
     Ok(transcript)
 }
 
-fn feed(path: &Path, reader: &mut dyn Reader, skipped: &mut u64) -> io::Result<()> {
+/// The files of an agent's record: its own first, then those of its subagents.
+///
+/// # Errors
+/// The agent's record is not known here.
+pub fn records(agent: &str, path: &Path) -> Result<Vec<PathBuf>, Unknown> {
+    let mut records = vec![path.to_owned()];
+    match agent {
+        "claude" => records.extend(claude::subagents(path).into_iter().take(MAX_SUBAGENTS)),
+        "codex" => {}
+        other => return Err(Unknown::Agent(other.to_owned())),
+    }
+    Ok(records)
+}
+
+/// A part of a file of an agent's record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The answers in it. One that spans several parts is in each of them, by the same id.
+    pub messages: Vec<Message>,
+    /// Where the next part begins: behind the last whole line.
+    pub end: u64,
+}
+
+/// Reads on in a file of an agent's record, for `most` bytes and to the end of a line.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_on(
+    agent: &str,
+    path: &Path,
+    from: u64,
+    most: u64,
+    standing: &mut Standing,
+) -> io::Result<Step> {
+    if agent == "claude" {
+        let mut reader = Box::<claude::Claude>::default();
+        let end = feed(path, (from, most), reader.as_mut(), &mut 0)?;
+        let messages = reader.finish().messages;
+        return Ok(Step { messages, end });
+    }
+    let mut reader = Box::new(codex::Codex::at(std::mem::take(standing)));
+    let end = feed(path, (from, most), reader.as_mut(), &mut 0)?;
+    *standing = reader.standing();
+    let messages = reader.finish().messages;
+    Ok(Step { messages, end })
+}
+
+/// Feeds the lines that begin in `most` bytes after `from`, and says where the last whole one ends.
+fn feed(
+    path: &Path,
+    (from, most): (u64, u64),
+    reader: &mut dyn Reader,
+    skipped: &mut u64,
+) -> io::Result<u64> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -166,26 +232,37 @@ fn feed(path: &Path, reader: &mut dyn Reader, skipped: &mut u64) -> io::Result<(
         ));
     }
     let mut file = BufReader::new(File::open(path)?);
+    file.seek(SeekFrom::Start(from))?;
     let mut line = Vec::new();
-    loop {
+    let mut end = from;
+    while end - from < most {
         line.clear();
         (&mut file).take(MAX_LINE).read_until(b'\n', &mut line)?;
         if line.is_empty() {
-            return Ok(());
+            break;
         }
         if line.len() as u64 >= MAX_LINE && !line.ends_with(b"\n") {
             *skipped += 1;
-            skip_line(&mut file)?;
+            end += line.len() as u64 + skip_line(&mut file)?;
             continue;
+        }
+        let is_whole = line.ends_with(b"\n");
+        if is_whole {
+            end += line.len() as u64;
         }
         let text = line.trim_ascii();
         if !text.is_empty() && reader.line(text).is_err() {
             *skipped += 1;
         }
+        if !is_whole {
+            break;
+        }
     }
+    Ok(end)
 }
 
-fn skip_line(file: &mut impl io::BufRead) -> io::Result<()> {
+fn skip_line(file: &mut impl io::BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
     loop {
         let buffer = file.fill_buf()?;
         let (used, is_end) = match buffer.iter().position(|byte| *byte == b'\n') {
@@ -193,8 +270,9 @@ fn skip_line(file: &mut impl io::BufRead) -> io::Result<()> {
             None => (buffer.len(), buffer.is_empty()),
         };
         file.consume(used);
+        skipped += used as u64;
         if is_end {
-            return Ok(());
+            return Ok(skipped);
         }
     }
 }

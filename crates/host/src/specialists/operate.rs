@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::pending::Recovered;
 use super::{MAX_FILE, Specialists, Unreadable, lock, read_or_nothing};
+use crate::audits::kept;
 use crate::files::{self, Action, FileError};
 
 /// Most audits that are looked at.
@@ -282,6 +283,7 @@ impl Specialists {
         };
         folder
             .into_iter()
+            .filter_entry(|entry| entry.file_name() != kept::FOLDER)
             .flatten()
             .filter(|entry| entry.file_type().is_file())
             .take(MAX_AUDITS)

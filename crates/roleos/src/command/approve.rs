@@ -151,7 +151,7 @@ fn effects(text: &mut String, act: &Act, catalog: &Catalog) {
 }
 
 fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
-    let pending = approvals::pending(&context.workspace)?;
+    let pending = approvals::pending(&context.workspace, clock::now_ns())?;
     if ui.json {
         let list: Vec<Value> = pending
             .iter()

@@ -1,28 +1,17 @@
 //! `roleos audit`: a fixed exam through the real backend, and what changed between two of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use host::audits::{self, Examiner, SetError, Unfinished};
+use host::audits::{self, SetError};
 use host::specialists::{Named, OperateError, Specialists};
-use host::verifiers::Verifiers;
-use host::{events, metrics};
-use selection::audit::record::Whose;
-use selection::audit::{AuditRecord, AuditSet, Given};
-use selection::canonical;
-use selection::event::Event;
-use selection::metric::Metric;
+use selection::audit::Given;
 use serde_json::{Value, json};
-use server::audit::{Reply, ask_all, is_unreached};
-use server::backend::{Backends, Limits};
-use server::blocking;
-use specialist::contract::Call;
+use server::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};
 use specialist::registry::{Entry, Registry, Version};
 
-use super::specialist::{now, open, valid};
+use super::specialist::{open, valid};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,9 +22,6 @@ pub mod diff;
 
 /// Failed cases that are shown to a person. `--json` has them all.
 const SHOWN: usize = 10;
-
-/// Cases that are asked at the same time, when nobody says otherwise.
-const DEFAULT_JOBS: u16 = 4;
 
 /// Words of `audit`.
 #[derive(Debug, Subcommand)]
@@ -83,42 +69,19 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     }
 }
 
-/// An exam that was taken.
-#[derive(Debug)]
-pub struct Taken {
-    record: AuditRecord,
-    resumed: usize,
-    path: PathBuf,
-}
-
-impl Taken {
-    /// Whether it was passed.
-    #[must_use]
-    pub fn passed(&self) -> bool {
-        self.record.ok
-    }
-}
-
-/// Everything that one exam needs.
-struct Exam<'a> {
-    ui: &'a Ui,
-    context: &'a Context,
-    specialists: &'a Specialists,
-    set: AuditSet,
-    package: PathBuf,
-    metric: Metric,
-    jobs: u16,
-    fresh: bool,
-}
-
 fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> {
     let specialists = open(context, &Named::default())?;
     let registry = trusted(ui, &specialists)?;
     let (entry, version) = subject(&registry, &args.subject)?;
-    let exam = Exam::open(ui, context, &specialists, &args.set)?;
+    let exam = open_exam(context, &specialists, &args.set)?;
+    let progress = ui.progress(exam.set.cases.len(), "audit");
     let exam = Exam {
         jobs: args.jobs,
         fresh: args.fresh,
+        goes_on: &|done| {
+            progress.set(done);
+            true
+        },
         ..exam
     };
     let baseline = match args.baseline.as_deref() {
@@ -154,14 +117,33 @@ pub(crate) fn newcomer(
     let entry = registry.entry(role);
     let found = entry.and_then(|entry| Some((entry, entry.version(version)?)));
     let (entry, version) = found.ok_or_else(|| unknown(role, version))?;
-    let exam = Exam::open(ui, context, specialists, set)?;
+    let exam = open_exam(context, specialists, set)?;
+    let progress = ui.progress(exam.set.cases.len(), "audit");
+    let exam = Exam {
+        goes_on: &|done| {
+            progress.set(done);
+            true
+        },
+        ..exam
+    };
     let active = entry.active().ok().flatten();
     let before = active.map(|active| exam.path(entry, active));
     let baseline = match before.filter(|path| path.exists()) {
         Some(path) => Some(audits::read(&path)?),
         None => None,
     };
-    exam.take(entry, version, baseline.as_ref())
+    Ok(exam.take(entry, version, baseline.as_ref())?)
+}
+
+fn open_exam<'a>(
+    context: &'a Context,
+    specialists: &'a Specialists,
+    set: &Path,
+) -> Result<Exam<'a>, Failure> {
+    let Context {
+        workspace, config, ..
+    } = context;
+    Ok(Exam::open(workspace, config, specialists, set)?)
 }
 
 fn unknown(role: &str, version: &str) -> Failure {
@@ -199,200 +181,6 @@ fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Ve
         format!("there is no role `{named}` in the registry"),
     )
     .hint("name it as `ROLE/VERSION`; `roleos specialist list` shows both"))
-}
-
-impl<'a> Exam<'a> {
-    fn open(
-        ui: &'a Ui,
-        context: &'a Context,
-        specialists: &'a Specialists,
-        set: &Path,
-    ) -> Result<Self, Failure> {
-        let package = set.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Ok(Self {
-            ui,
-            context,
-            specialists,
-            set: audits::read_set(set)?,
-            package: package.unwrap_or(Path::new(".")).to_owned(),
-            metric: metrics::current(&context.workspace)?.metric,
-            jobs: DEFAULT_JOBS,
-            fresh: false,
-        })
-    }
-
-    fn path(&self, entry: &Entry, version: &Version) -> PathBuf {
-        let folder = &self.specialists.paths().audits;
-        audits::record_path(folder, &entry.role, &version.id, &self.set.exam_hash)
-    }
-
-    /// The record that a version already has of this exam, or a fresh one.
-    fn taken(&self, entry: &Entry, version: &Version) -> Result<AuditRecord, Failure> {
-        let path = self.path(entry, version);
-        if path.exists() {
-            return Ok(audits::read(&path)?);
-        }
-        Ok(self.take(entry, version, None)?.record)
-    }
-
-    /// Asks what was not answered yet, and writes the record when everything is.
-    fn take(
-        &self,
-        entry: &Entry,
-        version: &Version,
-        baseline: Option<&AuditRecord>,
-    ) -> Result<Taken, Failure> {
-        let path = self.path(entry, version);
-        let (unfinished, mut answers) =
-            Unfinished::open(&path, &self.set, &self.metric, self.fresh)?;
-        let resumed = answers.len();
-        let answered = self.ask(entry, version, &unfinished, &answers)?;
-        answers.extend(answered);
-        answers.sort_by_key(|given| given.index);
-        let whose = Whose {
-            role: &entry.role,
-            version: &version.id,
-            model_id: &version.model_id,
-            finished_at: &now(),
-        };
-        let record = AuditRecord::of(whose, &self.set, &self.metric, answers, baseline);
-        audits::save(&path, &record)?;
-        unfinished.finish();
-        Ok(Taken {
-            record,
-            resumed,
-            path,
-        })
-    }
-
-    /// Replies come in on this thread and are verified on others, so that a slow verifier spoils no measured time.
-    fn ask(
-        &self,
-        entry: &Entry,
-        version: &Version,
-        unfinished: &Unfinished,
-        done: &[Given],
-    ) -> Result<Vec<Given>, Failure> {
-        let is_done = |index: &usize| done.iter().any(|given| given.index == *index);
-        let calls: Vec<(usize, Call)> = self
-            .set
-            .cases
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !is_done(index))
-            .map(|(index, case)| {
-                let input = specialist::contract::read_text(&case.input);
-                let trace = format!(
-                    "audit-{}-{index}",
-                    self.set.exam_hash.get(..12).unwrap_or_default()
-                );
-                (index, Call::new(entry, version, &input, &trace))
-            })
-            .collect();
-        let verifiers = Verifiers::new(&self.context.config.selection);
-        let examiner = Examiner {
-            verifiers: &verifiers,
-            metric: &self.metric,
-            package: &self.package,
-        };
-        let progress = self.ui.progress(self.set.cases.len(), "audit");
-        let finished = AtomicUsize::new(done.len());
-        let (sender, receiver) = mpsc::channel::<Reply>();
-        let receiver = Mutex::new(receiver);
-        let judged: Mutex<Result<Vec<Given>, Failure>> = Mutex::new(Ok(Vec::new()));
-        let work = || {
-            loop {
-                let next = receiver
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .recv();
-                let Ok(reply) = next else { return };
-                let outcome = self.judge(&examiner, entry, version, unfinished, reply);
-                let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
-                match (outcome, &mut *judged) {
-                    (Ok(given), Ok(all)) => all.push(given),
-                    (Err(failure), all @ Ok(_)) => *all = Err(failure),
-                    (_, Err(_)) => {}
-                }
-                progress.set(finished.fetch_add(1, Ordering::Relaxed) + 1);
-            }
-        };
-        let limits = Limits::from(&self.context.config.specialist);
-        let backends = Backends::new(limits);
-        let asked = thread::scope(|scope| {
-            for _ in 0..self.context.config.witness.thread_count().get().min(8) {
-                scope.spawn(work);
-            }
-            let mut unreached = None;
-            let asking = ask_all(
-                &backends,
-                calls,
-                usize::from(self.jobs),
-                |reply| match &reply.answer {
-                    Err(error) if is_unreached(error) => {
-                        unreached = Some(format!("{}: {}", error.error, error.detail));
-                        false
-                    }
-                    _ => sender.send(reply).is_ok(),
-                },
-            );
-            let ran = blocking::run(asking);
-            drop(sender);
-            ran.map(|()| unreached)
-        });
-        let judged = judged
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)?;
-        match asked {
-            Err(error) => Err(Failure::refused("runtime", error.to_string())),
-            Ok(None) => Ok(judged),
-            Ok(Some(why)) => {
-                let count = done.len() + judged.len();
-                let message = format!(
-                    "the audit of `{}/{}` was broken off after {count} of {} cases: {why}",
-                    entry.role,
-                    version.id,
-                    self.set.cases.len()
-                );
-                let mut failure = Failure::refused("audit_incomplete", message)
-                    .hint("what was answered is kept; the same command goes on from there");
-                failure.retryable = true;
-                Err(failure)
-            }
-        }
-    }
-
-    fn judge(
-        &self,
-        examiner: &Examiner<'_>,
-        entry: &Entry,
-        version: &Version,
-        unfinished: &Unfinished,
-        reply: Reply,
-    ) -> Result<Given, Failure> {
-        let missing = || Failure::refused("audit", "a reply belongs to no case");
-        let case = self.set.cases.get(reply.index).ok_or_else(missing)?;
-        let answer = reply
-            .answer
-            .map_err(|error| format!("{}: {}", error.error, error.detail));
-        let given = examiner.judge(reply.index, case, answer, reply.time_ms);
-        unfinished.add(&given)?;
-        let told = [
-            Event::InferRequest {
-                role: entry.role.clone(),
-                prompt_hash: canonical::hash_bytes(case.input.as_bytes()),
-            },
-            Event::InferResult {
-                model_id: version.model_id.clone(),
-                time_ms: given.time_ms,
-                tokens: given.output_tokens,
-                output_hash: given.output_hash.clone(),
-                verifier_score: u8::from(given.passed()),
-            },
-        ];
-        events::emit(&events::path(&self.context.workspace), &told)?;
-        Ok(given)
-    }
 }
 
 /// Shows what came of an exam.
@@ -478,6 +266,24 @@ pub(super) fn as_json(taken: &Taken) -> Value {
         "baseline": record.baseline, "ok": record.ok, "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
         "record": path,
     })
+}
+
+impl From<ExamError> for Failure {
+    fn from(error: ExamError) -> Self {
+        let message = error.to_string();
+        match error {
+            ExamError::File(error) => error.into(),
+            ExamError::Set(error) => error.into(),
+            ExamError::Metric(error) => error.into(),
+            ExamError::Incomplete { .. } => {
+                let mut failure = Self::refused("audit_incomplete", message)
+                    .hint("what was answered is kept; the same command goes on from there");
+                failure.retryable = true;
+                failure
+            }
+            _ => Self::refused("runtime", message),
+        }
+    }
 }
 
 impl From<SetError> for Failure {

@@ -80,42 +80,69 @@ impl From<AgentName> for Agent {
     }
 }
 
+/// Who asks, of what, and how long we may take.
+struct Asked {
+    agent: Agent,
+    event: Option<String>,
+    deadline: Duration,
+}
+
+impl Asked {
+    fn new(agent: Agent) -> Self {
+        Self {
+            agent,
+            event: None,
+            deadline: DEADLINE,
+        }
+    }
+
+    fn within(&mut self, ms: u64) {
+        self.deadline = Duration::from_millis(ms).min(DEADLINE);
+    }
+}
+
 /// Answers at once when the words are the usual ones of an installed hook.
 pub fn direct(arguments: &[OsString]) -> Option<Exit> {
     let mut words = arguments.iter().skip(1);
     if words.next()? != "hook" {
         return None;
     }
-    let agent = AgentName::from_str(words.next()?.to_str()?, false).ok()?;
-    let mut args = Args {
-        agent,
-        event: None,
-        deadline_ms: None,
-    };
+    let mut asked = Asked::new(Agent::from_name(words.next()?.to_str()?)?);
     let mut root = None;
     while let Some(word) = words.next() {
         let value = words.next()?;
         match word.to_str()? {
             "--root" => root = Some(PathBuf::from(value)),
-            "--event" => args.event = Some(value.to_str()?.to_owned()),
-            "--deadline-ms" => args.deadline_ms = Some(value.to_str()?.parse().ok()?),
+            "--event" => asked.event = Some(value.to_str()?.to_owned()),
+            "--deadline-ms" => asked.within(value.to_str()?.parse().ok()?),
             _ => return None,
         }
     }
-    Some(run(&args, root.as_deref()))
+    Some(run_asked(&asked, root.as_deref()))
 }
 
 /// Answers one event.
 #[must_use]
 pub fn run(args: &Args, root: Option<&Path>) -> Exit {
+    let mut asked = Asked::new(args.agent.into());
+    asked.event.clone_from(&args.event);
+    if let Some(ms) = args.deadline_ms {
+        asked.within(ms);
+    }
+    run_asked(&asked, root)
+}
+
+fn run_asked(asked: &Asked, root: Option<&Path>) -> Exit {
     let progress = Arc::new(Progress::default());
-    let reply = watched(args, root, &progress);
+    let reply = watched(asked, root, &progress);
     speak(&reply, &progress)
 }
 
 fn speak(reply: &Reply, progress: &Progress) -> Exit {
     let printed = print(reply);
-    if let (Some(root), Ok(program)) = (progress.to_seal(), env::current_exe()) {
+    if let Some(root) = progress.to_seal()
+        && let Ok(program) = env::current_exe()
+    {
         // What this cannot start is sealed by the next one that can.
         background::start(&program, root).ok();
     }
@@ -141,11 +168,10 @@ fn print(reply: &Reply) -> io::Result<()> {
 }
 
 /// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.
-fn watched(args: &Args, root: Option<&Path>, progress: &Arc<Progress>) -> Reply {
-    let agent = Agent::from(args.agent);
-    let deadline = args
-        .deadline_ms
-        .map_or(DEADLINE, |ms| Duration::from_millis(ms).min(DEADLINE));
+fn watched(asked: &Asked, root: Option<&Path>, progress: &Arc<Progress>) -> Reply {
+    let &Asked {
+        agent, deadline, ..
+    } = asked;
     let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
     let spoken = Arc::new(AtomicBool::new(false));
@@ -155,7 +181,7 @@ fn watched(args: &Args, root: Option<&Path>, progress: &Arc<Progress>) -> Reply 
         thread::Builder::new().stack_size(STACK).spawn(watch)
     };
     let reply = match watcher {
-        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(args, root, progress, end))),
+        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(asked, root, progress, end))),
         Err(error) => {
             let why = format!("no thread can be started: {error}");
             return hook::failed(agent, &why, progress);
@@ -184,7 +210,7 @@ fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicB
     }
 }
 
-fn answer(args: &Args, root: Option<&Path>, progress: &Progress, end: Instant) -> Reply {
+fn answer(asked: &Asked, root: Option<&Path>, progress: &Progress, end: Instant) -> Reply {
     let environment = Environment::read();
     let mut event = Vec::new();
     let read = io::stdin()
@@ -193,12 +219,12 @@ fn answer(args: &Args, root: Option<&Path>, progress: &Progress, end: Instant) -
         .read_to_end(&mut event);
     if let Err(error) = read {
         let why = format!("standard input cannot be read: {error}");
-        return hook::failed(args.agent.into(), &why, progress);
+        return hook::failed(asked.agent, &why, progress);
     }
     let request = Request {
-        agent: args.agent.into(),
+        agent: asked.agent,
         event: &event,
-        named: args.event.as_deref(),
+        named: asked.event.as_deref(),
         root,
         environment: &environment,
         version: VERSION,

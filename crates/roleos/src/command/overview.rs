@@ -73,11 +73,13 @@ fn show(out: &mut impl Write, overview: &Overview) -> io::Result<()> {
         )?;
     }
     let next = overview.next();
-    writeln!(
-        out,
-        "\nNext, as {}:\n  {BOLD}{}{BOLD:#}",
-        next.why, next.command
-    )?;
+    writeln!(out, "\n{}:\n  {BOLD}{}{BOLD:#}", next.why, next.command)?;
+    if !overview.is_set_up {
+        writeln!(
+            out,
+            "\nOr see the whole loop work first, with scripted models, in a folder of its own:\n  {BOLD}roleos up --demo{BOLD:#}"
+        )?;
+    }
     writeln!(out, "\n{DIM}`roleos --help` lists every command.{DIM:#}")
 }
 

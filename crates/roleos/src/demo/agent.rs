@@ -8,10 +8,12 @@ use host::approvals;
 use host::files::{self, Privacy};
 use host::hook::{self, Progress, Request};
 use host::journal::SessionId;
+use host::journal::read::Session;
+use host::journal::record::Record;
 use host::sealing::{Done, Sealer};
 use host::{approval_key, clock};
 use serde_json::{Value, json};
-use server::demo::{MODEL, repairs};
+use server::demo::{MODEL, repairs, tokens};
 
 use super::shell::sh;
 use super::weeks::{AGENTS_OWN, FILE, TESTS, break_it};
@@ -19,15 +21,45 @@ use super::{Stage, interrupted};
 use crate::cli::VERSION;
 use crate::failure::Failure;
 
-/// Its session.
-pub(super) const SESSION: &str = "demo-agent";
+/// Its session; one that was broken off is followed by another with a number.
+const SESSION: &str = "demo-agent";
+
+/// So often it may be broken off.
+const MOST_SESSIONS: usize = 1000;
+
+/// Tokens of the instructions that every conversation begins with, and of what is new with each turn; what was said
+/// before is read from the cache.
+const PROMPT_TOKENS: u64 = 400;
+const NEW_TOKENS: u64 = 50;
 
 /// What it may not do unasked.
 const PUSH: &str = "git push origin main";
 
+/// The session that tells the story whole, or the name under which it will be told.
+pub(super) fn session(stage: &Stage<'_>) -> Result<String, Failure> {
+    let sessions = stage.context.workspace.sessions_dir();
+    let mut name = SESSION.to_owned();
+    for number in 2..MOST_SESSIONS {
+        let journal = SessionId::new(&name).path_in(&sessions);
+        if !journal.exists() {
+            break;
+        }
+        let lines = Session::read(&journal)?.lines;
+        if lines
+            .iter()
+            .any(|line| matches!(line.record, Record::End(_)))
+        {
+            break;
+        }
+        name = format!("{SESSION}-{number}");
+    }
+    Ok(name)
+}
+
 /// Tells its story to the hook, unless that was done.
 pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
-    let session = SessionId::new(SESSION);
+    let name = session(stage)?;
+    let session = SessionId::new(&name);
     let context = stage.context;
     let sealer = Sealer {
         workspace: &context.workspace,
@@ -36,11 +68,10 @@ pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
     };
     let journal = session.path_in(&context.workspace.sessions_dir());
     if journal.exists() {
-        // One that was broken off is sealed as it is: an agent that died.
         return Ok(sealer.seal(&session)? != Done::Already);
     }
-    let told = tell(stage);
-    if told.is_err() && stage.backstage.is_interrupted() {
+    let told = tell(stage, &name);
+    if stage.backstage.is_interrupted() {
         return Err(interrupted());
     }
     told?;
@@ -48,12 +79,13 @@ pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
     Ok(true)
 }
 
-fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
+fn tell(stage: &Stage<'_>, session: &str) -> Result<(), Failure> {
     let repair = repairs::repair(AGENTS_OWN)
         .ok_or_else(|| Failure::refused("demo", "there is no repair for the agent"))?;
     break_it(stage, &repair)?;
     let agent = Scripted {
         stage,
+        session,
         tree: stage.place.repository(),
     };
     agent.say(
@@ -83,6 +115,7 @@ fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
     if agent.try_run("7", PUSH)? {
         return Err(unexpected("an approval for one push held for a second"));
     }
+    agent.note(&json!({ "type": "text", "text": "It is mended and pushed." }))?;
     agent.say(
         "Stop",
         json!({ "last_assistant_message": "It is mended and pushed." }),
@@ -98,10 +131,10 @@ const PATIENT: usize = 9;
 /// because this workspace and its keys are its own.
 fn approve(stage: &Stage<'_>) -> Result<(), Failure> {
     let workspace = &stage.context.workspace;
-    let pending = approvals::pending(workspace)?;
+    let pending = approvals::pending(workspace, clock::now_ns())?;
     let refused = pending
         .into_iter()
-        .find(|(_, refused)| refused.act.command == PUSH);
+        .find(|(_, refused)| refused.act.command == PUSH && refused.act.is_current());
     let (_, refused) =
         refused.ok_or_else(|| unexpected("the refused push left nothing to approve"))?;
     let key = approval_key::ensure(workspace, None)?;
@@ -116,6 +149,7 @@ fn unexpected(what: &str) -> Failure {
 
 struct Scripted<'a> {
     stage: &'a Stage<'a>,
+    session: &'a str,
     tree: PathBuf,
 }
 
@@ -124,7 +158,8 @@ impl Scripted<'_> {
     fn say(&self, name: &str, more: Value) -> Result<Reply, Failure> {
         self.stage.goes_on()?;
         let mut event = json!({
-            "session_id": SESSION, "cwd": self.tree, "hook_event_name": name,
+            "session_id": self.session, "cwd": self.tree, "hook_event_name": name,
+            "transcript_path": self.stage.place.transcript(self.session),
         });
         if let (Some(event), Value::Object(more)) = (event.as_object_mut(), more) {
             event.extend(more);
@@ -141,12 +176,37 @@ impl Scripted<'_> {
         Ok(hook::answer(&request, &Progress::default(), None))
     }
 
+    /// Writes the model's answer into the agent's record, as Claude Code does: what it wants to do, and how many tokens
+    /// the whole conversation and the answer had.
+    fn note(&self, content: &Value) -> Result<(), Failure> {
+        let path = self.stage.place.transcript(self.session);
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        let number = before.lines().count();
+        let line = json!({
+            "type": "assistant", "timestamp": clock::text(clock::now_ns()), "sessionId": self.session,
+            "message": {
+                "id": format!("msg_{number}"), "type": "message", "role": "assistant", "model": MODEL,
+                "content": [content],
+                "usage": {
+                    "input_tokens": NEW_TOKENS, "cache_read_input_tokens": PROMPT_TOKENS + tokens(&before),
+                    "output_tokens": tokens(&content.to_string()),
+                },
+            },
+        });
+        files::append(&path, format!("{line}\n").as_bytes())?;
+        Ok(())
+    }
+
     /// Asks before a call and tells afterwards, as the agent does. Whether the call was let through.
     fn call(
         &self,
         mut call: Value,
         act: impl FnOnce() -> Result<Value, Failure>,
     ) -> Result<Result<(), Reply>, Failure> {
+        self.note(&json!({
+            "type": "tool_use", "id": call.get("tool_use_id"), "name": call.get("tool_name"),
+            "input": call.get("tool_input"),
+        }))?;
         let reply = self.say("PreToolUse", call.clone())?;
         // A question is no yes, and nobody is there to answer it.
         if reply.code != 0 || reply.stdout.contains("\"ask\"") || reply.stdout.contains("\"deny\"")
@@ -184,9 +244,10 @@ impl Scripted<'_> {
 
     fn edit(&self, id: &str, before: &str, after: &str) -> Result<(), Failure> {
         let path = self.tree.join(FILE);
+        let (old, new) = changed_lines(before, after);
         let call = json!({
             "tool_name": "Edit", "tool_use_id": format!("toolu_{id}"),
-            "tool_input": { "file_path": path, "old_string": before, "new_string": after },
+            "tool_input": { "file_path": path, "old_string": old, "new_string": new },
         });
         let edited = self.call(call, || {
             files::write(&path, after.as_bytes(), Privacy::Shared)?;
@@ -194,4 +255,19 @@ impl Scripted<'_> {
         })?;
         edited.map_err(|_| unexpected("the hook stopped an edit"))
     }
+}
+
+/// The lines between the first and the last that differ, as an agent would name them.
+fn changed_lines(before: &str, after: &str) -> (String, String) {
+    let (old, new): (Vec<&str>, Vec<&str>) = (
+        before.split_inclusive('\n').collect(),
+        after.split_inclusive('\n').collect(),
+    );
+    let same = old.iter().zip(&new).take_while(|(one, other)| one == other);
+    let start = same.count();
+    let rest = old.len().min(new.len()) - start;
+    let ends = old.iter().rev().zip(new.iter().rev()).take(rest);
+    let end = ends.take_while(|(one, other)| one == other).count();
+    let middle = |lines: &[&str]| lines.get(start..lines.len() - end).unwrap_or(&[]).concat();
+    (middle(&old), middle(&new))
 }

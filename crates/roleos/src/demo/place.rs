@@ -82,6 +82,11 @@ impl Place {
         &self.folder
     }
 
+    /// The scripted agent's own record of a session.
+    pub(super) fn transcript(&self, session: &str) -> PathBuf {
+        self.folder.join(format!("{session}.transcript.jsonl"))
+    }
+
     /// The workspace, which is a git repository too.
     pub(super) fn repository(&self) -> PathBuf {
         self.folder.join("workspace")
@@ -200,6 +205,11 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     })
 }
 
+/// What the scripted model's tokens are said to cost, in US dollars per million.
+const USD_INPUT: f64 = 3.0;
+const USD_OUTPUT: f64 = 15.0;
+const USD_CACHED: f64 = 0.3;
+
 fn settings(backstage: SocketAddr) -> String {
     format!(
         "\
@@ -209,18 +219,24 @@ fn settings(backstage: SocketAddr) -> String {
 capability_gate = true
 test_commands = [\"sh test.sh\"]
 
+# What the scripted model's tokens are said to cost; sessions and repairs are priced by this.
+[oversight.prices.{MODEL}]
+input = {USD_INPUT}
+output = {USD_OUTPUT}
+cache_read = {USD_CACHED}
+
 # Probes more often than one would: the demo has little time.
 [specialist]
 shadow_every = 2
 shadow_window = 10
 
-# The scripted general model, and what its tokens are said to cost.
+# The scripted general model.
 [fallback.claude]
 kind = \"anthropic\"
 base_url = \"http://{backstage}\"
 model = \"{MODEL}\"
-usd_per_million_input = 3.0
-usd_per_million_output = 15.0
+usd_per_million_input = {USD_INPUT:.1}
+usd_per_million_output = {USD_OUTPUT:.1}
 
 [[gateway.upstream]]
 name = \"demo\"

@@ -23,18 +23,18 @@ pub(super) fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
     tell_agent(stage)?;
     tell_evidence(stage)?;
     let root = stage.context.workspace.root().display().to_string();
+    let session = agent::session(stage)?;
     ui.note(format_args!(
         "\n{BOLD}Where to look{BOLD:#} {DIM}(first `cd '{root}'`){DIM:#}\n  \
          roleos specialist list          who serves, who is halted and why\n  \
          roleos runs stats               every candidate of every contest\n  \
-         roleos sessions show {}  what the agent asked and was told\n  \
+         roleos sessions show {session:<10} what the agent asked and was told\n  \
          roleos witness replay latest    its bundle: prompt, calls, diff, tests\n  \
          roleos scorecard --by week      what the evidence adds up to\n  \
          roleos curve                    what a solved task costs over time\n  \
          roleos ledger verify            nothing is missing, nothing was changed\n\
          {DIM}The adapters and the general model are scripted and the demo pressed `y` for you; gate, contests, hook, approval,\n\
-         bundles and ledger are the real ones. The bundles of the six weeks carry injected times and say so.{DIM:#}\n",
-        agent::SESSION
+         bundles and ledger are the real ones. The bundles of the six weeks carry injected times and say so.{DIM:#}\n"
     ));
     Ok(())
 }
@@ -79,7 +79,8 @@ fn tell_routing(stage: &Stage<'_>) -> Result<(), Failure> {
 /// As the journal of its session has it.
 fn tell_agent(stage: &Stage<'_>) -> Result<(), Failure> {
     let sessions = stage.context.workspace.sessions_dir();
-    let session = Session::read(&SessionId::new(agent::SESSION).path_in(&sessions))?;
+    let session = SessionId::new(&agent::session(stage)?);
+    let session = Session::read(&session.path_in(&sessions))?;
     let pushes = session.lines.iter().filter_map(|line| match &line.record {
         Record::Call(call) if call.actions.iter().any(|action| action == "git:push") => {
             Some(match (&call.approval, call.verdict.as_str()) {

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use host::files::{self, Privacy};
+use host::sealing::prices::Prices;
+use host::sealing::transcript::Usage;
 use serde_json::{Value, json};
 use server::blocking;
 use server::demo::repairs::{self, Repair};
@@ -105,9 +107,10 @@ async fn one(stage: &Stage<'_>, fallback: &Fallback, repair: &Repair) -> Result<
     let mut builder = Builder::new(task_id(stage, repair.number), policy, at);
     let mut tests = sh(TESTS, &tree)?;
     record(&mut builder, "Bash", TESTS, &tests)?;
+    let prices = Prices::new(&stage.context.config.oversight.prices);
     let mut attempts = 0;
     while !tests.ok && attempts < PATIENCE {
-        let body = propose(fallback, repair, attempts, &mut builder).await?;
+        let body = propose(fallback, repair, attempts, &mut builder, prices).await?;
         let text = repairs::with_body(repair.function, &body);
         files::write(&tree.join(FILE), text.as_bytes(), Privacy::Shared)?;
         tests = sh(TESTS, &tree)?;
@@ -162,6 +165,7 @@ async fn propose(
     repair: &Repair,
     attempt: usize,
     builder: &mut Builder,
+    prices: Prices<'_>,
 ) -> Result<String, Failure> {
     let input = json!({
         "repair": repair.number, "attempt": attempt, "issue": repair.issue, "file": repair.file,
@@ -182,9 +186,12 @@ async fn propose(
         other => other.to_string(),
     };
     let question = input.to_string();
-    let (asked, answered) = (tokens(&question), tokens(&body));
-    // Three dollars a million tokens of input, fifteen of output, as the settings say.
-    let cost = 3 * asked + 15 * answered;
+    let usage = Usage {
+        input: tokens(&question),
+        output: tokens(&body),
+        ..Usage::default()
+    };
+    let cost = prices.cost(MODEL, usage).unwrap_or(0);
     let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let latency = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
     let call = Call {
@@ -194,7 +201,7 @@ async fn propose(
         result_hash: short_hash(body.as_bytes()),
         latency_ms: latency,
         cost_microdollars: small(cost),
-        tokens: small(asked + answered),
+        tokens: small(usage.tokens()),
     };
     builder.record(&call).map_err(refused)?;
     Ok(body)

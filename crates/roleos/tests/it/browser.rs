@@ -171,12 +171,16 @@ fn pictures_of_the_pages_are_small_enough_for_the_documents() {
     let stage = Stage::new();
     let tall = |height| Screen { height, ..DESK };
     let replay = format!("/tasks/{}", "08".repeat(16));
+    let diff = format!("{replay}#diff");
     let pictures = [
         ("overview", "/", tall(1000)),
         ("overview-dark", "/", tall(1000).dark()),
         ("overview-phone", "/", PHONE),
         ("replay", replay.as_str(), tall(1400)),
         ("replay-dark", replay.as_str(), tall(1400).dark()),
+        ("diff", diff.as_str(), tall(700)),
+        ("diff-dark", diff.as_str(), tall(700).dark()),
+        ("outcomes", "/#outcomes", tall(900)),
         ("specialist", ROLE, tall(1100)),
         ("specialist-dark", ROLE, tall(1100).dark()),
         (
@@ -197,6 +201,8 @@ fn pictures_of_the_pages_are_small_enough_for_the_documents() {
         browser.goto(page);
         let file = folder.join(format!("{name}.png"));
         browser.picture(&file);
+        let paint = browser.first_contentful_paint();
+        println!("first contentful paint of {page}: {paint:.0} ms");
         let size = std::fs::metadata(&file).unwrap().len();
         assert!((5_000..200_000).contains(&size), "{name}: {size} bytes");
     }

@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::workspace::ROLEOS;
 
-/// Plays the demo until it serves, and ends it with Ctrl-C's signal. What it said to people.
-fn played(root: &Path, words: &[&str]) -> String {
-    let mut child = Command::new(ROLEOS)
+/// The demo, small, begun.
+fn begun(root: &Path, words: &[&str]) -> Child {
+    Command::new(ROLEOS)
         .arg("--root")
         .arg(root)
         .args(["up", "--demo", "--listen", "127.0.0.1:0"])
@@ -25,13 +26,47 @@ fn played(root: &Path, words: &[&str]) -> String {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Ctrl-C's signal.
+fn interrupt(child: &Child) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+}
+
+/// Ends the demo with Ctrl-C's signal as soon as it has said this, and nothing of it is left running.
+fn broken_off_after(root: &Path, phrase: &str) {
+    let mut child = begun(root, &[]);
+    let mut said = String::new();
+    for line in BufReader::new(child.stderr.take().unwrap()).lines() {
+        let line = line.unwrap();
+        said.push_str(&line);
+        said.push('\n');
+        if line.contains(phrase) {
+            interrupt(&child);
+        }
+    }
+    let code = child.wait().unwrap().code();
+    assert_eq!(code, Some(2), "{phrase}: {said}");
+    assert!(
+        said.contains("the same command goes on from here"),
+        "{said}"
+    );
+    let mark = fs::read_to_string(root.join(".role-os-demo/roleos-demo.json")).unwrap();
+    let mark: Value = serde_json::from_str(&mark).unwrap();
+    let backstage = mark["backstage"].as_str().unwrap();
+    assert!(TcpStream::connect(backstage).is_err(), "adapters still run");
+}
+
+/// Plays the demo until it serves, and ends it with Ctrl-C's signal. What it said to people.
+fn played(root: &Path, words: &[&str]) -> String {
+    let mut child = begun(root, words);
     let mut line = String::new();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     if !line.is_empty() {
-        kill_process(pid, Signal::INT).unwrap();
+        interrupt(&child);
     }
     let mut said = String::new();
     let mut stderr = child.stderr.take().unwrap();
@@ -164,10 +199,63 @@ fn the_loop_is_played_once_and_holds() {
         .collect();
     assert!(days.len() >= 28, "spread over six weeks: {days:?}");
 
+    let own = agents_bundle(root);
+    assert_eq!(own["outcome"], "solved", "{own:#}");
+    assert!(own["cost_microdollars"].as_u64() > Some(1000), "{own:#}");
+
     let before = history(root);
     let again = played(root, &[]);
     assert_eq!(again.matches("(was done)").count(), 6, "{again}");
     assert_eq!(history(root), before, "nothing is done twice");
+}
+
+/// Cost of the session's bundle, in dollars.
+fn agents_bundle(root: &Path) -> Value {
+    let bundles = json(root, &["witness", "list"]);
+    let own = bundles.as_array().unwrap().iter().find(|one| {
+        let shown = json(root, &["witness", "show", one["task_id"].as_str().unwrap()]);
+        shown.to_string().contains("demo-agent")
+    });
+    own.unwrap().clone()
+}
+
+#[test]
+fn broken_off_anywhere_it_goes_on_and_begins_anew_when_told_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for phrase in [
+        "1. adapters",
+        "3. the selector",
+        "4. dispatches",
+        "5. six weeks",
+    ] {
+        broken_off_after(root, phrase);
+    }
+    let said = played(root, &[]);
+    assert!(said.contains("drifter-1 is halted"), "{said}");
+    assert!(
+        said.contains("refused, then approved once, then refused"),
+        "{said}"
+    );
+    let field = lines(root, ".role-os/specialist-field-log.jsonl");
+    assert_eq!(field.len(), 100, "no dispatch is lost or made twice");
+    let card = json(root, &["scorecard", "--accept"]);
+    assert_eq!(card["solved"], 27, "{card:#}");
+    json(root, &["ledger", "verify"]);
+
+    let mark = root.join(".role-os-demo/roleos-demo.json");
+    let before = fs::read_to_string(&mark).unwrap();
+    let said = played(root, &["--fresh"]);
+    assert!(!said.contains("(was done)"), "{said}");
+    assert_ne!(fs::read_to_string(&mark).unwrap(), before);
+    assert_eq!(
+        lines(root, ".role-os/specialist-field-log.jsonl").len(),
+        100
+    );
+    assert_eq!(
+        json(root, &["witness", "list"]).as_array().unwrap().len(),
+        30
+    );
 }
 
 #[test]

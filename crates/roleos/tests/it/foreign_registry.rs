@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::adapter::{Adapter, json as reply};
 use crate::terminal::Terminal;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, ran};
 
 const REGISTRY: &str = ".role-os/specialists.json";
 const SECRET: &str = "token-of-another-service";
@@ -29,6 +29,8 @@ fn registry(url: &str) -> String {
             "id": id, "adapter_id": "a", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.5,
             "certified_level": "L2", "exam_hash": "e", "field_audit_window": 200,
             "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
+            "verifier": { "type": "rule_check", "pass_condition": "rules_match",
+                "config": { "rule": "regex", "pattern": "." } },
         })
     };
     let registry = json!({
@@ -123,6 +125,58 @@ fn nobody_is_asked_and_no_secret_leaves_until_the_registry_is_trusted() {
         .workspace
         .write(REGISTRY, text.replace("OTHER_SERVICE_TOKEN", "HOME"));
     assert_eq!(clone.dispatch(false).0["reason"], "registry_untrusted");
+    assert_eq!(clone.stranger.seen().len(), 1);
+}
+
+#[test]
+fn a_contest_asks_nobody_of_a_registry_that_is_not_trusted() {
+    let clone = Clone::new();
+    clone.track();
+    let contest = |more: &[&str]| {
+        let words = ["--json", "dispatch", "Checker", "--input", "in.json"];
+        let words = [&words[..], more].concat();
+        let mut command = clone.workspace.command(&words);
+        let output = command.env("OTHER_SERVICE_TOKEN", SECRET).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for more in [&["--k", "2"][..], &["--k", "2", "--learn"]] {
+        let said = contest(more);
+        assert!(said.contains("\"registry_untrusted\""), "{said}");
+        assert!(said.contains("`roleos trust`"), "{said}");
+        assert_eq!(clone.stranger.seen().len(), 0, "{said}");
+    }
+    // The same contest once a person has trusted it, so the test above can fail.
+    clone.trust("y");
+    let said = contest(&["--k", "2"]);
+    let seen = clone.stranger.seen();
+    assert_eq!(seen.len(), 2, "{said}");
+    assert!(seen.iter().all(|one| one.headers.contains(SECRET)));
+}
+
+#[test]
+fn an_exam_is_not_sent_to_a_registry_that_is_not_trusted() {
+    let clone = Clone::new();
+    clone.track();
+    let set = json!({ "audit_id": "exam", "version": "v1", "test_cases": [
+        { "input": "a question", "expected_format": "rule_check",
+          "verifier_config": { "rule": "regex", "pattern": "stolen" } },
+    ] });
+    clone.workspace.write("audit.json", set.to_string());
+    let audit = |role: &str| {
+        let words = ["--json", "audit", "run", role, "--set", "audit.json"];
+        let mut command = clone.workspace.command(&words);
+        command.env("OTHER_SERVICE_TOKEN", SECRET);
+        ran(command)
+    };
+    for role in ["Checker", "Checker/v2"] {
+        let error = audit(role).exits(2).json_error();
+        assert_eq!(error["code"], "registry_untrusted", "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("`roleos trust`"));
+    }
+    assert_eq!(clone.stranger.seen().len(), 0);
+    assert!(!clone.workspace.path(".role-os/audits").exists());
+    clone.trust("y");
+    assert_eq!(audit("Checker/v2").exits(0).json()["passed"], 1);
     assert_eq!(clone.stranger.seen().len(), 1);
 }
 

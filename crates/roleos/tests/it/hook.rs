@@ -134,10 +134,13 @@ fn settled(workspace: &Workspace, text: &str) -> String {
         .replace(root.to_str().unwrap(), "[root]")
         .replace(workspace.root().to_str().unwrap(), "[root]");
     // Where the panic stands changes with every edit of that file.
-    if let Some((before, after)) = text.clone().split_once("hook/tool.rs:") {
-        let after = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':');
-        text = format!("{before}hook/tool.rs:[place]:{after}");
+    let mut parts = text.split("hook/tool.rs:").map(str::to_owned);
+    let mut placeless = parts.next().unwrap_or_default();
+    for part in parts {
+        placeless.push_str("hook/tool.rs:[place]:");
+        placeless.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':'));
     }
+    text = placeless;
     let mut parts = text.split("roleos approve ");
     let mut settled = parts.next().unwrap_or_default().to_owned();
     for part in parts {

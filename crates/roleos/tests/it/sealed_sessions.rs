@@ -93,7 +93,9 @@ fn wait_for(workspace: &Workspace, bundles: usize) -> Vec<Value> {
 #[test]
 fn a_session_becomes_a_bundle_that_tells_its_story() {
     let secret = format!("sk-ant-api03-{}", "x7Qb".repeat(12));
-    let workspace = repository("[oversight]\ncapability_gate = true\n");
+    let workspace = repository(
+        "[oversight]\ncapability_gate = true\n[oversight.prices.claude-sonnet]\ninput = 3\noutput = 15\n",
+    );
     let agent = Agent {
         workspace: &workspace,
         session: "story",

@@ -24,7 +24,7 @@ use crate::problem::Problem;
     responses((status = 200, body = Vec<Value>, description = "As `roleos approve --json` without an id.")))]
 pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Answer<Vec<Value>> {
     answer(&desk, |desk| {
-        let pending = approvals::pending(&desk.workspace)?;
+        let pending = approvals::pending(&desk.workspace, clock::now_ns())?;
         let list = pending
             .iter()
             .map(|(id, refused)| shape::refused(id, refused));

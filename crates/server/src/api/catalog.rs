@@ -19,6 +19,9 @@ use super::errors::{conflict, unfit};
 use super::frame::{Answer, Asked, Given, LoggedIn, Part, answer, missing};
 use crate::problem::Problem;
 
+/// The folder of the catalog in a workspace.
+const CATALOG: &str = "catalog";
+
 /// In which language.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -30,14 +33,19 @@ pub(super) struct Language {
 
 /// The catalog's folder: `catalog/` of the workspace.
 pub(crate) fn catalog_directory(desk: &Desk) -> Result<Directory, Problem> {
-    let own = desk.workspace.root().join("catalog");
-    if !own.is_dir() {
+    let own = desk.workspace.root().join(CATALOG);
+    if !has_catalog(desk) {
         return Err(
             missing("no_catalog", "there is no catalog in this workspace")
                 .hint("a catalog is a folder `catalog/` with an `index.yaml`"),
         );
     }
     Ok(Directory::open(&own)?)
+}
+
+/// Whether this workspace has a catalog of its own.
+pub(crate) fn has_catalog(desk: &Desk) -> bool {
+    desk.workspace.root().join(CATALOG).is_dir()
 }
 
 /// A catalog whose index can be spoken of.

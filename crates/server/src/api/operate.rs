@@ -210,14 +210,13 @@ async fn repoint(
 #[utoipa::path(post, path = "/api/specialists/{role}/halt", tag = "specialists", params(("role" = String, Path)),
     request_body = Who, responses((status = 200, body = Value)))]
 pub(super) async fn halt(
-    LoggedIn(person): LoggedIn,
-    State(desk): State<Arc<Desk>>,
-    Part(role): Part,
-    Given(body): Given<Who>,
+    person: LoggedIn,
+    desk: State<Arc<Desk>>,
+    role: Part,
+    body: Given<Who>,
 ) -> Answer<Value> {
-    let signature = Signature::needed(person, body.operator, body.reason)?;
-    answer(&desk, move |desk| {
-        let before = desk.specialists.halt(&role, signature.operator())?;
+    signed(person, desk, role, body, |desk, role, operator| {
+        let before = desk.specialists.halt(role, operator)?;
         let reason = before.as_ref().map(|halt| &halt.reason);
         Ok(json!({
             "role": role, "halted": true, "was_halted": before.is_some(), "previous_reason": reason,
@@ -226,21 +225,32 @@ pub(super) async fn halt(
     .await
 }
 
-/// Lifts a halt; the guard begins anew.
-#[utoipa::path(post, path = "/api/specialists/{role}/clear-halt", tag = "specialists", params(("role" = String, Path)),
-    request_body = Who, responses((status = 200, body = Value)))]
-pub(super) async fn clear_halt(
+/// An act on a role that needs a reason.
+async fn signed(
     LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Part(role): Part,
     Given(body): Given<Who>,
+    act: impl FnOnce(&Desk, &str, Operator<'_>) -> Result<Value, Problem> + Send + 'static,
 ) -> Answer<Value> {
     let signature = Signature::needed(person, body.operator, body.reason)?;
-    answer(&desk, move |desk| {
+    answer(&desk, move |desk| act(desk, &role, signature.operator())).await
+}
+
+/// Lifts a halt; the guard begins anew.
+#[utoipa::path(post, path = "/api/specialists/{role}/clear-halt", tag = "specialists", params(("role" = String, Path)),
+    request_body = Who, responses((status = 200, body = Value)))]
+pub(super) async fn clear_halt(
+    person: LoggedIn,
+    desk: State<Arc<Desk>>,
+    role: Part,
+    body: Given<Who>,
+) -> Answer<Value> {
+    signed(person, desk, role, body, |desk, role, operator| {
         let registry = desk.specialists.registry()?;
-        let cleared = desk.specialists.clear_halt(&role, signature.operator())?;
-        if cleared.is_none() && registry.entry(&role).is_none() {
-            return Err(OperateError::UnknownRole(role).into());
+        let cleared = desk.specialists.clear_halt(role, operator)?;
+        if cleared.is_none() && registry.entry(role).is_none() {
+            return Err(OperateError::UnknownRole(role.to_owned()).into());
         }
         let reason = cleared.as_ref().map(|halt| &halt.reason);
         Ok(json!({ "role": role, "cleared": cleared.is_some(), "previous_reason": reason }))

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use super::Desk;
 use super::errors::unfit;
 use super::frame::{Answer, Given, LoggedIn};
+use crate::login::waits::Client;
 use crate::login::{self, Denied, MAX_NAME};
 use crate::problem::Problem;
 
@@ -41,6 +42,7 @@ pub(super) struct Operator {
     responses((status = 200, body = Operator, description = "The cookie is in `Set-Cookie`.")))]
 pub(super) async fn log_in(
     State(desk): State<Arc<Desk>>,
+    client: Client,
     Given(login): Given<Login>,
 ) -> Result<Response, Problem> {
     let operator = match login.operator {
@@ -49,7 +51,7 @@ pub(super) async fn log_in(
     };
     let granted = desk
         .logins
-        .log_in(&login.code, &operator, host::clock::now_ns())
+        .log_in(client, &login.code, &operator, host::clock::now_ns())
         .map_err(denied)?;
     let session = Operator {
         operator,
@@ -79,14 +81,13 @@ pub(crate) fn checked_name(name: String) -> Result<String, Problem> {
 /// Why nobody was let in.
 pub(crate) fn denied(denied: Denied) -> Problem {
     match denied {
-        Denied::Wrong { left: 0 } => {
-            wrong("that was the last try; a new code is shown in a moment")
-        }
-        Denied::Wrong { left } => wrong(&format!("{left} more tries")),
+        Denied::Wrong { left: None } => wrong(""),
+        Denied::Wrong { left: Some(0) } => wrong("; that was the last try for now"),
+        Denied::Wrong { left: Some(left) } => wrong(&format!("; {left} more tries")),
         Denied::Paused { seconds } => Problem::new(
             StatusCode::TOO_MANY_REQUESTS,
             "login_paused",
-            format!("there were too many wrong codes; wait {seconds} s"),
+            format!("there were too many wrong codes from your address; wait {seconds} s"),
         ),
         Denied::Closed => Problem::new(
             StatusCode::FORBIDDEN,
@@ -99,7 +100,7 @@ pub(crate) fn denied(denied: Denied) -> Problem {
 
 fn wrong(left: &str) -> Problem {
     Problem::new(StatusCode::FORBIDDEN, "wrong_code", "that is not the code").hint(format!(
-        "the newest one stands on the terminal of `roleos up`; {left}"
+        "the newest one stands on the terminal of `roleos up`{left}"
     ))
 }
 

@@ -9,7 +9,10 @@ use host::config::Config;
 use host::contracts::Source;
 use host::view::oversight as shape;
 use jiff::Timestamp;
+use oversight::conformance::Contracts;
 use oversight::governance::Spent;
+use oversight::grants::Grants;
+use oversight::lookup::Nothing;
 use oversight::{Call, NoApprovals, Place, Rules, decide};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -146,6 +149,39 @@ fn explained(desk: &Desk, body: Explain) -> Result<Value, Problem> {
     };
     let decision = decided(desk, &tool, &input, body.directory.as_deref())?;
     Ok(shape::decision(&decision))
+}
+
+/// The parts of calls that decided, read off their words alone: journals keep the words, and the answer of then stands
+/// beside them. Nothing is marked where nothing was found or where the words were cut.
+pub(crate) fn deciding_parts(desk: &Desk, calls: &[Decision]) -> Vec<Vec<(usize, usize)>> {
+    let set = &desk.config.oversight;
+    let (policy, governance) = (set.policy(), set.governance());
+    let rules = Rules {
+        gate: true,
+        policy: &policy,
+        grants: &Grants::default(),
+        contracts: &Contracts::default(),
+        governance: &governance,
+        approved: &NoApprovals,
+    };
+    let spans = |one: &Decision| {
+        let is_plain = one.verdict == "allow" && one.actions.is_empty();
+        if is_plain || one.text.starts_with('{') {
+            return Vec::new();
+        }
+        let input = json!({ "command": one.text });
+        let call = Call {
+            tool: "Bash",
+            input: &input,
+            place: Place {
+                directory: &one.directory,
+                home: "/",
+            },
+        };
+        let said = decide(&rules, &call, &Spent::default(), &Nothing, Timestamp::MAX);
+        said.spans
+    };
+    calls.iter().map(spans).collect()
 }
 
 /// What the gate would say to a call, by the settings, grants and contracts that hold now.

@@ -117,9 +117,9 @@ pub(super) struct Stats {
 pub(super) async fn stats(State(desk): State<Arc<Desk>>) -> Answer<Stats> {
     answer(&desk, |desk| {
         let stats = desk.view.run_stats()?;
-        let models = stats.models.into_iter().map(|tally| Standing {
-            role: tally.role,
-            model_id: tally.model,
+        let models = stats.models.iter().map(|tally| Standing {
+            role: tally.role.clone(),
+            model_id: tally.model.clone(),
             runs: tally.runs,
             pass: tally.pass.into(),
             win: tally.win.into(),

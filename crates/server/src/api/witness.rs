@@ -173,7 +173,7 @@ pub(super) async fn verify(State(desk): State<Arc<Desk>>, Part(task): Part) -> A
 
 /// Where the ledger has this bundle, byte for byte, and how many it has.
 fn place(desk: &Desk, judged: &Judged<'_>) -> Result<Option<(u64, u64)>, Problem> {
-    let (Some(ledger), Some(contents)) = (desk.store.ledger()?, judged.contents()) else {
+    let Some(contents) = judged.contents() else {
         return Ok(None);
     };
     let header = contents.header();
@@ -182,8 +182,11 @@ fn place(desk: &Desk, judged: &Judged<'_>) -> Result<Option<(u64, u64)>, Problem
         created_ns: header.created_ns,
         bundle_sha256: host::digest(judged.bytes()),
     };
-    let index = ledger.entries().iter().position(|entry| entry.leaf == leaf);
-    Ok(index.map(|index| (index as u64, ledger.tree().len())))
+    // The view may be a moment behind the file.
+    match desk.view.place_of(&leaf)? {
+        Some(place) => Ok(Some(place)),
+        None => Ok(desk.store.place_of(&leaf)?),
+    }
 }
 
 /// Everything for a replay: spec, plan, calls, diff, test log, and whether the outcome agrees with it.

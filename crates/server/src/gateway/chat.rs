@@ -114,6 +114,88 @@ pub(super) fn reply(protocol: Protocol, request: &Value, reply: Reply<'_>) -> Re
     }
 }
 
+/// What a whole answer of a model says.
+///
+/// # Errors
+/// It is more than text, or none of this protocol.
+pub(super) fn answer_text(protocol: Protocol, body: &[u8]) -> Result<String, &'static str> {
+    let answer: Value = serde_json::from_slice(body).map_err(|_| "it is no JSON")?;
+    match protocol {
+        Protocol::OpenAi => {
+            let message = answer
+                .pointer("/choices/0/message")
+                .ok_or("it is no completion")?;
+            no_tools(message.get("tool_calls"))?;
+            let content = message.get("content").and_then(Value::as_str);
+            content.map(str::to_owned).ok_or("it has no text")
+        }
+        Protocol::Anthropic => {
+            let blocks = answer.get("content").and_then(Value::as_array);
+            let blocks = blocks.ok_or("it is no message")?;
+            let kind = |block: &Value, kind: &str| block.get("type").is_some_and(|it| it == kind);
+            if blocks.iter().any(|block| kind(block, "tool_use")) {
+                return Err(CALLS_A_TOOL);
+            }
+            let texts = blocks.iter().filter(|block| kind(block, "text"));
+            let texts = texts.filter_map(|block| block.get("text")?.as_str());
+            Ok(texts.collect())
+        }
+    }
+}
+
+const CALLS_A_TOOL: &str = "it calls a tool";
+
+fn no_tools(calls: Option<&Value>) -> Result<(), &'static str> {
+    match calls.and_then(Value::as_array) {
+        Some(calls) if !calls.is_empty() => Err(CALLS_A_TOOL),
+        _ => Ok(()),
+    }
+}
+
+/// What a streamed answer of a model says.
+///
+/// # Errors
+/// It is more than text, or did not come to its end.
+pub(super) fn streamed_text(protocol: Protocol, body: &[u8]) -> Result<String, &'static str> {
+    let text = std::str::from_utf8(body).map_err(|_| "it is no text")?;
+    let (mut said, mut ended) = (String::new(), false);
+    for line in text.lines() {
+        let Some(data) = line.strip_prefix("data:").map(str::trim_start) else {
+            continue;
+        };
+        if data == "[DONE]" {
+            ended = true;
+            continue;
+        }
+        let event: Value = serde_json::from_str(data).map_err(|_| "it is no stream of JSON")?;
+        let piece = match protocol {
+            Protocol::OpenAi => {
+                let delta = event.pointer("/choices/0/delta");
+                no_tools(delta.and_then(|delta| delta.get("tool_calls")))?;
+                let reason = event.pointer("/choices/0/finish_reason");
+                ended |= reason.is_some_and(Value::is_string);
+                event.pointer("/choices/0/delta/content")
+            }
+            Protocol::Anthropic => {
+                if event
+                    .pointer("/content_block/type")
+                    .is_some_and(|it| it == "tool_use")
+                {
+                    return Err(CALLS_A_TOOL);
+                }
+                ended |= event.get("type").is_some_and(|it| it == "message_stop");
+                event.pointer("/delta/text")
+            }
+        };
+        said.push_str(piece.and_then(Value::as_str).unwrap_or_default());
+    }
+    if ended {
+        Ok(said)
+    } else {
+        Err("it did not come to its end")
+    }
+}
+
 fn seconds() -> u64 {
     clock::now_ns() / 1_000_000_000
 }

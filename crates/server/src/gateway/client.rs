@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::body::Body;
+use http_body_util::LengthLimitError;
 use hyper::body::Incoming;
 use hyper::header::{
     CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
@@ -16,6 +17,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_http::timeout::TimeoutError;
 
 use super::upstream::Upstream;
 use crate::guard::TOKEN;
@@ -70,6 +72,10 @@ impl Ways {
             self.plain.request(request).await
         };
         sent.map_err(|error| {
+            // What is wrong with the client's own body is not the upstream's fault.
+            if let Some(problem) = body_problem(&error) {
+                return problem;
+            }
             let what = if error.is_connect() {
                 "cannot be reached"
             } else {
@@ -121,6 +127,28 @@ fn root(error: &dyn Error) -> String {
     innermost.to_string()
 }
 
+/// Whether a request could not be sent because its body is too long or stopped arriving.
+fn body_problem(error: &(dyn Error + 'static)) -> Option<Problem> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<LengthLimitError>() {
+            let message = "the body is larger than any that is passed on";
+            let (status, code) = (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large");
+            return Some(Problem::new(status, code, message));
+        }
+        if error.is::<TimeoutError>() {
+            let message = "the body stopped arriving";
+            let (status, code) = (StatusCode::REQUEST_TIMEOUT, "slow_body");
+            return Some(
+                Problem::new(status, code, message)
+                    .hint("`body_timeout_seconds` under `[gateway]` says how long a pause may be"),
+            );
+        }
+        cause = error.source();
+    }
+    None
+}
+
 /// The request for an upstream: everything as it came, but for the host, what ends at this hop, and what is ours.
 pub(crate) fn request(
     parts: &Parts,
@@ -131,10 +159,13 @@ pub(crate) fn request(
         .uri
         .path_and_query()
         .map_or("/", |target| target.as_str());
-    let uri = upstream.uri(target).map_err(|_| {
+    let bad = || {
         let message = "the path cannot be passed on";
         Problem::new(StatusCode::BAD_REQUEST, "bad_path", message)
-    })?;
+    };
+    // `OPTIONS *` asks this server, and nobody behind it.
+    let target = Some(target).filter(|target| target.starts_with('/'));
+    let uri = upstream.uri(target.ok_or_else(bad)?).map_err(|_| bad())?;
     let mut headers = parts.headers.clone();
     end_hop(&mut headers);
     for name in [HOST, EXPECT, TOKEN] {

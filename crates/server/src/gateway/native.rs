@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::proxy;
 use super::receipt::{Entry, shortened};
-use super::roles::{self, general::nobody, play::play};
+use super::roles::{self, Game, PASS, general::nobody, play::play};
 use crate::problem::{Problem, Shape, json_response};
 use crate::up::App;
 
@@ -81,12 +81,13 @@ async fn dispatched(
             trace_id: &trace,
             now: &now,
         };
-        let answer = play(&app, asked, role.instructions.as_deref(), false).await?;
-        Ok((role, answer))
+        let game = play(&app, asked, role.instructions.as_deref(), false).await?;
+        Ok((role, game))
     })
     .await;
     entry.waited(since);
-    let (role, answer) = done?;
+    let (role, Game { answer, verified }) = done?;
+    entry.line.verified = verified.then(|| PASS.to_owned());
     let receipt = answer.receipt.to_json();
     entry.line.route = answer.receipt.source.name();
     if entry.line.route != "specialist" {

@@ -9,9 +9,11 @@ use axum::body::Body;
 use bytes::Bytes;
 use host::config::gateway::Protocol;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Body as _;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
+use tower_http::timeout::TimeoutBody;
 
 use super::receipt::{Entry, Tried, shortened};
 use super::scan::{Edits, Scanned, scan};
@@ -93,13 +95,19 @@ async fn without_model(
     if length(parts).is_some_and(|length| length > MAX_UPLOAD as u64) {
         return Err(too_large(MAX_UPLOAD));
     }
+    entry.line.request_bytes = length(parts).unwrap_or(0);
     let upstream = app.gateway.upstream(None, protocol(parts));
     let upstream = upstream.ok_or_else(|| {
         let message = format!("there is nothing at `{}`", shortened(parts.uri.path()));
         Problem::new(StatusCode::NOT_FOUND, "not_found", message)
             .hint("no `[[gateway.upstream]]` is set that could be asked")
     })?;
-    let body = Body::new(Limited::new(body, MAX_UPLOAD));
+    // A long upload may take its time; one that stops holds a connection of the upstream for nothing.
+    let pause = app.config.gateway.body_timeout();
+    let body = match body.is_end_stream() {
+        true => body,
+        false => Body::new(Limited::new(TimeoutBody::new(pause, body), MAX_UPLOAD)),
+    };
     forward(app, parts, upstream, body, entry).await
 }
 
@@ -264,6 +272,10 @@ pub(super) async fn forward_edited(
     forward(app, &parts, upstream, Body::from(edits.done()), entry).await
 }
 
+/// Marks an upstream's own answer, to which nothing is added.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PassedOn;
+
 /// Passes a request on and its answer back.
 pub(super) async fn forward(
     app: &Arc<App>,
@@ -280,6 +292,7 @@ pub(super) async fn forward(
     let (mut head, body) = sent?.into_parts();
     client::end_hop(&mut head.headers);
     head.version = Version::HTTP_11;
+    head.extensions.insert(PassedOn);
     Ok(Response::from_parts(head, Body::new(body)))
 }
 
@@ -350,6 +363,9 @@ pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Re
     add("x-roleos-trace", Some(&line.trace));
     add("x-roleos-model", line.served.as_deref());
     add("x-roleos-crossed", line.crossed.as_deref());
+    // Of a stream it is not known yet.
+    let verified = line.verified.as_deref().filter(|_| entry.verdict.is_none());
+    add("x-roleos-verified", verified);
     response
 }
 

@@ -1,7 +1,8 @@
 //! What became of a request: one line in the log before its answer ends, and what is counted.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,9 @@ pub(crate) struct Line {
     /// The protocols on both sides, where a request had to be translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) crossed: Option<String>,
+    /// What the role's verifier says of the answer: `pass`, `fail: …` or `unchecked: …`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) verified: Option<String>,
     /// Models that were tried before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tried: Vec<Tried>,
@@ -75,6 +79,8 @@ pub(crate) struct Entry {
     /// Time that was not ours: the client's and the upstream's.
     waited: Duration,
     pub(crate) line: Line,
+    /// The verdict on a stream, which is known at its end.
+    pub(crate) verdict: Option<Arc<OnceLock<String>>>,
     is_written: bool,
 }
 
@@ -91,6 +97,7 @@ impl Entry {
             started: Instant::now(),
             waited: Duration::ZERO,
             is_written: false,
+            verdict: None,
             line: Line {
                 ts: clock::text(clock::now_ns() / 1000 * 1000),
                 trace: host::fresh_task_id().to_string(),
@@ -149,6 +156,9 @@ impl Entry {
         let elapsed = self.started.elapsed();
         metrics.duration.observe(elapsed.as_secs_f64());
         self.line.outcome = outcome;
+        if let Some(verdict) = self.verdict.as_ref().and_then(|verdict| verdict.get()) {
+            self.line.verified = Some(verdict.clone());
+        }
         self.line.ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3;
         let mut text = serde_json::to_string(&self.line).unwrap_or_default();
         text.push('\n');
@@ -164,7 +174,8 @@ impl Drop for Entry {
         if self.line.status == 0 {
             self.line.status = StatusCode::from_u16(499).map_or(0, |status| status.as_u16());
         }
-        self.finish("client_gone");
+        let is_ending = self.app.gateway.ending.load(Ordering::Relaxed);
+        self.finish(if is_ending { "cut_off" } else { "client_gone" });
     }
 }
 

@@ -31,6 +31,10 @@ use self::play::play;
 
 pub(super) mod general;
 pub(super) mod play;
+mod verified;
+
+pub(super) use self::play::Game;
+pub(super) use self::verified::PASS;
 
 /// The endpoints on which a role can be asked.
 const ENDPOINTS: [&str; 2] = ["/v1/chat/completions", "/v1/messages"];
@@ -84,6 +88,7 @@ enum Played {
         answer: Value,
         model: String,
         reason: String,
+        verified: bool,
     },
     /// The general model is to answer, for this reason.
     General(String),
@@ -185,7 +190,8 @@ async fn ask(
             trace_id: &trace,
             now: &now,
         };
-        let answer = play(&app, asked, role.instructions.as_deref(), true).await?;
+        let Game { answer, verified } =
+            play(&app, asked, role.instructions.as_deref(), true).await?;
         let reason = answer.receipt.decision.reason.name().to_owned();
         let is_adapters = answer.receipt.source == Source::Specialist;
         let played = match (answer.result, &answer.receipt.call) {
@@ -193,12 +199,14 @@ async fn ask(
                 answer,
                 model: answered.adapter_id.clone(),
                 reason,
+                verified,
             },
             // A version may ask for this instead of the general model.
             (Ok(answer), _) => Played::Answered {
                 answer,
                 model: "unsure".to_owned(),
                 reason: NOT_VERIFIED.to_owned(),
+                verified: false,
             },
             (_, Some(Err(error))) => Played::General(error.error.clone()),
             (_, Some(Ok(_))) => Played::General(NOT_VERIFIED.to_owned()),
@@ -239,13 +247,17 @@ pub(super) async fn asked(
             answer,
             model,
             reason,
-        } => Ok(answered(
-            protocol,
-            &request,
-            &answer,
-            (model, reason),
-            entry,
-        )),
+            verified,
+        } => {
+            entry.line.verified = verified.then(|| PASS.to_owned());
+            Ok(answered(
+                protocol,
+                &request,
+                &answer,
+                (model, reason),
+                entry,
+            ))
+        }
         Played::General(reason) if is_last == Some(false) => {
             entry.line.role = None;
             let message = format!(
@@ -320,14 +332,18 @@ pub(super) async fn for_agent(
                 answer,
                 model,
                 reason,
+                verified,
             },
-        )) => Some(Ok(answered(
-            protocol,
-            &request,
-            &answer,
-            (model, reason),
-            entry,
-        ))),
+        )) => {
+            entry.line.verified = verified.then(|| PASS.to_owned());
+            Some(Ok(answered(
+                protocol,
+                &request,
+                &answer,
+                (model, reason),
+                entry,
+            )))
+        }
         Ok((_, _, Played::General(reason))) => {
             entry.line.reason = Some(reason);
             entry.line.route = "general";

@@ -14,8 +14,8 @@ use similar::{ChangeTag, TextDiff};
 
 use super::frame::{Filled, Frame, Visit, encoded, show};
 use crate::api::{
-    Desk, How, Import, Update, catalog_directory, import_roles, no_card, readable_catalog,
-    update_roles, waiting,
+    Desk, How, Import, Update, catalog_directory, has_catalog, import_roles, no_card,
+    readable_catalog, update_roles, waiting,
 };
 use crate::problem::Problem;
 use crate::show::clean;
@@ -37,6 +37,8 @@ impl Asked {
 #[template(path = "pages/catalog.html")]
 struct List {
     frame: Frame,
+    /// There is a catalog to browse.
+    exists: bool,
     languages: Vec<String>,
     lang: String,
     bundles: Vec<Bundle>,
@@ -117,6 +119,17 @@ pub(super) async fn list(
     Query(asked): Query<Asked>,
 ) -> Response {
     show(&desk, visit, "Catalog", move |desk, visit| {
+        if !has_catalog(desk) {
+            // Nobody has to have one; what is installed is shown all the same.
+            return Ok(List {
+                frame: visit.frame("Catalog", "Catalog"),
+                exists: false,
+                languages: Vec::new(),
+                lang: asked.lang,
+                bundles: Vec::new(),
+                installed: installed(desk)?,
+            });
+        }
         let directory = catalog_directory(desk)?;
         let draft = readable_catalog(&directory)?;
         let contents = draft.claims();
@@ -150,6 +163,7 @@ pub(super) async fn list(
         });
         Ok(List {
             frame: visit.frame("Catalog", "Catalog"),
+            exists: true,
             languages: browse::languages(contents)
                 .into_iter()
                 .map(|code| code.to_string())

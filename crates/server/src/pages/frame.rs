@@ -242,13 +242,13 @@ pub(super) struct Choice {
 }
 
 /// The values of a column; what has none cannot be chosen.
-pub(super) fn choices(values: Vec<(String, u64)>) -> Vec<Choice> {
-    let values = values.into_iter().filter(|(value, _)| !value.is_empty());
+pub(super) fn choices(values: &[(String, u64)]) -> Vec<Choice> {
+    let values = values.iter().filter(|(value, _)| !value.is_empty());
     values
         .map(|(value, count)| Choice {
-            label: clean::line(&value, 60),
-            value,
-            count,
+            label: clean::line(value, 60),
+            value: value.clone(),
+            count: *count,
         })
         .collect()
 }

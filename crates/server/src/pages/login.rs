@@ -1,16 +1,19 @@
 //! The login's page.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Query, State};
-use axum::http::header::SET_COOKIE;
+use axum::http::header::{HOST, SET_COOKIE};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use serde::Deserialize;
 
 use super::frame::{Filled, Frame, Visit, html};
 use crate::api::{Desk, checked_name, denied};
+use crate::login::waits::Client;
 use crate::login::{clear_cookie, set_cookie};
 use crate::problem::Problem;
 
@@ -48,13 +51,34 @@ fn stranger(visit: &Visit) -> Frame {
     }
 }
 
-pub(super) async fn form(visit: Visit, Query(asked): Query<Asked>) -> Response {
+pub(super) async fn form(
+    visit: Visit,
+    client: Client,
+    headers: HeaderMap,
+    Query(asked): Query<Asked>,
+) -> Response {
+    // Who runs the process is nobody's business elsewhere. A proxy on this machine asks for others, by another name.
+    let name = if client.is_here() && names_this_machine(&headers) {
+        host::environment::user()
+    } else {
+        None
+    };
     html(&Page {
         frame: stranger(&visit),
         next: local(&asked.next),
-        name: host::environment::user().unwrap_or_default(),
+        name: name.unwrap_or_default(),
         problem: None,
     })
+}
+
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let Some(authority) = host.and_then(|host| host.parse::<Authority>().ok()) else {
+        return false;
+    };
+    let bare = authority.host().trim_matches(['[', ']']);
+    bare.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
 }
 
 /// What was typed.
@@ -70,12 +94,13 @@ pub(super) struct Typed {
 pub(super) async fn log_in(
     State(desk): State<Arc<Desk>>,
     visit: Visit,
+    client: Client,
     Filled(typed): Filled<Typed>,
 ) -> Response {
     let next = local(&typed.next);
     let granted = operator(typed.operator.clone()).and_then(|operator| {
         let now = host::clock::now_ns();
-        let granted = desk.logins.log_in(&typed.code, &operator, now);
+        let granted = desk.logins.log_in(client, &typed.code, &operator, now);
         granted.map_err(denied)
     });
     match granted {

@@ -17,7 +17,8 @@ use zeroize::Zeroizing;
 
 use super::frame::{Filled, Frame, Visit, encoded, short_time, show, tone};
 use crate::api::{
-    Desk, Grant, approve_act, bad_query, decided, revoke_grant, waiting, write_grant,
+    Desk, Grant, approve_act, bad_query, decided, deciding_parts, revoke_grant, waiting,
+    write_grant,
 };
 use crate::problem::Problem;
 use crate::show::clean;
@@ -26,6 +27,8 @@ use crate::view::rows::{Decision, Session};
 
 /// Rows of the feed.
 const ROWS: u32 = 50;
+/// So much of a command is shown in the feed.
+const MAX_SHOWN: usize = 400;
 /// Longest command that the box takes.
 const MAX_COMMAND: usize = 100_000;
 
@@ -71,7 +74,8 @@ impl Tried {
     fn of(command: &str, said: &Said, catalog: &Catalog) -> Self {
         let undo = |id: &String| {
             let action = catalog.action(id);
-            action.map_or_else(String::new, |action| action.compensator.clone())
+            let undo = action.map_or("", |action| &action.compensator);
+            untold(undo, &said.reasons).to_owned()
         };
         Self {
             verdict: said.verdict.as_str(),
@@ -93,6 +97,12 @@ impl Tried {
     }
 }
 
+/// How to undo an act, where the reasons do not say it already.
+fn untold<'a>(undo: &'a str, reasons: &[String]) -> &'a str {
+    let is_told = reasons.iter().any(|reason| reason.contains(undo));
+    if is_told { "" } else { undo }
+}
+
 /// Cuts a command into parts that decided and parts that did not.
 fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
     let mut parts: Vec<(bool, String)> = Vec::new();
@@ -105,6 +115,16 @@ fn marked(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
     }
     for (_, text) in &mut parts {
         *text = clean::text(text.as_bytes()).into_owned();
+    }
+    parts
+}
+
+/// The beginning of a command as [`marked`] cuts it; the journal has the rest.
+fn marked_head(command: &str, spans: &[(usize, usize)]) -> Vec<(bool, String)> {
+    let end = command.floor_char_boundary(MAX_SHOWN);
+    let mut parts = marked(command.get(..end).unwrap_or(command), spans);
+    if end < command.len() {
+        parts.push((false, "…".to_owned()));
     }
     parts
 }
@@ -128,6 +148,7 @@ impl Waiting {
             let action = catalog.action(id);
             let label = action.map_or("", |action| &action.label);
             let undo = action.map_or("unknown", |action| &action.compensator);
+            let undo = untold(undo, &refused.reasons);
             (clean::line(id, 60), label.to_owned(), undo.to_owned())
         });
         Self {
@@ -186,17 +207,25 @@ impl Granted {
 struct Row {
     decision: Decision,
     time: String,
-    text: String,
+    /// The command in parts; those that decided are marked.
+    parts: Vec<(bool, String)>,
     why: String,
 }
 
 impl Row {
-    fn of(decision: Decision) -> Self {
-        let words = decision.actions.iter().chain(&decision.reasons);
-        let words: Vec<String> = words.map(|word| clean::line(word, 300)).collect();
+    fn of(decision: Decision, spans: &[(usize, usize)]) -> Self {
+        // A reason names its actions, and how to undo them stands where a person decides.
+        let untold = |id: &&String| !decision.reasons.iter().any(|why| why.contains(id.as_str()));
+        let reasons = decision.reasons.iter();
+        let reasons = reasons.map(|why| why.split("; to undo it:").next().unwrap_or(why));
+        let actions = decision.actions.iter().filter(untold).map(String::as_str);
+        let words: Vec<String> = actions
+            .chain(reasons)
+            .map(|word| clean::line(word, 300))
+            .collect();
         Self {
             time: short_time(&decision.time),
-            text: clean::text(decision.text.as_bytes()).into_owned(),
+            parts: marked_head(&decision.text, spans),
             why: words.join(" · "),
             decision,
         }
@@ -246,7 +275,7 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         limit: 20,
         after: None,
     };
-    let pending = approvals::pending(&desk.workspace)?;
+    let pending = approvals::pending(&desk.workspace, host::clock::now_ns())?;
     let place = host::approval_key::Place::of(&desk.workspace);
     let next = listed.next.map(|key| {
         let mut next = String::from("/oversight?verdict=");
@@ -257,6 +286,8 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         next.extend(encoded(&key.text()));
         next
     });
+    let spans = deciding_parts(desk, &listed.items);
+    let rows = listed.items.into_iter().zip(&spans);
     Ok(Page {
         frame: visit.frame("Oversight", "Oversight"),
         tried,
@@ -274,7 +305,7 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
             .iter()
             .map(|one| (one.id.clone(), one.label.clone()))
             .collect(),
-        rows: listed.items.into_iter().map(Row::of).collect(),
+        rows: rows.map(|(one, spans)| Row::of(one, spans)).collect(),
         total: listed.total,
         next,
         sessions: desk.view.sessions(&Filter::default(), &recent)?.items,

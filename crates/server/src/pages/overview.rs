@@ -10,9 +10,10 @@ use serde::Deserialize;
 use witness::curve::{Period, Point};
 use witness::scorecard::{Criterion, Scorecard};
 
+use super::attention::{Attention, attention};
 use super::frame::{Choice, Frame, Rate, Visit, choices, encoded, show, with_headers};
+use super::outcomes::Outcomes;
 use crate::api::{Desk, waiting};
-use crate::problem::Problem;
 use crate::show::units::{dollars, duration, grouped};
 use crate::show::{clean, curve_svg};
 use crate::view::add_up::Of;
@@ -48,6 +49,7 @@ struct Page {
     attention: Vec<Attention>,
     curve_address: String,
     points: Vec<Row>,
+    outcomes: Outcomes,
     roles: Vec<Choice>,
     models: Vec<Choice>,
     asked: Asked,
@@ -56,6 +58,10 @@ struct Page {
 struct Held {
     name: &'static str,
     value: String,
+    /// Of a share: over how many, and between what.
+    share: Option<Rate>,
+    /// The evidence.
+    href: &'static str,
     wanted: String,
     holds: bool,
 }
@@ -65,14 +71,6 @@ struct Tile {
     value: String,
     more: String,
     href: &'static str,
-}
-
-/// Something that needs a look.
-struct Attention {
-    tone: &'static str,
-    kind: &'static str,
-    text: String,
-    href: String,
 }
 
 struct Row {
@@ -105,18 +103,19 @@ pub(super) async fn page(
             frame: visit.frame("Overview", "Overview"),
             accepted: all.is_accepted(),
             tasks: all.total_tasks,
-            criteria: all.acceptance().iter().map(held).collect(),
+            criteria: all.acceptance().iter().map(|one| held(one, all)).collect(),
             solved: rate(u64::from(all.solved), u64::from(all.total_tasks)).into(),
             tiles: tiles(all),
             attention: attention(desk, counts)?,
+            outcomes: Outcomes::of(&desk.view.outcomes()?),
             curve_address,
             points: points
                 .iter()
                 .rev()
                 .map(|point| row(point, &asked))
                 .collect(),
-            roles: choices(desk.view.task_values(TaskColumn::Role)?),
-            models: choices(desk.view.task_values(TaskColumn::Model)?),
+            roles: choices(&desk.view.task_values(TaskColumn::Role)?),
+            models: choices(&desk.view.task_values(TaskColumn::Model)?),
             asked,
         })
     })
@@ -134,25 +133,53 @@ pub(super) async fn curve(State(desk): State<Arc<Desk>>, Query(asked): Query<Ask
     }
 }
 
-fn held(criterion: &Criterion) -> Held {
+fn held(criterion: &Criterion, all: &Scorecard) -> Held {
     let is_count = criterion.metric == "policy_violations";
     let shown = |value: f64| match is_count {
         true => format!("{value:.0}"),
         false => format!("{:.1} %", value * 100.0),
     };
-    let (name, relation) = match criterion.metric {
-        "solve_rate" => ("Solve rate", "at least"),
-        "policy_violations" => ("Policy violations", "exactly"),
-        "evidence_coverage" => ("Evidence coverage", "exactly"),
-        "rollback_correctness" => ("Rollback correctness", "exactly"),
-        other => (other, "against"),
+    let (name, relation, n, href) = match criterion.metric {
+        "solve_rate" => (
+            "Solve rate",
+            "at least",
+            Some(all.total_tasks),
+            "/tasks?outcome=solved",
+        ),
+        "policy_violations" => ("Policy violations", "exactly", None, "/tasks"),
+        "evidence_coverage" => (
+            "Evidence coverage",
+            "exactly",
+            Some(all.solved),
+            "/tasks?outcome=solved",
+        ),
+        "rollback_correctness" => (
+            "Rollback correctness",
+            "exactly",
+            Some(all.rollback_count),
+            "/tasks",
+        ),
+        other => (other, "against", None, "/tasks"),
     };
     Held {
         name,
         value: shown(criterion.value),
+        share: n.filter(|n| *n > 0).map(|n| of_share(criterion.value, n)),
+        href,
         wanted: format!("{relation} {}", shown(criterion.threshold)),
         holds: criterion.holds,
     }
+}
+
+/// A share that is known with its number; how many that were is a whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a count lies between 0 and the count"
+)]
+fn of_share(share: f64, n: u32) -> Rate {
+    let hits = (share * f64::from(n)).round() as u64;
+    rate(hits, u64::from(n)).into()
 }
 
 fn tiles(all: &Scorecard) -> Vec<Tile> {
@@ -200,10 +227,13 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
         tile(
             "Rollbacks",
             grouped(all.rollback_count),
-            &format!(
-                "{:.1} % restored what they should",
-                all.rollback_correctness * 100.0
-            ),
+            &match all.rollback_count {
+                0 => "none was needed".to_owned(),
+                _ => format!(
+                    "{:.1} % restored what they should",
+                    all.rollback_correctness * 100.0
+                ),
+            },
             "/tasks",
         ),
         tile(
@@ -213,140 +243,6 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
             "/tasks?outcome=solved",
         ),
     ]
-}
-
-fn attention(desk: &Desk, counts: &host::view::score::Counts) -> Result<Vec<Attention>, Problem> {
-    let mut found = Vec::new();
-    let mut add = |tone, kind, text: String, href: String| {
-        found.push(Attention {
-            tone,
-            kind,
-            text,
-            href,
-        });
-    };
-    let registry = desk.specialists.registry()?;
-    for problem in registry.problems() {
-        add(
-            "bad",
-            "registry",
-            clean::line(&problem.to_string(), 300),
-            "/specialists".to_owned(),
-        );
-    }
-    match desk.specialists.state() {
-        Ok(state) => {
-            for (role, halt) in state
-                .roles()
-                .filter_map(|(role, slot)| Some((role, slot.halt.as_ref()?)))
-            {
-                let mut href = String::from("/specialists/");
-                href.extend(encoded(role));
-                add(
-                    "bad",
-                    "halted",
-                    format!(
-                        "{}: {}",
-                        clean::line(role, 60),
-                        clean::line(&halt.reason, 200)
-                    ),
-                    href,
-                );
-            }
-        }
-        Err(error) => add(
-            "bad",
-            "state",
-            format!("nothing routes to a specialist: {error}"),
-            "/specialists".to_owned(),
-        ),
-    }
-    for (role, text) in failing_audits(desk) {
-        let mut href = String::from("/specialists/");
-        href.extend(encoded(&role));
-        add("bad", "audit", text, href);
-    }
-    let waiting = host::approvals::pending(&desk.workspace)?.len();
-    if waiting > 0 {
-        add(
-            "warn",
-            "approvals",
-            format!("{waiting} refused acts could be approved"),
-            "/oversight#waiting".to_owned(),
-        );
-    }
-    let trouble = desk.view.trouble(host::clock::now_ns())?;
-    if trouble.denied > 0 {
-        add(
-            "warn",
-            "denials",
-            format!(
-                "{} calls were refused in the last seven days",
-                trouble.denied
-            ),
-            "/oversight?verdict=deny".to_owned(),
-        );
-    }
-    if trouble.unsealed > 0 {
-        add(
-            "warn",
-            "unsealed",
-            format!(
-                "{} sessions have ended and are in no bundle; `roleos sessions seal --all` makes them",
-                trouble.unsealed
-            ),
-            "/oversight#sessions".to_owned(),
-        );
-    }
-    for (verdict, count) in &counts.left_out {
-        let tone = if matches!(verdict.as_str(), "unsigned" | "unchecked") {
-            "warn"
-        } else {
-            "bad"
-        };
-        add(
-            tone,
-            "evidence",
-            format!(
-                "{count} bundles are {} and do not count",
-                verdict.replace('_', " ")
-            ),
-            format!("/tasks?verdict={verdict}"),
-        );
-    }
-    Ok(found)
-}
-
-/// The newest audit of each active version, where it did not pass whole.
-fn failing_audits(desk: &Desk) -> Vec<(String, String)> {
-    let Ok(registry) = desk.specialists.registry() else {
-        return Vec::new();
-    };
-    let mut newest = std::collections::BTreeMap::new();
-    for (_, record) in host::audits::all(&desk.specialists.paths().audits) {
-        let active = registry
-            .entry(&record.role)
-            .and_then(|entry| entry.active_version.clone());
-        if active.as_deref() == Some(record.version.as_str()) {
-            // They come oldest first.
-            newest.insert((record.role.clone(), record.audit_id.clone()), record);
-        }
-    }
-    newest
-        .into_values()
-        .filter(|record| record.passed < record.cases)
-        .map(|record| {
-            let text = format!(
-                "{} {}: {} of {} cases of the audit {} passed",
-                clean::line(&record.role, 60),
-                clean::line(&record.version, 60),
-                record.passed,
-                record.cases,
-                clean::line(&record.audit_id, 60)
-            );
-            (record.role, text)
-        })
-        .collect()
 }
 
 fn row(point: &Point, asked: &Asked) -> Row {

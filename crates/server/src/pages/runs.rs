@@ -136,7 +136,7 @@ pub(super) async fn list(
             }
             address
         };
-        let standings = stats.models.into_iter().map(|tally| Standing {
+        let standings = stats.models.iter().map(|tally| Standing {
             href: address(&tally.role, &tally.model, ""),
             role: clean::line(&tally.role, 60),
             model: clean::line(&tally.model, 60),

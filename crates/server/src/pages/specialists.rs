@@ -10,8 +10,9 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use host::view::specialists::Status;
 use selection::statistics::rate;
 use serde::Deserialize;
+use specialist::event::Log;
 use specialist::pointer::Move;
-use specialist::registry::Version;
+use specialist::registry::{DEFAULT_AUDIT_WINDOW, Version};
 
 use super::frame::{Filled, Frame, Rate, Visit, encoded, html, short_time, show};
 use crate::api::{Desk, Signature, unreadable, waiting};
@@ -75,7 +76,8 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, visit: Visit) -> Respons
             .specialists
             .state()
             .map_err(|error| unreadable(&error))?;
-        let (log, probes) = (desk.specialists.field_log()?, desk.specialists.probes()?);
+        // The list shows nothing of the field, and its log may be long.
+        let (log, probes) = (Vec::new(), <[Log; 2]>::default());
         let settings = desk.specialists.settings();
         let entries = registry.entries().iter();
         Ok(List {
@@ -194,7 +196,13 @@ fn page(desk: &Desk, visit: &Visit, role: &str) -> Result<One, Problem> {
         .specialists
         .state()
         .map_err(|error| unreadable(&error))?;
-    let (log, probes) = (desk.specialists.field_log()?, desk.specialists.probes()?);
+    let active = entry.active().ok().flatten();
+    let window = active.map_or(DEFAULT_AUDIT_WINDOW, |version| version.field_audit_window);
+    // The window, and as many rows before it, which it is compared with.
+    let log = desk
+        .specialists
+        .field_log_of(role, window.saturating_mul(2))?;
+    let probes = desk.specialists.probes_of(role)?;
     let settings = desk.specialists.settings();
     let status = Status::of(entry, &state, settings, None, (&log, &probes));
     let page = Wanted {

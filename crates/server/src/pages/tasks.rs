@@ -131,7 +131,7 @@ pub(super) async fn list(
         };
         let page = Wanted { limit: ROWS, after };
         let listed = desk.view.tasks(&asked.filter(), &page)?;
-        let values = |column| Ok::<_, Problem>(choices(desk.view.task_values(column)?));
+        let values = |column| Ok::<_, Problem>(choices(&desk.view.task_values(column)?));
         Ok(List {
             frame: visit.frame("Tasks", "Tasks"),
             outcomes: values(TaskColumn::Outcome)?,
@@ -232,8 +232,8 @@ pub(super) async fn compare(
         };
         Ok(Compare {
             frame: visit.frame("Tasks", "Against a baseline"),
-            weeks: choices(desk.view.task_values(TaskColumn::Week)?),
-            models: choices(desk.view.task_values(TaskColumn::Model)?),
+            weeks: choices(&desk.view.task_values(TaskColumn::Week)?),
+            models: choices(&desk.view.task_values(TaskColumn::Model)?),
             compared,
             asked,
         })

@@ -17,10 +17,15 @@ use super::columns::cut;
 use super::facts::{self, Banner, Fact, Shape, Tone};
 use super::patch::{self, FilePatch};
 use super::replay_view::ReplayView;
+use super::syntax::{Language, Token};
 use super::units::{counted, dollars_in_full, duration, grouped};
 
 /// Lines above which a section starts folded.
 const MAX_OPEN_LINES: u64 = 400;
+
+/// Lines of a diff that get colours, and their longest; more would cost time and weight and help nobody.
+const MAX_COLOURED: usize = 2000;
+const MAX_COLOURED_BYTES: usize = 400;
 
 /// Longest name of a tool that is shown.
 const MAX_TOOL_COLUMNS: usize = 120;
@@ -222,7 +227,13 @@ struct FileDiff<'a> {
     removed: String,
     folded: bool,
     notes: Vec<Cow<'a, str>>,
-    lines: Vec<(&'static str, Cow<'a, str>)>,
+    lines: Vec<DiffLine<'a>>,
+}
+
+/// A line of a hunk, in pieces that have a class each.
+struct DiffLine<'a> {
+    class: &'static str,
+    pieces: Vec<(&'static str, Cow<'a, str>)>,
 }
 
 impl<'a> Diff<'a> {
@@ -231,6 +242,7 @@ impl<'a> Diff<'a> {
         let count = |part| -> u64 { files.iter().map(|file| file.count(part)).sum() };
         let (added, removed) = (count(DiffPart::Added), count(DiffPart::Removed));
         let named = files.iter().filter(|file| file.path().is_some()).count();
+        let mut coloured = 0;
         Some(Self {
             note: format!(
                 "{}, {} added, {} removed",
@@ -238,25 +250,56 @@ impl<'a> Diff<'a> {
                 grouped(added),
                 grouped(removed)
             ),
-            files: files.iter().map(FileDiff::of).collect(),
+            files: files
+                .iter()
+                .map(|file| FileDiff::of(file, &mut coloured))
+                .collect(),
         })
     }
 }
 
 impl<'a> FileDiff<'a> {
-    fn of(file: &FilePatch<'a>) -> Self {
+    /// `coloured` counts the lines with colours on the whole page.
+    fn of(file: &FilePatch<'a>, coloured: &mut usize) -> Self {
         let lines = file.lines.iter();
+        let path = file.path().map_or(Cow::Borrowed("Notes"), clean::name);
+        let language = Language::of_path(&path).filter(|_| *coloured < MAX_COLOURED);
+        *coloured += language.map_or(0, |_| file.lines.len());
         Self {
-            path: file.path().map_or(Cow::Borrowed("Notes"), clean::name),
             added: grouped(file.count(DiffPart::Added)),
             removed: grouped(file.count(DiffPart::Removed)),
             folded: file.lines.len() as u64 > MAX_OPEN_LINES,
             notes: file.notes.iter().map(|note| clean::text(note)).collect(),
             lines: lines
-                .map(|(part, line)| (class_of(*part), clean::text(line)))
+                .map(|(part, line)| DiffLine::of(*part, clean::text(line), language))
                 .collect(),
+            path,
         }
     }
+}
+
+impl<'a> DiffLine<'a> {
+    fn of(part: DiffPart, line: Cow<'a, str>, language: Option<Language>) -> Self {
+        let is_code = part != DiffPart::Hunk && line.len() <= MAX_COLOURED_BYTES;
+        let pieces = match language.filter(|_| is_code) {
+            None => vec![("", line)],
+            Some(language) => pieces(language, &line),
+        };
+        Self {
+            class: class_of(part),
+            pieces,
+        }
+    }
+}
+
+/// The sign is no part of the language.
+fn pieces(language: Language, line: &str) -> Vec<(&'static str, Cow<'static, str>)> {
+    let (sign, code) = line.split_at_checked(1).unwrap_or(("", line));
+    let sign = (!sign.is_empty()).then_some((Token::Plain, sign));
+    sign.into_iter()
+        .chain(language.tokens(code))
+        .map(|(token, text)| (token.class(), Cow::Owned(text.to_owned())))
+        .collect()
 }
 
 fn class_of(part: DiffPart) -> &'static str {

@@ -22,8 +22,10 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::{App, UpError, router};
-use crate::gateway;
+use crate::gateway::PassedOn;
+use crate::login::waits::Client;
 use crate::problem::{Shape, dated};
+use crate::{audit, gateway};
 
 /// How long running answers may take once the process was asked to end.
 const GRACE: Duration = Duration::from_millis(4500);
@@ -112,6 +114,7 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
     if let Some(desk) = &app.desk {
         tokio::spawn(Arc::clone(desk).follow());
     }
+    let audits = audit::again::start(app);
     tokio::pin!(stop);
     loop {
         let place = tokio::select! {
@@ -124,11 +127,11 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let connection = connection(app, &router, stream, &graceful);
+        let connection = connection(app, &router, (stream, Client(peer.ip())), &graceful);
         let metrics = Arc::clone(app);
         tokio::spawn(async move {
             metrics.metrics.connections.inc();
@@ -137,7 +140,7 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
             drop(place);
         });
     }
-    drop(listener);
+    drop((listener, audits));
     if let Some(desk) = &app.desk {
         desk.close();
     }
@@ -146,13 +149,15 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
         graceful.shutdown().await;
         app.gateway.quiet().await;
     };
-    tokio::time::timeout(GRACE, over).await.ok();
+    if tokio::time::timeout(GRACE, over).await.is_err() {
+        app.gateway.ends();
+    }
 }
 
 fn connection(
     app: &Arc<App>,
     router: &Router,
-    stream: TcpStream,
+    (stream, client): (TcpStream, Client),
     graceful: &GracefulShutdown,
 ) -> impl Future<Output = ()> + Send + use<> {
     // Small chunks of a stream must not wait for one another.
@@ -161,7 +166,7 @@ fn connection(
     let header_timeout = app.config.gateway.header_timeout();
     let service = service_fn(move |request| {
         let (app, router) = (Arc::clone(&app), router.clone());
-        async move { Ok::<_, Infallible>(answer(app, router, request).await) }
+        async move { Ok::<_, Infallible>(answer(app, router, client, request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -177,17 +182,27 @@ fn connection(
     }
 }
 
-async fn answer(app: Arc<App>, router: Router, request: Request<Incoming>) -> Response<Body> {
+async fn answer(
+    app: Arc<App>,
+    router: Router,
+    client: Client,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if let Err(problem) = app.guard.check(&parts) {
         app.metrics.refused(problem.status.as_u16());
         return problem.response(Shape::of_path(parts.uri.path()));
     }
     let is_gateway = parts.uri.path().starts_with("/v1/");
-    let request = Request::from_parts(parts, Body::new(body));
+    let mut request = Request::from_parts(parts, Body::new(body));
     if is_gateway {
         return gateway::answer(app, request).await;
     }
+    request.extensions_mut().insert(client);
     let response = router.oneshot(request).await;
-    dated(response.unwrap_or_else(|never| match never {}))
+    let response = response.unwrap_or_else(|never| match never {});
+    if response.extensions().get::<PassedOn>().is_some() {
+        return response;
+    }
+    dated(response)
 }

@@ -1,5 +1,6 @@
 //! Scorecard, curve and run statistics out of the view. The arithmetic is `witness`' and `selection`'s; only what was read
-//! off the bundles comes from here. Sums over bundles are kept until a bundle comes or goes.
+//! off the bundles comes from here. Sums over bundles are kept until a bundle comes or goes; whoever brings the view up to
+//! date makes those that pages begin with, so that no reader waits for a hundred thousand rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -12,6 +13,7 @@ use witness::curve::{Attempts, Identity, Period, Point};
 use witness::scorecard::{Collector, Report, Row};
 use witness::wire::{Outcome, TaskId};
 
+use super::list::{TaskColumn, values};
 use super::{View, ViewError};
 
 /// By what a scorecard is divided.
@@ -64,6 +66,18 @@ pub(super) struct Sums {
     generation: u64,
     cards: HashMap<Option<By>, Arc<Card>>,
     curves: HashMap<(Of, bool), Arc<Vec<Point>>>,
+    values: HashMap<TaskColumn, Arc<Counted>>,
+    outcomes: Option<Arc<Vec<Outcomes>>>,
+}
+
+/// The values of a column with their counts, by name.
+pub type Counted = Vec<(String, u64)>;
+
+/// What the run log came to, and in which state of the log.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    state: String,
+    stats: Option<Arc<RunStats>>,
 }
 
 /// So many curves are kept; who asks for more pays for them.
@@ -105,6 +119,64 @@ impl View {
         Ok(curve)
     }
 
+    /// The values of a column of the bundles with their counts, by name.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn task_values(&self, column: TaskColumn) -> Result<Arc<Counted>, ViewError> {
+        if let Some(known) = self.sums().values.get(&column) {
+            return Ok(Arc::clone(known));
+        }
+        let generation = self.generation.load(Ordering::Relaxed);
+        let counted = Arc::new(self.read(|db| values(db, column))?);
+        let mut sums = self.sums();
+        if sums.generation == generation {
+            sums.values.insert(column, Arc::clone(&counted));
+        }
+        Ok(counted)
+    }
+
+    /// What each model made of each role, the most frequent first, over verified bundles.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn outcomes(&self) -> Result<Arc<Vec<Outcomes>>, ViewError> {
+        if let Some(known) = &self.sums().outcomes {
+            return Ok(Arc::clone(known));
+        }
+        let generation = self.generation.load(Ordering::Relaxed);
+        let outcomes = Arc::new(self.read(outcomes)?);
+        let mut sums = self.sums();
+        if sums.generation == generation {
+            sums.outcomes = Some(Arc::clone(&outcomes));
+        }
+        Ok(outcomes)
+    }
+
+    /// Makes the sums that pages begin with. Until they are there, readers get those from before.
+    pub(super) fn renew_sums(&self) -> Result<(), ViewError> {
+        let all = Of::default();
+        let mut fresh = self.read(|db| {
+            let values = TaskColumn::ALL.into_iter().map(|column| {
+                let counted = values(db, column)?;
+                Ok::<_, rusqlite::Error>((column, Arc::new(counted)))
+            });
+            Ok(Sums {
+                generation: 0,
+                cards: HashMap::from([(None, Arc::new(scorecard(db, None)?))]),
+                curves: HashMap::from([(
+                    (all.clone(), false),
+                    Arc::new(curve(db, Period::Week, &all)?),
+                )]),
+                values: values.collect::<Result<_, _>>()?,
+                outcomes: Some(Arc::new(outcomes(db)?)),
+            })
+        })?;
+        fresh.generation = self.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        *self.sums.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+
     /// Emptied when bundles came or went since.
     fn sums(&self) -> MutexGuard<'_, Sums> {
         let mut sums = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,8 +194,38 @@ impl View {
     ///
     /// # Errors
     /// The view cannot be read.
-    pub fn run_stats(&self) -> Result<RunStats, ViewError> {
-        self.read(run_stats)
+    pub fn run_stats(&self) -> Result<Arc<RunStats>, ViewError> {
+        if let Some(known) = &self.known_runs().stats {
+            return Ok(Arc::clone(known));
+        }
+        self.renew_runs()
+    }
+
+    /// Adds the run log up, where it has changed. Until that is done, readers get what was known before.
+    pub(super) fn renew_runs(&self) -> Result<Arc<RunStats>, ViewError> {
+        let (state, stats) = self.read(|db| {
+            let state: String = db.query_row(
+                "SELECT ifnull(group_concat(id || ' ' || offset || ' ' || hex(mark), ','), '')
+                 FROM source WHERE kind = 'runs'",
+                [],
+                |row| row.get(0),
+            )?;
+            let runs = self.known_runs();
+            let known = runs.stats.as_ref().filter(|_| runs.state == state).cloned();
+            drop(runs);
+            match known {
+                Some(known) => Ok((state, known)),
+                None => Ok((state, Arc::new(run_stats(db)?))),
+            }
+        })?;
+        let mut runs = self.known_runs();
+        runs.state = state;
+        runs.stats = Some(Arc::clone(&stats));
+        Ok(stats)
+    }
+
+    fn known_runs(&self) -> MutexGuard<'_, Runs> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -131,10 +233,9 @@ const ROW: &str = "task_id, created_ns, outcome, latency_ms, cost, tokens, retri
 
 /// What a bundle contributes, as it was read off it.
 fn row(row: &rusqlite::Row<'_>) -> Result<Option<(TaskId, u64, Row)>, rusqlite::Error> {
-    let task: String = row.get(0)?;
+    let task = TaskId::parse(row.get_ref(0)?.as_str()?);
     let created: i64 = row.get(1)?;
-    let outcome: String = row.get(2)?;
-    let outcome = match outcome.as_str() {
+    let outcome = match row.get_ref(2)?.as_str()? {
         "solved" => Outcome::Solved,
         "failed" => Outcome::Failed,
         "skipped" => Outcome::Skipped,
@@ -151,24 +252,41 @@ fn row(row: &rusqlite::Row<'_>) -> Result<Option<(TaskId, u64, Row)>, rusqlite::
         rollbacks: row.get(9)?,
         restored: row.get(10)?,
     };
-    Ok(TaskId::parse(&task).map(|task| (task, created.cast_unsigned(), contribution)))
+    Ok(task.map(|task| (task, created.cast_unsigned(), contribution)))
+}
+
+/// Places of bundles that have their task and their time in common, by name: files are read in the order of their paths,
+/// and the later one breaks a tie. All others may come in any order.
+fn ties(db: &Connection) -> Result<HashMap<i64, u64>, rusqlite::Error> {
+    let mut query = db.prepare_cached(
+        "SELECT task.id FROM task JOIN (
+             SELECT task_id, created_ns FROM task WHERE task_id != ''
+             GROUP BY task_id, created_ns HAVING count(*) > 1
+         ) double ON task.task_id = double.task_id AND task.created_ns = double.created_ns
+         ORDER BY task.file",
+    )?;
+    let ids = query.query_map([], |row| row.get(0))?;
+    ids.zip(1..).map(|(id, place)| Ok((id?, place))).collect()
 }
 
 fn scorecard(db: &Connection, by: Option<By>) -> Result<Card, rusqlite::Error> {
     let group = by.map_or("''", By::name);
-    // By name, as files are read in the order of their paths: the later one breaks a tie.
-    let sql = format!("SELECT {ROW}, {group} FROM task WHERE verdict = 'valid' ORDER BY file");
+    let ties = ties(db)?;
+    // The plus keeps SQLite from looking nearly every row up through an index.
+    let sql = format!("SELECT {ROW}, {group}, id FROM task WHERE +verdict = 'valid'");
     let mut query = db.prepare_cached(&sql)?;
     let mut rows = query.query([])?;
     let mut collector = Collector::default();
-    let mut order = 0;
     while let Some(found) = rows.next()? {
-        let group: String = found.get(11)?;
-        let group = by.map(|_| if group.is_empty() { "(none)" } else { &group });
+        let group = match found.get_ref(11)?.as_str()? {
+            "" => "(none)",
+            group => group,
+        };
+        let order = ties.get(&found.get(12)?).copied().unwrap_or_default();
         if let Some((task, created, contribution)) = row(found)? {
+            let group = by.map(|_| group);
             collector.add_row(task, (created, order), contribution, true, group);
         }
-        order += 1;
     }
     let report = collector.finish();
     let mut counts = Counts {
@@ -189,12 +307,20 @@ fn scorecard(db: &Connection, by: Option<By>) -> Result<Card, rusqlite::Error> {
 }
 
 fn curve(db: &Connection, period: Period, of: &Of) -> Result<Vec<Point>, rusqlite::Error> {
-    let sql = format!(
-        "SELECT {ROW}, identity FROM task WHERE verdict = 'valid'
-         AND (?1 IS NULL OR role = ?1) AND (?2 IS NULL OR model = ?2)"
-    );
+    // Only what is asked for, so that the index of a role or a model can be used.
+    let wanted = [("role", &of.role), ("model", &of.model)];
+    let given = wanted.iter().filter(|(_, value)| value.is_some());
+    let conditions: String = given
+        .map(|(column, _)| format!(" AND {column} = :{column}"))
+        .collect();
+    let sql = format!("SELECT {ROW}, identity FROM task WHERE +verdict = 'valid'{conditions}");
     let mut query = db.prepare_cached(&sql)?;
-    let mut rows = query.query([&of.role, &of.model])?;
+    for (column, value) in wanted {
+        if let Some(place) = query.parameter_index(&format!(":{column}"))? {
+            query.raw_bind_parameter(place, value)?;
+        }
+    }
+    let mut rows = query.raw_query();
     let mut attempts = Attempts::default();
     while let Some(found) = rows.next()? {
         let identity: [u8; 16] = found.get(11)?;
@@ -203,6 +329,41 @@ fn curve(db: &Connection, period: Period, of: &Of) -> Result<Vec<Point>, rusqlit
         }
     }
     Ok(attempts.curve(period))
+}
+
+/// What one model made of one role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcomes {
+    /// The role.
+    pub role: String,
+    /// The model.
+    pub model: String,
+    /// Attempts.
+    pub tasks: u64,
+    /// Those that were solved.
+    pub solved: u64,
+    /// Cost of all of them, in millionths of a US dollar.
+    pub cost_microdollars: u64,
+}
+
+fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
+    let mut query = db.prepare_cached(
+        "SELECT role, model, count(*), sum(outcome = 'solved'), sum(cost) FROM task NOT INDEXED
+         WHERE verdict = 'valid' GROUP BY role, model ORDER BY count(*) DESC, role, model",
+    )?;
+    let number = |row: &rusqlite::Row<'_>, column| {
+        Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned())
+    };
+    let rows = query.query_map([], |row| {
+        Ok(Outcomes {
+            role: row.get(0)?,
+            model: row.get(1)?,
+            tasks: number(row, 2)?,
+            solved: number(row, 3)?,
+            cost_microdollars: number(row, 4)?,
+        })
+    })?;
+    rows.collect()
 }
 
 /// What the run log says of one model in one role.

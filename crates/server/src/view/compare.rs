@@ -6,7 +6,7 @@ use super::list::TaskColumn;
 use super::{View, ViewError};
 
 /// Pairs that are listed.
-const MAX_PAIRS: u64 = 200;
+const MAX_PAIRS: usize = 200;
 /// Seven days.
 const WEEK_NS: u64 = 7 * 86_400_000_000_000;
 
@@ -71,7 +71,7 @@ pub struct Trouble {
 }
 
 impl View {
-    /// Verified bundles with one value of a column against those with another.
+    /// Verified bundles with one value of a column, the week or the model, against those with another.
     ///
     /// # Errors
     /// The view cannot be read.
@@ -81,24 +81,15 @@ impl View {
         baseline: &str,
         with: &str,
     ) -> Result<Compared, ViewError> {
-        let column = column.name();
-        // With `max`, SQLite takes the other columns from the row that has it.
-        let half = |value: &str| {
-            format!(
-                "SELECT identity, task_id, outcome, cost, max(created_ns) FROM task
-                 WHERE verdict = 'valid' AND {column} = {value} GROUP BY identity"
-            )
-        };
-        let sql = format!(
-            "SELECT b.task_id, b.outcome, b.cost, n.task_id, n.outcome, n.cost
-             FROM ({}) b JOIN ({}) n ON n.identity = b.identity
-             ORDER BY CASE WHEN b.outcome = 'solved' AND n.outcome = 'failed' THEN 0
-                 WHEN b.outcome = 'failed' AND n.outcome = 'solved' THEN 1
-                 WHEN b.outcome != n.outcome THEN 2 ELSE 3 END, n.task_id",
-            half("?1"),
-            half("?2")
-        );
-        self.read(|db| compared(db, &sql, baseline, with))
+        self.read(|db| {
+            let (before, now) = (half(db, column, baseline)?, half(db, column, with)?);
+            let (mut found, shared) = merged(&before, &now);
+            for (before, now) in shared {
+                let pair = Pair::new(side(db, before.id)?, side(db, now.id)?);
+                found.pairs.push(pair);
+            }
+            Ok(found)
+        })
     }
 
     /// What needs a look.
@@ -126,30 +117,94 @@ impl View {
     }
 }
 
-fn compared(
-    db: &Connection,
-    sql: &str,
-    baseline: &str,
-    with: &str,
-) -> Result<Compared, rusqlite::Error> {
-    let mut query = db.prepare_cached(sql)?;
-    let mut rows = query.query([baseline, with])?;
-    let mut found = Compared::default();
-    while let Some(row) = rows.next()? {
-        let side = |first: usize| {
-            Ok::<_, rusqlite::Error>(Side {
-                task_id: row.get(first)?,
-                outcome: row.get(first + 1)?,
-                cost: row.get(first + 2)?,
-            })
-        };
-        let pair = Pair::new(side(0)?, side(3)?);
-        found.shared += 1;
-        found.regressions += u64::from(pair.change == "regression");
-        found.fixed += u64::from(pair.change == "fixed");
-        if found.shared <= MAX_PAIRS {
-            found.pairs.push(pair);
+/// The last attempt at a task, as far as the index has it.
+#[derive(Clone, Copy)]
+struct Attempt {
+    identity: [u8; 16],
+    created_ns: i64,
+    id: i64,
+    outcome: Outcome,
+}
+
+/// What a comparison tells apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Solved,
+    Failed,
+    Skipped,
+    Error,
+}
+
+/// In the order of the identities, which is the order of the index.
+fn half(db: &Connection, column: TaskColumn, value: &str) -> Result<Vec<Attempt>, rusqlite::Error> {
+    let column = column.name();
+    // With `max`, SQLite takes the other columns from the row that has it.
+    let mut query = db.prepare_cached(&format!(
+        "SELECT identity, max(created_ns), id, outcome FROM task
+         WHERE {column} = ?1 AND verdict = 'valid' GROUP BY identity"
+    ))?;
+    let rows = query.query_map([value], |row| {
+        Ok(Attempt {
+            identity: row.get(0)?,
+            created_ns: row.get(1)?,
+            id: row.get(2)?,
+            outcome: match row.get_ref(3)?.as_str()? {
+                "solved" => Outcome::Solved,
+                "failed" => Outcome::Failed,
+                "skipped" => Outcome::Skipped,
+                _ => Outcome::Error,
+            },
+        })
+    })?;
+    rows.collect()
+}
+
+/// What counts first: what worked and no longer does.
+fn rank((before, now): (Outcome, Outcome)) -> u8 {
+    match (before, now) {
+        (Outcome::Solved, Outcome::Failed) => 0,
+        (Outcome::Failed, Outcome::Solved) => 1,
+        (before, now) if before != now => 2,
+        _ => 3,
+    }
+}
+
+/// Counts what is in both halves, and picks what is shown: by rank, then the newest.
+fn merged(before: &[Attempt], now: &[Attempt]) -> (Compared, Vec<(Attempt, Attempt)>) {
+    let mut shared = Vec::new();
+    let mut rest = now.iter().peekable();
+    for one in before {
+        while rest
+            .next_if(|other| other.identity < one.identity)
+            .is_some()
+        {}
+        if let Some(other) = rest.next_if(|other| other.identity == one.identity) {
+            let rank = rank((one.outcome, other.outcome));
+            shared.push((rank, std::cmp::Reverse(other.created_ns), *one, *other));
         }
     }
-    Ok(found)
+    shared.sort_unstable_by_key(|(rank, age, _, now)| (*rank, *age, now.id));
+    let of_rank = |wanted: u8| shared.iter().filter(|(rank, ..)| *rank == wanted).count() as u64;
+    let compared = Compared {
+        regressions: of_rank(0),
+        fixed: of_rank(1),
+        shared: shared.len() as u64,
+        pairs: Vec::new(),
+    };
+    let shown = shared.into_iter().take(MAX_PAIRS);
+    (
+        compared,
+        shown.map(|(_, _, one, other)| (one, other)).collect(),
+    )
+}
+
+fn side(db: &Connection, id: i64) -> Result<Side, rusqlite::Error> {
+    let mut query = db.prepare_cached("SELECT task_id, outcome, cost FROM task WHERE id = ?1")?;
+    query.query_row([id], |row| {
+        Ok(Side {
+            task_id: row.get(0)?,
+            outcome: row.get(1)?,
+            cost: row.get(2)?,
+        })
+    })
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use specialist::event::Log;
 use witness::curve::Period;
+use witness::ledger::Leaf;
 
 use super::log::Kind;
 
@@ -44,6 +45,10 @@ pub(super) fn take(
             Err(_) => Ok(false),
         },
         Kind::Events => event(change, place, line),
+        Kind::Leaves => match host::ledger::read_line(line, number.saturating_sub(1)) {
+            Ok(entry) => leaf(change, place, &entry.leaf),
+            Err(_) => Ok(false),
+        },
         Kind::Dispatches => match serde_json::from_slice::<Dispatch>(line) {
             Ok(row) => dispatch(change, place, &row),
             Err(_) => Ok(false),
@@ -218,6 +223,21 @@ fn event(change: &Connection, place: Place, line: &[u8]) -> Result<bool, rusqlit
             event.ts,
             agreed,
             event.data.to_string(),
+        ])?;
+    Ok(true)
+}
+
+fn leaf(change: &Connection, place: Place, leaf: &Leaf) -> Result<bool, rusqlite::Error> {
+    change
+        .prepare_cached(
+            "INSERT INTO leaf (source, line, task_id, created_ns, sha256) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            place.source,
+            place.number,
+            leaf.task_id.to_string(),
+            signed(leaf.created_ns),
+            leaf.bundle_sha256,
         ])?;
     Ok(true)
 }

@@ -2,13 +2,17 @@
 //! what comes in meanwhile moves nothing and the thousandth page costs what the first does.
 
 use rusqlite::types::Value as Bound;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
+use witness::ledger::Leaf;
 
 use super::rows::{Decision, Dispatch, Event, Run, Session, Task};
 use super::{View, ViewError};
 
 /// Most rows of one page.
 pub const MAX_PAGE: u32 = 200;
+
+/// So many rows are sorted rather than looked for.
+const FEW: u64 = 2000;
 
 /// Which page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +74,7 @@ pub struct Listed<T> {
 /// Which rows: a column and the value that it must have. Columns that a list does not have are left out by its caller.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
+    columns: Vec<&'static str>,
     conditions: Vec<String>,
     values: Vec<Bound>,
 }
@@ -79,6 +84,7 @@ impl Filter {
     #[must_use]
     pub fn equal(mut self, column: &'static str, value: Option<&str>) -> Self {
         if let Some(value) = value {
+            self.columns.push(column);
             self.conditions.push(format!("{column} = ?"));
             self.values.push(Bound::Text(value.to_owned()));
         }
@@ -89,6 +95,7 @@ impl Filter {
     #[must_use]
     pub fn flag(mut self, column: &'static str, value: Option<bool>) -> Self {
         if let Some(value) = value {
+            self.columns.push(column);
             self.conditions.push(format!("{column} = ?"));
             self.values.push(Bound::Integer(i64::from(value)));
         }
@@ -99,6 +106,7 @@ impl Filter {
     #[must_use]
     pub fn holds(mut self, column: &'static str, value: Option<&str>) -> Self {
         if let Some(value) = value {
+            self.columns.push(column);
             self.conditions.push(format!("instr({column}, ?) > 0"));
             let word = serde_json::to_string(value).unwrap_or_default();
             self.values.push(Bound::Text(word));
@@ -120,6 +128,10 @@ pub(super) trait Listable: Sized {
     const COLUMNS: &'static str;
     /// The column by which lists are ordered, newest first.
     const ORDER: &'static str;
+    /// The number of a row.
+    const KEY: &'static str = "id";
+    /// An index that answers filters by several of these columns, and the order, without a look at the rows.
+    const COVERED: Option<(&'static str, &'static [&'static str])> = None;
     /// Its number is the last of the columns' values.
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error>;
 }
@@ -188,6 +200,26 @@ impl View {
         })
     }
 
+    /// The place of a bundle in the ledger, from 0, and how many the ledger has; `None` when it is not logged.
+    ///
+    /// # Errors
+    /// The view cannot be read.
+    pub fn place_of(&self, leaf: &Leaf) -> Result<Option<(u64, u64)>, ViewError> {
+        self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT leaf.line - 1, source.line FROM leaf JOIN source ON source.id = leaf.source
+                 WHERE task_id = ?1 AND created_ns = ?2 AND sha256 = ?3 ORDER BY leaf.line LIMIT 1",
+            )?;
+            let created = i64::try_from(leaf.created_ns).unwrap_or(i64::MAX);
+            let words = params![leaf.task_id.to_string(), created, leaf.bundle_sha256];
+            let number = |row: &rusqlite::Row<'_>, column| {
+                Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned())
+            };
+            let found = query.query_row(words, |row| Ok((number(row, 0)?, number(row, 1)?)));
+            found.optional()
+        })
+    }
+
     /// Files of the bundles whose task id begins so, no more than two of them.
     ///
     /// # Errors
@@ -203,27 +235,10 @@ impl View {
                 .collect()
         })
     }
-
-    /// The values of a column of the bundles with their counts, by name.
-    ///
-    /// # Errors
-    /// The view cannot be read.
-    pub fn task_values(&self, column: TaskColumn) -> Result<Vec<(String, u64)>, ViewError> {
-        let name = column.name();
-        let sql = format!("SELECT {name}, count(*) FROM task GROUP BY {name} ORDER BY {name}");
-        self.read(|db| {
-            let mut query = db.prepare_cached(&sql)?;
-            query
-                .query_map([], |row| {
-                    Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
-                })?
-                .collect()
-        })
-    }
 }
 
 /// A column of the bundles with few values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TaskColumn {
     /// How the task ended.
     Outcome,
@@ -240,6 +255,15 @@ pub enum TaskColumn {
 }
 
 impl TaskColumn {
+    pub(super) const ALL: [Self; 6] = [
+        Self::Outcome,
+        Self::Role,
+        Self::Model,
+        Self::Mode,
+        Self::Week,
+        Self::Verdict,
+    ];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Outcome => "outcome",
@@ -252,45 +276,91 @@ impl TaskColumn {
     }
 }
 
-fn list<T: Listable>(
+/// The values of a column of the bundles with their counts, by name.
+pub(super) fn values(
     db: &Connection,
-    filter: &Filter,
-    page: &Page,
-) -> Result<Listed<T>, rusqlite::Error> {
-    let (table, order) = (T::TABLE, T::ORDER);
-    let key = if table == "session" { "source" } else { "id" };
-    let wanted = filter.sql();
-    let count = format!("SELECT count(*) FROM {table} WHERE {wanted}");
+    column: TaskColumn,
+) -> Result<Vec<(String, u64)>, rusqlite::Error> {
+    let name = column.name();
+    let sql = format!("SELECT {name}, count(*) FROM task GROUP BY {name} ORDER BY {name}");
+    let mut query = db.prepare_cached(&sql)?;
+    let rows = query.query_map([], |row| {
+        Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned()))
+    })?;
+    rows.collect()
+}
+
+/// The index that answers this filter by itself. One column has an index of its own.
+fn covering<T: Listable>(filter: &Filter) -> Option<&'static str> {
+    let (index, columns) = T::COVERED?;
+    let all = filter.columns.iter().all(|one| columns.contains(one));
+    (all && filter.columns.len() > 1).then_some(index)
+}
+
+fn count<T: Listable>(db: &Connection, filter: &Filter) -> Result<u64, rusqlite::Error> {
+    let table = match covering::<T>(filter) {
+        Some(index) => format!("{} INDEXED BY {index}", T::TABLE),
+        None => T::TABLE.to_owned(),
+    };
+    let sql = format!("SELECT count(*) FROM {table} WHERE {}", filter.sql());
     let total: i64 = db
-        .prepare_cached(&count)?
+        .prepare_cached(&sql)?
         .query_row(params_from_iter(&filter.values), |row| row.get(0))?;
+    Ok(total.cast_unsigned())
+}
+
+/// The question for one page with one row more than wanted, which shows whether there is a next one.
+fn question<T: Listable>(filter: &Filter, page: &Page, total: u64) -> (String, Vec<Bound>) {
+    let (table, order, key) = (T::TABLE, T::ORDER, T::KEY);
     let mut values = filter.values.clone();
-    let mut behind = String::new();
+    let mut wanted = filter.sql();
     if let Some(after) = &page.after {
-        behind = format!("AND ({order}, {key}) < (?, ?)");
+        wanted.push_str(&format!(" AND ({order}, {key}) < (?, ?)"));
         values.push(match &after.order {
             Order::Number(number) => Bound::Integer(*number),
             Order::Text(text) => Bound::Text(text.clone()),
         });
         values.push(Bound::Integer(after.id));
     }
-    let limit = page.limit.clamp(1, MAX_PAGE);
-    // One more than wanted shows whether there is a next page.
-    let sql = format!(
-        "SELECT {columns}, {order}, {key} FROM {table} WHERE {wanted} {behind}
-         ORDER BY {order} DESC, {key} DESC LIMIT {more}",
-        columns = T::COLUMNS,
-        more = limit + 1
+    let end = format!(
+        "ORDER BY {order} DESC, {key} DESC LIMIT {}",
+        page.limit.clamp(1, MAX_PAGE) + 1
     );
+    // Few among many are found in the index at once; walking from the newest row on would meet nearly all the others.
+    let wanted = match covering::<T>(filter).filter(|_| total < FEW) {
+        Some(index) => {
+            format!("{key} IN (SELECT {key} FROM {table} INDEXED BY {index} WHERE {wanted} {end})")
+        }
+        None => wanted,
+    };
+    let columns = T::COLUMNS;
+    let sql = format!("SELECT {columns}, {order}, {key} FROM {table} WHERE {wanted} {end}");
+    (sql, values)
+}
+
+fn list<T: Listable>(
+    db: &Connection,
+    filter: &Filter,
+    page: &Page,
+) -> Result<Listed<T>, rusqlite::Error> {
+    let total = count::<T>(db, filter)?;
+    let mut listed = Listed {
+        items: Vec::new(),
+        next: None,
+        total,
+    };
+    if total == 0 {
+        return Ok(listed);
+    }
+    let (sql, values) = question::<T>(filter, page, total);
     let mut query = db.prepare_cached(&sql)?;
     let columns = query.column_count();
     let mut rows = query.query(params_from_iter(&values))?;
-    let mut items = Vec::new();
+    let limit = usize::try_from(page.limit.clamp(1, MAX_PAGE)).unwrap_or(usize::MAX);
     let mut last = None;
-    let mut next = None;
     while let Some(row) = rows.next()? {
-        if items.len() == usize::try_from(limit).unwrap_or(usize::MAX) {
-            next = last.take();
+        if listed.items.len() == limit {
+            listed.next = last.take();
             break;
         }
         let order = match row.get::<_, Bound>(columns - 2)? {
@@ -300,11 +370,7 @@ fn list<T: Listable>(
         };
         let id = row.get(columns - 1)?;
         last = Some(Key { order, id });
-        items.push(T::read(row)?);
+        listed.items.push(T::read(row)?);
     }
-    Ok(Listed {
-        items,
-        next,
-        total: total.cast_unsigned(),
-    })
+    Ok(listed)
 }

@@ -47,6 +47,7 @@ pub(super) enum Kind {
     Runs,
     Events,
     Dispatches,
+    Leaves,
 }
 
 impl Kind {
@@ -56,6 +57,7 @@ impl Kind {
             Self::Runs => "runs",
             Self::Events => "events",
             Self::Dispatches => "dispatches",
+            Self::Leaves => "leaves",
         }
     }
 }
@@ -89,6 +91,7 @@ fn present(sources: &Sources) -> Result<Vec<(Kind, PathBuf, Stamp)>, FileError> 
     paths.push((Kind::Runs, sources.runs.clone()));
     paths.push((Kind::Events, sources.events.clone()));
     paths.push((Kind::Events, sources.probes.clone()));
+    paths.push((Kind::Leaves, sources.store.leaves_path()));
     let aside = (1..)
         .map(|number: u64| sources.field_log.with_added_extension(number.to_string()))
         .take_while(|path| path.exists());

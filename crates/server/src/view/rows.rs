@@ -56,6 +56,10 @@ pub struct Task {
 impl Listable for Task {
     const TABLE: &'static str = "task";
     const ORDER: &'static str = "created_ns";
+    const COVERED: Option<(&'static str, &'static [&'static str])> = Some((
+        "task_filter",
+        &["outcome", "role", "model", "mode", "week", "verdict"],
+    ));
     const COLUMNS: &'static str = "task_id, created_ns, week, verdict, outcome, mode, role, model, agent, session, calls, denied, latency_ms, cost, tokens, retries, complete, violations, rollbacks, file, identity";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
@@ -196,6 +200,7 @@ pub struct Session {
 impl Listable for Session {
     const TABLE: &'static str = "session";
     const ORDER: &'static str = "last_ns";
+    const KEY: &'static str = "source";
     const COLUMNS: &'static str = "session.id, agent, model, directory, mode, gate, started_ns, last_ns, calls, asked, denied, ended, sealed";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {

@@ -49,6 +49,11 @@ CREATE INDEX task_mode ON task (mode, created_ns, id);
 CREATE INDEX task_week ON task (week, created_ns, id);
 CREATE INDEX task_verdict ON task (verdict, created_ns, id);
 CREATE INDEX task_identity ON task (identity, created_ns);
+-- What the filters of the list need, so that several of them at once are answered from the index alone.
+CREATE INDEX task_filter ON task (outcome, role, model, mode, week, verdict, created_ns);
+-- What a comparison needs, in the order in which it is merged.
+CREATE INDEX task_of_week ON task (week, verdict, identity, created_ns, outcome);
+CREATE INDEX task_of_model ON task (model, verdict, identity, created_ns, outcome);
 
 -- One row a journal.
 CREATE TABLE session (
@@ -139,6 +144,18 @@ CREATE TABLE event (
 CREATE UNIQUE INDEX event_line ON event (source, line);
 CREATE INDEX event_role ON event (role, kind, ts, id);
 CREATE INDEX event_time ON event (ts, id);
+
+-- One row a bundle that was logged, in the order of the ledger.
+CREATE TABLE leaf (
+    id INTEGER PRIMARY KEY,
+    source INTEGER NOT NULL REFERENCES source (id) ON DELETE CASCADE,
+    line INTEGER NOT NULL,
+    task_id TEXT NOT NULL,
+    created_ns INTEGER NOT NULL,
+    sha256 BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX leaf_line ON leaf (source, line);
+CREATE INDEX leaf_task ON leaf (task_id, line);
 
 -- The field log: one row a dispatch.
 CREATE TABLE dispatch (

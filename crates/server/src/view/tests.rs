@@ -309,13 +309,13 @@ fn bundles_that_come_change_or_go_are_seen() {
     .unwrap();
     agrees(&place, &view);
     assert_eq!(
-        view.task_values(TaskColumn::Verdict).unwrap(),
+        *view.task_values(TaskColumn::Verdict).unwrap(),
         [("malformed".to_owned(), 1), ("valid".to_owned(), 1)]
     );
     fs::remove_file(&path).unwrap();
     agrees(&place, &view);
     assert_eq!(
-        view.task_values(TaskColumn::Verdict).unwrap(),
+        *view.task_values(TaskColumn::Verdict).unwrap(),
         [("valid".to_owned(), 1)]
     );
     fs::remove_dir_all(place.store().witness_dir()).unwrap();
@@ -333,13 +333,13 @@ fn other_keys_mean_another_judgement() {
     fs::rename(&keys, place.dir().join("elsewhere")).unwrap();
     view.refresh(|_| ()).unwrap();
     assert_eq!(
-        view.task_values(TaskColumn::Verdict).unwrap(),
+        *view.task_values(TaskColumn::Verdict).unwrap(),
         [("unchecked".to_owned(), 1)]
     );
     fs::rename(place.dir().join("elsewhere"), &keys).unwrap();
     view.refresh(|_| ()).unwrap();
     assert_eq!(
-        view.task_values(TaskColumn::Verdict).unwrap(),
+        *view.task_values(TaskColumn::Verdict).unwrap(),
         [("valid".to_owned(), 1)]
     );
 }

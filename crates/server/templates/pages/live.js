@@ -2,35 +2,30 @@
 "use strict";
 (() => {
   const feed = document.getElementById("feed");
-  if (!feed || !window.EventSource) return;
+  // An older page of the feed does not change.
+  if (!feed || !window.EventSource || new URLSearchParams(location.search).has("after")) return;
   const state = document.getElementById("live");
-  const tones = { deny: "bad", ask: "warn", advise: "warn", allow: "good" };
-  const cell = (text, name) => {
-    const td = document.createElement("td");
-    td.textContent = text;
-    if (name) td.className = name;
-    return td;
-  };
-  const show = (one) => {
-    const row = document.createElement("tr");
-    row.className = "new";
-    row.append(cell(one.time.slice(0, 19).replace("T", " "), "nowrap"));
-    const verdict = document.createElement("td");
-    const tag = document.createElement("span");
-    tag.className = "tag " + (tones[one.verdict] || "");
-    tag.textContent = one.verdict;
-    verdict.append(tag);
-    row.append(verdict, cell(one.agent), cell(one.tool), cell(one.text, "code wide"));
-    row.append(cell([...one.actions, ...one.reasons].join(" · "), "wide small"));
-    feed.prepend(row);
-    while (feed.rows.length > 100) feed.lastElementChild.remove();
+  const says = (text, tone) => { state.textContent = text; state.className = "tag " + tone; };
+  let waits = false;
+  // The rows as the server renders them, with the deciding parts marked.
+  const renew = async () => {
+    waits = false;
+    const known = new Set([...feed.rows].map((row) => row.textContent));
+    try {
+      const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById("feed");
+      if (!fresh) return;
+      for (const row of fresh.rows) if (!known.has(row.textContent)) row.className = "new";
+      feed.replaceChildren(...fresh.children);
+    } catch { says("not connected", "warn"); }
   };
   const stream = new EventSource("/api/events/stream");
-  stream.addEventListener("open", () => { state.textContent = "live"; state.className = "tag good"; });
-  stream.addEventListener("error", () => { state.textContent = "not connected"; state.className = "tag warn"; });
-  stream.addEventListener("verdict", (event) => {
-    const verdict = new URLSearchParams(location.search).get("verdict");
-    const one = JSON.parse(event.data);
-    if (!verdict || verdict === one.verdict) show(one);
+  stream.addEventListener("open", () => says("live", "good"));
+  stream.addEventListener("error", () => says("not connected", "warn"));
+  stream.addEventListener("verdict", () => {
+    // Many at once are one change.
+    if (!waits) setTimeout(renew, 150);
+    waits = true;
   });
 })();

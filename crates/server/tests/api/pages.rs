@@ -131,6 +131,51 @@ async fn every_page_is_whole_light_and_closed_to_others() {
 }
 
 #[tokio::test]
+async fn the_feed_marks_what_decided_and_an_act_is_undone_by_one_sentence() {
+    let place = Place::with(|root| furnish(root)).await;
+    place.settled().await;
+    let (_, text) = page(&place, "/oversight", None).await;
+    let (_, feed) = text.split_once("id=\"feed\"").unwrap();
+    assert_eq!(feed.matches("<mark>git push</mark>").count(), 2, "{feed}");
+    let (_, text) = page(&place, "/oversight?command=env%20A%3D1%20git%20push", None).await;
+    let undo = "git push --force-with-lease of the old tip";
+    assert_eq!(text.matches(undo).count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn a_workspace_without_anything_is_told_what_to_do() {
+    let place = Place::new().await;
+    place.settled().await;
+    let (status, text) = page(&place, "/catalog", None).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(text.contains("No catalog here yet"), "{text}");
+    assert!(text.contains("roleos catalog new bundle"), "{text}");
+    assert!(text.contains("No role is installed."), "{text}");
+    let (_, text) = page(&place, "/", None).await;
+    assert!(text.contains("No verified task yet"), "{text}");
+}
+
+#[tokio::test]
+async fn a_hook_that_was_never_heard_of_needs_a_look_until_it_is() {
+    let entry = json!({ "matcher": "*", "hooks": [{
+        "type": "command", "command": "/usr/bin/roleos", "args": ["hook", "claude", "--root", "/w"],
+    }] });
+    let settings = json!({ "hooks": { "PreToolUse": [entry] } });
+    let place = Place::with(|root| {
+        write(root, ".claude/settings.local.json", &settings.to_string());
+    })
+    .await;
+    place.settled().await;
+    let (_, text) = page(&place, "/", None).await;
+    assert!(text.contains("no event of it was ever seen"), "{text}");
+    let journal = place.root().join(".role-os/sessions/s1.jsonl");
+    add(&journal, &call(0, "deny"));
+    place.desk.refresh().unwrap();
+    let (_, text) = page(&place, "/", None).await;
+    assert!(!text.contains("no event of it was ever seen"), "{text}");
+}
+
+#[tokio::test]
 async fn what_strangers_wrote_stays_text() {
     let place = Place::with(|root| furnish(root)).await;
     place.settled().await;

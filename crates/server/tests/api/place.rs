@@ -27,6 +27,7 @@ pub(crate) type Cookie = String;
 pub(crate) struct Place {
     guard: tempfile::TempDir,
     pub(crate) address: SocketAddr,
+    pub(crate) app: Arc<App>,
     pub(crate) desk: Arc<Desk>,
     codes: Arc<Mutex<Vec<String>>>,
     client: Client,
@@ -64,6 +65,7 @@ impl Place {
         let app = App::open(workspace, config, environment, address).unwrap();
         let app = Arc::new(app.with_desk(desk));
         let desk = Arc::clone(app.desk.as_ref().unwrap());
+        let shared = Arc::clone(&app);
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(async move {
             serve::serve(&app, listener, async { drop(stopped.await) }).await;
@@ -71,6 +73,7 @@ impl Place {
         Self {
             guard,
             address,
+            app: shared,
             desk,
             codes,
             client: Client::builder().no_proxy().build().unwrap(),

@@ -1,7 +1,13 @@
 //! What is refused: no login, another origin, another host, bad input of every kind, paths that lead elsewhere.
 
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::Request;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use server::login::waits::Client;
+use tower::ServiceExt as _;
 
 use crate::changes::{catalog, registry};
 use crate::place::{Place, is_error, read};
@@ -127,8 +133,22 @@ async fn a_page_of_another_origin_and_another_name_are_refused() {
     assert_eq!(status, StatusCode::UNAUTHORIZED);
 }
 
+/// Asks as a client at this address does.
+async fn from(place: &Place, client: &str, request: Request<Body>) -> (StatusCode, String) {
+    let mut request = request;
+    let client = Client(client.parse().unwrap());
+    request.extensions_mut().insert(client);
+    let router = server::up::router(Arc::clone(&place.app));
+    let response = router.oneshot(request).await.unwrap();
+    let status = response.status();
+    let body = axum::body::to_bytes(response.into_body(), 1 << 20)
+        .await
+        .unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
 #[tokio::test]
-async fn codes_are_few_and_work_once() {
+async fn codes_work_once_and_a_program_here_cannot_keep_the_operator_out() {
     let place = Place::new().await;
     let code = place.code();
     place.log_in().await;
@@ -140,16 +160,65 @@ async fn codes_are_few_and_work_once() {
     let (status, answer) = log_in(&code).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
     is_error(&answer, "wrong_code");
-    for _ in 0..4 {
+    let code = place.code();
+    for _ in 0..50 {
         assert_eq!(log_in("guess").await.0, StatusCode::FORBIDDEN);
     }
-    let (status, answer) = log_in(&place.code()).await;
-    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
-    is_error(&answer, "login_paused");
+    assert_eq!(
+        place.code(),
+        code,
+        "nobody can change it under the operator"
+    );
+    assert_eq!(log_in(&code).await.0, StatusCode::OK);
     let long = json!({ "code": "x", "operator": "a\nb" });
     let (status, answer) = place.post("/api/login", None, &long).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     is_error(&answer, "bad_operator");
+}
+
+#[tokio::test]
+async fn another_machine_waits_after_five_guesses_and_nobody_else_does() {
+    let place = Place::new().await;
+    let log_in = async |client: &str, code: &str| {
+        let request = Request::post("/api/login").header("content-type", "application/json");
+        let body = json!({ "code": code }).to_string();
+        from(&place, client, request.body(Body::from(body)).unwrap()).await
+    };
+    for _ in 0..5 {
+        let (status, body) = log_in("192.0.2.7", "guess").await;
+        assert_eq!(status, StatusCode::FORBIDDEN, "{body}");
+    }
+    let (status, body) = log_in("192.0.2.7", &place.code()).await;
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    is_error(&serde_json::from_str(&body).unwrap(), "login_paused");
+    let page = Request::post("/login").header("content-type", "application/x-www-form-urlencoded");
+    let page = page.body(Body::from("code=guess")).unwrap();
+    let (status, _) = from(&place, "192.0.2.7", page).await;
+    assert_eq!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS,
+        "the page is no second way"
+    );
+    let (status, _) = log_in("192.0.2.8", &place.code()).await;
+    assert_eq!(status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn who_runs_the_process_is_told_on_this_machine_only() {
+    let place = Place::new().await;
+    let user = host::environment::user().unwrap();
+    let shown = format!("value=\"{user}\"");
+    let see = async |client: &str, host: &str| {
+        let request = Request::get("/login").header("host", host);
+        let (status, body) = from(&place, client, request.body(Body::empty()).unwrap()).await;
+        assert_eq!(status, StatusCode::OK);
+        body.contains(&shown)
+    };
+    assert!(see("127.0.0.1", "127.0.0.1:7420").await);
+    assert!(see("::1", "localhost:7420").await);
+    assert!(!see("192.0.2.7", "192.0.2.1:7420").await);
+    assert!(!see("192.0.2.7", "localhost").await);
+    assert!(!see("127.0.0.1", "roleos.example").await, "a proxy");
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@
 )]
 
 mod adapter;
+mod again;
 mod contest;
 
 use std::path::Path;

@@ -485,3 +485,38 @@ fn what_was_counted_is_told() {
     assert!(stage.get("/").text().starts_with("Role OS "));
     assert_eq!(stage.get("/readyz").status(), 200);
 }
+
+#[test]
+fn nothing_is_added_to_an_answer_of_any_path() {
+    let stub = Stub::new(|_, stream| write(stream, 200, &[("X-Own", "1")], "{}"));
+    let stage = stage(&stub);
+    for path in ["/v1/other", "/elsewhere/x?y=%2F"] {
+        let answer = stage.get(path);
+        let expected = [("X-Own", "1"), ("content-length", "2")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(answer.lasting(), expected, "{path}");
+    }
+    let own =
+        stage.raw(format!("OPTIONS * HTTP/1.1\r\nhost: {}\r\n\r\n", stage.address).as_bytes());
+    assert_eq!(own.status(), 400, "it asks nobody behind us");
+    assert_eq!(stub.seen().len(), 2);
+}
+
+#[test]
+fn an_answer_that_the_end_of_the_process_cuts_off_says_so() {
+    let stub = Stub::new(|_, stream| {
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\na\r\ndata: {}\n\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        // Longer than a running answer is given.
+        thread::sleep(LONG);
+    });
+    let mut stage = stage(&stub);
+    let mut running = stage.connect();
+    running
+        .write_all(stage.head("GET /v1/stream", &[], 0).as_bytes())
+        .unwrap();
+    read_head(&mut running).unwrap();
+    stage.stop();
+    stage.ended();
+    assert_eq!(stage.receipt()["outcome"], "cut_off");
+}

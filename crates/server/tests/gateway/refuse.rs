@@ -149,6 +149,28 @@ fn a_body_that_is_too_large_too_slow_or_no_json_is_refused() {
 }
 
 #[test]
+fn an_upload_that_stops_is_given_up_and_one_that_goes_on_is_not() {
+    let stub = Stub::json(&json!({}));
+    let stage = stage(&stub, "body_timeout_seconds = 1\n");
+    let kind = [("content-type", "multipart/form-data; boundary=x")];
+    let stopped = stage.head("POST /v1/files", &kind, 100);
+    let answer = stage.raw(format!("{stopped}--x").as_bytes());
+    assert_eq!(answer.status(), 408, "{}", answer.text());
+    let mut slow = stage.connect();
+    slow.write_all(stage.head("POST /v1/files", &kind, 4).as_bytes())
+        .unwrap();
+    for byte in b"abcd" {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        slow.write_all(&[*byte]).unwrap();
+    }
+    let answer = read_message(&mut slow, false).unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(stub.last().body, b"abcd");
+    let receipts = stage.receipts(2);
+    assert_eq!(receipts[0]["reason"], "slow_body");
+}
+
+#[test]
 fn no_secret_is_written_down() {
     let stub = Stub::json(&json!({ "answer": "topsecret-answer" }));
     let stage = stage(&stub, "");

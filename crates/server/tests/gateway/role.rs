@@ -1,6 +1,7 @@
 //! Who answers for a role: the adapter in the client's format, or the general model with the client's own bytes.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -362,6 +363,105 @@ fn a_dispatch_of_our_own() {
         ("/v1/models/role:nobody", 404),
     ] {
         assert_eq!(stage.get(path).status(), status, "{path}");
+    }
+}
+
+/// The adapter's version with a verifier that wants a label.
+fn with_verifier(root: &Path, url: &str) {
+    registry(root, url);
+    let path = root.join(".role-os/specialists.json");
+    let mut registry: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let version = &mut registry["specialists"][0]["versions"][0];
+    version["io_contract"] = json!({ "output": { "format": "json" } });
+    version["verifier"] = json!({
+        "type": "json_schema", "pass_condition": "schema_valid == true",
+        "config": { "schema": { "type": "object", "required": ["label"] } },
+    });
+    fs::write(&path, registry.to_string()).unwrap();
+}
+
+#[test]
+fn the_general_models_answer_is_held_against_the_roles_verifier_and_left_as_it_is() {
+    let answer = |text: &str| json!({ "choices": [{ "message": { "content": text } }] });
+    let good = answer(r#"{"label":"x"}"#).to_string();
+    let bad = answer("I think so.").to_string();
+    let tools =
+        json!({ "choices": [{ "message": { "content": null, "tool_calls": [{}] } }] }).to_string();
+    for (body, verdict) in [
+        (good, "pass"),
+        (bad, "fail: "),
+        (tools, "unchecked: it calls a tool"),
+        ("no JSON".to_owned(), "unchecked: it is no JSON"),
+    ] {
+        let sent = body.clone();
+        let general = Stub::new(move |_, stream| write(stream, 200, &[], &sent));
+        let stage = Stage::with(&fallback("openai", &general.url), |root| {
+            with_verifier(root, &adapter().url);
+        });
+        let asked = chat("role:checker", "plain", &json!({}));
+        let found = stage.post("/v1/chat/completions", &asked);
+        assert_eq!((found.status(), found.text()), (200, body));
+        let said = found.header("x-roleos-verified").unwrap();
+        assert!(said.starts_with(verdict), "{said}");
+        let receipt = stage.receipt();
+        assert!(receipt["verified"].as_str().unwrap().starts_with(verdict));
+        assert_eq!(receipt["outcome"], "complete");
+    }
+}
+
+#[test]
+fn a_stream_of_the_general_model_is_held_against_the_roles_verifier_at_its_end() {
+    let openai = |text: &str| {
+        let delta = json!({ "choices": [{ "delta": { "content": text } }] });
+        format!("data: {delta}\n\n")
+    };
+    let anthropic = |text: &str| {
+        let delta = json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": text } });
+        format!("event: content_block_delta\ndata: {delta}\n\n")
+    };
+    let whole = [
+        openai("{\"label\""),
+        openai(":1}"),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    let torn = openai("{\"label\":1}");
+    let message = [
+        anthropic("{\"label\":"),
+        ": ping\n\n".to_owned(),
+        anthropic("1"),
+        "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n".to_owned(),
+    ]
+    .concat();
+    for (kind, path, body, verdict) in [
+        ("openai", "/v1/chat/completions", whole, "pass"),
+        (
+            "openai",
+            "/v1/chat/completions",
+            torn,
+            "unchecked: it did not",
+        ),
+        ("anthropic", "/v1/messages", message, "fail: "),
+    ] {
+        let sent = body.clone();
+        let general = Stub::new(move |_, stream| {
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let length = sent.len();
+            let text = format!("{head}{length:x}\r\n{sent}\r\n0\r\n\r\n");
+            stream.write_all(text.as_bytes()).unwrap();
+        });
+        let stage = Stage::with(&fallback(kind, &general.url), |root| {
+            with_verifier(root, &adapter().url);
+        });
+        let asked = chat("role:checker", "plain", &json!({ "stream": true }));
+        let found = stage.post(path, &asked);
+        assert_eq!((found.status(), found.text()), (200, body));
+        assert_eq!(found.header("x-roleos-route"), Some("general"));
+        assert_eq!(found.header("x-roleos-verified"), None);
+        let receipt = stage.receipt();
+        let said = receipt["verified"].as_str().unwrap();
+        assert!(said.starts_with(verdict), "{said}");
+        assert_eq!(receipt["outcome"], "complete");
     }
 }
 

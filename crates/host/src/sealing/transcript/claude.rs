@@ -117,6 +117,7 @@ impl Claude {
             _ if messages.len() >= MAX_MESSAGES => return,
             _ => {
                 messages.push(Message {
+                    id: answer.id.clone(),
                     time_ns,
                     model: answer.model,
                     ..Message::default()

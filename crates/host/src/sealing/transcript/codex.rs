@@ -1,6 +1,6 @@
 //! The record of Codex: one JSON object a line; after every answer an event says how many tokens all of them took.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{MAX_MESSAGES, Message, Reader, Transcript, Usage, time_ns};
@@ -32,7 +32,7 @@ struct Info {
     total_token_usage: Tokens,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Tokens {
     input_tokens: u64,
@@ -44,9 +44,16 @@ struct Tokens {
 #[derive(Default)]
 pub(super) struct Codex {
     transcript: Transcript,
+    standing: Standing,
+    calls: Vec<String>,
+}
+
+/// What the next lines of a record are read with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standing {
     model: String,
     total: Tokens,
-    calls: Vec<String>,
 }
 
 impl Reader for Codex {
@@ -57,7 +64,7 @@ impl Reader for Codex {
         match (&*line.kind, &*payload.kind) {
             ("turn_context" | "session_meta", _) => {
                 if let Some(model) = payload.model {
-                    self.model = model;
+                    self.standing.model = model;
                 }
             }
             ("response_item", "function_call" | "custom_tool_call" | "local_shell_call") => {
@@ -83,10 +90,23 @@ impl Reader for Codex {
 }
 
 impl Codex {
+    /// Reads on where another one stopped.
+    pub(super) fn at(standing: Standing) -> Self {
+        Self {
+            standing,
+            ..Self::default()
+        }
+    }
+
+    /// Where it stopped.
+    pub(super) fn standing(&self) -> Standing {
+        self.standing.clone()
+    }
+
     /// The count is of the whole session and is repeated; what it grew by is the last answer's.
     fn count(&mut self, time_ns: u64, total: Tokens) {
-        let before = self.total;
-        self.total = total;
+        let before = self.standing.total;
+        self.standing.total = total;
         // A session that was begun anew counts from the start.
         let restarted =
             total.output_tokens < before.output_tokens || total.input_tokens < before.input_tokens;
@@ -106,8 +126,9 @@ impl Codex {
             return;
         }
         self.transcript.messages.push(Message {
+            id: String::new(),
             time_ns,
-            model: self.model.clone(),
+            model: self.standing.model.clone(),
             usage,
             calls: std::mem::take(&mut self.calls),
         });

@@ -114,7 +114,7 @@ pub fn run(
     let subject = (args.role.as_str(), registered.id.as_str());
     let examine = |set: &PathBuf| audit::newcomer(ui, context, specialists, subject, set);
     let taken = args.audit.as_ref().map(examine).transpose()?;
-    let exit = Exit::of_check(taken.as_ref().is_none_or(audit::Taken::passed));
+    let exit = Exit::of_check(taken.as_ref().is_none_or(|taken| taken.record.ok));
     if ui.json {
         let mut object =
             host::view::specialists::registered(&args.role, &registered, linked.as_ref());

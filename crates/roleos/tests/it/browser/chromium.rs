@@ -308,6 +308,21 @@ impl Browser {
         assert!(found["rules"].as_u64().unwrap() > 5, "{what}: {found:#}");
     }
 
+    /// Milliseconds from the beginning of the visit until something could be read.
+    pub(super) fn first_contentful_paint(&self) -> f64 {
+        let script = "return performance.getEntriesByType('paint')\
+            .filter((one) => one.name === 'first-contentful-paint').map((one) => one.startTime)[0]";
+        let body = json!({ "script": script, "args": [] });
+        let begun = Instant::now();
+        loop {
+            if let Some(time) = self.call("execute/sync", &body).as_f64() {
+                return time;
+            }
+            assert!(begun.elapsed() < TOO_LONG, "nothing was painted");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// What is on the screen, as a picture.
     pub(super) fn picture(&self, file: &Path) {
         let taken = self.try_call("GET", "screenshot", &Value::Null).unwrap();

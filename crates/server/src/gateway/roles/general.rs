@@ -9,7 +9,7 @@ use host::config::specialist::Kind;
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 
-use super::{Role, aside};
+use super::{Role, aside, verified};
 use crate::fallback::{FallbackError, Prompt};
 use crate::gateway::chat::{self, Reply};
 use crate::gateway::proxy::{Whole, forward_edited, receipt_headers};
@@ -32,6 +32,9 @@ pub(super) async fn answer(
         Some((upstream, model)) if upstream.kind == protocol => {
             entry.line.served = Some(model.clone());
             let answer = same_api(app, whole, role, (upstream, model), request, entry).await?;
+            let since = Instant::now();
+            let answer = verified::held(app, role, (protocol, request), answer, entry).await;
+            entry.waited(since);
             Ok(receipt_headers(answer, entry))
         }
         _ => crossed(app, protocol, role, request, entry).await,
@@ -108,8 +111,11 @@ async fn crossed(
         _ => set.model.clone(),
     });
     let since = Instant::now();
+    let asked = (protocol, request);
     let (role, trace) = (role.clone(), entry.line.trace.clone());
+    let playing = role.clone();
     let answer = aside(app, async move |app| {
+        let role = playing;
         let prompt = Prompt {
             role: &role.name,
             instructions: role.instructions.as_deref(),
@@ -125,6 +131,9 @@ async fn crossed(
             .map_err(|error| nobody(&role, &error))
     })
     .await;
+    if let Ok(answer) = &answer {
+        entry.line.verified = verified::judged(app, &role, asked, answer).await;
+    }
     entry.waited(since);
     let reply = Reply {
         trace: &entry.line.trace,

@@ -13,13 +13,22 @@ use crate::dispatch::{Answer, Dispatcher};
 use crate::problem::Problem;
 use crate::up::App;
 
+/// What came of it.
+#[derive(Debug)]
+pub(in crate::gateway) struct Game {
+    /// The answer and its receipt.
+    pub(in crate::gateway) answer: Answer,
+    /// Whether what was served passed a verifier.
+    pub(in crate::gateway) verified: bool,
+}
+
 /// Plays. With `elsewhere` the general model is asked by somebody else where no adapter answers.
 pub(in crate::gateway) async fn play(
     app: &App,
     asked: Asked<'_>,
     instructions: Option<&str>,
     elsewhere: bool,
-) -> Result<Answer, Problem> {
+) -> Result<Game, Problem> {
     let gateway = &app.gateway;
     let mut dispatcher = Dispatcher::new(
         &app.specialists,
@@ -30,7 +39,10 @@ pub(in crate::gateway) async fn play(
     dispatcher.elsewhere = elsewhere;
     let set = &app.config.selection;
     if !contest::is_wanted(set, &app.specialists, asked.role) {
-        return Ok(dispatcher.dispatch(asked, instructions).await);
+        return Ok(Game {
+            answer: dispatcher.dispatch(asked, instructions).await,
+            verified: false,
+        });
     }
     let refused = |code, message| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, message);
     let bytes = asked.input.to_string();
@@ -62,5 +74,9 @@ pub(in crate::gateway) async fn play(
         },
         current: &current,
     };
-    Ok(arena.hold(asked, asking).await.answer)
+    let contested = arena.hold(asked, asking).await;
+    Ok(Game {
+        answer: contested.answer,
+        verified: contested.verified,
+    })
 }

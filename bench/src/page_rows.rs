@@ -1,0 +1,232 @@
+//! The pages over a workspace with a long history, asked of `roleos up` as a browser asks: how long each answer takes,
+//! and how heavy a page is with everything that it loads.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::row::Row;
+
+mod fill;
+
+/// Answers of each page, of which the median counts.
+const TURNS: usize = 15;
+/// What a page may take, in milliseconds.
+const LIMIT: f64 = 50.0;
+/// What a page may weigh, in thousands of bytes.
+const WEIGHT: f64 = 200.0;
+
+const HEAVIEST: &str = "pages: weight of the heaviest, all parts";
+const FRESH: &str = "pages: overview, just after a new bundle";
+const FRESH_TASKS: &str = "pages: tasks, just after a new bundle";
+
+/// Name of the row, and the address; `{}` stands for what only the workspace knows.
+const PAGES: [(&str, &str); 27] = [
+    ("pages: overview", "/"),
+    (
+        "pages: overview of a role and a model",
+        "/?role=role-3&model=model-1",
+    ),
+    ("pages: curve as a picture", "/curve.svg?role=&model="),
+    ("pages: tasks", "/tasks"),
+    ("pages: tasks by outcome", "/tasks?outcome=failed"),
+    ("pages: tasks by role", "/tasks?role=role-3"),
+    ("pages: tasks by model", "/tasks?model=model-1"),
+    ("pages: tasks by mode", "/tasks?mode=autonomous"),
+    ("pages: tasks by week", "/tasks?week={week}"),
+    ("pages: tasks by verdict", "/tasks?verdict=valid"),
+    (
+        "pages: tasks by four columns",
+        "/tasks?outcome=solved&role=role-3&model=model-1&mode=autonomous",
+    ),
+    ("pages: tasks of nobody", "/tasks?role=role-3&model=nobody"),
+    ("pages: tasks, the last page", "/tasks?after={deep}"),
+    (
+        "pages: tasks by outcome, the last page",
+        "/tasks?outcome=failed&after={deep}",
+    ),
+    (
+        "pages: comparison of weeks",
+        "/tasks/compare?by=week&baseline={before}&with={week}",
+    ),
+    (
+        "pages: comparison of models",
+        "/tasks/compare?by=model&baseline=model-0&with=model-1",
+    ),
+    ("pages: replay", "/tasks/{task}"),
+    ("pages: specialists", "/specialists"),
+    ("pages: one specialist", "/specialists/role-0"),
+    ("pages: runs", "/runs"),
+    (
+        "pages: runs of a role and a model",
+        "/runs?role=role-1&model=model-1",
+    ),
+    ("pages: one run", "/runs/{run}"),
+    ("pages: oversight", "/oversight"),
+    ("pages: oversight, refusals", "/oversight?verdict=deny"),
+    (
+        "pages: oversight, a command tried",
+        "/oversight?command=git+push+origin+main",
+    ),
+    ("pages: catalog", "/catalog"),
+    (
+        "pages: a role of the catalog",
+        "/catalog/roles/proofreader?lang=en",
+    ),
+];
+
+/// Rows whose names are wanted.
+pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
+    let mut names = PAGES.iter().map(|(name, _)| *name);
+    if !names.any(wanted) && ![HEAVIEST, FRESH, FRESH_TASKS].into_iter().any(wanted) {
+        return Vec::new();
+    }
+    let filled = fill::Filled::new();
+    let served = Served::start(filled.root());
+    let mut rows = Vec::new();
+    let mut heaviest = 0.0_f64;
+    for (name, address) in PAGES {
+        let address = filled.address(address);
+        let times = (0..=TURNS).map(|_| served.timed(&address));
+        // The first answer warms what is kept.
+        let times: Vec<f64> = times.skip(1).collect();
+        if wanted(HEAVIEST) {
+            heaviest = heaviest.max(served.weight(&address));
+        }
+        rows.push(Row::within(name, median(times), LIMIT, "ms"));
+    }
+    rows.push(Row::within(HEAVIEST, heaviest, WEIGHT, "kB"));
+    for (name, address) in [(FRESH, "/"), (FRESH_TASKS, "/tasks")] {
+        if wanted(name) {
+            let times = (0..5).map(|_| served.after_a_bundle(&filled, address));
+            rows.push(Row::within(name, median(times.collect()), LIMIT, "ms"));
+        }
+    }
+    rows.retain(|row| wanted(row.name));
+    rows
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// `roleos up` over the workspace; it ends with this value.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a bench that cannot be set up has nothing to say"
+)]
+impl Served {
+    fn start(root: &Path) -> Self {
+        let program = std::env::current_exe().expect("a program");
+        let program = program.with_file_name("roleos");
+        assert!(
+            program.exists(),
+            "build it first: cargo build --release -p roleos"
+        );
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        drop(listener);
+        let child = Command::new(program)
+            .arg("--root")
+            .arg(root)
+            .args(["up", "--listen", &address.to_string()])
+            .current_dir(root)
+            .env("HOME", root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a process");
+        let served = Self { child, address };
+        served.wait_until(|answer| {
+            answer.contains(&format!("\"total\":{}", fill::TASKS))
+                && answer.contains("\"complete\":true")
+        });
+        served
+    }
+
+    /// Waits until the lists say so.
+    fn wait_until(&self, is_so: impl Fn(&str) -> bool) {
+        let since = Instant::now();
+        loop {
+            let answer = self.get("/api/witness?limit=1").unwrap_or_default();
+            if is_so(&answer) {
+                return;
+            }
+            assert!(since.elapsed() < Duration::from_secs(600), "{answer}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The whole answer as text.
+    fn get(&self, path: &str) -> io::Result<String> {
+        let mut stream = TcpStream::connect(self.address)?;
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
+            self.address
+        );
+        stream.write_all(request.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// The body of a good answer.
+    fn body(&self, path: &str) -> String {
+        let answer = self.get(path).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        body.to_owned()
+    }
+
+    /// Milliseconds from the connection to the last byte.
+    fn timed(&self, path: &str) -> f64 {
+        let since = Instant::now();
+        self.body(path);
+        since.elapsed().as_secs_f64() * 1e3
+    }
+
+    /// Thousands of bytes of a page and everything that it loads, uncompressed.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a page has less than 2^52 bytes"
+    )]
+    fn weight(&self, path: &str) -> f64 {
+        let page = self.body(path);
+        let mut parts: Vec<&str> = ["src=\"/", "data=\"/", "rel=\"stylesheet\" href=\"/"]
+            .iter()
+            .flat_map(|mark| page.split(mark).skip(1))
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let bytes = parts.iter().map(|part| {
+            let address = format!("/{}", part.replace("&amp;", "&").replace("&#38;", "&"));
+            self.body(&address).len()
+        });
+        (page.len() + bytes.sum::<usize>()) as f64 / 1e3
+    }
+
+    /// Milliseconds of a page that is asked for as soon as a bundle that was just sealed is in the lists.
+    fn after_a_bundle(&self, filled: &fill::Filled, path: &str) -> f64 {
+        let total = filled.one_more();
+        self.wait_until(|answer| answer.contains(&format!("\"total\":{total}")));
+        self.timed(path)
+    }
+}

@@ -1,0 +1,221 @@
+//! Exams that have become too old are taken again while the process runs: one after the other, one case at a time, on a
+//! thread of its own that nobody waits for.
+//!
+//! Which ones: every version of a registry that may be followed and was not withdrawn, for each exam of which it has a
+//! record. What cannot be done now is said once and tried again at the next look.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use host::audits::{self, Unfinished, kept};
+use host::config::Config;
+use host::metrics;
+use host::specialists::Specialists;
+use host::workspace::Workspace;
+use host::{clock, files::FileError};
+use selection::audit::AuditRecord;
+use specialist::registry::Registry;
+
+use super::exam::{Exam, ExamError, Taken};
+use crate::up::App;
+
+/// Before the first look, so that a start is not slowed down.
+const FIRST: Duration = Duration::from_secs(1);
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(3600);
+
+/// The thread; dropping this ends it after the case that it is at.
+#[derive(Debug)]
+pub(crate) struct Again {
+    stop: Arc<AtomicBool>,
+    _wake: mpsc::Sender<()>,
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Starts the thread, when exams ever become too old.
+pub(crate) fn start(app: &Arc<App>) -> Option<Again> {
+    app.config.selection.audit_max_age()?;
+    let (stop, app) = (Arc::new(AtomicBool::new(false)), Arc::clone(app));
+    let (wake, asleep) = mpsc::channel();
+    let stopped = Arc::clone(&stop);
+    let work = move || {
+        let mut said = BTreeSet::new();
+        let mut pause = FIRST;
+        // The other end is dropped when the process ends.
+        while asleep.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
+            look(&app, &stopped, &mut said);
+            pause = LOOK;
+        }
+    };
+    let thread = thread::Builder::new().name("audits".to_owned()).spawn(work);
+    thread.ok().map(|_| Again { stop, _wake: wake })
+}
+
+fn look(app: &App, stop: &AtomicBool, said: &mut BTreeSet<String>) {
+    let round = Round {
+        workspace: &app.workspace,
+        config: &app.config,
+        specialists: &app.specialists,
+        now_ns: clock::now_ns(),
+        stop,
+    };
+    let tell = |line: &str| {
+        if let Some(desk) = &app.desk {
+            desk.tell(line);
+        }
+    };
+    let old = round.old().unwrap_or_else(|error| {
+        let line = format!("warning: old exams cannot be looked for: {error}");
+        if said.insert(line.clone()) {
+            tell(&line);
+        }
+        Vec::new()
+    });
+    let mut left = i64::try_from(old.len()).unwrap_or(i64::MAX);
+    app.metrics.old_audits.set(left);
+    for one in &old {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let subject = format!("{}/{}", one.record.role, one.record.version);
+        match round.again(one) {
+            Ok(taken) => {
+                let record = &taken.record;
+                let outcome = if record.ok { "passed" } else { "not passed" };
+                app.metrics.audited(outcome);
+                left -= 1;
+                app.metrics.old_audits.set(left);
+                tell(&format!(
+                    "the exam of `{subject}` from {} was taken again: {outcome}, {} of {} cases",
+                    one.record.finished_at, record.passed, record.cases
+                ));
+            }
+            Err(why) => {
+                app.metrics.audited("not taken");
+                let line = format!(
+                    "warning: the exam of `{subject}` from {} is too old and cannot be taken again: {why}",
+                    one.record.finished_at
+                );
+                if said.insert(line.clone()) {
+                    tell(&line);
+                }
+            }
+        }
+    }
+}
+
+/// One look at all records.
+pub struct Round<'a> {
+    /// Where.
+    pub workspace: &'a Workspace,
+    /// What was set.
+    pub config: &'a Config,
+    /// Who is registered.
+    pub specialists: &'a Specialists,
+    /// Now, in nanoseconds since 1970.
+    pub now_ns: u64,
+    /// Breaks an exam off.
+    pub stop: &'a AtomicBool,
+}
+
+impl std::fmt::Debug for Round<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Round").finish_non_exhaustive()
+    }
+}
+
+/// A record that is too old.
+#[derive(Debug)]
+pub struct Old {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says.
+    pub record: AuditRecord,
+}
+
+impl Round<'_> {
+    /// The records that are too old, the oldest first. None while the registry may not be followed.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub fn old(&self) -> Result<Vec<Old>, FileError> {
+        let Some(age) = self.config.selection.audit_max_age() else {
+            return Ok(Vec::new());
+        };
+        let seen = self.specialists.see()?;
+        if !seen.is_trusted || !seen.registry.is_valid() {
+            return Ok(Vec::new());
+        }
+        let serves = |record: &AuditRecord| {
+            let entry = seen.registry.entry(&record.role);
+            let version = entry.and_then(|entry| entry.version(&record.version));
+            version.is_some_and(|version| version.withdrawn.is_none())
+        };
+        let records = audits::all(&self.specialists.paths().audits).into_iter();
+        let is_own = |path: &PathBuf, record: &AuditRecord| {
+            let folder = &self.specialists.paths().audits;
+            *path == audits::record_path(folder, &record.role, &record.version, &record.exam_hash)
+        };
+        Ok(records
+            .filter(|(path, record)| is_own(path, record) && serves(record))
+            .filter(|(_, record)| kept::is_old(record, age, self.now_ns))
+            .map(|(path, record)| Old { path, record })
+            .collect())
+    }
+
+    /// Takes one of them again, against the same version as then.
+    ///
+    /// # Errors
+    /// In words: its set cannot be used, its backend not be reached, or it was stopped.
+    pub fn again(&self, old: &Old) -> Result<Taken, String> {
+        let record = &old.record;
+        let records = &self.specialists.paths().audits;
+        let kept = kept::find(records, &record.exam_hash).map_err(|why| {
+            format!("{why}; `roleos audit run` with `--set` takes it, and later ones then follow")
+        })?;
+        let registry = self.trusted()?;
+        let entry = registry.entry(&record.role);
+        let version = entry.and_then(|entry| Some((entry, entry.version(&record.version)?)));
+        let (entry, version) = version.ok_or("the version is no longer registered")?;
+        let fail = |error: ExamError| error.to_string();
+        let age = self.config.selection.audit_max_age().unwrap_or_default();
+        let last_ns = Unfinished::last_ns(&old.path).unwrap_or(self.now_ns);
+        let exam = Exam {
+            workspace: self.workspace,
+            config: self.config,
+            specialists: self.specialists,
+            set: kept.set,
+            written: None,
+            package: kept.package,
+            metric: metrics::current(self.workspace)
+                .map_err(|error| error.to_string())?
+                .metric,
+            jobs: 1,
+            // Answers that were given long ago say nothing about now.
+            fresh: u128::from(self.now_ns.saturating_sub(last_ns)) > age.as_nanos(),
+            goes_on: &|_| !self.stop.load(Ordering::Relaxed),
+        };
+        let against = record.baseline.as_ref();
+        let against = against.and_then(|baseline| entry.version(&baseline.version));
+        let baseline = against.and_then(|before| audits::read(&exam.path(entry, before)).ok());
+        exam.take(entry, version, baseline.as_ref()).map_err(fail)
+    }
+
+    /// The registry may have changed since the records were looked at.
+    fn trusted(&self) -> Result<Arc<Registry>, String> {
+        let seen = self.specialists.see().map_err(|error| error.to_string())?;
+        if seen.is_trusted {
+            return Ok(seen.registry);
+        }
+        Err(self.specialists.distrust())
+    }
+}

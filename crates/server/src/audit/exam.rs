@@ -1,0 +1,314 @@
+//! One exam of one version through its real backend: asked, verified and recorded. Goes on where it was broken off.
+//!
+//! The command line and the process of `up` both take exams here, so that they mean the same.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+
+use host::audits::{self, Examiner, SetError, Unfinished, kept};
+use host::config::Config;
+use host::files::FileError;
+use host::metrics::{self, MetricError};
+use host::specialists::Specialists;
+use host::verifiers::Verifiers;
+use host::workspace::Workspace;
+use host::{clock, events};
+use selection::audit::record::Whose;
+use selection::audit::{AuditRecord, AuditSet, Given};
+use selection::canonical;
+use selection::event::Event;
+use selection::metric::Metric;
+use serde_json::Value;
+use specialist::contract::Call;
+use specialist::registry::{Entry, Version};
+
+use super::{Reply, ask_all, is_unreached};
+use crate::backend::{Backends, Limits};
+use crate::blocking;
+
+/// Cases that are asked at the same time, when nobody says otherwise.
+pub const DEFAULT_JOBS: u16 = 4;
+
+/// Most threads that verify.
+const MAX_VERIFYING: usize = 8;
+
+/// Everything that one exam needs.
+pub struct Exam<'a> {
+    /// Where.
+    pub workspace: &'a Workspace,
+    /// What was set.
+    pub config: &'a Config,
+    /// Where the records are.
+    pub specialists: &'a Specialists,
+    /// The questions.
+    pub set: AuditSet,
+    /// The set as it is written, where it is to be kept.
+    pub written: Option<Value>,
+    /// Folder in which its files are looked for.
+    pub package: PathBuf,
+    /// What an answer is worth.
+    pub metric: Metric,
+    /// Cases that are asked at the same time.
+    pub jobs: u16,
+    /// Begin anew, also when a run was broken off.
+    pub fresh: bool,
+    /// Hears after every case how many are done; false breaks the exam off.
+    pub goes_on: &'a (dyn Fn(usize) -> bool + Sync),
+}
+
+impl std::fmt::Debug for Exam<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Exam").finish_non_exhaustive()
+    }
+}
+
+/// An exam that was taken.
+#[derive(Debug)]
+pub struct Taken {
+    /// What it came to.
+    pub record: AuditRecord,
+    /// Cases that were answered before.
+    pub resumed: usize,
+    /// Where the record lies.
+    pub path: PathBuf,
+}
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExamError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The set.
+    #[error(transparent)]
+    Set(#[from] SetError),
+    /// The metric.
+    #[error(transparent)]
+    Metric(#[from] MetricError),
+    /// The backend was not reached, or the exam was broken off.
+    #[error("the audit of `{subject}` was broken off after {done} of {cases} cases: {why}")]
+    Incomplete {
+        /// Role and version.
+        subject: String,
+        /// Cases that are answered and kept.
+        done: usize,
+        /// All.
+        cases: usize,
+        /// Why.
+        why: String,
+    },
+    /// The machine.
+    #[error("cannot ask: {0}")]
+    Machine(#[from] io::Error),
+}
+
+impl<'a> Exam<'a> {
+    /// With a set from a file.
+    ///
+    /// # Errors
+    /// The set or the metric cannot be read.
+    pub fn open(
+        workspace: &'a Workspace,
+        config: &'a Config,
+        specialists: &'a Specialists,
+        set: &Path,
+    ) -> Result<Self, ExamError> {
+        let package = set.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let package = package.unwrap_or(Path::new(".")).to_owned();
+        let (set, written) = audits::read_set_as_written(set)?;
+        Ok(Self {
+            workspace,
+            config,
+            specialists,
+            set,
+            written: Some(written),
+            package,
+            metric: metrics::current(workspace)?.metric,
+            jobs: DEFAULT_JOBS,
+            fresh: false,
+            goes_on: &|_| true,
+        })
+    }
+
+    /// Where the record of a version lies.
+    #[must_use]
+    pub fn path(&self, entry: &Entry, version: &Version) -> PathBuf {
+        let folder = &self.specialists.paths().audits;
+        audits::record_path(folder, &entry.role, &version.id, &self.set.exam_hash)
+    }
+
+    /// The record that a version already has of this exam, or a fresh one.
+    ///
+    /// # Errors
+    /// See [`Self::take`].
+    pub fn taken(&self, entry: &Entry, version: &Version) -> Result<AuditRecord, ExamError> {
+        let path = self.path(entry, version);
+        if path.exists() {
+            return Ok(audits::read(&path)?);
+        }
+        Ok(self.take(entry, version, None)?.record)
+    }
+
+    /// Asks what was not answered yet, and writes the record when everything is. Not to be called from async code.
+    ///
+    /// # Errors
+    /// The backend cannot be reached, or a file not be written; what was answered is kept.
+    pub fn take(
+        &self,
+        entry: &Entry,
+        version: &Version,
+        baseline: Option<&AuditRecord>,
+    ) -> Result<Taken, ExamError> {
+        let path = self.path(entry, version);
+        if let Some(written) = &self.written {
+            let records = &self.specialists.paths().audits;
+            kept::keep(records, &self.set.exam_hash, written, &self.package)?;
+        }
+        let (unfinished, mut answers) =
+            Unfinished::open(&path, &self.set, &self.metric, self.fresh)?;
+        let resumed = answers.len();
+        let answered = self.ask(entry, version, &unfinished, &answers)?;
+        answers.extend(answered);
+        answers.sort_by_key(|given| given.index);
+        let whose = Whose {
+            role: &entry.role,
+            version: &version.id,
+            model_id: &version.model_id,
+            finished_at: &clock::text(clock::now_ns() / 1_000_000 * 1_000_000),
+        };
+        let record = AuditRecord::of(whose, &self.set, &self.metric, answers, baseline);
+        audits::save(&path, &record)?;
+        unfinished.finish();
+        Ok(Taken {
+            record,
+            resumed,
+            path,
+        })
+    }
+
+    /// What is left to ask; `done` is in the order of the cases.
+    fn calls(&self, entry: &Entry, version: &Version, done: &[Given]) -> Vec<(usize, Call)> {
+        let exam = self.set.exam_hash.get(..12).unwrap_or_default();
+        let cases = self.set.cases.iter().enumerate();
+        cases
+            .filter(|(index, _)| {
+                done.binary_search_by_key(index, |given| given.index)
+                    .is_err()
+            })
+            .map(|(index, case)| {
+                let input = specialist::contract::read_text(&case.input);
+                let trace = format!("audit-{exam}-{index}");
+                (index, Call::new(entry, version, &input, &trace))
+            })
+            .collect()
+    }
+
+    /// Replies come in on this thread and are verified on others, so that a slow verifier spoils no measured time.
+    fn ask(
+        &self,
+        entry: &Entry,
+        version: &Version,
+        unfinished: &Unfinished,
+        done: &[Given],
+    ) -> Result<Vec<Given>, ExamError> {
+        let calls = self.calls(entry, version, done);
+        let verifiers = Verifiers::new(&self.config.selection);
+        let examiner = Examiner {
+            verifiers: &verifiers,
+            metric: &self.metric,
+            package: &self.package,
+        };
+        let finished = AtomicUsize::new(done.len());
+        let (sender, receiver) = mpsc::channel::<Reply>();
+        let receiver = Mutex::new(receiver);
+        let judged: Mutex<Result<Vec<Given>, ExamError>> = Mutex::new(Ok(Vec::new()));
+        let next = || {
+            let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner);
+            receiver.recv().ok()
+        };
+        let work = || {
+            while let Some(reply) = next() {
+                let outcome = self.judge(&examiner, entry, version, unfinished, reply);
+                let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+                match (outcome, &mut *judged) {
+                    (Ok(Some(given)), Ok(all)) => all.push(given),
+                    (Err(failure), all @ Ok(_)) => *all = Err(failure),
+                    _ => {}
+                }
+                (self.goes_on)(finished.fetch_add(1, Ordering::Relaxed) + 1);
+            }
+        };
+        let backends = Backends::new(Limits::from(&self.config.specialist));
+        let verifying = self.config.witness.thread_count().get().min(MAX_VERIFYING);
+        let asked = thread::scope(|scope| {
+            for _ in 0..verifying.min(usize::from(self.jobs).max(1)) {
+                scope.spawn(work);
+            }
+            let mut broken_off = None;
+            let jobs = usize::from(self.jobs);
+            let asking = ask_all(&backends, calls, jobs, |reply| match &reply.answer {
+                Err(error) if is_unreached(error) => {
+                    broken_off = Some(format!("{}: {}", error.error, error.detail));
+                    false
+                }
+                _ if !(self.goes_on)(finished.load(Ordering::Relaxed)) => {
+                    broken_off = Some("it was stopped".to_owned());
+                    false
+                }
+                _ => sender.send(reply).is_ok(),
+            });
+            let ran = blocking::run(asking);
+            drop(sender);
+            ran.map(|()| broken_off)
+        });
+        let judged = judged
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)?;
+        match asked? {
+            None => Ok(judged),
+            Some(why) => Err(ExamError::Incomplete {
+                subject: format!("{}/{}", entry.role, version.id),
+                done: done.len() + judged.len(),
+                cases: self.set.cases.len(),
+                why,
+            }),
+        }
+    }
+
+    fn judge(
+        &self,
+        examiner: &Examiner<'_>,
+        entry: &Entry,
+        version: &Version,
+        unfinished: &Unfinished,
+        reply: Reply,
+    ) -> Result<Option<Given>, ExamError> {
+        let Some(case) = self.set.cases.get(reply.index) else {
+            return Ok(None);
+        };
+        let answer = reply
+            .answer
+            .map_err(|error| format!("{}: {}", error.error, error.detail));
+        let given = examiner.judge(reply.index, case, answer, reply.time_ms);
+        unfinished.add(&given)?;
+        let told = [
+            Event::InferRequest {
+                role: entry.role.clone(),
+                prompt_hash: canonical::hash_bytes(case.input.as_bytes()),
+            },
+            Event::InferResult {
+                model_id: version.model_id.clone(),
+                time_ms: given.time_ms,
+                tokens: given.output_tokens,
+                output_hash: given.output_hash.clone(),
+                verifier_score: u8::from(given.passed()),
+            },
+        ];
+        events::emit(&events::path(self.workspace), &told)?;
+        Ok(Some(given))
+    }
+}

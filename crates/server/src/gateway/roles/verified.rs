@@ -1,0 +1,298 @@
+//! Whether what the general model said for a role passes the verifier of the role's active version.
+//!
+//! The answer reaches the client as it came, whatever the verdict: a whole answer is held until there is one, which its
+//! headers then tell; a stream goes on as it comes, and only its end waits. The receipt has the verdict of both.
+
+use std::io::Read as _;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use axum::body::{Body, Bytes};
+use flate2::read::{GzDecoder, ZlibDecoder};
+use futures_util::{StreamExt as _, stream};
+use host::config::gateway::Protocol;
+use host::verifiers::{Subject, Verifiers};
+use http_body_util::{BodyExt as _, BodyStream, StreamBody};
+use hyper::Response;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use selection::verifier::{Declared, Outcome};
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::Role;
+use crate::gateway::chat;
+use crate::gateway::receipt::{Entry, shortened};
+use crate::up::App;
+
+/// Longest answer that is looked at, packed or not.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// The verdict on an answer that passed.
+pub(in crate::gateway) const PASS: &str = "pass";
+
+/// Everything that a verdict needs beside the answer.
+struct Check {
+    verifiers: Arc<Verifiers>,
+    declared: Declared,
+    input: Value,
+    protocol: Protocol,
+    encoding: Option<String>,
+    is_stream: bool,
+}
+
+/// The verifier of the role's active version, where the registry may be followed and has one.
+fn declared(app: &App, role: &Role) -> Option<Declared> {
+    let seen = app.specialists.see().ok().filter(|seen| seen.is_trusted)?;
+    let active = seen.registry.entry(&role.name)?.active_version.as_deref()?;
+    let written = seen.registry.written(&role.name, active)?;
+    Declared::of_version(written).ok().flatten()
+}
+
+/// The verdict on an answer that is at hand.
+pub(super) async fn judged(
+    app: &App,
+    role: &Role,
+    (protocol, request): (Protocol, &Value),
+    answer: &Value,
+) -> Option<String> {
+    let mut check = Check::of(app, role, (protocol, request), &HeaderMap::new())?;
+    check.is_stream = false;
+    let answer = answer.clone();
+    let verified = tokio::task::spawn_blocking(move || check.verdict(&answer));
+    verified.await.ok()
+}
+
+/// Holds the general model's answer against the role's verifier, where there is one.
+pub(super) async fn held(
+    app: &App,
+    role: &Role,
+    asked: (Protocol, &Value),
+    response: Response<Body>,
+    entry: &mut Entry,
+) -> Response<Body> {
+    if !response.status().is_success() {
+        return response;
+    }
+    let Some(check) = Check::of(app, role, asked, response.headers()) else {
+        return response;
+    };
+    entry.line.verified = Some("unchecked: it did not come to its end".to_owned());
+    if check.is_stream {
+        let verdict = Arc::new(OnceLock::new());
+        entry.verdict = Some(Arc::clone(&verdict));
+        return response.map(|inner| {
+            Body::new(Checked {
+                inner,
+                kept: Vec::new(),
+                state: State::Reading(Box::new(check)),
+                verdict,
+            })
+        });
+    }
+    let (head, body) = response.into_parts();
+    let (body, whole) = collected(body).await;
+    entry.line.verified = Some(match whole {
+        Some(bytes) => {
+            let verified = tokio::task::spawn_blocking(move || check.run(&bytes));
+            verified.await.unwrap_or_else(|_| broke())
+        }
+        None => "unchecked: it is too long or broke off".to_owned(),
+    });
+    Response::from_parts(head, body)
+}
+
+fn broke() -> String {
+    "unchecked: the verifier broke off".to_owned()
+}
+
+/// The body, and all of it where it came to its end within the limit.
+async fn collected(mut body: Body) -> (Body, Option<Bytes>) {
+    let (mut frames, mut length, mut has_trailers) = (Vec::new(), 0_usize, false);
+    while length <= LONGEST {
+        match body.frame().await {
+            Some(Ok(frame)) => {
+                length += frame.data_ref().map_or(0, Bytes::len);
+                has_trailers |= frame.is_trailers();
+                frames.push(Ok(frame));
+            }
+            Some(Err(error)) => {
+                frames.push(Err(error));
+                return (Body::new(StreamBody::new(stream::iter(frames))), None);
+            }
+            None => {
+                let data = frames.iter().flatten().filter_map(Frame::data_ref);
+                let whole = Bytes::from(data.fold(Vec::with_capacity(length), |mut all, part| {
+                    all.extend_from_slice(part);
+                    all
+                }));
+                if has_trailers {
+                    let body = Body::new(StreamBody::new(stream::iter(frames)));
+                    return (body, Some(whole));
+                }
+                return (Body::from(whole.clone()), Some(whole));
+            }
+        }
+    }
+    let rest = stream::iter(frames).chain(BodyStream::new(body));
+    (Body::new(StreamBody::new(rest)), None)
+}
+
+impl Check {
+    fn of(
+        app: &App,
+        role: &Role,
+        (protocol, request): (Protocol, &Value),
+        headers: &HeaderMap,
+    ) -> Option<Self> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let kind = text(CONTENT_TYPE).unwrap_or_default();
+        Some(Self {
+            declared: declared(app, role)?,
+            verifiers: Arc::clone(&app.gateway.verifiers),
+            input: chat::input(protocol, request).unwrap_or_default(),
+            protocol,
+            encoding: text(CONTENT_ENCODING).map(str::to_ascii_lowercase),
+            is_stream: kind.to_ascii_lowercase().starts_with("text/event-stream"),
+        })
+    }
+
+    /// Looks at a whole answer as it was on the wire. Verifiers may run a command and take their time.
+    fn run(&self, bytes: &[u8]) -> String {
+        match self.said(bytes) {
+            Ok(said) => self.verdict(&Value::String(said)),
+            Err(why) => format!("unchecked: {why}"),
+        }
+    }
+
+    fn verdict(&self, output: &Value) -> String {
+        let subject = Subject {
+            output,
+            input: &self.input,
+        };
+        let outcome = match self.verifiers.ready(&self.declared) {
+            Ok(ready) => self.verifiers.verify_ready(&ready, subject),
+            Err(why) => Outcome::Fail(format!("the verifier cannot run: {why}")),
+        };
+        match outcome {
+            Outcome::Pass => PASS.to_owned(),
+            Outcome::Fail(why) => format!("fail: {}", shortened(&why)),
+        }
+    }
+
+    /// The text of the answer.
+    fn said(&self, bytes: &[u8]) -> Result<String, String> {
+        let bytes = unpacked(self.encoding.as_deref(), bytes)?;
+        let told = if self.is_stream {
+            chat::streamed_text(self.protocol, &bytes)
+        } else {
+            chat::answer_text(self.protocol, &bytes)
+        };
+        told.map_err(str::to_owned)
+    }
+}
+
+fn unpacked(encoding: Option<&str>, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let limit = LONGEST as u64 + 1;
+    let mut plain = Vec::new();
+    let read = match encoding {
+        None | Some("identity") => bytes.take(limit).read_to_end(&mut plain),
+        Some("gzip") => GzDecoder::new(bytes).take(limit).read_to_end(&mut plain),
+        Some("deflate") => ZlibDecoder::new(bytes).take(limit).read_to_end(&mut plain),
+        Some(other) => return Err(format!("it is packed as `{}`", shortened(other))),
+    };
+    if read.is_err() || plain.len() > LONGEST {
+        return Err("it cannot be unpacked".to_owned());
+    }
+    Ok(plain)
+}
+
+/// A stream on its way to the client, of which a copy is kept.
+struct Checked {
+    inner: Body,
+    kept: Vec<u8>,
+    state: State,
+    verdict: Arc<OnceLock<String>>,
+}
+
+enum State {
+    Reading(Box<Check>),
+    Verifying(JoinHandle<String>),
+    Done,
+}
+
+impl Checked {
+    /// The stream has ended; the verdict is next.
+    fn ended(&mut self) {
+        let State::Reading(check) = std::mem::replace(&mut self.state, State::Done) else {
+            return;
+        };
+        let kept = std::mem::take(&mut self.kept);
+        if kept.len() > LONGEST {
+            self.verdict
+                .set("unchecked: it is too long".to_owned())
+                .ok();
+            return;
+        }
+        self.state = State::Verifying(tokio::task::spawn_blocking(move || check.run(&kept)));
+    }
+}
+
+impl HttpBody for Checked {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if matches!(self.state, State::Reading(_)) {
+            let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
+            if let Some(frame) = frame {
+                if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
+                    let room = (LONGEST + 1).saturating_sub(self.kept.len());
+                    let part = data.get(..room.min(data.len())).unwrap_or_default();
+                    self.kept.extend_from_slice(part);
+                }
+                return Poll::Ready(Some(frame));
+            }
+            self.ended();
+        }
+        if let State::Verifying(verifying) = &mut self.state {
+            let said = ready!(Pin::new(verifying).poll(context)).unwrap_or_else(|_| broke());
+            self.verdict.set(said).ok();
+            self.state = State::Done;
+        }
+        Poll::Ready(None)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn packed_answers_are_read_within_the_limit() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(b"{\"a\":1}").unwrap();
+        let packed = packer.finish().unwrap();
+        assert_eq!(unpacked(Some("gzip"), &packed).unwrap(), b"{\"a\":1}");
+        assert_eq!(unpacked(None, b"x").unwrap(), b"x");
+        assert!(unpacked(Some("br"), b"x").unwrap_err().contains("`br`"));
+        assert!(unpacked(Some("gzip"), b"x").is_err());
+        let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        bomb.write_all(&vec![0; LONGEST + 10]).unwrap();
+        assert!(unpacked(Some("gzip"), &bomb.finish().unwrap()).is_err());
+    }
+}
