@@ -57,6 +57,7 @@ pub(crate) fn text_of_report() -> String {
         ("gated.jsonl", ""),
         ("benign.jsonl", ""),
         ("techniques.jsonl", "techniques"),
+        ("own-launchers.jsonl", "techniques"),
     ] {
         for line in corpus(name).lines() {
             if let Ok(case) = serde_json::from_str::<Value>(line) {
@@ -252,10 +253,10 @@ const HEAD: &str = "# How often the gate errs\n\n\
     The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
 
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
-    - A script that exists and is changed by switching branches in the same command is read as it is before.\n\
-    - `npm install` in a repository that the same command clones runs scripts that nobody has read.\n\
+    - Recipes and scripts of package managers that git changes by switching branches in the same command are read as they are before; a script that is run by its name is asked about.\n\
+    - `npm install`, `pip install .` and builds in a repository that the same command clones run code that nobody has read; asking about each of them would be asking about every README.\n\
     - A script that exists and that a build step writes anew in the same command before it is run.\n\
-    - Commands in options of programs that are seldom met: `deno task --eval`, `nmap --script` with code, `aws ssm` parameters, targets in the XML of `ant`.\n\
+    - Commands in options of programs that are seldom met: `puppet apply -e`, `flatpak run --command`, `docker build` with a Dockerfile on its input.\n\
     - Programs that were compiled before, and libraries that publish without a program.\n";
 
 /// Wilson's score interval, in percent.

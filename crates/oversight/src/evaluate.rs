@@ -1,6 +1,6 @@
 //! One abstract evaluation of a command: every program that could run is seen, with its words as far as they are known.
 //!
-//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`],
+//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
 //! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
@@ -20,6 +20,7 @@ pub(crate) mod declare;
 pub(crate) mod escape;
 pub(crate) mod expand;
 mod expression;
+pub(crate) mod field;
 pub(crate) mod files;
 pub(crate) mod filter;
 pub(crate) mod gh;
@@ -155,6 +156,9 @@ impl Outcome {
     }
 }
 
+/// What the answer to "where is the repository" depends on: the directory, and how much was written and linked.
+type RepositoryKey = (std::rc::Rc<str>, usize, usize);
+
 /// One analysis.
 pub(crate) struct Evaluator<'a> {
     pub(crate) lookup: &'a dyn Lookup,
@@ -176,6 +180,10 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) same_as: BTreeMap<String, String>,
     /// Directories with files that nobody can know.
     pub(crate) filled: BTreeSet<String>,
+    /// Where the command begins.
+    pub(crate) start: std::rc::Rc<str>,
+    /// Git has put other files into the working tree.
+    pub(crate) switched: bool,
     /// A patch that nobody can know has changed files.
     pub(crate) patched_unknown: bool,
     /// How many temporary files were made.
@@ -193,7 +201,7 @@ pub(crate) struct Evaluator<'a> {
     /// What the lookup answered.
     pub(crate) read_before: BTreeMap<String, crate::lookup::Content>,
     /// Where the repository of a directory was found.
-    pub(crate) repository_before: Option<((String, usize, usize), String)>,
+    pub(crate) repository_before: Option<(RepositoryKey, String)>,
     /// Functions that `env` passes to a shell.
     pub(crate) passed_functions: Vec<String>,
     /// Hooks of the template of a repository that the command makes.
@@ -240,6 +248,8 @@ impl<'a> Evaluator<'a> {
             git_settings: BTreeMap::new(),
             same_as: BTreeMap::new(),
             filled: BTreeSet::new(),
+            start: directory.into(),
+            switched: false,
             patched_unknown: false,
             temporary: 0,
             code_words: Vec::new(),
@@ -266,18 +276,30 @@ impl<'a> Evaluator<'a> {
 
     /// Walks the command that a person or an agent gave.
     pub(crate) fn whole(&mut self, text: &str) {
-        match lower::program(text) {
-            Ok(script) => {
-                self.compare(text, &script);
-                self.parsed = text.len();
-                self.script(&script);
-                self.at_exit();
-            }
+        self.parsed = text.len();
+        match self.walk(text) {
+            Ok(_) => self.at_exit(),
             Err(refused) => {
                 self.opaque(refused.to_string(), text);
                 self.glance(text);
             }
         }
+    }
+
+    /// Walks a text; one that has no second opinion is walked line by line, so that it is never held as a whole.
+    fn walk(&mut self, text: &str) -> Result<Outcome, lower::Refused> {
+        if text.len() <= second::MAX_BYTES {
+            let script = lower::program(text)?;
+            self.compare(text, &script);
+            return Ok(self.script(&script));
+        }
+        let mut all = Outcome::quiet(Some(true));
+        for line in lower::lines(text)? {
+            let outcome = self.script(&line?);
+            all.status = outcome.status;
+            all.output = all.output.followed(outcome.output);
+        }
+        Ok(all)
     }
 
     /// Walks text that a launcher hands to a shell.
@@ -287,14 +309,11 @@ impl<'a> Evaluator<'a> {
             self.exhaust("more text than can be analysed", text);
             return Outcome::unknown();
         }
-        match lower::program(text) {
-            Ok(script) => {
-                self.compare(text, &script);
-                self.texts = self.texts.saturating_add(1);
-                let outcome = self.script(&script);
-                self.texts = self.texts.saturating_sub(1);
-                outcome
-            }
+        self.texts = self.texts.saturating_add(1);
+        let walked = self.walk(text);
+        self.texts = self.texts.saturating_sub(1);
+        match walked {
+            Ok(outcome) => outcome,
             Err(refused) => {
                 self.opaque(refused.to_string(), text);
                 self.glance(text);
@@ -378,10 +397,14 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Runs something one level deeper, unless it is too deep.
-    pub(crate) fn deeper<T>(&mut self, or: T, what: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn deeper<T>(
+        &mut self,
+        or: impl FnOnce() -> T,
+        what: impl FnOnce(&mut Self) -> T,
+    ) -> T {
         if self.depth >= MAX_DEPTH {
             self.opaque("launchers, functions or scripts are nested too deeply", "");
-            return or;
+            return or();
         }
         self.depth = self.depth.saturating_add(1);
         let result = what(self);

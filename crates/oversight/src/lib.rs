@@ -16,6 +16,8 @@ pub mod shell;
 
 pub mod lookup;
 
+mod words;
+
 pub mod evaluate;
 
 pub mod actions;

@@ -45,8 +45,15 @@ pub fn absolute(directory: &str, path: &str) -> String {
     let whole = if path.starts_with('/') {
         path.to_owned()
     } else {
-        format!("{directory}/{path}")
+        let mut whole = String::with_capacity(directory.len() + 1 + path.len());
+        whole.push_str(directory);
+        whole.push('/');
+        whole.push_str(path);
+        whole
     };
+    if is_straight(&whole) {
+        return whole;
+    }
     let mut parts: Vec<&str> = Vec::new();
     for part in whole.split('/') {
         match part {
@@ -58,6 +65,12 @@ pub fn absolute(directory: &str, path: &str) -> String {
         }
     }
     format!("/{}", parts.join("/"))
+}
+
+/// Whether a path has nothing to take out: most are like that.
+fn is_straight(path: &str) -> bool {
+    let mut parts = path.split('/');
+    parts.next() == Some("") && parts.all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// The last part of a path.

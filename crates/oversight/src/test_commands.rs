@@ -6,6 +6,7 @@
 use crate::lookup::base_name;
 use crate::shell::ir::{Argument, Command, Kind, Piece, Script, Word};
 use crate::shell::lower;
+use crate::words::names;
 
 /// Texts inside texts, as in `bash -c "sh -c …"`, that are followed.
 const MAX_DEPTH: usize = 4;
@@ -17,8 +18,10 @@ const MAX_COMMANDS: usize = 500;
 const UNKNOWN: &str = "\u{1}";
 
 /// Programs that only run tests.
-const RUNNERS: &str = "pytest py.test tox nox nose2 nosetests jest vitest mocha ava tap jasmine karma wtr elm-test \
-    gotestsum ginkgo ctest phpunit pest paratest rspec bats prove busted unittest cargo-nextest stestr trial";
+const RUNNERS: &[&str] = names!(
+    "pytest py.test tox nox nose2 nosetests jest vitest mocha ava tap jasmine karma wtr elm-test \
+    gotestsum ginkgo ctest phpunit pest paratest rspec bats prove busted unittest cargo-nextest stestr trial"
+);
 
 /// Programs with the first words that make them run tests; `|` separates alternatives, `*` ends a beginning.
 const VERBS: &[(&str, &str)] = &[
@@ -61,8 +64,10 @@ const VERBS: &[(&str, &str)] = &[
 ];
 
 /// Programs that are given targets by name, any of which may be tests.
-const TARGETS: &str = "make gmake just task rake ninja invoke inv mage mvn mvnw gradle gradlew sbt ant xcodebuild \
-    earthly doit poe pants";
+const TARGETS: &[&str] = names!(
+    "make gmake just task rake ninja invoke inv mage mvn mvnw gradle gradlew sbt ant xcodebuild \
+    earthly doit poe pants"
+);
 
 /// `name first-word`: what follows is the command that really runs.
 const RUN_BY: &[(&str, &str)] = &[
@@ -89,14 +94,17 @@ const RUN_BY: &[(&str, &str)] = &[
 ];
 
 /// What follows their options is the command that really runs.
-const WRAPPERS: &str = "env sudo nice time command exec nohup stdbuf xvfb-run ionice timeout gtimeout npx bunx uvx pnpx \
-    xargs setsid unbuffer caffeinate builtin doas";
+const WRAPPERS: &[&str] = names!(
+    "env sudo nice time command exec nohup stdbuf xvfb-run ionice timeout gtimeout npx bunx uvx pnpx \
+    xargs setsid unbuffer caffeinate builtin doas"
+);
 
 /// Shells that read a script or a text.
-const SHELLS: &str = "bash sh zsh dash ksh";
+const SHELLS: &[&str] = names!("bash sh zsh dash ksh");
 
 /// Options after which no test runs.
-const IDLE: &str = "--help --version --collect-only --co --no-run --list --listTests --dry-run";
+const IDLE: &[&str] =
+    names!("--help --version --collect-only --co --no-run --list --listTests --dry-run");
 
 /// Whether `command`, as a shell would read it, runs tests. `own` are commands of the user by their first words.
 #[must_use]
@@ -266,9 +274,11 @@ fn after_options(words: &[String]) -> &[String] {
 }
 
 /// Options that take the next word.
-const VALUED: &str = "--prefix --workspace -w --filter -F -C --dir --cwd --directory --manifest-path --package -p \
+const VALUED: &[&str] = names!(
+    "--prefix --workspace -w --filter -F -C --dir --cwd --directory --manifest-path --package -p \
     --with --from --extra --group --python --env -e -u --user --chdir -n --name -s --signal -k -f --file --color \
-    --workdir --max-args -I --project";
+    --workdir --max-args -I --project"
+);
 
 fn tests(program: &str, name: &str, arguments: &[String]) -> bool {
     if is_in(RUNNERS, name) || is_test_script(program) {
@@ -371,8 +381,8 @@ fn is_one_of(verbs: &str, word: &str) -> bool {
     })
 }
 
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|one| one == word)
+fn is_in(list: &[&str], word: &str) -> bool {
+    list.contains(&word)
 }
 
 #[cfg(test)]

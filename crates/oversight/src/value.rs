@@ -17,7 +17,15 @@ pub const MAX_TEXT: usize = 256 * 1024;
 
 /// The possible texts of a word, a variable or an output. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value(Vec<String>);
+pub struct Value(Texts);
+
+/// Nearly every value is one text, which then needs no list around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Texts {
+    One(String),
+    /// Two or more.
+    Many(Vec<String>),
+}
 
 impl Value {
     /// Exactly this text.
@@ -26,31 +34,38 @@ impl Value {
         if text.len() > MAX_TEXT {
             return Self::unknown();
         }
-        Self(vec![text])
+        Self(Texts::One(text))
     }
 
     /// The empty text.
     #[must_use]
     pub fn empty() -> Self {
-        Self(vec![String::new()])
+        Self(Texts::One(String::new()))
     }
 
     /// Anything at all.
     #[must_use]
     pub fn unknown() -> Self {
-        Self(vec![HOLE.to_string()])
+        Self(Texts::One(HOLE.to_string()))
     }
 
     /// Whatever the environment holds.
     #[must_use]
     pub fn environment() -> Self {
-        Self(vec![ENVIRONMENT.to_string()])
+        Self(Texts::One(ENVIRONMENT.to_string()))
     }
 
     /// One of these; anything when there is none or there are too many.
     pub fn one_of(texts: impl IntoIterator<Item = String>) -> Self {
-        let mut possible: Vec<String> = Vec::new();
-        for text in texts {
+        let mut texts = texts.into_iter();
+        let Some(first) = texts.next() else {
+            return Self::unknown();
+        };
+        let Some(second) = texts.next() else {
+            return Self::text(first);
+        };
+        let mut possible = vec![first];
+        for text in std::iter::once(second).chain(texts) {
             if !possible.contains(&text) {
                 possible.push(text);
             }
@@ -58,23 +73,41 @@ impl Value {
                 return Self::unknown();
             }
         }
-        if possible.is_empty() || possible.iter().any(|text| text.len() > MAX_TEXT) {
+        if possible.iter().any(|text| text.len() > MAX_TEXT) {
             return Self::unknown();
         }
-        Self(possible)
+        match (possible.len(), possible.pop()) {
+            (1, Some(only)) => Self(Texts::One(only)),
+            (_, last) => {
+                possible.extend(last);
+                Self(Texts::Many(possible))
+            }
+        }
     }
 
     /// The possible texts.
     #[must_use]
     pub fn possibilities(&self) -> &[String] {
-        &self.0
+        match &self.0 {
+            Texts::One(text) => std::slice::from_ref(text),
+            Texts::Many(texts) => texts,
+        }
+    }
+
+    /// The possible texts, taken out.
+    #[must_use]
+    pub fn into_possibilities(self) -> Vec<String> {
+        match self.0 {
+            Texts::One(text) => vec![text],
+            Texts::Many(texts) => texts,
+        }
     }
 
     /// The text, if there is only one and nothing in it is unknown.
     #[must_use]
     pub fn known(&self) -> Option<&str> {
-        match self.0.as_slice() {
-            [text] if !has_hole(text) => Some(text),
+        match &self.0 {
+            Texts::One(text) if !has_hole(text) => Some(text),
             _ => None,
         }
     }
@@ -82,20 +115,38 @@ impl Value {
     /// The first possible text, holes included.
     #[must_use]
     pub fn first(&self) -> &str {
-        self.0.first().map_or("", String::as_str)
+        self.possibilities().first().map_or("", String::as_str)
     }
 
     /// One text after the other, in every combination.
     #[must_use]
     pub fn then(&self, next: &Self) -> Self {
-        if let ([left], [right]) = (self.0.as_slice(), next.0.as_slice()) {
+        if let (Texts::One(left), Texts::One(right)) = (&self.0, &next.0) {
+            if left.is_empty() {
+                return next.clone();
+            }
             return Self::text(join_holes(left, right));
         }
-        let pairs = self
-            .0
-            .iter()
-            .flat_map(|left| next.0.iter().map(move |right| join_holes(left, right)));
+        let pairs = self.possibilities().iter().flat_map(|left| {
+            let rights = next.possibilities().iter();
+            rights.map(move |right| join_holes(left, right))
+        });
         Self::one_of(pairs.take(MAX_POSSIBILITIES + 1))
+    }
+
+    /// The same, when neither is needed any more.
+    #[must_use]
+    pub fn followed(self, next: Self) -> Self {
+        match (self.0, &next.0) {
+            (Texts::One(text), _) if text.is_empty() => next,
+            (before, Texts::One(text)) if text.is_empty() => Self(before),
+            // A long script prints line after line: the text grows in place.
+            (Texts::One(mut before), Texts::One(text)) => {
+                push_joined(&mut before, text);
+                Self::text(before)
+            }
+            (before, _) => Self(before).then(&next),
+        }
     }
 
     /// Either this or the other.
@@ -104,27 +155,35 @@ impl Value {
         if self == other {
             return self.clone();
         }
-        Self::one_of(self.0.iter().chain(&other.0).cloned())
+        Self::one_of(
+            self.possibilities()
+                .iter()
+                .chain(other.possibilities())
+                .cloned(),
+        )
     }
 
     /// Every possibility changed.
     pub fn map(&self, change: impl FnMut(&String) -> String) -> Self {
-        Self::one_of(self.0.iter().map(change))
+        Self::one_of(self.possibilities().iter().map(change))
     }
 }
 
 /// Two holes side by side are one.
 fn join_holes(left: &str, right: &str) -> String {
+    let mut text = String::with_capacity(left.len().saturating_add(right.len()));
+    text.push_str(left);
+    push_joined(&mut text, right);
+    text
+}
+
+fn push_joined(left: &mut String, right: &str) {
     let both = left.ends_with(HOLE) && right.starts_with(HOLE);
-    let right = if both {
+    left.push_str(if both {
         right.trim_start_matches(HOLE)
     } else {
         right
-    };
-    let mut text = String::with_capacity(left.len().saturating_add(right.len()));
-    text.push_str(left);
-    text.push_str(right);
-    text
+    });
 }
 
 /// Whether a part of the text is not known.
@@ -135,7 +194,7 @@ pub fn has_hole(text: &str) -> bool {
 }
 
 fn memchr_byte(text: &str) -> bool {
-    text.bytes().any(|byte| byte == 0xEF)
+    text.as_bytes().contains(&0xEF)
 }
 
 /// The text with its holes taken as empty.

@@ -2,6 +2,8 @@
 //!
 //! An option counts as harmless only where it cannot be the value of the option before it.
 
+use crate::words::names;
+
 use super::Rule;
 
 /// A call of git, taken apart.
@@ -67,12 +69,14 @@ fn add_setting(call: &mut GitCall, text: &str, named: bool) {
 
 /// Commands of git that an alias cannot replace, as far as they are gated or common.
 pub(crate) fn is_git_builtin(verb: &str) -> bool {
-    const BUILTIN: &str = "add am apply archive bisect blame branch bundle cat-file check-attr checkout cherry-pick clean clone \
+    const BUILTIN: &[&str] = names!(
+        "add am apply archive bisect blame branch bundle cat-file check-attr checkout cherry-pick clean clone \
         commit config describe diff difftool fetch format-patch fsck gc grep help http-push init lfs log \
         ls-files ls-remote merge mergetool mv notes pull push rebase reflog remote reset restore revert \
         rev-list rev-parse rm send-pack shortlog show show-ref stash status submodule subtree switch tag \
-        update-index update-ref version worktree filter-branch hash-object ls-tree merge-base sparse-checkout";
-    is_in(BUILTIN, verb)
+        update-index update-ref version worktree filter-branch hash-object ls-tree merge-base sparse-checkout"
+    );
+    BUILTIN.contains(&verb)
 }
 
 /// `git push -n`, `--dry-run` and its abbreviations; the last one wins, and `--no-dry-run` undoes it.
@@ -103,51 +107,47 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     dry
 }
 
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|one| one == word)
-}
-
 /// Options that take the next word, by program.
-fn valued(program: &str) -> &'static str {
+fn valued(program: &str) -> &'static [&'static str] {
     match program {
-        "gh" => {
+        "gh" => names!(
             "-R --repo -t --title -b --body -F --body-file -B --base -H --head -l --label -a --assignee -r \
             --reviewer -m --milestone -p --project -T --template -n --notes --target --notes-file \
             --description -d --homepage --hostname --add-topic --remove-topic --default-branch --visibility \
             --notes-start-tag --recover --discussion-category --tag"
-        }
-        "npm" | "pnpm" | "yarn" | "bun" => {
+        ),
+        "npm" | "pnpm" | "yarn" | "bun" => names!(
             "--tag --access --registry --otp --workspace -w --prefix -C --dir --cwd --filter -F --loglevel \
             --userconfig --cache --scope --publish-branch --new-version --new-version --auth-type --from \
             --include --exclude --node-options --globalconfig --prefer --provenance-file --message -m -j \
             --jobs"
-        }
-        "uv" => {
+        ),
+        "uv" => names!(
             "--directory --project --config-file --cache-dir --python -p --index --publish-url --token -t -u \
             --username --password --color --trusted-publishing --keyring-provider --check-url"
-        }
-        "poetry" => {
+        ),
+        "poetry" => names!(
             "-C --directory -P --project -r --repository -u --username -p --password --cert --client-cert \
             --dist-dir"
-        }
-        "hatch" => {
+        ),
+        "hatch" => names!(
             "-e --env -p --project --data-dir --cache-dir --config -r --repo -u --user -a --auth -o --option"
-        }
-        "flit" => "-f --ini-file --repository --pypirc",
-        "wrangler" => {
+        ),
+        "flit" => names!("-f --ini-file --repository --pypirc"),
+        "wrangler" => names!(
             "-c --config --cwd -e --env --project-name --branch --commit-hash --commit-message"
-        }
-        "twine" => {
+        ),
+        "twine" => names!(
             "-r --repository --repository-url -u --username -p --password -c --comment --config-file --cert \
             --client-cert -i --identity --sign-with"
-        }
-        "docker" => "--context -c --config -H --host -l --log-level -f --file -p",
-        "kubectl" => "-n --namespace --context --kubeconfig --cluster --user -f -l -k",
-        "cargo" => {
+        ),
+        "docker" => names!("--context -c --config -H --host -l --log-level -f --file -p"),
+        "kubectl" => names!("-n --namespace --context --kubeconfig --cluster --user -f -l -k"),
+        "cargo" => names!(
             "-p --package --manifest-path --registry --index --token --color --target -C --config"
-        }
-        "jj" => "-R --repository --config -b --bookmark --remote",
-        _ => "",
+        ),
+        "jj" => names!("-R --repository --config -b --bookmark --remote"),
+        _ => &[],
     }
 }
 
@@ -167,7 +167,7 @@ pub(super) fn readings(program: &str, arguments: &[String]) -> Vec<Vec<String>> 
             break;
         }
         if word.starts_with('-') && word.len() > 1 {
-            let takes = is_in(known, word);
+            let takes = known.contains(&word.as_str());
             if takes {
                 words.next();
             }
@@ -211,7 +211,7 @@ pub(super) fn is_harmless(
         if word == "--" {
             break;
         }
-        if is_in(known, word) {
+        if known.contains(&word.as_str()) {
             words.next();
             continue;
         }

@@ -14,7 +14,7 @@ impl Evaluator<'_> {
             "false" => Outcome::quiet(Some(false)),
             "cd" | "pushd" => self.change_directory(arguments),
             "popd" => {
-                self.state.directory = HOLE.to_string();
+                self.state.directory = HOLE.to_string().into();
                 Outcome::quiet(None)
             }
             "eval" => {
@@ -52,6 +52,7 @@ impl Evaluator<'_> {
                 }
                 Outcome::quiet(last.map(|number| number != 0))
             }
+            "enable" => self.enabled(arguments),
             "hash" => {
                 if let [flag, path, name] = arguments
                     && flag == "-p"
@@ -77,8 +78,8 @@ impl Evaluator<'_> {
                 Outcome::unknown()
             }
             "exit" | "return" | "break" | "continue" | "shopt" | "umask" | "ulimit" | "jobs"
-            | "fg" | "bg" | "disown" | "enable" | "bind" | "type" | "logout" | "times"
-            | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
+            | "fg" | "bg" | "disown" | "bind" | "type" | "logout" | "times" | "suspend"
+            | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },
@@ -90,7 +91,7 @@ impl Evaluator<'_> {
         let target = arguments
             .iter()
             .find(|word| !word.starts_with('-') || *word == "-");
-        self.state.directory = match target.map(String::as_str) {
+        let directory = match target.map(String::as_str) {
             None => self.home.clone(),
             Some("-") => HOLE.to_string(),
             Some(path)
@@ -100,6 +101,7 @@ impl Evaluator<'_> {
             }
             Some(path) => absolute(&self.state.directory, path),
         };
+        self.state.directory = directory.into();
         Outcome::quiet(None)
     }
 

@@ -68,7 +68,7 @@ impl Evaluator<'_> {
                 Start::Code(text) if has_hole(&text) => {
                     this.opaque("code is run that the code itself computes", code);
                 }
-                Start::Code(text) => this.deeper((), |this| this.code(language, name, &text)),
+                Start::Code(text) => this.deeper(|| (), |this| this.code(language, name, &text)),
                 Start::Words(words) => {
                     this.run(&words);
                 }

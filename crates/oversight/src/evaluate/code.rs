@@ -236,10 +236,13 @@ impl Evaluator<'_> {
         if !self.step() {
             return;
         }
-        self.deeper((), |this| this.imported(language, name, code, beside));
+        self.deeper(|| (), |this| this.imported(language, name, code, beside));
         self.guard_code(code);
         if writes(code) {
             self.filled(beside);
+        }
+        if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
+            self.opaque("what the code prints is run by a shell", code);
         }
         if language.starts == [""] && self.catalog.mentions_part(code) {
             self.perhaps(|this| this.shell_text(code));
@@ -368,7 +371,7 @@ impl Evaluator<'_> {
                 let first = word.split_whitespace().next().unwrap_or_default();
                 if self.findings.actions.len() == before
                     && !has_hole(word)
-                    && super::shells::is_shell(first)
+                    && (super::shells::is_shell(first) || super::glance::hands_to_shell(code))
                 {
                     self.in_shell(name, word);
                 }

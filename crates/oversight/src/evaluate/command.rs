@@ -44,7 +44,7 @@ impl Evaluator<'_> {
                 } else if runs.is_none() {
                     status = None;
                 }
-                all.output = all.output.then(&outcome.output);
+                all.output = all.output.followed(outcome.output);
             }
             for before in otherwise {
                 self.state.join(before);
@@ -102,7 +102,7 @@ impl Evaluator<'_> {
         if self.texts == 0 && command.span.is_some() {
             self.span = command.span;
         }
-        self.deeper(Outcome::unknown(), |this| match &command.kind {
+        self.deeper(Outcome::unknown, |this| match &command.kind {
             Kind::Simple { assignments, words } => {
                 this.simple(assignments, words, &command.redirects)
             }
@@ -218,13 +218,13 @@ impl Evaluator<'_> {
                 break;
             }
             let before = self.state.clone();
-            output = output.then(&self.script(body).output);
+            output = output.followed(self.script(body).output);
             if status.is_none() {
                 self.state.join(before);
                 blind += 1;
             }
             if blind >= BLIND_ROUNDS || !self.step() {
-                output = output.then(&Value::unknown());
+                output = output.followed(Value::unknown());
                 break;
             }
         }
@@ -260,14 +260,14 @@ impl Evaluator<'_> {
                 self.subscripted(&value);
             }
             self.state.set(variable, Value::text(value), false);
-            output = output.then(&self.script(body).output);
+            output = output.followed(self.script(body).output);
             if !self.step() {
                 break;
             }
         }
         if many {
             self.state.set(variable, Value::unknown(), false);
-            output = output.then(&self.script(body).output);
+            output = output.followed(self.script(body).output);
         }
         Outcome {
             status: None,

@@ -4,95 +4,11 @@ use crate::lookup::{absolute, base_name, directory_of};
 use crate::shell::ir::{Argument, Piece, Word};
 use crate::value::{Value, has_hole};
 
+use super::field::{Field, Part, Way, add_text, copy, escape_into, separated, split_all};
 use super::{Evaluator, pattern};
 
 /// More combinations of fields than this are not told apart.
 const MAX_WAYS: usize = 16;
-
-/// One field while it is built: its text, and the same text as a pattern.
-#[derive(Clone, Debug, Default)]
-struct Field {
-    text: String,
-    pattern: String,
-}
-
-/// One way to read a word.
-#[derive(Clone, Debug, Default)]
-struct Way {
-    done: Vec<Field>,
-    open: Option<Field>,
-}
-
-/// What a piece adds to a word.
-enum Part {
-    /// Text that stays together; active when its stars are.
-    Text { text: String, active: bool },
-    /// Text that is split.
-    Split(String),
-    /// Several fields, as of `"$@"`.
-    Many(Vec<String>),
-}
-
-impl Way {
-    fn add(&mut self, part: &Part, separators: &str) {
-        match part {
-            Part::Text { text, active } => {
-                let field = self.open.get_or_insert_default();
-                field.text.push_str(text);
-                escape_into(&mut field.pattern, text, *active);
-            }
-            Part::Split(text) => self.split(text, separators),
-            Part::Many(texts) => {
-                for (index, text) in texts.iter().enumerate() {
-                    if index > 0 {
-                        self.done.extend(self.open.take());
-                    }
-                    let field = self.open.get_or_insert_default();
-                    field.text.push_str(text);
-                    escape_into(&mut field.pattern, text, false);
-                }
-            }
-        }
-    }
-
-    fn split(&mut self, text: &str, separators: &str) {
-        if separators.is_empty() {
-            if !text.is_empty() {
-                let field = self.open.get_or_insert_default();
-                field.text.push_str(text);
-                escape_into(&mut field.pattern, text, true);
-            }
-            return;
-        }
-        let mut pieces = text
-            .split(|character| separators.contains(character))
-            .peekable();
-        while let Some(piece) = pieces.next() {
-            if !piece.is_empty() {
-                let field = self.open.get_or_insert_default();
-                field.text.push_str(piece);
-                escape_into(&mut field.pattern, piece, true);
-            }
-            if pieces.peek().is_some() {
-                self.done.extend(self.open.take());
-            }
-        }
-    }
-
-    fn finish(mut self) -> Vec<Field> {
-        self.done.extend(self.open.take());
-        self.done
-    }
-}
-
-fn escape_into(pattern: &mut String, text: &str, active: bool) {
-    for character in text.chars() {
-        if !active && matches!(character, '*' | '?' | '[' | '\\' | ']') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-}
 
 impl Evaluator<'_> {
     /// Every way to read the words of a command.
@@ -100,7 +16,13 @@ impl Evaluator<'_> {
         let mut ways: Vec<Vec<String>> = vec![Vec::new()];
         for argument in arguments {
             let next = match argument {
-                Argument::Word(word) => self.fields(word),
+                Argument::Word(word) => {
+                    if let Some(text) = plain(word) {
+                        ways.iter_mut().for_each(|way| way.push(text.to_owned()));
+                        continue;
+                    }
+                    self.fields(word)
+                }
                 Argument::Assignment(assignment) => {
                     vec![vec![self.assignment_text(assignment)]]
                 }
@@ -120,18 +42,31 @@ impl Evaluator<'_> {
 
     /// Every way to read one word, as fields.
     pub(crate) fn fields(&mut self, word: &Word) -> Vec<Vec<String>> {
-        if let [Piece::Text(text)] = word.pieces.as_slice()
-            && !pattern::is_active(text)
-        {
-            return vec![vec![text.clone()]];
+        if let Some(text) = plain(word) {
+            return vec![vec![text.to_owned()]];
         }
-        let separators = self
-            .state
-            .get("IFS")
-            .map_or_else(String::new, |ifs| ifs.first().to_owned());
+        // A word in double quotes is one field, unless there is a `$@` in it.
+        let mut first = None;
+        if let [Piece::Double(pieces)] = word.pieces.as_slice() {
+            let ways = self.double(pieces);
+            if ways
+                .iter()
+                .all(|way| matches!(way.as_slice(), [Part::Text { .. }]))
+            {
+                let texts = ways.into_iter().flatten().filter_map(Part::into_text);
+                return texts.map(|text| vec![text]).collect();
+            }
+            first = Some(ways);
+        }
+        let separators = if word.pieces.iter().any(is_split) {
+            let ifs = self.state.get("IFS");
+            ifs.map_or_else(String::new, |ifs| ifs.first().to_owned())
+        } else {
+            String::new()
+        };
         let mut ways = vec![Way::default()];
         for piece in &word.pieces {
-            let parts = self.parts(piece, false);
+            let parts = first.take().unwrap_or_else(|| self.parts(piece, false));
             if let ([way], [part]) = (ways.as_mut_slice(), parts.as_slice()) {
                 part.iter().for_each(|one| way.add(one, &separators));
                 continue;
@@ -255,8 +190,11 @@ impl Evaluator<'_> {
     }
 
     fn joined(&mut self, word: &Word, as_pattern: bool) -> Value {
-        if let [Piece::Text(text)] = word.pieces.as_slice() {
-            return Value::text(text.clone());
+        match word.pieces.as_slice() {
+            [Piece::Text(text)] => return Value::text(text.clone()),
+            [Piece::Quoted(text)] if !as_pattern => return Value::text(text.clone()),
+            [Piece::Command(script)] => return self.substitution(script),
+            _ => {}
         }
         let mut whole = Value::empty();
         for piece in &word.pieces {
@@ -318,7 +256,7 @@ impl Evaluator<'_> {
     fn double(&mut self, pieces: &[Piece]) -> Vec<Vec<Part>> {
         let mut ways: Vec<Vec<Part>> = vec![Vec::new()];
         for piece in pieces {
-            let choices: Vec<Vec<String>> = match piece {
+            let mut choices: Vec<String> = match piece {
                 Piece::Parameter(parameter) => match self.separate(parameter, true) {
                     Some(texts) => {
                         let mut next = Vec::new();
@@ -333,25 +271,29 @@ impl Evaluator<'_> {
                         ways = next;
                         continue;
                     }
-                    None => single(&self.parameter(parameter)),
+                    None => self.parameter(parameter).into_possibilities(),
                 },
-                Piece::Text(text) | Piece::Quoted(text) => vec![vec![text.clone()]],
-                Piece::Command(script) => single(&self.substitution(script)),
-                Piece::Arithmetic(word) => vec![vec![self.arithmetic(word).map_or_else(
+                Piece::Text(text) | Piece::Quoted(text) => vec![text.clone()],
+                Piece::Command(script) => self.substitution(script).into_possibilities(),
+                Piece::Arithmetic(word) => vec![self.arithmetic(word).map_or_else(
                     || crate::value::ENVIRONMENT.to_string(),
                     |number| number.to_string(),
-                )]],
+                )],
                 other => {
                     let word = Word {
                         pieces: vec![other.clone()],
                         span: None,
                     };
-                    single(&self.value(&word))
+                    self.value(&word).into_possibilities()
                 }
             };
+            if let ([way], [choice]) = (ways.as_mut_slice(), choices.as_mut_slice()) {
+                add_text(way, std::mem::take(choice));
+                continue;
+            }
             let mut next = Vec::new();
             for way in &ways {
-                for choice in choices.iter().flatten() {
+                for choice in &choices {
                     let mut way = copy(way);
                     way.push(Part::Text {
                         text: choice.clone(),
@@ -369,67 +311,47 @@ impl Evaluator<'_> {
     fn substitution(&mut self, script: &crate::shell::ir::Script) -> Value {
         let state = self.state.clone();
         let output = self.apart(state, |this| {
-            this.deeper(Value::unknown(), |this| match this.file_of(script) {
+            this.deeper(Value::unknown, |this| match this.file_of(script) {
                 Some(content) => content,
                 None => this.script(script).output,
             })
         });
-        output.map(|text| text.trim_end_matches('\n').to_owned())
+        if output
+            .possibilities()
+            .iter()
+            .any(|text| text.ends_with('\n'))
+        {
+            output.map(|text| text.trim_end_matches('\n').to_owned())
+        } else {
+            output
+        }
     }
 
     fn tilde(&self, name: &str) -> String {
         match name {
             "" => self.home.clone(),
-            "+" => self.state.directory.clone(),
+            "+" => self.state.directory.to_string(),
             "-" => crate::value::ENVIRONMENT.to_string(),
             user => format!("/home/{user}"),
         }
     }
 }
 
-fn separated(fields: &[String]) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for (index, field) in fields.iter().enumerate() {
-        if index > 0 {
-            parts.push(Part::Split(" ".to_owned()));
-        }
-        parts.push(Part::Split(field.clone()));
+/// The text of a word that stands for itself, as most do.
+fn plain(word: &Word) -> Option<&str> {
+    match word.pieces.as_slice() {
+        [Piece::Text(text)] if !pattern::is_active(text) => Some(text),
+        [Piece::Quoted(text)] => Some(text),
+        _ => None,
     }
-    parts
 }
 
-fn copy(parts: &[Part]) -> Vec<Part> {
-    parts
-        .iter()
-        .map(|part| match part {
-            Part::Text { text, active } => Part::Text {
-                text: text.clone(),
-                active: *active,
-            },
-            Part::Split(text) => Part::Split(text.clone()),
-            Part::Many(texts) => Part::Many(texts.clone()),
-        })
-        .collect()
-}
-
-fn single(value: &Value) -> Vec<Vec<String>> {
-    vec![value.possibilities().to_vec()]
-}
-
-fn split_all(value: &Value, together: bool) -> Vec<Vec<Part>> {
-    let texts = value.possibilities().iter();
-    texts
-        .map(|text| {
-            vec![if together {
-                Part::Text {
-                    text: text.clone(),
-                    active: true,
-                }
-            } else {
-                Part::Split(text.clone())
-            }]
-        })
-        .collect()
+/// Whether what the piece expands to is split into fields.
+fn is_split(piece: &Piece) -> bool {
+    !matches!(
+        piece,
+        Piece::Text(_) | Piece::Quoted(_) | Piece::Tilde(_) | Piece::Double(_)
+    )
 }
 
 fn is_quoted(piece: &Piece) -> bool {

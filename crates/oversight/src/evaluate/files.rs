@@ -36,6 +36,26 @@ impl Evaluator<'_> {
         })
     }
 
+    /// Whether unknown files can only have come by git switching the tree in which the command began.
+    ///
+    /// Recipes and package scripts are then read as they were: `git pull && make` is everyday work.
+    pub(crate) fn is_only_switched(&self) -> bool {
+        let places = &self.filled;
+        self.switched && places.len() == 1 && places.contains(&*self.start)
+    }
+
+    /// Whether a file that was read is a tracked one that git has changed since.
+    pub(crate) fn may_be_another(&self, path: &str) -> bool {
+        const UNTRACKED: &[&str] = &["/.git/", "/node_modules/", "/.venv/", "/venv/", "/target/"];
+        if !self.switched {
+            return false;
+        }
+        let path = absolute(&self.state.directory, path);
+        let tracked =
+            path.starts_with(&*self.start) && !UNTRACKED.iter().any(|place| path.contains(place));
+        tracked && !self.written.contains_key(&path) && !path.starts_with("/dev/")
+    }
+
     /// What is in a file.
     pub(crate) fn file(&mut self, path: &str) -> File {
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {

@@ -63,9 +63,9 @@ impl Evaluator<'_> {
         let mut state = self.state.clone();
         if let Some(directory) = &call.directory {
             state.directory = if has_hole(directory) {
-                crate::value::ENVIRONMENT.to_string()
+                crate::value::ENVIRONMENT.to_string().into()
             } else {
-                absolute(&state.directory, directory)
+                absolute(&state.directory, directory).into()
             };
         }
         if let Some(place) = arguments
@@ -142,6 +142,7 @@ impl Evaluator<'_> {
         ) {
             self.brought_back();
         }
+        self.switched |= changes_tree(verb, rest, &words);
         match verb {
             "clone" => {
                 let Some(last) = words.last() else { return };
@@ -154,6 +155,11 @@ impl Evaluator<'_> {
                     (*last).clone()
                 };
                 self.filled(&place);
+            }
+            "worktree" if words.first().is_some_and(|word| *word == "add") => {
+                for place in words.iter().skip(1).take(1) {
+                    self.filled(place);
+                }
             }
             "apply" | "am" => self.patched(rest),
             "checkout" | "restore"
@@ -168,6 +174,7 @@ impl Evaluator<'_> {
                 }
                 self.filled(".");
             }
+            "stash" if !changes_tree(verb, rest, &words) => {}
             "checkout" | "switch" | "pull" | "merge" | "stash" | "reset" | "submodule"
             | "worktree" | "cherry-pick" => {
                 let makes = rest.iter().any(|word| {
@@ -444,4 +451,21 @@ fn cloned_settings(words: &[String]) -> Vec<(String, String)> {
         all.extend(pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
     all
+}
+
+/// Whether git puts other versions of tracked files into the working tree.
+fn changes_tree(verb: &str, rest: &[String], words: &[&String]) -> bool {
+    let given = |options: &[&str]| rest.iter().any(|word| options.contains(&word.as_str()));
+    match verb {
+        "checkout" | "switch" => {
+            let other = !words.is_empty() || given(&["-"]);
+            other && !given(&["--", "-b", "-B", "-c", "-C", "--create", "--orphan"])
+        }
+        "stash" => words
+            .first()
+            .is_some_and(|word| matches!(word.as_str(), "pop" | "apply" | "branch")),
+        "reset" => given(&["--hard", "--merge", "--keep"]) && !words.is_empty(),
+        "pull" | "merge" | "rebase" | "cherry-pick" | "revert" => !given(&["--abort", "--quit"]),
+        _ => false,
+    }
 }

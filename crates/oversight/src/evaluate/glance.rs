@@ -140,3 +140,24 @@ pub(crate) fn contains_word(code: &str, wanted: &str) -> bool {
         !joins(before) && !joins(after)
     })
 }
+
+/// `print … | "sh"` of awk.
+pub(super) fn prints_into_shell(code: &str) -> bool {
+    let after = code.split('|').skip(1);
+    let targets = after.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next());
+    targets
+        .map(|command| command.split_whitespace().collect::<Vec<_>>())
+        .any(|words| match words.as_slice() {
+            [program, rest @ ..] => {
+                super::shells::is_shell(&super::run::program_name(program)) && !rest.contains(&"-c")
+            }
+            [] => false,
+        })
+}
+
+/// `exec "bash", "-c", …`.
+pub(super) fn hands_to_shell(code: &str) -> bool {
+    let found = super::literal::literals(code);
+    let has = |wanted: &dyn Fn(&str) -> bool| found.iter().any(|one| wanted(&one.text));
+    has(&|text| text == "-c") && has(&|text| super::shells::is_shell(text))
+}

@@ -56,7 +56,7 @@ impl Evaluator<'_> {
             "at" | "batch" | "crontab" => self.scheduled(name, arguments),
             "socat" => self.relay(arguments),
             "hyperfine" => self.benchmarks(arguments),
-            "newgrp" | "sg" => {
+            "newgrp" | "sg" | "ansible-console" => {
                 self.session_input(name);
                 return None;
             }

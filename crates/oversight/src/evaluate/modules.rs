@@ -156,8 +156,11 @@ impl Evaluator<'_> {
             ));
         }
         if name == "ruby" {
+            let options = self.state.get("RUBYOPT");
+            let options = options.map_or_else(String::new, |value| value.first().to_owned());
+            let words: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
             files.extend(
-                option_files(arguments, &["-r"])
+                option_files(&[&words, arguments].concat(), &["-r"])
                     .into_iter()
                     .map(|path| path + ".rb"),
             );

@@ -82,11 +82,12 @@ impl Evaluator<'_> {
             return Some(self.run_all(arguments));
         }
         if name == "npx" || name == "concurrently" {
-            for script in arguments
+            let scripts = arguments
                 .iter()
-                .filter_map(|word| word.strip_prefix("npm:"))
-            {
-                self.script_of(script, &[], None);
+                .filter_map(|word| word.strip_prefix("npm:"));
+            let scripts: Vec<String> = scripts.map(str::to_owned).collect();
+            if !scripts.is_empty() {
+                self.run_all(&scripts);
             }
         }
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
@@ -107,12 +108,21 @@ impl Evaluator<'_> {
         let directory = option_value(arguments, &["--prefix", "-C", "--dir", "--cwd"]);
         let mut state = self.state.clone();
         if let Some(directory) = directory {
-            state.directory = absolute(&state.directory, &directory);
+            state.directory = absolute(&state.directory, &directory).into();
         }
         self.apart(state, |this| {
             this.package_command(name, &verb, &words, arguments);
         });
         Some(Outcome::unknown())
+    }
+
+    /// Scripts that are in a manifest that the command itself brings are not known.
+    fn needs_scripts(&mut self, verb: &str) {
+        if let super::files::File::Unreadable(why) = self.file("package.json")
+            && !self.is_only_switched()
+        {
+            self.opaque(format!("the scripts cannot be read: {why}"), verb);
+        }
     }
 
     fn package_command(&mut self, name: &str, verb: &str, words: &[String], arguments: &[String]) {
@@ -138,9 +148,7 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
-            if let super::files::File::Unreadable(why) = self.file("package.json") {
-                self.opaque(format!("the scripts cannot be read: {why}"), verb);
-            }
+            self.needs_scripts(verb);
             let extra = if extra.is_empty() && name != "npm" {
                 words.iter().skip(2).cloned().collect()
             } else {
@@ -290,7 +298,7 @@ impl Evaluator<'_> {
         let mut found = false;
         for directory in self.packages(place) {
             let mut state = self.state.child();
-            state.directory = directory.clone();
+            state.directory = directory.as_str().into();
             found |= self.apart(state, |this| {
                 let Some(text) = this.known_file("package.json") else {
                     return false;
@@ -339,7 +347,7 @@ impl Evaluator<'_> {
 
     /// Where the scripts are looked for: here, or in the packages of the workspace.
     fn packages(&mut self, place: Option<&str>) -> Vec<String> {
-        let here = self.state.directory.clone();
+        let here = self.state.directory.to_string();
         let Some(place) = place else {
             return vec![here];
         };

@@ -184,7 +184,7 @@ impl Evaluator<'_> {
             }
             Subject::Count => Some(Value::text(self.state.positional.len().to_string())),
             Subject::Number => Some(Value::environment()),
-            Subject::ShellName => Some(Value::text(self.state.shell_name.clone())),
+            Subject::ShellName => Some(Value::text(&*self.state.shell_name)),
             Subject::Named(name) => self.state.get(name),
             Subject::Element(name, index) => {
                 let key = self.key(name, index);

@@ -48,6 +48,11 @@ impl Evaluator<'_> {
                 self.project_file(name, file, Reading::Keys, arguments, "");
             }
         }
+        if name == "aws" && verb == "ssm" {
+            for text in super::options::values(arguments, "--parameters") {
+                self.values_of(&text);
+            }
+        }
         if name == "rake"
             && let Some(code) = super::wrapper::option_value(arguments, &["-e", "--execute"])
         {
@@ -101,6 +106,9 @@ impl Evaluator<'_> {
                 });
                 let kept: Vec<&str> = lines.collect();
                 this.values_of(&kept.join("\n"));
+                for command in xml_commands(&text) {
+                    this.perhaps(|this| this.shell_text(&command));
+                }
             }
             Reading::Script => {
                 this.perhaps(|this| this.shell_text(&text));
@@ -211,6 +219,39 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// Commands in the XML of `ant` and `mvn`: a program in one place, its words in others.
+fn xml_commands(text: &str) -> Vec<String> {
+    const WORDS: &[&str] = &["executable=", "value=", "line=", "command="];
+    const PARTS: &[&str] = &["<executable>", "<argument>", "<arg>"];
+    let mut commands = Vec::new();
+    for block in text.split("<exec").skip(1).take(64) {
+        let block = block
+            .split_once("</exec")
+            .map_or(block, |(inside, _)| inside);
+        let mut words: Vec<String> = Vec::new();
+        for (at, _) in block.match_indices(['=', '>']) {
+            let (before, after) = block.split_at(at.saturating_add(1));
+            let quote = after.chars().next().filter(|one| matches!(one, '"' | '\''));
+            if let Some(quote) = quote
+                && let Some(name) = WORDS.iter().find(|name| before.ends_with(*name))
+            {
+                let value = after.split(quote).nth(1).unwrap_or_default();
+                words.push(if matches!(*name, "value=" | "executable=") {
+                    super::run::quote(value)
+                } else {
+                    value.to_owned()
+                });
+            } else if PARTS.iter().any(|name| before.ends_with(name)) {
+                words.push(super::run::quote(
+                    after.split('<').next().unwrap_or_default(),
+                ));
+            }
+        }
+        commands.push(words.join(" "));
+    }
+    commands
 }
 
 /// The parts of a task file that belong to these tasks and to those that they name.

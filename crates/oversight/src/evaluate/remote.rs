@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         }
         let text = words.join(" ");
         let mut state = self.state.child();
-        state.directory = ENVIRONMENT.to_string();
+        state.directory = ENVIRONMENT.to_string().into();
         self.apart(state, |this| {
             this.linked(name, |this| this.evaluated(&text))
         });

@@ -159,6 +159,9 @@ impl Evaluator<'_> {
 
     /// Variables whose value is run by the shell or by programs that it starts.
     pub(crate) fn assigned_danger(&mut self, name: &str) {
+        if matches!(name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES") {
+            self.preloaded_library(name);
+        }
         let by_shell = name == "PS4";
         let by_programs =
             RUN_BY_NAME.iter().any(|ending| name.ends_with(ending)) && name != "PROMPT_COMMAND";
@@ -166,10 +169,9 @@ impl Evaluator<'_> {
             return;
         }
         if matches!(name, "CC" | "CXX" | "RUSTC" | "RUSTDOC") {
-            let own = self
-                .state
-                .get(name)
-                .is_some_and(|value| value.first().starts_with(['.', '/']));
+            let own = self.state.get(name).is_some_and(|value| {
+                value.first().starts_with(['.', '/']) || self.catalog.mentions(value.first())
+            });
             if !own {
                 return;
             }
@@ -210,8 +212,7 @@ impl Evaluator<'_> {
         if !self.step() {
             return Outcome::unknown();
         }
-        let words = words.to_vec();
-        self.deeper(Outcome::unknown(), |this| this.dispatch(&words))
+        self.deeper(Outcome::unknown, |this| this.dispatch(words))
     }
 
     fn dispatch(&mut self, words: &[String]) -> Outcome {

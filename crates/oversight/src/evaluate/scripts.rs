@@ -42,7 +42,7 @@ impl Evaluator<'_> {
         if let Some(directory) = option_value(arguments, &["-C", "--directory"])
             .or_else(|| super::launch::letter_value(arguments, 'C'))
         {
-            state.directory = absolute(&state.directory, &directory);
+            state.directory = absolute(&state.directory, &directory).into();
         }
         let (targets, variables) = make_words(arguments);
         if let Some(text) = option_value(arguments, &["--eval", "-E"]) {
@@ -67,6 +67,12 @@ impl Evaluator<'_> {
             self.linked("MAKEFILES", |this| {
                 this.makefile(&text, &targets, &variables, only_prints);
             });
+        }
+        // Rules that are built in run `$(CC)` and its kin.
+        for (name, value) in &variables {
+            if self.catalog.mentions(value) {
+                self.perhaps(|this| this.in_shell(&format!("make {name}"), value));
+            }
         }
         self.apart(state, |this| {
             for (_, shell) in variables.iter().filter(|(name, _)| name.ends_with("SHELL")) {
@@ -97,7 +103,7 @@ impl Evaluator<'_> {
                         });
                         return;
                     }
-                    super::files::File::Unreadable(why) => {
+                    super::files::File::Unreadable(why) if !this.is_only_switched() => {
                         this.opaque(format!("the makefile cannot be read: {why}"), &file);
                     }
                     _ => {}

@@ -108,7 +108,7 @@ impl Evaluator<'_> {
             self.git_file(&stored, &mut all, 4);
         }
         let files = [
-            self.repository() + "/config",
+            format!("{}/config", self.repository()),
             format!("{home}/.gitconfig"),
             format!("{home}/.config/git/config"),
         ];
@@ -131,7 +131,7 @@ impl Evaluator<'_> {
         {
             return found.clone();
         }
-        let found = self.repository_of(directory);
+        let found = self.repository_of(directory.to_string());
         self.repository_before = Some((key, found.clone()));
         found
     }

@@ -43,7 +43,7 @@ impl Evaluator<'_> {
             return Some(Outcome::quiet(None));
         }
         let mut state = self.state.child();
-        state.shell_name = name.to_owned();
+        state.shell_name = name.into();
         Some(self.apart(state, |this| {
             for function in std::mem::take(&mut this.passed_functions) {
                 this.shell_text(&function);
@@ -126,7 +126,7 @@ impl Evaluator<'_> {
             };
             let mut rest = rest.iter().cloned();
             if let Some(zero) = rest.next() {
-                self.state.shell_name = zero;
+                self.state.shell_name = zero.into();
             }
             self.state.positional = rest.collect();
             let text = text.clone();
@@ -169,6 +169,9 @@ impl Evaluator<'_> {
                 return Outcome::unknown();
             }
         };
+        if by != "source" && self.may_be_another(path) {
+            self.opaque("git may have brought another version of the script", path);
+        }
         let key = format!("{by} {path} {}", arguments.join(" "));
         if !self.walking.insert(key.clone()) {
             return Outcome::unknown();
@@ -189,7 +192,7 @@ impl Evaluator<'_> {
         };
         let mut state = self.state.child();
         state.positional = arguments.to_vec();
-        state.shell_name = path.to_owned();
+        state.shell_name = path.into();
         match interpreter {
             Some(words) if !words.first().is_some_and(|name| is_shell(name)) => {
                 let mut words = words;

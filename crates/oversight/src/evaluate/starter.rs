@@ -2,12 +2,15 @@
 //!
 //! The question is asked before a text is walked as a command, so that ordinary words are left alone.
 
+use crate::words::names;
+
 use super::Evaluator;
 use super::files::File;
 use super::run::program_name;
 
 /// Programs that only read, print or search their words: none of them is started.
-const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
+const HARMLESS: &[&str] = names!(
+    "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
     expr false fgrep file fmt fold grep head help hexdump info install jq kill killall less ln logger ls man \
     mkdir more mv nano nl od open paste pgrep pkill printenv printf ps pwd readlink realpath rev rg rm rmdir \
     sed seq sleep sort split stat strings tac tail tee test tldr touch tr tree true type uniq wc whatis \
@@ -18,16 +21,21 @@ const HARMLESS: &str = "apropos awk basename cat chgrp chmod chown column comm c
     zip unzip gunzip gzip mktemp cmp sdiff colordiff difft meld cksum b2sum sha1sum sha512sum shasum dos2unix unix2dos \
     shellcheck shfmt black ruff isort flake8 pylint mypy pyright yapf autopep8 bandit codespell typos cspell vale \
     markdownlint hadolint actionlint yamllint prettier eslint biome code subl cloc tokei scc bashate checkbashisms \
-    yum pacman choco winget scoop ctags etags semgrep codesign xdg-open pandoc aws gsutil rclone s3cmd scp tar";
+    yum pacman choco winget scoop ctags etags semgrep codesign xdg-open pandoc aws gsutil rclone s3cmd scp tar"
+);
 
 /// Programs that run what a file, a recipe or their words say, beside shells and the programs of the actions.
-const STARTERS: &str = "make gmake bmake just task go-task rake ninja npx bunx uvx pipx xargs find parallel docker podman \
+const STARTERS: &[&str] = names!(
+    "make gmake bmake just task go-task rake ninja npx bunx uvx pipx xargs find parallel docker podman \
     tox nox invoke inv cargo go mise pdm python node perl ruby php lua deno tsx env sudo doas nohup timeout nice setsid \
-    time exec eval source .";
+    time exec eval source ."
+);
 
 /// Options that carry text for people or a name to look for.
-const CARRY_TEXT: &str = "-m -t -k --message --title --body --description --grep --filter --name --text --comment --note \
-    --reason --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --summary";
+const CARRY_TEXT: &[&str] = names!(
+    "-m -t -k --message --title --body --description --grep --filter --name --text --comment --note \
+    --reason --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --summary"
+);
 
 /// Settings that a program gives to a shell as they stand.
 const GIVEN_TO_A_SHELL: &[&str] = &[
@@ -44,18 +52,16 @@ const MAX_WORDS: usize = 48;
 
 /// Whether a program only reads, prints or searches its words.
 pub(crate) fn is_harmless(name: &str) -> bool {
-    HARMLESS.split_ascii_whitespace().any(|known| known == name)
+    HARMLESS.contains(&name)
 }
 
 /// Whether the word after this option is text that nobody runs.
 pub(crate) fn carries_text(option: &str) -> bool {
-    CARRY_TEXT
-        .split_ascii_whitespace()
-        .any(|known| known == option)
+    CARRY_TEXT.contains(&option)
 }
 
 fn is_starter(name: &str) -> bool {
-    super::shells::is_shell(name) || STARTERS.split_ascii_whitespace().any(|known| known == name)
+    super::shells::is_shell(name) || STARTERS.contains(&name)
 }
 
 impl Evaluator<'_> {
@@ -97,6 +103,31 @@ impl Evaluator<'_> {
         let path = crate::lookup::absolute(&self.state.directory, word);
         self.links.contains_key(&path)
             || matches!(self.file(word), File::Text(text) if text.first().starts_with("#!") || self.written.contains_key(&path))
+    }
+
+    /// A library of the project's own that every program loads: its code is not known.
+    pub(crate) fn preloaded_library(&mut self, name: &str) {
+        let value = self.state.get(name);
+        let text = value.map_or_else(String::new, |value| value.first().to_owned());
+        let own = |place: &str| {
+            !crate::value::has_hole(place)
+                && (!place.starts_with('/')
+                    || place.starts_with("/tmp/")
+                    || place.starts_with(&self.home))
+        };
+        let mut places = text.split([':', ' ']).filter(|place| place.contains('/'));
+        if places.any(own) {
+            self.opaque("a library that nobody can know is loaded", &text);
+        }
+    }
+
+    /// `enable -f library name`: code of a library becomes a builtin.
+    pub(crate) fn enabled(&mut self, arguments: &[String]) -> super::Outcome {
+        if arguments.iter().any(|word| word.starts_with("-f")) {
+            let text = arguments.join(" ");
+            self.opaque("a builtin that nobody can know is loaded", &text);
+        }
+        super::Outcome::quiet(None)
     }
 
     /// An editor or a pager that is a command with text from elsewhere is as unknown as that text.

@@ -43,11 +43,11 @@ pub(crate) struct State {
     /// Shared between shells until one of them changes it: a script of many lines makes many shells.
     pub(crate) variables: Rc<BTreeMap<String, Variable>>,
     pub(crate) positional: Vec<String>,
-    pub(crate) shell_name: String,
+    pub(crate) shell_name: Rc<str>,
     pub(crate) functions: Rc<BTreeMap<String, Rc<Command>>>,
     pub(crate) aliases: BTreeMap<String, String>,
     /// Has a hole when nobody knows where we are.
-    pub(crate) directory: String,
+    pub(crate) directory: Rc<str>,
     pub(crate) descriptors: BTreeMap<i32, Value>,
     /// None is the caller's own, from which nothing comes.
     pub(crate) input: Option<Value>,
@@ -92,10 +92,10 @@ impl State {
         let mut state = Self {
             variables: Rc::default(),
             positional: Vec::new(),
-            shell_name: "bash".to_owned(),
+            shell_name: "bash".into(),
             functions: Rc::default(),
             aliases: BTreeMap::new(),
-            directory: directory.to_owned(),
+            directory: directory.into(),
             descriptors: BTreeMap::new(),
             input: None,
             exports_all: false,
@@ -110,7 +110,7 @@ impl State {
 
     pub(crate) fn get(&self, name: &str) -> Option<Value> {
         if name == "PWD" {
-            return Some(Value::text(self.directory.clone()));
+            return Some(Value::text(&*self.directory));
         }
         let variable = self.variables.get(name)?;
         if variable.reference
@@ -211,7 +211,7 @@ impl State {
             self.positional = vec![HOLE.to_string()];
         }
         if self.directory != other.directory {
-            self.directory = HOLE.to_string();
+            self.directory = HOLE.to_string().into();
         }
     }
 

@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         let output = match name {
             "echo" => echo(arguments),
             "printf" => printf(arguments),
-            "pwd" => Value::text(self.state.directory.clone() + "\n"),
+            "pwd" => Value::text(format!("{}\n", self.state.directory)),
             "which" | "whereis" => match arguments.iter().find(|word| !word.starts_with('-')) {
                 Some(program) => Value::text(format!("/usr/bin/{program}\n")),
                 None => Value::empty(),

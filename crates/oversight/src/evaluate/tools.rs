@@ -127,6 +127,14 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
         &["compose.yaml", "docker-compose.yml", "docker-compose.yaml"],
         Reading::Values,
     ),
+    ("docker", "build", &["Dockerfile"], Reading::Keys),
+    ("docker", "buildx", &["Dockerfile"], Reading::Keys),
+    (
+        "podman",
+        "build",
+        &["Dockerfile", "Containerfile"],
+        Reading::Keys,
+    ),
     ("ninja", "", &["build.ninja"], Reading::Keys),
     ("samu", "", &["build.ninja"], Reading::Keys),
     ("cmake", "", &["CMakeLists.txt"], Reading::Keys),
@@ -202,6 +210,7 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
 pub(super) const KEYS: &[&str] = &[
     "command",
     "COMMAND",
+    "RUN",
     "commandLine",
     "cmd",
     "exec",
@@ -232,6 +241,7 @@ const TERRAFORM: &[&str] = &["*.tf"];
 
 /// Tools that are given the file as a word or by an option.
 pub(super) const NAMED: &[(&str, &[&str], Reading)] = &[
+    ("docker", &["-f", "--file"], Reading::Values),
     ("cmake", &["-P"], Reading::Values),
     ("ctest", &["-S"], Reading::Values),
     ("ninja", &["-f"], Reading::Values),

@@ -140,10 +140,12 @@ impl Evaluator<'_> {
     }
 
     fn hooks_by_environment(&self) -> bool {
-        (0..16).any(|index| {
-            let key = self.state.get(&format!("GIT_CONFIG_KEY_{index}"));
-            key.is_some_and(|key| key.first().eq_ignore_ascii_case("core.hookspath"))
-        })
+        const KEY: &str = "GIT_CONFIG_KEY_";
+        let after = self.state.variables.range(KEY.to_owned()..);
+        after
+            .take_while(|(name, _)| name.starts_with(KEY))
+            .filter_map(|(name, _)| self.state.get(name))
+            .any(|key| key.first().eq_ignore_ascii_case("core.hookspath"))
     }
 
     /// Paths in the code of another language: who opens one to write, or reads a key, does it here.

@@ -2,6 +2,7 @@
 
 use crate::actions::git_command;
 use crate::lookup::base_name;
+use crate::words::names;
 
 use super::Touch;
 use super::inputs::patched;
@@ -10,31 +11,35 @@ use super::inputs::patched;
 pub(crate) type Touches = Vec<(Touch, String)>;
 
 /// Programs that do not look into the files that they are given.
-const NAMERS: &str = "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
-    mountpoint pathchk namei";
+const NAMERS: &[&str] = names!(
+    "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
+    mountpoint pathchk namei"
+);
 
 /// Programs that only read the files that they are given.
-const READERS: &str = "cat bat batcat less more head tail tac nl od hexdump strings file wc \
+const READERS: &[&str] = names!(
+    "cat bat batcat less more head tail tac nl od hexdump strings file wc \
     grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
     openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
-    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl";
+    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl"
+);
 
 /// Programs that change the files that they are given.
-const WRITERS: &str = "tee sponge touch mkdir truncate chmod chown chgrp chattr setfacl mkfifo mknod ed ex vi vim nvim nano pico \
+const WRITERS: &[&str] = names!(
+    "tee sponge touch mkdir truncate chmod chown chgrp chattr setfacl mkfifo mknod ed ex vi vim nvim nano pico \
     emacs micro hx code subl patch unlink shred rmdir split csplit fallocate dos2unix unix2dos gzip bzip2 xz zstd \
-    lz4 compress setfattr xattr codesign strip install-name-tool crudini inplace";
+    lz4 compress setfattr xattr codesign strip install-name-tool crudini inplace"
+);
 
 /// Programs that run or pass on what they are given; what they run is looked at by itself.
-const LAUNCHERS: &str = "npx bunx uvx pipx find parallel ssh docker podman make just npm pnpm yarn bun cargo go poetry uv mise \
+const LAUNCHERS: &[&str] = names!(
+    "npx bunx uvx pipx find parallel ssh docker podman make just npm pnpm yarn bun cargo go poetry uv mise \
     roleos gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
-    claude codex gemini cursor-agent copilot";
+    claude codex gemini cursor-agent copilot"
+);
 
 /// Programs whose first word is a pattern or a script.
-const PATTERN_FIRST: &str = "grep egrep fgrep rg ag ack sed gsed awk gawk mawk jq yq";
-
-fn is_in(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|one| one == word)
-}
+const PATTERN_FIRST: &[&str] = names!("grep egrep fgrep rg ag ack sed gsed awk gawk mawk jq yq");
 
 /// Words that are no options; `--` ends those.
 fn operands(arguments: &[String]) -> Vec<&String> {
@@ -297,7 +302,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         "yq" => has_flag(arguments, "i", &["--inplace", "--in-place"]),
         "awk" | "gawk" => value(arguments, &["-i"]).contains(&"inplace"),
         "sort" => false,
-        _ => is_in(WRITERS, name),
+        _ => WRITERS.contains(&name),
     };
     if in_place {
         for path in operands(arguments) {
@@ -305,8 +310,8 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
-    if is_in(READERS, name) {
-        let pattern = is_in(PATTERN_FIRST, name)
+    if READERS.contains(&name) {
+        let pattern = PATTERN_FIRST.contains(&name)
             && !has_flag(arguments, "ef", &["--regexp", "--file", "--expression"]);
         for path in operands(arguments).into_iter().skip(usize::from(pattern)) {
             found.push((Touch::Read, path.clone()));
@@ -316,7 +321,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
-    if is_in(LAUNCHERS, name) || is_in(NAMERS, name) {
+    if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
         return;
     }
     for word in arguments {
@@ -340,8 +345,10 @@ fn written_by_script(arguments: &[String]) -> Touches {
 
 /// Options that name the file that is written, the same for most programs.
 fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
-    const NONE: &str = "grep egrep fgrep rg ls find ps set ssh test git scp rsync tar zip unzip cp mv id mount chmod";
-    if !is_in(NONE, name) {
+    const NONE: &[&str] = names!(
+        "grep egrep fgrep rg ls find ps set ssh test git scp rsync tar zip unzip cp mv id mount chmod"
+    );
+    if !NONE.contains(&name) {
         for path in value(arguments, &["-o", "-O"]) {
             if !path.contains("://") {
                 found.push((Touch::Write, path.to_owned()));

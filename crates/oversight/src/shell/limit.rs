@@ -49,6 +49,11 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     let mut keywords = 0_usize;
     for line in text.split(['\n', ';']) {
         for byte in line.bytes() {
+            if byte.is_ascii_lowercase() {
+                // Most bytes; nothing but the traces of what came before changes.
+                (before, lead, digits) = (byte, byte, 0);
+                continue;
+            }
             match (before, byte) {
                 (b'(', b'(') => double = double.saturating_add(1),
                 (b')', b')') => double = double.saturating_sub(1),
@@ -78,17 +83,19 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
                 return Err("brackets are nested too deeply to be analysed");
             }
         }
-        if line
-            .split_ascii_whitespace()
-            .any(|word| open_braces(word) > MAX_BRACES)
+        let braced = line.as_bytes().contains(&b'{');
+        if braced
+            && line
+                .split_ascii_whitespace()
+                .any(|word| open_braces(word) > MAX_BRACES)
         {
             return Err("braces are nested too deeply to be analysed");
         }
-        for word in line.split([' ', '\t', '(', ')', '{', '}', '&', '|', '`', '"', '\'', '!']) {
+        for word in line.as_bytes().split(|byte| divides(*byte)) {
             match word {
-                "if" | "while" | "until" | "for" | "case" | "select" | "time" | "coproc"
-                | "function" => keywords = keywords.saturating_add(1),
-                "fi" | "done" | "esac" => keywords = keywords.saturating_sub(1),
+                b"if" | b"while" | b"until" | b"for" | b"case" | b"select" | b"time"
+                | b"coproc" | b"function" => keywords = keywords.saturating_add(1),
+                b"fi" | b"done" | b"esac" => keywords = keywords.saturating_sub(1),
                 _ => {}
             }
         }
@@ -97,6 +104,14 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
         }
     }
     Ok(())
+}
+
+/// Whether a keyword may stand beside this byte.
+fn divides(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t' | b'(' | b')' | b'{' | b'}' | b'&' | b'|' | b'`' | b'"' | b'\'' | b'!'
+    )
 }
 
 /// Whether the parser of words can take this one apart in bearable time.

@@ -32,10 +32,28 @@ pub(crate) enum Refused {
 /// # Errors
 /// It is too deep or too long, or no shell text.
 pub(crate) fn program(text: &str) -> Result<Script, Refused> {
+    let mut items = Vec::new();
+    for line in lines(text)? {
+        items.extend(line?.items);
+    }
+    Ok(Script { items })
+}
+
+/// Parses a whole program and gives one complete command after the other: a long one needs not be held at once.
+///
+/// # Errors
+/// It is too deep or too long, or no shell text; for a line, that its words are none.
+pub(crate) fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>, Refused> {
     limit::check(text).map_err(Refused::Limit)?;
-    // The parser is another project's: where it fails on a text, the text counts as not understood.
-    let parse = || Lowering::new(text, 0).program(text);
-    std::panic::catch_unwind(parse).unwrap_or(Err(Refused::Syntax))
+    let lowering = Lowering::new(text, 0);
+    let tree = caught(|| lowering.parse(text))?;
+    let lists = tree.complete_commands.into_iter();
+    Ok(lists.map(move |list| caught(|| Ok(lowering.list(list)))))
+}
+
+/// The parser is another project's: where it fails on a text, the text counts as not understood.
+fn caught<T>(parse: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(parse)).unwrap_or(Err(Refused::Syntax))
 }
 
 /// Takes one word apart that came as a value, for example the right side of an `export`.
@@ -74,18 +92,22 @@ impl Lowering {
         }
     }
 
-    fn program(&self, text: &str) -> Result<Script, Refused> {
+    fn parse(&self, text: &str) -> Result<ast::Program, Refused> {
         let parsed = Parser::new(text.as_bytes(), &self.options).parse_program();
-        let tree = match parsed {
-            Ok(tree) => tree,
+        match parsed {
+            Ok(tree) => Ok(tree),
             // brush has no `select`; for us it is a `for`, which has the same words in the same places.
             Err(_) if text.contains("select ") => {
                 let text = select_as_for(text);
                 let again = Parser::new(text.as_bytes(), &self.options).parse_program();
-                again.map_err(|_| Refused::Syntax)?
+                again.map_err(|_| Refused::Syntax)
             }
-            Err(_) => return Err(Refused::Syntax),
-        };
+            Err(_) => Err(Refused::Syntax),
+        }
+    }
+
+    fn program(&self, text: &str) -> Result<Script, Refused> {
+        let tree = self.parse(text)?;
         let mut items = Vec::new();
         for list in tree.complete_commands {
             items.extend(self.list(list).items);

@@ -21,7 +21,7 @@ fn bash() -> Option<Parser> {
 }
 
 /// Longer texts have no second opinion; the first parser's word stands.
-const MAX_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
 /// Names of programs in command position, written as plain words.
 ///
@@ -55,13 +55,25 @@ fn names_of(text: &str) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Plain words between `;`, `&`, `|` and line ends: there is one way to read them, and most commands are like that.
+/// Plain words between `;`, `&`, `|`, `>` and line ends, and words of plain text in quotes: there is one way to read
+/// them, and most commands are like that.
 fn leaves_no_doubt(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|_-./+=:,@%".contains(&byte);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|>_-./+=:,@%".contains(&byte);
     let word_of_the_grammar = |word: &str| GRAMMAR.contains(&word);
-    text.bytes().all(plain)
+    let mut quote = None;
+    for byte in text.bytes() {
+        match (quote, byte) {
+            (Some(open), _) if byte == open => quote = None,
+            // A line end would be plain as well, but the tokenizers count lines in quotes in ways of their own.
+            (Some(_), b'\n') => return false,
+            (None, b'\'' | b'"') => quote = Some(byte),
+            _ if plain(byte) => {}
+            _ => return false,
+        }
+    }
+    quote.is_none()
         && !text
-            .split([' ', '\n', ';', '&', '|'])
+            .split([' ', '\n', ';', '&', '|', '>', '\'', '"'])
             .any(word_of_the_grammar)
 }
 
@@ -96,7 +108,8 @@ mod tests {
 
     const WORDS: &[&str] = &[
         "git", "push", "a=1", "time", "-m", "x.sh", "./y", "if", "done", " ", " ", " ", "&&", "||",
-        ";", "|", "&", "|&", "\n", "@", "%", "=", "alias",
+        ";", "|", "&", "|&", "\n", "@", "%", "=", "alias", "'a b'", "\"c; d\"", "'", "\"",
+        "'e | f'", ">", ">>", "2>&1", "&>", ">|",
     ];
 
     proptest! {
@@ -121,9 +134,10 @@ mod tests {
         ));
         for text in [
             "if a; then b; fi",
-            "a 'b'",
+            "a 'b' 'c",
+            "a \"$b\"",
             "a $b",
-            "a > b",
+            "a < b",
             "(a)",
             "a\\b",
             "a*",
