@@ -457,7 +457,7 @@ mod tests {
              denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
              prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
-             [selection]\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
+             [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
              [gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
         );

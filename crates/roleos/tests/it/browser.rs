@@ -72,6 +72,7 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
     browser.goto("/oversight");
     browser.find("//section[@id=\"waiting\"]//pre[contains(., \"git push origin main\")]");
     browser.press("Allow exactly this, once");
+    browser.sees("Nothing was refused that could be approved.");
     stage.agent_wants("git push origin main").exits(0);
     stage.agent_wants("git push origin main").exits(2);
 
