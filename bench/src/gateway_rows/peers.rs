@@ -2,11 +2,13 @@
 
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 /// A process that passes requests on; it ends with this value.
@@ -18,7 +20,10 @@ pub(super) struct Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        self.child.kill().ok();
+        // nginx and LiteLLM have workers, which would outlive them.
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            kill_process_group(group, Signal::KILL).ok();
+        }
         self.child.wait().ok();
     }
 }
@@ -34,6 +39,7 @@ impl Peer {
         let program = command.get_program().to_string_lossy().into_owned();
         let log = File::create(folder.path().join("stderr")).expect("room");
         let child = command
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
