@@ -31,11 +31,14 @@ fuzz_target!(|text: &str| {
     for (start, end) in &decision.spans {
         assert!(start <= end && *end <= text.len());
     }
-    // `$2` is not known in a text and empty in `bash -c`: the two are compared where it is empty.
-    let denied = || decide(&format!("set --\n{text}")).verdict == Verdict::Deny;
-    if decision.verdict == Verdict::Deny && !text.contains(['\'', '\0']) && denied() {
-        // The dashes: bash takes a text that begins with a sign for an option.
-        let wrapped = decide(&format!("bash -c -- '{text}'"));
+    // How many words `bash -c` is given is known, and `$#` tells.
+    let counts = text.contains('$') && text.contains('#');
+    if decision.verdict == Verdict::Deny && !text.contains(['\'', '\0']) && !counts {
+        // The dashes: bash takes a text that begins with a sign for an option. The words: `$2` is not known in the text
+        // alone, and `bash -c` without words would know that it is empty.
+        let wrapped = decide(&format!(
+            "bash -c -- '{text}' \"$0\" \"$1\" \"$2\" \"$3\" \"$4\" \"$5\" \"$6\" \"$7\" \"$8\" \"$9\""
+        ));
         assert!(wrapped.verdict >= Verdict::Ask, "bash -c hides it");
     }
 });
