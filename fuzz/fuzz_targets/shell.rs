@@ -35,10 +35,11 @@ fuzz_target!(|text: &str| {
     let counts = text.contains('$') && text.contains('#');
     if decision.verdict == Verdict::Deny && !text.contains(['\'', '\0']) && !counts {
         // The dashes: bash takes a text that begins with a sign for an option. The words: `$2` is not known in the text
-        // alone, and `bash -c` without words would know that it is empty.
-        let wrapped = decide(&format!(
-            "bash -c -- '{text}' \"$0\" \"$1\" \"$2\" \"$3\" \"$4\" \"$5\" \"$6\" \"$7\" \"$8\" \"$9\""
-        ));
-        assert!(wrapped.verdict >= Verdict::Ask, "bash -c hides it");
+        // alone and `$*` is empty there, so one of the two is as it is there.
+        let words = r#" "$0" "$1" "$2" "$3" "$4" "$5" "$6" "$7" "$8" "$9""#;
+        let stopped = ["", words]
+            .iter()
+            .any(|words| decide(&format!("bash -c -- '{text}'{words}")).verdict >= Verdict::Ask);
+        assert!(stopped, "bash -c hides it");
     }
 });
