@@ -143,17 +143,17 @@ fn may_hold_another(text: &str, at: usize) -> bool {
     !(inside.bytes().all(harmless) || unquoted.is_some_and(without_expansions))
 }
 
-/// `<< ''`: the tokenizer would look for its end for ever.
+/// `<< ''`: the tokenizer would look for its end for ever. It takes `<<<<<` for `<<<` and `<<`.
 fn has_nameless_heredoc(text: &str) -> bool {
-    text.match_indices("<<").any(|(at, found)| {
-        let rest = text
-            .get(at.saturating_add(found.len())..)
-            .unwrap_or_default();
+    text.match_indices("<<").any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default();
-        if rest.starts_with('<') || before.ends_with('<') {
+        let rest = text.get(at..).unwrap_or_default();
+        let after = rest.trim_start_matches('<');
+        let signs = rest.len().saturating_sub(after.len());
+        if before.ends_with('<') || signs % 3 != 2 {
             return false;
         }
-        let rest = rest.trim_start_matches(['-', ' ', '\t']);
+        let rest = after.trim_start_matches(['-', ' ', '\t']);
         let name = rest
             .split(|one: char| one.is_whitespace() || ";&|<>()".contains(one))
             .next()
@@ -198,6 +198,16 @@ mod tests {
             "${a[0]}${a[@]}${#a[*]}${a[$i]}${a[${i}]}${a[i+1]}${a[\"key of it\"]}${x//b[cd]/}";
         assert!(is_bearable_word(&usual.repeat(50)));
         assert!(is_bearable_word("${a[${b[0]}]} and ${a[$((i+1))]}"));
+    }
+
+    #[test]
+    fn a_heredoc_without_a_name_is_refused_behind_a_here_string_too() {
+        for text in ["cat << ''", "<<<<<\r\t", "x <<<<< \r\t", "cat <<-\n"] {
+            assert!(check(text).is_err(), "{text:?}");
+        }
+        for text in ["cat <<X\nX", "cat <<< x", "grep '<<<<<<<' f", "cat <<<<<X"] {
+            assert!(check(text).is_ok(), "{text:?}");
+        }
     }
 
     #[test]
