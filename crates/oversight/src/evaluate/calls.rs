@@ -28,10 +28,8 @@ enum Start {
 enum Takes {
     /// A text for a shell, or a list of words.
     Command,
-    /// One text for a shell, or several words.
+    /// One text for a shell, or a program and its words, as a list or one by one.
     Several,
-    /// A program, then a list of its words.
-    Program,
     /// A program, its name once more, then its words; a mode may stand first.
     Replaced,
     /// Code.
@@ -329,7 +327,7 @@ impl Calls {
                 let held = of.is_some_and(|of| self.holds_processes(of));
                 (processes && (held || !pattern)).then_some(Takes::Command)
             }
-            "spawn" | "spawnSync" | "execFile" | "execFileSync" => Some(Takes::Program),
+            "spawn" | "spawnSync" | "execFile" | "execFileSync" => Some(Takes::Several),
             "eval" if !dotted => Some(Takes::Code),
             "Function" | "runInThisContext" | "runInNewContext" | "runInContext" => {
                 Some(Takes::Code)
@@ -394,10 +392,6 @@ impl Calls {
             Takes::Command => command(first),
             Takes::Several if given.len() > 1 => Start::Words(all(0)),
             Takes::Several => command(first),
-            Takes::Program => match given.get(1) {
-                Some(_) => Start::Words(all(0)),
-                None => command(first),
-            },
             Takes::Replaced => {
                 // A mode stands before the program in `spawnlp`.
                 let mode = usize::from(first.text() == HOLE.to_string() && given.len() > 2);

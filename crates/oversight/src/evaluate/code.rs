@@ -251,11 +251,12 @@ impl Evaluator<'_> {
             language.names.first(),
             Some(&("python" | "node" | "ruby" | "php" | "lua"))
         );
-        let patterned = match language.names.first() {
-            Some(&"perl") => Some(Family::Perl),
-            Some(&"awk") => Some(Family::Awk),
-            _ => None,
-        };
+        // Patterns stand bare in these, like code.
+        let patterned = language
+            .names
+            .first()
+            .and_then(|first| Family::of(first))
+            .filter(|family| matches!(family, Family::Perl | Family::Awk));
         let visible = if quoted {
             without_literals(code)
         } else {

@@ -1,5 +1,6 @@
 //! What every page shares: the rooms at the top, who is logged in, the headers, and what is shown when something is wrong.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use askama::Template;
@@ -260,6 +261,21 @@ pub(super) fn tone(word: &str) -> &'static str {
         "ask" | "advise" | "skipped" | "unsigned" | "unchecked" => "warn",
         "deny" | "failed" | "error" | "bad_signature" | "malformed" | "unreadable" => "bad",
         _ => "plain",
+    }
+}
+
+/// The lines of a picture from none to all, with their shares.
+pub(super) fn share_lines(svg: &mut String, (left, right): (f64, f64), y: impl Fn(f64) -> f64) {
+    // Writing to a string cannot fail.
+    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let at = y(share);
+        let _ = write!(
+            svg,
+            r#"<line class="grid" x1="{left}" x2="{right}" y1="{at:.1}" y2="{at:.1}"/><text x="{}" y="{:.1}" text-anchor="end">{:.0} %</text>"#,
+            left - 8.0,
+            at + 4.0,
+            share * 100.0
+        );
     }
 }
 

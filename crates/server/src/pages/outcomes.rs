@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use selection::statistics::rate;
 
-use super::frame::{Rate, encoded};
+use super::frame::{Rate, encoded, share_lines};
 use crate::show::clean;
 use crate::show::units::{dollars, grouped};
 use crate::view::add_up;
@@ -81,17 +81,8 @@ fn chart(all: &[add_up::Outcomes]) -> String {
     let mut svg = String::from(
         r#"<svg class="chart" viewBox="0 0 800 290" role="img" aria-label="Cost per solve and solve rate by role and model">"#,
     );
+    share_lines(&mut svg, (left, right), y);
     // Writing to a string cannot fail.
-    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let at = y(share);
-        let _ = write!(
-            svg,
-            r#"<line class="grid" x1="{left}" x2="{right}" y1="{at:.1}" y2="{at:.1}"/><text x="{}" y="{:.1}" text-anchor="end">{:.0} %</text>"#,
-            left - 8.0,
-            at + 4.0,
-            share * 100.0
-        );
-    }
     for quarter in 0..=4 {
         let cost = dearest * quarter / 4;
         let _ = write!(

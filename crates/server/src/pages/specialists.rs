@@ -14,7 +14,7 @@ use specialist::event::Log;
 use specialist::pointer::Move;
 use specialist::registry::{DEFAULT_AUDIT_WINDOW, Version};
 
-use super::frame::{Filled, Frame, Rate, Visit, encoded, html, short_time, show};
+use super::frame::{Filled, Frame, Rate, Visit, encoded, html, share_lines, short_time, show};
 use crate::api::{Desk, Signature, unreadable, waiting};
 use crate::problem::Problem;
 use crate::show::clean;
@@ -307,17 +307,8 @@ fn chart(probes: &[Probe], required: f64) -> String {
     let mut svg = String::from(
         r#"<svg class="chart" viewBox="0 0 800 220" role="img" aria-label="Share of probes that agreed">"#,
     );
+    share_lines(&mut svg, (left, right), y);
     // Writing to a string cannot fail.
-    for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
-        let at = y(share);
-        let _ = write!(
-            svg,
-            r#"<line class="grid" x1="{left}" x2="{right}" y1="{at:.1}" y2="{at:.1}"/><text x="{}" y="{:.1}" text-anchor="end">{:.0} %</text>"#,
-            left - 8.0,
-            at + 4.0,
-            share * 100.0
-        );
-    }
     let line: Vec<String> = probes
         .iter()
         .map(|probe| format!("{:.1},{:.1}", x(probe.number), y(probe.share)))
