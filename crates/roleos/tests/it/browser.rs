@@ -154,6 +154,7 @@ fn without_scripts_everything_is_there_but_the_live_feed() {
     browser.goto("/oversight");
     browser.find("//*[@id=\"live\"][.=\"as of now\"]");
     browser.press("Allow exactly this, once");
+    browser.sees("Nothing was refused that could be approved.");
     stage.agent_wants("git push origin main").exits(0);
     browser.write("command", "git push");
     browser.press("Ask");
