@@ -128,6 +128,14 @@ pub(crate) fn is_bearable_word(text: &str) -> bool {
     subscripts.count() <= MAX_SUBSCRIPTS && text.matches("${!").count() <= MAX_INDIRECT
 }
 
+/// Whether the parser of programs can bear this word where it looks for assignments and elements of arrays: it takes
+/// the subscript apart at once.
+pub(crate) fn is_bearable_assignment(word: &str) -> bool {
+    let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let begins = word.bytes().find(|byte| !name(byte)) == Some(b'[');
+    !begins || is_bearable_word(word)
+}
+
 /// Whether the parser of words would fail on a number. The tokenizer joins `${ 1` to a word in which `{1` is read.
 fn has_large_number(text: &str) -> bool {
     let mut digits = 0_usize;
