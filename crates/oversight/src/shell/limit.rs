@@ -38,8 +38,8 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
     if text.contains('\0') {
         return Err("the text holds a NUL character");
     }
-    if has_nameless_heredoc(text) {
-        return Err("a here-document without a name for its end cannot be analysed");
+    if has_unreadable_heredoc(text) {
+        return Err("a here-document without a plain name for its end cannot be analysed");
     }
     let mut depth = 0_usize;
     let mut double = 0_usize;
@@ -173,8 +173,8 @@ fn may_hold_another(text: &str, at: usize) -> bool {
     !(inside.bytes().all(harmless) || unquoted.is_some_and(without_expansions))
 }
 
-/// `<< ''`: the tokenizer would look for its end for ever. It takes `<<<<<` for `<<<` and `<<`.
-fn has_nameless_heredoc(text: &str) -> bool {
+/// `<< ''`, `<<a$( `: the tokenizer would look for the end for ever. It takes `<<<<<` for `<<<` and `<<`.
+fn has_unreadable_heredoc(text: &str) -> bool {
     text.match_indices("<<").any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default();
         let rest = text.get(at..).unwrap_or_default();
@@ -184,12 +184,34 @@ fn has_nameless_heredoc(text: &str) -> bool {
             return false;
         }
         let rest = after.trim_start_matches(['-', ' ', '\t']);
-        let name = rest
-            .split(|one: char| one.is_whitespace() || ";&|<>()".contains(one))
-            .next()
-            .unwrap_or_default();
-        name.trim_matches(['\'', '"', '\\', '$']).is_empty()
+        let name = heredoc_name(rest);
+        if name.trim_matches(['\'', '"', '\\', '$']).is_empty() {
+            return true;
+        }
+        name.char_indices().any(|(at, one)| {
+            let next = rest.get(at.saturating_add(1)..).unwrap_or_default();
+            one == '`' || (one == '$' && next.starts_with(['(', '[']))
+        })
     })
+}
+
+/// The name at the beginning of this text, with its quotes.
+fn heredoc_name(text: &str) -> &str {
+    let mut quote = None;
+    let end = text.find(|one: char| match quote {
+        Some(open) => {
+            if one == open {
+                quote = None;
+            }
+            false
+        }
+        None if matches!(one, '\'' | '"') => {
+            quote = Some(one);
+            false
+        }
+        None => one.is_whitespace() || ";&|<>()".contains(one),
+    });
+    text.get(..end.unwrap_or(text.len())).unwrap_or_default()
 }
 
 /// Braces of a word that stay open; `${` belongs to another grammar.
@@ -245,11 +267,26 @@ mod tests {
     }
 
     #[test]
-    fn a_heredoc_without_a_name_is_refused_behind_a_here_string_too() {
-        for text in ["cat << ''", "<<<<<\r\t", "x <<<<< \r\t", "cat <<-\n"] {
+    fn a_heredoc_without_a_plain_name_is_refused() {
+        for text in [
+            "cat << ''",
+            "<<<<<\r\t",
+            "x <<<<< \r\t",
+            "cat <<-\n",
+            "<<T$( (<<T$(",
+            "<<\"T $( (<<T$(\"",
+            "<<T` (<<T`",
+        ] {
             assert!(check(text).is_err(), "{text:?}");
         }
-        for text in ["cat <<X\nX", "cat <<< x", "grep '<<<<<<<' f", "cat <<<<<X"] {
+        for text in [
+            "cat <<X\nX",
+            "cat <<< x",
+            "grep '<<<<<<<' f",
+            "cat <<<<<X",
+            "cat <<X | grep \"$(x)\"\nX\ncat <<X\nX",
+            "echo $((1 << $n)) $((2 << ${n}))",
+        ] {
             assert!(check(text).is_ok(), "{text:?}");
         }
     }
