@@ -1,7 +1,7 @@
 //! One program with its words: who is asked what it does, and in which order.
 
 use crate::lookup::{absolute, base_name};
-use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
+use crate::shell::ir::{Argument, Assignment, Redirect};
 use crate::value::{for_people, has_hole, without_holes};
 
 use super::files::{File, is_system};
@@ -87,8 +87,13 @@ impl Evaluator<'_> {
         words: &[Argument],
         redirects: &[Redirect],
     ) -> Outcome {
-        if let Some(declares) = super::declare::declaration(words) {
-            return self.declare(declares, words);
+        if let Some((name, declares)) = super::declare::declaration(words)
+            && !self.state.functions.contains_key(name)
+        {
+            for assignment in assignments {
+                self.assign(assignment, true);
+            }
+            return self.redirected(redirects, |this| this.declare(declares, words));
         }
         let ways = self.arguments(words);
         if ways.iter().all(Vec::is_empty) {
@@ -131,8 +136,19 @@ impl Evaluator<'_> {
     }
 
     fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
+        if let [only] = ways {
+            return self.run(only);
+        }
         let mut all: Option<Outcome> = None;
+        let before = self.state.clone();
+        let mut after: Option<super::state::State> = None;
         for way in ways.iter().filter(|way| !way.is_empty()) {
+            let state = std::mem::replace(&mut self.state, before.clone());
+            match &mut after {
+                None if all.is_none() => {}
+                None => after = Some(state),
+                Some(after) => after.join(state),
+            }
             let outcome = self.run(way);
             all = Some(match all {
                 None => outcome,
@@ -144,17 +160,10 @@ impl Evaluator<'_> {
                 },
             });
         }
+        if let Some(after) = after {
+            self.state.join(after);
+        }
         all.unwrap_or_else(|| Outcome::quiet(None))
-    }
-
-    /// `X=1` where it is a word of a program.
-    pub(crate) fn assignment_text(&mut self, assignment: &Assignment) -> String {
-        let value = match &assignment.value {
-            Assigned::Scalar(word) => self.value(word).first().to_owned(),
-            Assigned::Array(_) => crate::value::HOLE.to_string(),
-        };
-        let plus = if assignment.append { "+" } else { "" };
-        format!("{}{plus}={value}", assignment.name)
     }
 
     /// Variables whose value is run by the shell or by programs that it starts.
@@ -239,7 +248,11 @@ impl Evaluator<'_> {
             return self.known_program(&again);
         }
         if !program.contains('/') {
-            if let Some(body) = self.state.functions.get(program.as_str()).cloned() {
+            if let Some((body, other)) = self.state.bodies(program) {
+                if let Some(other) = other {
+                    let state = self.state.clone();
+                    self.apart(state, |this| this.call(program, &other, arguments));
+                }
                 return self.call(program, &body, arguments);
             }
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {

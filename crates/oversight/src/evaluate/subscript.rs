@@ -29,11 +29,8 @@ impl Evaluator<'_> {
         }
         match name.split_once('[') {
             Some((array, key)) => {
-                let key = key.trim_end_matches(']').to_owned();
-                let mut elements = self.state.elements(array).unwrap_or_default();
-                elements.retain(|(old, _)| *old != key);
-                elements.push((key, value));
-                self.state.set_array(array, elements);
+                let key = self.key_of(array, key.trim_end_matches(']'));
+                self.set_element(array, key, value);
             }
             None => self.state.set(name, value, false),
         }
