@@ -3,8 +3,8 @@
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
 //! [`parameter`], [`pattern`], [`arithmetic`], [`assign`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
-//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
-//! [`scripts`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
+//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
+//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
 //! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
@@ -31,6 +31,9 @@ pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;
 pub(crate) mod literal;
+mod make;
+mod make_functions;
+mod makefile;
 mod mapfile;
 pub(crate) mod modules;
 pub(crate) mod node;
@@ -48,6 +51,7 @@ pub(crate) mod sed;
 pub(crate) mod settings;
 pub(crate) mod shells;
 pub(crate) mod starter;
+mod startup;
 pub(crate) mod state;
 pub(crate) mod subscript;
 pub(crate) mod text;

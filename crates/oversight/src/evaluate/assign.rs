@@ -21,6 +21,9 @@ impl Evaluator<'_> {
                         let text = value.first().to_owned();
                         self.state.aliases.insert(key.clone(), text);
                     }
+                    if name == "BASH_CMDS" {
+                        self.alias_file(value.first(), &format!("/hashed/{key}"));
+                    }
                     self.set_element(name, key, value);
                     return;
                 }

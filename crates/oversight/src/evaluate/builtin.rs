@@ -125,7 +125,9 @@ impl Evaluator<'_> {
 
     fn source(&mut self, arguments: &[String]) -> Outcome {
         let Some((path, rest)) = arguments.split_first() else {
-            return Outcome::quiet(Some(false));
+            // In fish it reads its input.
+            let input = self.state.input.clone().unwrap_or_else(Value::empty);
+            return self.linked("source", |this| this.evaluated(input.first()));
         };
         match self.file(path) {
             File::Text(value) => {

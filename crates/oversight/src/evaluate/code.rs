@@ -9,6 +9,7 @@ use crate::value::{Value, has_hole, without_holes};
 use super::files::File;
 use super::language::Language;
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
+use super::startup::{glued_file, reads_file};
 use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 
@@ -36,6 +37,7 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         self.preloaded(name, arguments);
+        self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
             Some((verb, rest)) if name == "deno" && verb == "run" => rest,
             _ => arguments,
@@ -95,13 +97,16 @@ impl Evaluator<'_> {
                 let file = words
                     .as_slice()
                     .first()
-                    .filter(|next| !next.starts_with('-'))
+                    .filter(|next| !next.starts_with('-') || *next == "-")
                     .cloned();
                 if let Some(path) = file {
                     words.next();
                     had_code = true;
                     self.code_file(language, name, &path);
                 }
+            } else if let Some(path) = glued_file(name, word) {
+                had_code = true;
+                self.code_file(language, name, path);
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -331,7 +336,8 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        if computed(name, visible) && (!understood || self.catalog.mentions_part(code)) {
+        let changed = code.len() < 300 && super::literal::changes_text(code);
+        if computed(name, visible) && (!understood || changed || self.catalog.mentions_part(code)) {
             self.opaque("code starts a program whose words are computed", code);
         }
         self.arguments_of_code(name, visible);
@@ -452,24 +458,11 @@ fn is_ex(name: &str, arguments: &[String]) -> bool {
             .any(|word| matches!(word.as_str(), "-e" | "-E" | "-es" | "-Es"))
 }
 
-/// Options that name a file of code.
-fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
-        }
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
-}
-
 /// Whether code may write files.
 fn writes(code: &str) -> bool {
     [
         "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
+        ".once", ".output", ".backup", ".save",
     ]
     .iter()
     .any(|word| code.contains(word))

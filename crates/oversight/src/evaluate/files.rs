@@ -308,6 +308,7 @@ impl Evaluator<'_> {
             }
             "sort" | "gpg" | "gpg2" | "openssl" | "age" | "iconv" | "uudecode" | "xz" | "zstd"
             | "lz4" | "brotli" => {
+                self.packed(name, &words);
                 let to = option_value(arguments, &["-o", "-out", "--output"]);
                 if let Some(path) = to {
                     self.write(&path, &Value::unknown(), false);
@@ -332,8 +333,10 @@ impl Evaluator<'_> {
                 }
             }
             "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "7zr" | "bsdcpio" | "cpio" | "unrar"
-            | "ar" | "split" | "csplit" | "rename" | "gunzip" | "gzip" => {
+            | "ar" | "split" | "csplit" | "rename" | "gunzip" | "gzip" | "unxz" | "bzip2"
+            | "bunzip2" | "unzstd" => {
                 self.unpacked(name, arguments);
+                self.packed(name, &words);
                 return None;
             }
             "patch" => self.patched(arguments),
@@ -417,7 +420,7 @@ impl Evaluator<'_> {
             "cpio" | "bsdcpio" => arguments
                 .iter()
                 .any(|word| word.starts_with("-i") || word.contains("extract")),
-            "gzip" => arguments.iter().any(|word| word.starts_with("-d")),
+            "gzip" | "xz" | "bzip2" | "zstd" => arguments.iter().any(|word| word.starts_with("-d")),
             _ => true,
         };
         if !unpacks {

@@ -193,6 +193,9 @@ impl Evaluator<'_> {
                 continue;
             }
             self.fetched_setting(name, &text);
+            if name == "GIT_SEQUENCE_EDITOR" {
+                self.todo_editor(&text);
+            }
             self.perhaps(|this| {
                 this.linked(format!("${name}"), |this| {
                     if by_shell {
@@ -274,31 +277,6 @@ impl Evaluator<'_> {
         let before = std::mem::replace(&mut self.state.positional, arguments.to_vec());
         let outcome = self.linked(format!("{name}()"), |this| this.command(body));
         self.state.positional = before;
-        outcome
-    }
-
-    fn expand_alias(&mut self, name: &str, text: &str, arguments: &[String]) -> Outcome {
-        let mut whole = text.to_owned();
-        for argument in arguments {
-            whole.push(' ');
-            whole.push_str(&quote(argument));
-        }
-        // After an alias that ends in a blank the next word is looked up as well.
-        if text.ends_with(' ')
-            && let Some((next, rest)) = arguments.split_first()
-            && let Some(second) = self.state.aliases.get(next).cloned()
-        {
-            whole = format!("{text}{second}");
-            for argument in rest {
-                whole.push(' ');
-                whole.push_str(&quote(argument));
-            }
-        }
-        let removed = self.state.aliases.remove(name);
-        let outcome = self.linked(format!("alias {name}"), |this| this.shell_text(&whole));
-        if let Some(text) = removed {
-            self.state.aliases.insert(name.to_owned(), text);
-        }
         outcome
     }
 
