@@ -37,7 +37,10 @@ impl Evaluator<'_> {
     /// Evaluates text; a variable in it is evaluated in turn, as bash does.
     pub(crate) fn number(&mut self, text: &str, names: usize) -> Option<i64> {
         let text = text.trim();
-        if let Ok(number) = text.parse::<i64>() {
+        // A zero in front makes it octal.
+        if let Ok(number) = text.parse::<i64>()
+            && (text.len() == 1 || !text.starts_with('0'))
+        {
             return Some(number);
         }
         if text.is_empty() {

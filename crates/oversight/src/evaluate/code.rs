@@ -337,7 +337,10 @@ impl Evaluator<'_> {
             }
         }
         let changed = code.len() < 300 && super::literal::changes_text(code);
-        if computed(name, visible) && (!understood || changed || self.catalog.mentions_part(code)) {
+        let hidden = changed && visible.contains("getattr");
+        if (computed(name, visible) || hidden)
+            && (!understood || changed || self.catalog.mentions_part(code))
+        {
             self.opaque("code starts a program whose words are computed", code);
         }
         self.arguments_of_code(name, visible);

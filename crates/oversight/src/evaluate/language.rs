@@ -151,6 +151,12 @@ pub(crate) const LANGUAGES: &[Language] = &[
         ],
     },
     Language {
+        names: &["java"],
+        code: &[],
+        valued: "",
+        starts: &["ProcessBuilder", "getRuntime"],
+    },
+    Language {
         names: &["osascript"],
         code: &["-e"],
         valued: "l",

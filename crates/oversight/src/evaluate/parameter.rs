@@ -139,7 +139,8 @@ impl Evaluator<'_> {
                     // Nobody assigned it: the environment may still have it.
                     None => default(self).or(&Value::environment()),
                     Some(value)
-                        if *empty_counts && value.possibilities().iter().any(String::is_empty) =>
+                        if (*empty_counts || self.may_be_unset(name.as_deref()))
+                            && value.possibilities().iter().any(String::is_empty) =>
                     {
                         let other = default(self);
                         if value.known() == Some("") {
@@ -163,6 +164,11 @@ impl Evaluator<'_> {
                 self.change(&value, operation)
             }
         }
+    }
+
+    fn may_be_unset(&self, name: Option<&str>) -> bool {
+        let variable = name.and_then(|name| self.state.variables.get(name));
+        variable.is_some_and(|variable| variable.perhaps)
     }
 
     fn length(&self, parameter: &Parameter, found: Option<&Value>) -> Value {
@@ -198,7 +204,15 @@ impl Evaluator<'_> {
             Subject::Count => Some(Value::text(self.state.positional.len().to_string())),
             Subject::Number => Some(Value::environment()),
             Subject::ShellName => Some(Value::text(&*self.state.shell_name)),
-            Subject::Named(name) => self.state.get(name),
+            Subject::Named(name) => {
+                let value = self.state.get(name)?;
+                let variable = self.state.variables.get(name);
+                // On one of the ways nobody has set it.
+                Some(match variable.filter(|variable| variable.perhaps) {
+                    Some(_) => value.or(&Value::empty()),
+                    None => value,
+                })
+            }
             Subject::Element(name, index) => {
                 let key = self.key(name, index);
                 self.element(name, &key)

@@ -189,13 +189,13 @@ impl Evaluator<'_> {
             return;
         };
         for text in value.possibilities().to_vec() {
+            if name == "GIT_SEQUENCE_EDITOR" {
+                self.todo_editor(&text);
+            }
             if !self.starts_in(&text) {
                 continue;
             }
             self.fetched_setting(name, &text);
-            if name == "GIT_SEQUENCE_EDITOR" {
-                self.todo_editor(&text);
-            }
             self.perhaps(|this| {
                 this.linked(format!("${name}"), |this| {
                     if by_shell {
@@ -256,10 +256,18 @@ impl Evaluator<'_> {
                     let state = self.state.clone();
                     self.apart(state, |this| this.call(program, &other, arguments));
                 }
-                return self.call(program, &body, arguments);
+                if !self.state.may_lack(program) {
+                    return self.call(program, &body, arguments);
+                }
+                let state = self.state.clone();
+                self.apart(state, |this| this.call(program, &body, arguments));
             }
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
-                return self.expand_alias(program, &text, arguments);
+                let outcome = self.expand_alias(program, &text, arguments);
+                // Scripts do not expand aliases unless they are told to.
+                if !self.is_known(&program_name(program)) {
+                    return outcome;
+                }
             }
             if let Some(outcome) = self.builtin(program, arguments) {
                 return outcome;
@@ -335,8 +343,11 @@ impl Evaluator<'_> {
                 .iter()
                 .find(|(path, _)| path.ends_with(&name))
                 .map(|(_, to)| to.clone());
+            // Nobody knows which one the path finds first: what the name stands for counts as well.
+            let known = self.is_known(&program_name(program));
             if let Some(target) = link.filter(|target| target != program) {
-                return Some(self.renamed(program, &target, arguments));
+                let outcome = self.renamed(program, &target, arguments);
+                return (!known).then_some(outcome);
             }
             let written = self
                 .written
@@ -345,7 +356,8 @@ impl Evaluator<'_> {
                 .cloned();
             let written = written.filter(|path| !path.starts_with("/dev/"));
             let path = written.or_else(|| self.on_path(program))?;
-            return Some(self.script_file(&path, arguments, "run"));
+            let outcome = self.script_file(&path, arguments, "run");
+            return (!known).then_some(outcome);
         }
         let path = absolute(&self.state.directory, program);
         if let Some(code) = self.compiled.get(&path).cloned() {

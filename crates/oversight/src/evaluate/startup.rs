@@ -7,6 +7,7 @@ use super::language::Language;
 
 /// Programs of one language, files at home or in the directory, and variables that hold code.
 const STARTUP: &[(&str, &[&str], &[&str])] = &[
+    ("perl", &[], &["PERL5DB"]),
     (
         "vim",
         &[

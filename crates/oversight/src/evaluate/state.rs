@@ -9,6 +9,9 @@ use crate::value::{HOLE, Value, for_people, has_hole};
 /// Ends the name under which a function keeps what it does on another way.
 const OTHER_BODY: char = '\0';
 
+/// Ends the name of a mark: on one of the ways the function was not defined.
+const LACKING: char = '\u{1}';
+
 /// A variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Variable {
@@ -20,6 +23,8 @@ pub(crate) struct Variable {
     pub(crate) integer: bool,
     /// `declare -A`: keys are texts.
     pub(crate) associative: bool,
+    /// Only one of the ways that lead here has set it.
+    pub(crate) perhaps: bool,
 }
 
 /// What it holds.
@@ -157,6 +162,7 @@ impl State {
                 reference: false,
                 integer,
                 associative: false,
+                perhaps: false,
             },
         );
     }
@@ -183,6 +189,7 @@ impl State {
                 reference: false,
                 integer,
                 associative,
+                perhaps: false,
             },
         );
     }
@@ -228,6 +235,7 @@ impl State {
             let functions = Rc::make_mut(&mut self.functions);
             functions.remove(name);
             functions.remove(&format!("{name}{OTHER_BODY}"));
+            functions.remove(&format!("{name}{LACKING}"));
         }
     }
 
@@ -236,6 +244,11 @@ impl State {
         let body = self.functions.get(name)?.clone();
         let other = self.functions.get(&format!("{name}{OTHER_BODY}"));
         Some((body, other.cloned()))
+    }
+
+    /// Whether a function was defined on some ways only.
+    pub(crate) fn may_lack(&self, name: &str) -> bool {
+        self.functions.contains_key(&format!("{name}{LACKING}"))
     }
 
     /// After a loop that nobody can count: what still changed in the last round may be anything.
@@ -296,12 +309,26 @@ impl State {
         self.join_variables(&other.variables);
         if !Rc::ptr_eq(&self.functions, &other.functions) {
             let functions = Rc::make_mut(&mut self.functions);
+            let lacking = |one: &BTreeMap<String, Rc<Command>>, two: &BTreeMap<_, _>| {
+                let names = one
+                    .keys()
+                    .filter(|name| !name.ends_with([OTHER_BODY, LACKING]));
+                let names = names.filter(|name| !two.contains_key(*name));
+                names.cloned().collect::<Vec<String>>()
+            };
+            let mut only = lacking(functions, &other.functions);
+            only.extend(lacking(&other.functions, functions));
             for (name, body) in other.functions.iter() {
                 let ours = functions
                     .entry(name.clone())
                     .or_insert_with(|| body.clone());
-                if !Rc::ptr_eq(ours, body) && !name.ends_with(OTHER_BODY) {
+                if !Rc::ptr_eq(ours, body) && !name.ends_with([OTHER_BODY, LACKING]) {
                     functions.insert(format!("{name}{OTHER_BODY}"), body.clone());
+                }
+            }
+            for name in only {
+                if let Some(body) = functions.get(&name).cloned() {
+                    functions.insert(format!("{name}{LACKING}"), body);
                 }
             }
         }
@@ -320,13 +347,19 @@ impl State {
             return;
         }
         let variables = Rc::make_mut(&mut self.variables);
+        for (name, ours) in variables.iter_mut() {
+            ours.perhaps |= !other.contains_key(name);
+        }
         for (name, theirs) in other.iter() {
             match variables.get_mut(name) {
                 None => {
-                    variables.insert(name.clone(), theirs.clone());
+                    let mut theirs = theirs.clone();
+                    theirs.perhaps = true;
+                    variables.insert(name.clone(), theirs);
                 }
-                Some(ours) if ours.stored == theirs.stored => {}
+                Some(ours) if ours.stored == theirs.stored => ours.perhaps |= theirs.perhaps,
                 Some(ours) => {
+                    ours.perhaps |= theirs.perhaps;
                     ours.stored = match (&ours.stored, &theirs.stored) {
                         (Stored::Scalar(one), Stored::Scalar(two)) => Stored::Scalar(one.or(two)),
                         (Stored::Array(one), Stored::Array(two)) => join_arrays(one, two),

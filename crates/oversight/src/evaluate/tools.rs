@@ -19,6 +19,7 @@ pub(super) enum Reading {
 pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
     ("tmux", "", &[".tmux.conf"], Reading::Values),
     ("screen", "", &[".screenrc"], Reading::Values),
+    ("ssh", "", &[".ssh/config"], Reading::Values),
     (
         "rake",
         "",
