@@ -77,7 +77,7 @@ impl Evaluator<'_> {
                 .map(|value| value.first().to_owned());
             if let Some(text) = text {
                 self.linked(format!("${variable}"), |this| {
-                    this.code(language, name, &text)
+                    this.code(language, name, &text);
                 });
             }
         }
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             let shell = settings
                 .filter(|(key, _)| key.trim() == "script-shell")
                 .map(|(_, value)| value.trim().to_owned())
-                .last();
+                .next_back();
             if let Some(shell) = shell {
                 self.in_shell("npm script-shell", &shell);
             }

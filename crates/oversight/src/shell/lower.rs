@@ -128,13 +128,16 @@ impl Lowering {
     }
 
     fn list(&self, list: ast::CompoundList) -> Script {
-        let items = list.0.into_iter().map(|item| self.item(item.0));
+        let items = list.0.into_iter().map(|item| {
+            let beside = matches!(item.1, ast::SeparatorOperator::Async);
+            self.item(item.0, beside)
+        });
         Script {
             items: items.collect(),
         }
     }
 
-    fn item(&self, list: ast::AndOrList) -> Item {
+    fn item(&self, list: ast::AndOrList, beside: bool) -> Item {
         let mut pipelines = vec![(Connector::First, self.pipeline(list.first))];
         for next in list.additional {
             pipelines.push(match next {
@@ -142,7 +145,7 @@ impl Lowering {
                 ast::AndOr::Or(pipeline) => (Connector::Or, self.pipeline(pipeline)),
             });
         }
-        Item { pipelines }
+        Item { pipelines, beside }
     }
 
     fn pipeline(&self, pipeline: ast::Pipeline) -> Pipeline {
