@@ -1,4 +1,4 @@
-//! Files and variables that programs read by themselves when they start, and options that name files of code.
+//! Files and variables that programs read by themselves when they start, and code that they read from other files.
 
 use crate::lookup::absolute;
 
@@ -195,18 +195,4 @@ pub(super) fn glued_file<'w>(name: &str, word: &'w str) -> Option<&'w str> {
         .strip_prefix("--file=")
         .or_else(|| word.strip_prefix("-f"));
     path.filter(|path| !path.is_empty())
-}
-
-/// Options that name a file of code.
-pub(super) fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
-        }
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
 }
