@@ -141,9 +141,8 @@ impl Lowering {
             let beside = matches!(item.1, ast::SeparatorOperator::Async);
             self.item(item.0, beside)
         });
-        Script {
-            items: items.collect(),
-        }
+        let items = items.collect();
+        Script { items }
     }
 
     fn item(&self, list: ast::AndOrList, beside: bool) -> Item {
