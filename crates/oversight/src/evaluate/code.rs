@@ -9,6 +9,7 @@ use crate::value::{Value, has_hole, without_holes};
 use super::files::File;
 use super::language::{Language, cluster, in_place, is_ex, reads_file};
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
+use super::startup::glued_file;
 use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 
@@ -36,6 +37,7 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         self.preloaded(name, arguments);
+        self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
             Some((verb, rest)) if name == "deno" && verb == "run" => rest,
             _ => arguments,
@@ -95,13 +97,16 @@ impl Evaluator<'_> {
                 let file = words
                     .as_slice()
                     .first()
-                    .filter(|next| !next.starts_with('-'))
+                    .filter(|next| !next.starts_with('-') || *next == "-")
                     .cloned();
                 if let Some(path) = file {
                     words.next();
                     had_code = true;
                     self.code_file(language, name, &path);
                 }
+            } else if let Some(path) = glued_file(name, word) {
+                had_code = true;
+                self.code_file(language, name, path);
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -331,7 +336,11 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        if computed(name, visible) && (!understood || self.catalog.mentions_part(code)) {
+        let changed = code.len() < 300 && super::literal::changes_text(code);
+        let hidden = changed && visible.contains("getattr");
+        if (computed(name, visible) || hidden)
+            && (!understood || changed || self.catalog.mentions_part(code))
+        {
             self.opaque("code starts a program whose words are computed", code);
         }
         self.arguments_of_code(name, visible);
@@ -429,6 +438,7 @@ impl Evaluator<'_> {
 fn writes(code: &str) -> bool {
     [
         "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
+        ".once", ".output", ".backup", ".save",
     ]
     .iter()
     .any(|word| code.contains(word))

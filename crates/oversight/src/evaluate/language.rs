@@ -126,6 +126,13 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "call-process",
             "execute",
             "start-process",
+            "job_start",
+            "jobstart",
+            "term_start",
+            "termopen",
+            "terminal",
+            "makeprg",
+            "grepprg",
         ],
     },
     Language {
@@ -139,7 +146,15 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "--one-line",
         ],
         valued: "p",
-        starts: &["shell", "!", "system", "python", "pipe", "script"],
+        starts: &[
+            "shell", "!", "system", "python", "pipe", "script", "|", "make",
+        ],
+    },
+    Language {
+        names: &["java"],
+        code: &[],
+        valued: "",
+        starts: &["ProcessBuilder", "getRuntime"],
     },
     Language {
         names: &["osascript"],

@@ -149,11 +149,12 @@ impl Evaluator<'_> {
         };
         if !scripts.is_empty() {
             self.needs_scripts(verb);
-            let extra = if extra.is_empty() && name != "npm" {
-                words.iter().skip(2).cloned().collect()
+            let extra = if extra.is_empty() {
+                behind_script(name, verb, words)
             } else {
                 extra
             };
+            self.shell_of_scripts();
             for script in scripts {
                 if !self.script_of(&script, &extra, place.as_deref())
                     && name != "npm"
@@ -303,6 +304,9 @@ impl Evaluator<'_> {
                 let Some(text) = this.known_file("package.json") else {
                     return false;
                 };
+                if text.contains(crate::value::HOLE) {
+                    this.opaque("a package.json that nobody can know is used", name);
+                }
                 let Ok(document) = serde_json::from_str::<serde_json::Value>(&text) else {
                     return false;
                 };
@@ -406,6 +410,16 @@ fn positional(arguments: &[String]) -> Vec<String> {
         }
     }
     words
+}
+
+/// Words behind the name of a script are handed on to it.
+fn behind_script(name: &str, verb: &str, words: &[String]) -> Vec<String> {
+    let named = name != "npm" || verb.starts_with(['r', 'u']);
+    words
+        .iter()
+        .skip(if named { 2 } else { 1 })
+        .cloned()
+        .collect()
 }
 
 fn after_dashes(arguments: &[String]) -> Vec<String> {

@@ -20,6 +20,8 @@ pub struct Script {
 pub struct Item {
     /// The first has [`Connector::First`].
     pub pipelines: Vec<(Connector, Pipeline)>,
+    /// `&`: it runs beside the rest, in a shell of its own.
+    pub beside: bool,
 }
 
 /// What has to be true of the pipeline before.
@@ -133,6 +135,19 @@ pub struct Arm {
     pub patterns: Vec<Word>,
     /// What runs.
     pub body: Script,
+    /// What comes after it.
+    pub end: ArmEnd,
+}
+
+/// How an arm of a `case` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArmEnd {
+    /// `;;`: the end of the `case`.
+    Leave,
+    /// `;&`: the next arm runs, whatever its patterns are.
+    Next,
+    /// `;;&`: the next arm that matches runs.
+    Others,
 }
 
 /// A condition in double brackets.
