@@ -1,7 +1,7 @@
 //! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
 
 use crate::lookup::absolute;
-use crate::value::{HOLE, Value, has_hole};
+use crate::value::{HOLE, LISTED, Value, has_hole};
 
 use super::files::File;
 use super::{Evaluator, Outcome, arithmetic};
@@ -107,7 +107,7 @@ impl Evaluator<'_> {
 
     /// Text that `eval` or a shell reads: unknown where a program stands is opaque, and so is foreign output.
     pub(crate) fn evaluated(&mut self, text: &str) -> Outcome {
-        if text.contains(HOLE) {
+        if text.contains(HOLE) || (text.contains(LISTED) && self.may_list_syntax()) {
             self.opaque("text that nobody can know is run as a command", text);
         }
         if text.trim().is_empty() {
@@ -121,6 +121,10 @@ impl Evaluator<'_> {
             return Outcome::quiet(Some(false));
         };
         match self.file(path) {
+            // Installed files go by their names, like installed programs.
+            File::Text(_) if path.starts_with("/usr/share/") && !self.wrote(path) => {
+                Outcome::quiet(None)
+            }
             File::Text(value) => {
                 let before = (!rest.is_empty())
                     .then(|| std::mem::replace(&mut self.state.positional, rest.to_vec()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::lookup::{Content, absolute, base_name, directory_of};
-use crate::value::{HOLE, Value, has_hole};
+use crate::value::{HOLE, LISTED, Value, has_hole};
 
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
@@ -71,7 +71,7 @@ impl Evaluator<'_> {
         }
         if has_hole(path) {
             // A directory that only the environment knows: the file is taken as not there.
-            let unknown = path.contains(HOLE) || has_hole(base_name(path));
+            let unknown = path.contains([HOLE, LISTED]) || has_hole(base_name(path));
             return if unknown {
                 File::Unreadable("its name is not known")
             } else {
@@ -410,6 +410,7 @@ impl Evaluator<'_> {
             "cpio" | "bsdcpio" => arguments
                 .iter()
                 .any(|word| word.starts_with("-i") || word.contains("extract")),
+            "gzip" | "gunzip" if to_output(arguments) => false,
             "gzip" => arguments.iter().any(|word| word.starts_with("-d")),
             _ => true,
         };
@@ -483,4 +484,13 @@ fn operands(name: &str, arguments: &[String]) -> Vec<String> {
         before = word;
     }
     words
+}
+
+/// `gunzip -c`, `gzip -dc`: no file is written.
+fn to_output(arguments: &[String]) -> bool {
+    let short =
+        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    arguments
+        .iter()
+        .any(|word| short(word) || word == "--stdout" || word == "--to-stdout")
 }

@@ -198,11 +198,31 @@ pub(crate) fn of(name: &str) -> Option<&'static Language> {
 pub(super) fn glued_cluster<'w>(name: &str, word: &'w str) -> Option<&'w str> {
     let flags = word.strip_prefix('-')?;
     let (letters, carrier) = match name {
-        "python" => ("bBdEiIOPqRsStuvx", 'c'),
-        "perl" => ("acnplsStTuUvwWX", 'e'),
-        "ruby" => ("acnplsSvwy", 'e'),
+        "python" => ("bBdEiIOPqRsStuvx", "c"),
+        "perl" => ("acnplsStTuUvwWX0123456789", "eE"),
+        "ruby" => ("acnplsSvwy0123456789", "e"),
         _ => return None,
     };
     let rest = flags.trim_start_matches(|one| letters.contains(one));
-    rest.strip_prefix(carrier).filter(|code| !code.is_empty())
+    rest.strip_prefix(|one| carrier.contains(one))
+        .filter(|code| !code.is_empty())
+}
+
+/// `php -l x`, `ruby -c x`, `node --check x`: the code is parsed and not run, unless an option loads more.
+pub(super) fn checks_syntax(name: &str, arguments: &[String]) -> bool {
+    let options = || arguments.iter().take_while(|word| word.starts_with('-'));
+    let has = |wanted: &[&str]| options().any(|word| wanted.contains(&word.as_str()));
+    let checks = match name {
+        "php" => has(&["-l", "--syntax-check"]),
+        "ruby" => has(&["-c", "-wc", "-cw"]),
+        "node" | "nodejs" => has(&["-c", "--check"]),
+        _ => false,
+    };
+    let plain = |word: &String| {
+        matches!(
+            word.as_str(),
+            "-l" | "-c" | "-wc" | "-cw" | "-w" | "-n" | "--check" | "--syntax-check" | "--"
+        )
+    };
+    checks && options().all(plain)
 }

@@ -132,7 +132,12 @@ impl Evaluator<'_> {
 
     fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
         let mut all: Option<Outcome> = None;
-        for way in ways.iter().filter(|way| !way.is_empty()) {
+        // `${PYTHON:-python3} x`: what the environment may name instead is taken for the same program.
+        let named = |way: &&Vec<String>| way.first().is_some_and(|program| !has_hole(program));
+        let named = ways.iter().any(|way| named(&way));
+        let whole = crate::value::ENVIRONMENT.to_string();
+        let is_meant = |way: &&Vec<String>| !named || way.first() != Some(&whole);
+        for way in ways.iter().filter(|way| !way.is_empty()).filter(is_meant) {
             let outcome = self.run(way);
             all = Some(match all {
                 None => outcome,
@@ -312,16 +317,20 @@ impl Evaluator<'_> {
             Self::file_tool,
             Self::computed,
         ];
-        for handler in handlers {
-            if let Some(outcome) = handler(self, &name, arguments) {
-                return outcome;
+        if super::outputs::prints_completion(&name, arguments) {
+            return Outcome::quiet(None);
+        }
+        let outcome = handlers
+            .iter()
+            .find_map(|handler| handler(self, &name, arguments));
+        let outcome = outcome.unwrap_or_else(|| {
+            if !is_harmless(&name) {
+                self.unknown_launcher(&name, arguments);
+                self.not_found(words);
             }
-        }
-        if !is_harmless(&name) {
-            self.unknown_launcher(&name, arguments);
-            self.not_found(words);
-        }
-        Outcome::unknown()
+            Outcome::unknown()
+        });
+        super::outputs::of_known_kind(&name, arguments, outcome)
     }
 
     /// A name that nobody knows may be handed to the function for such names.

@@ -1,7 +1,7 @@
 //! Recipes: `make`, `just`, `task`, project scripts of Python tools, and directories of scripts.
 
 use crate::lookup::absolute;
-use crate::value::HOLE;
+use crate::value::{HOLE, LISTED};
 
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
             for file in candidates {
                 match this.file(&file) {
                     super::files::File::Text(value) => {
-                        if value.first().contains(HOLE) {
+                        if value.first().contains([HOLE, LISTED]) {
                             this.opaque("a makefile that nobody can know is run", &file);
                         }
                         let text = value.first().to_owned();
