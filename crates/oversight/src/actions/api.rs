@@ -61,9 +61,7 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
         ["repos", _, _, "releases", ..] if changes => add("gh:release"),
         ["repositories", _] if changes => add("gh:repo-edit"),
         // Which issue or which branch does not matter where the words around say what is done.
-        ["repos", _, _, what] if !has_hole(what) && !path.contains(HOLE) => {}
-        ["repos", _, _, what, .., last]
-            if !has_hole(what) && !has_hole(last) && !path.contains(HOLE) => {}
+        ["repos", _, _, what, ..] if !has_hole(what) && !path.contains(HOLE) => {}
         _ if has_hole(path) && changes => {
             answer.unknown = Some("the address of the interface is not known");
         }

@@ -1,7 +1,7 @@
 //! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
 
 use crate::lookup::absolute;
-use crate::value::{HOLE, LISTED, Value, has_hole};
+use crate::value::{HOLE, Value, has_hole};
 
 use super::files::File;
 use super::{Evaluator, Outcome, arithmetic};
@@ -107,7 +107,7 @@ impl Evaluator<'_> {
 
     /// Text that `eval` or a shell reads: unknown where a program stands is opaque, and so is foreign output.
     pub(crate) fn evaluated(&mut self, text: &str) -> Outcome {
-        if text.contains(HOLE) || (text.contains(LISTED) && self.may_list_syntax()) {
+        if self.hides_commands(text) {
             self.opaque("text that nobody can know is run as a command", text);
         }
         if text.trim().is_empty() {
@@ -121,10 +121,7 @@ impl Evaluator<'_> {
             return Outcome::quiet(Some(false));
         };
         match self.file(path) {
-            // Installed files go by their names, like installed programs.
-            File::Text(_) if path.starts_with("/usr/share/") && !self.wrote(path) => {
-                Outcome::quiet(None)
-            }
+            File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
             File::Text(value) => {
                 let before = (!rest.is_empty())
                     .then(|| std::mem::replace(&mut self.state.positional, rest.to_vec()));
@@ -142,8 +139,7 @@ impl Evaluator<'_> {
                 }
                 outcome
             }
-            File::Missing => Outcome::quiet(None),
-            File::Binary => Outcome::quiet(None),
+            File::Missing | File::Binary => Outcome::quiet(None),
             File::Unreadable(why) => {
                 self.opaque(format!("a sourced file cannot be read: {why}"), path);
                 Outcome::unknown()

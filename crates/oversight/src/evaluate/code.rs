@@ -85,7 +85,7 @@ impl Evaluator<'_> {
                 })
                 .filter(|rest| !rest.is_empty())
                 .or_else(|| super::language::glued_cluster(name, word));
-            if language.code.contains(&word.as_str()) || cluster(language, word) {
+            if language.code.contains(&word.as_str()) || super::language::cluster(language, word) {
                 had_code = true;
                 if let Some(code) = words.next() {
                     self.code(language, name, &code.clone());
@@ -476,29 +476,4 @@ fn writes(code: &str) -> bool {
     ]
     .iter()
     .any(|word| code.contains(word))
-}
-
-/// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
-fn cluster(language: &Language, word: &str) -> bool {
-    let Some(flags) = word
-        .strip_prefix('-')
-        .filter(|flags| !flags.starts_with('-'))
-    else {
-        return false;
-    };
-    flags.len() > 1
-        && flags.chars().all(|flag| flag.is_ascii_alphabetic())
-        && language.code.iter().any(|option| {
-            option.len() == 2
-                && option
-                    .chars()
-                    .nth(1)
-                    .is_some_and(|letter| flags.ends_with(letter))
-        })
-        && matches!(
-            language.names.first(),
-            Some(&("perl" | "ruby" | "node" | "python" | "vim"))
-        )
-        && (language.names.first() == Some(&"vim")
-            || !flags.starts_with(|first: char| language.valued.contains(first)))
 }

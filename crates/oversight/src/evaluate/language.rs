@@ -226,3 +226,28 @@ pub(super) fn checks_syntax(name: &str, arguments: &[String]) -> bool {
     };
     checks && options().all(plain)
 }
+
+/// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
+pub(super) fn cluster(language: &Language, word: &str) -> bool {
+    let Some(flags) = word
+        .strip_prefix('-')
+        .filter(|flags| !flags.starts_with('-'))
+    else {
+        return false;
+    };
+    flags.len() > 1
+        && flags.chars().all(|flag| flag.is_ascii_alphabetic())
+        && language.code.iter().any(|option| {
+            option.len() == 2
+                && option
+                    .chars()
+                    .nth(1)
+                    .is_some_and(|letter| flags.ends_with(letter))
+        })
+        && matches!(
+            language.names.first(),
+            Some(&("perl" | "ruby" | "node" | "python" | "vim"))
+        )
+        && (language.names.first() == Some(&"vim")
+            || !flags.starts_with(|first: char| language.valued.contains(first)))
+}

@@ -4,7 +4,7 @@
 //! only where it would be the program, the subcommand or the script itself it is as unknown as everything else.
 
 use crate::actions::Catalog;
-use crate::value::{LISTED, Value, has_hole};
+use crate::value::{ENVIRONMENT, HOLE, LISTED, Value, has_hole};
 
 use super::{Evaluator, Outcome};
 
@@ -75,7 +75,7 @@ pub(super) fn is_made_for_eval(name: &str, arguments: &[String], catalog: &Catal
     let alone = WITHOUT_MORE
         .iter()
         .any(|words| words.iter().copied().eq(given()));
-    if of_cluster || alone || BY_WORDS.iter().any(|words| starts(words)) {
+    if of_cluster || alone || BY_WORDS.iter().any(starts) {
         return true;
     }
     let first = arguments.first();
@@ -159,7 +159,7 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
 
     let given = || std::iter::once(name).chain(arguments.iter().map(String::as_str));
     let starts = |words: &&[&str]| words.iter().copied().eq(given().take(words.len()));
-    if INSTALLATIONS.iter().any(|words| starts(words)) {
+    if INSTALLATIONS.iter().any(starts) {
         return Some(Kind::Installation);
     }
     Some(match name {
@@ -204,9 +204,32 @@ fn prints_more(word: &str) -> bool {
 }
 
 impl Evaluator<'_> {
-    /// Whether names in a list may be made so that a shell reads them as its own: the command brought files itself.
-    pub(crate) fn may_list_syntax(&self) -> bool {
+    /// Whether commands may hide in what is not known of a text that a shell reads.
+    ///
+    /// Names in a list are arguments, unless the command itself brought files whose names a shell may read as its own.
+    pub(crate) fn hides_commands(&self, text: &str) -> bool {
         let odd = |path: &String| !is_plain(path);
-        !self.filled.is_empty() || self.written.keys().chain(self.links.keys()).any(odd)
+        let brings_names =
+            || !self.filled.is_empty() || self.written.keys().chain(self.links.keys()).any(odd);
+        text.contains(HOLE) || (text.contains(LISTED) && brings_names())
     }
+
+    /// Installed files go by their names, like installed programs.
+    pub(crate) fn is_shared(&self, path: &str) -> bool {
+        path.starts_with("/usr/share/") && !self.wrote(path)
+    }
+}
+
+/// The ways to read a command's words. `${PYTHON:-python3} x`: what the environment may name instead is taken for the
+/// same program.
+pub(super) fn meant(ways: &[Vec<String>]) -> impl Iterator<Item = &Vec<String>> {
+    let program = |way: &Vec<String>| way.first().is_some_and(|program| !has_hole(program));
+    let named = ways.iter().any(program);
+    let unset = |way: &&Vec<String>| {
+        way.first()
+            .is_some_and(|word| word.chars().eq([ENVIRONMENT]))
+    };
+    ways.iter()
+        .filter(|way| !way.is_empty())
+        .filter(move |way| !named || !unset(way))
 }

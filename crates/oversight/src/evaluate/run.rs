@@ -132,12 +132,7 @@ impl Evaluator<'_> {
 
     fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
         let mut all: Option<Outcome> = None;
-        // `${PYTHON:-python3} x`: what the environment may name instead is taken for the same program.
-        let named = |way: &&Vec<String>| way.first().is_some_and(|program| !has_hole(program));
-        let named = ways.iter().any(|way| named(&way));
-        let whole = crate::value::ENVIRONMENT.to_string();
-        let is_meant = |way: &&Vec<String>| !named || way.first() != Some(&whole);
-        for way in ways.iter().filter(|way| !way.is_empty()).filter(is_meant) {
+        for way in super::outputs::meant(ways) {
             let outcome = self.run(way);
             all = Some(match all {
                 None => outcome,
