@@ -1,16 +1,17 @@
 //! One abstract evaluation of a command: every program that could run is seen, with its words as far as they are known.
 //!
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
-//! [`parameter`], [`pattern`], [`arithmetic`] (words), [`redirect`], then what a started program does:
-//! [`run`] (who is asked, in order), [`builtin`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
-//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`] and [`glance`], [`escape`], [`compiled`], [`sed`],
-//! [`scripts`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
+//! [`parameter`], [`pattern`], [`arithmetic`], [`assign`] (words), [`redirect`], then what a started program does:
+//! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
+//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
+//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
 //! computed), [`outputs`] (those of a known kind), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
 
 pub(crate) mod arithmetic;
+mod assign;
 pub(crate) mod builtin;
 mod calls;
 pub(crate) mod code;
@@ -30,6 +31,10 @@ pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;
 pub(crate) mod literal;
+mod make;
+mod make_functions;
+mod makefile;
+mod mapfile;
 pub(crate) mod modules;
 pub(crate) mod node;
 pub(crate) mod options;
@@ -47,6 +52,7 @@ pub(crate) mod sed;
 pub(crate) mod settings;
 pub(crate) mod shells;
 pub(crate) mod starter;
+mod startup;
 pub(crate) mod state;
 pub(crate) mod subscript;
 pub(crate) mod text;

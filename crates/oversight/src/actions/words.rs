@@ -79,6 +79,18 @@ pub(crate) fn is_git_builtin(verb: &str) -> bool {
     BUILTIN.contains(&verb)
 }
 
+/// Whether an option of `git push`, or its beginning, takes the next word.
+fn takes_word(option: &str) -> bool {
+    const VALUED: &[&str] = &[
+        "--push-option",
+        "--repo",
+        "--receive-pack",
+        "--exec",
+        "--recurse-submodules",
+    ];
+    option.len() > 3 && VALUED.iter().any(|valued| valued.starts_with(option))
+}
+
 /// `git push -n`, `--dry-run` and its abbreviations; the last one wins, and `--no-dry-run` undoes it.
 pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     let mut dry = false;
@@ -86,11 +98,10 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--" => break,
-            "-o" | "--push-option" | "--repo" | "--receive-pack" | "--exec" => {
-                words.next();
-            }
+            "-o" => drop(words.next()),
+            option if takes_word(option) => drop(words.next()),
             "--help" | "-h" => return true,
-            "--no-dry-run" | "--no-dry" => dry = false,
+            option if option.len() >= 6 && "--no-dry-run".starts_with(option) => dry = false,
             option if option.len() >= 4 && "--dry-run".starts_with(option) => dry = true,
             option if option.starts_with("--") => {}
             flags if flags.starts_with('-') && flags.len() > 1 => {

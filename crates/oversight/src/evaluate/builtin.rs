@@ -77,9 +77,16 @@ impl Evaluator<'_> {
                 }
                 Outcome::unknown()
             }
-            "exit" | "return" | "break" | "continue" | "shopt" | "umask" | "ulimit" | "jobs"
-            | "fg" | "bg" | "disown" | "bind" | "type" | "logout" | "times" | "suspend"
-            | "help" | "caller" | "dirs" | "getopt" => Outcome {
+            "shopt" => {
+                let on = |option: &str| arguments.iter().any(|word| word == option);
+                let sets = arguments.first().is_some_and(|flag| flag == "-s");
+                self.state.last_pipe |= sets && on("lastpipe");
+                self.state.any_case |= sets && on("nocasematch");
+                Outcome::unknown()
+            }
+            "exit" | "return" | "break" | "continue" | "umask" | "ulimit" | "jobs" | "fg"
+            | "bg" | "disown" | "bind" | "type" | "logout" | "times" | "suspend" | "help"
+            | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },
@@ -118,7 +125,9 @@ impl Evaluator<'_> {
 
     fn source(&mut self, arguments: &[String]) -> Outcome {
         let Some((path, rest)) = arguments.split_first() else {
-            return Outcome::quiet(Some(false));
+            // In fish it reads its input.
+            let input = self.state.input.clone().unwrap_or_else(Value::empty);
+            return self.linked("source", |this| this.evaluated(input.first()));
         };
         match self.file(path) {
             File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
@@ -211,12 +220,12 @@ impl Evaluator<'_> {
                 .remove(name)
                 .is_none()
             {
-                std::rc::Rc::make_mut(&mut self.state.functions).remove(name);
+                self.state.undefine(name);
             }
         }
         if arguments.first().is_some_and(|flag| flag == "-f") {
             for name in arguments {
-                std::rc::Rc::make_mut(&mut self.state.functions).remove(name);
+                self.state.undefine(name);
             }
         }
         Outcome::quiet(Some(true))
@@ -346,55 +355,6 @@ impl Evaluator<'_> {
             };
             self.set_by_name(name, Value::text(value));
         }
-        Outcome::quiet(Some(true))
-    }
-
-    fn map_file(&mut self, arguments: &[String]) -> Outcome {
-        let mut name = "MAPFILE".to_owned();
-        let mut delimiter = '\n';
-        let mut callback = None;
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            match word.strip_prefix('-') {
-                None => name.clone_from(word),
-                Some(flags) => {
-                    let valued = flags.chars().find(|flag| "dnOsuCc".contains(*flag));
-                    if let Some(flag) = valued {
-                        let glued = flags.split_once(flag).map_or("", |(_, rest)| rest);
-                        let value = if glued.is_empty() {
-                            words.next().map_or("", String::as_str)
-                        } else {
-                            glued
-                        };
-                        match flag {
-                            'd' => delimiter = value.chars().next().unwrap_or('\0'),
-                            'C' => callback = Some(value.to_owned()),
-                            _ => {}
-                        }
-                    }
-                }
-            }
-        }
-        let input = self.state.input.clone().unwrap_or_else(Value::empty);
-        let Some(text) = input.known() else {
-            self.state.set(&name, Value::unknown(), false);
-            return Outcome::quiet(None);
-        };
-        let lines: Vec<String> = text
-            .trim_end_matches('\n')
-            .split(delimiter)
-            .map(|line| line.trim_end_matches('\n').to_owned())
-            .collect();
-        if let Some(callback) = callback {
-            for (index, line) in lines.iter().enumerate().take(16) {
-                let line = super::run::quote(line);
-                self.in_shell("mapfile -C", &format!("{callback} {index} {line}"));
-                self.evaluated(&format!("{callback} {index} {line}"));
-            }
-        }
-        let elements = lines.into_iter().enumerate();
-        let elements = elements.map(|(index, line)| (index.to_string(), Value::text(line)));
-        self.state.set_array(&name, elements.collect());
         Outcome::quiet(Some(true))
     }
 

@@ -7,8 +7,9 @@ use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
 
 use super::files::File;
-use super::language::{Language, cluster, in_place, is_ex, reads_file};
+use super::language::{Language, cluster, in_place, is_ex};
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
+use super::startup::{glued_file, reads_file};
 use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 
@@ -39,6 +40,7 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         self.preloaded(name, arguments);
+        self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
             Some((verb, rest)) if name == "deno" && verb == "run" => rest,
             _ => arguments,
@@ -85,7 +87,7 @@ impl Evaluator<'_> {
                 })
                 .filter(|rest| !rest.is_empty())
                 .or_else(|| super::language::glued_cluster(name, word));
-            if language.code.contains(&word.as_str()) || super::language::cluster(language, word) {
+            if language.code.contains(&word.as_str()) || cluster(language, word) {
                 had_code = true;
                 if let Some(code) = words.next() {
                     self.code(language, name, &code.clone());
@@ -98,13 +100,16 @@ impl Evaluator<'_> {
                 let file = words
                     .as_slice()
                     .first()
-                    .filter(|next| !next.starts_with('-'))
+                    .filter(|next| !next.starts_with('-') || *next == "-")
                     .cloned();
                 if let Some(path) = file {
                     words.next();
                     had_code = true;
                     self.code_file(language, name, &path);
                 }
+            } else if let Some(path) = glued_file(name, word) {
+                had_code = true;
+                self.code_file(language, name, path);
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -334,7 +339,11 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        if computed(name, visible) && (!understood || self.catalog.mentions_part(code)) {
+        let changed = code.len() < 300 && super::literal::changes_text(code);
+        let hidden = changed && visible.contains("getattr");
+        if (computed(name, visible) || hidden)
+            && (!understood || changed || self.catalog.mentions_part(code))
+        {
             self.opaque("code starts a program whose words are computed", code);
         }
         self.arguments_of_code(name, visible);
@@ -432,6 +441,7 @@ impl Evaluator<'_> {
 fn writes(code: &str) -> bool {
     [
         "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
+        ".once", ".output", ".backup", ".save",
     ]
     .iter()
     .any(|word| code.contains(word))

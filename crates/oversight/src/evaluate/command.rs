@@ -1,8 +1,6 @@
 //! Compound commands and pipelines. Every branch is walked; a condition that is known only decides whose effects stay.
 
-use crate::shell::ir::{
-    Arm, Assigned, Assignment, Command, Connector, Kind, Pipeline, Script, Test, Word,
-};
+use crate::shell::ir::{Arm, ArmEnd, Command, Connector, Kind, Pipeline, Script, Test, Word};
 use crate::value::Value;
 
 use super::{Evaluator, Outcome, pattern};
@@ -90,6 +88,12 @@ impl Evaluator<'_> {
             if index > 0 {
                 state.input = Some(outcome.output);
             }
+            if self.state.last_pipe && index.saturating_add(1) == commands.len() {
+                let input = std::mem::replace(&mut self.state.input, state.input);
+                outcome = self.command(command);
+                self.state.input = input;
+                break;
+            }
             outcome = self.apart(state, |this| this.command(command));
         }
         outcome
@@ -107,7 +111,7 @@ impl Evaluator<'_> {
                 this.simple(assignments, words, &command.redirects)
             }
             Kind::Function { name, body } => {
-                std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), body.clone());
+                this.state.define(name, body.clone());
                 if name == "command_not_found_handle" {
                     this.perhaps(|this| this.command(body));
                 }
@@ -136,14 +140,7 @@ impl Evaluator<'_> {
                 words,
                 body,
             } => self.each(variable, words.as_deref(), body),
-            Kind::ArithmeticFor { expressions, body } => {
-                for expression in expressions {
-                    self.arithmetic(expression);
-                }
-                let mut outcome = self.script(body);
-                outcome.output = outcome.output.then(&Value::unknown());
-                outcome
-            }
+            Kind::ArithmeticFor { expressions, body } => self.count(expressions, body),
             Kind::Case { subject, arms } => self.case(subject, arms),
             Kind::Test(test) => Outcome::quiet(self.test(test)),
             Kind::Arithmetic(word) => {
@@ -220,10 +217,50 @@ impl Evaluator<'_> {
             let before = self.state.clone();
             output = output.followed(self.script(body).output);
             if status.is_none() {
-                self.state.join(before);
+                self.state.join(before.clone());
                 blind += 1;
             }
-            if blind >= BLIND_ROUNDS || !self.step() {
+            if blind >= BLIND_ROUNDS || round.saturating_add(1) == MAX_ROUNDS || !self.step() {
+                self.state.widen(&before);
+                output = output.followed(Value::unknown());
+                break;
+            }
+        }
+        Outcome {
+            status: None,
+            output,
+        }
+    }
+
+    /// `for ((first; condition; next))`.
+    fn count(&mut self, expressions: &[Word], body: &Script) -> Outcome {
+        if let Some(first) = expressions.first() {
+            self.arithmetic(first);
+        }
+        let mut output = Value::empty();
+        let mut blind = 0;
+        for round in 0..MAX_ROUNDS {
+            let status = expressions
+                .get(1)
+                .and_then(|condition| self.arithmetic(condition))
+                .map(|number| number != 0);
+            let before = self.state.clone();
+            if status == Some(false) {
+                if round == 0 {
+                    self.apart(before, |this| this.script(body));
+                }
+                break;
+            }
+            output = output.followed(self.script(body).output);
+            if let Some(next) = expressions.get(2) {
+                self.arithmetic(next);
+            }
+            if status.is_none() {
+                blind += 1;
+                self.state.join(before.clone());
+            }
+            if blind >= BLIND_ROUNDS || round.saturating_add(1) == MAX_ROUNDS || !self.step() {
+                self.state.widen(&before);
                 output = output.followed(Value::unknown());
                 break;
             }
@@ -278,11 +315,14 @@ impl Evaluator<'_> {
     fn case(&mut self, subject: &Word, arms: &[Arm]) -> Outcome {
         let subject = self.value(subject);
         let mut decided = false;
+        let mut falls = false;
         let mut output = Value::empty();
         let mut ways = Vec::new();
         for arm in arms {
             let patterns: Vec<Value> = arm.patterns.iter().map(|word| self.pattern(word)).collect();
             let fits = match subject.known() {
+                // A pattern may match in another case then.
+                _ if self.state.any_case => true,
                 Some(text) => patterns.iter().any(|one| {
                     one.possibilities()
                         .iter()
@@ -295,10 +335,17 @@ impl Evaluator<'_> {
                 let outcome = this.script(&arm.body);
                 (outcome.output, this.state.clone())
             });
-            if fits && !decided {
+            if (fits && !decided) || falls {
+                falls = arm.end == ArmEnd::Next;
+                if falls || (arm.end == ArmEnd::Others && subject.known().is_some()) {
+                    // What follows runs after it.
+                    self.state = after;
+                    output = output.followed(printed);
+                    continue;
+                }
                 ways.push(after);
                 output = output.or(&printed);
-                decided = subject.known().is_some();
+                decided |= subject.known().is_some() && !self.state.any_case;
             }
         }
         if !decided {
@@ -350,6 +397,9 @@ impl Evaluator<'_> {
                 let left = self.value(left);
                 let right = self.pattern(right);
                 let (text, wanted) = (left.known()?, right.known()?);
+                if self.state.any_case {
+                    return None;
+                }
                 match operator.as_str() {
                     "==" | "=" => Some(pattern::matches(wanted, text)),
                     "!=" => Some(!pattern::matches(wanted, text)),
@@ -357,114 +407,5 @@ impl Evaluator<'_> {
                 }
             }
         }
-    }
-
-    pub(crate) fn assign(&mut self, assignment: &Assignment, exported: bool) {
-        let name = assignment.name.as_str();
-        match &assignment.value {
-            Assigned::Scalar(word) => {
-                let mut value = self.value(word);
-                if let Some(index) = &assignment.index {
-                    let key = self.key(name, index);
-                    let mut elements = self.state.elements(name).unwrap_or_default();
-                    match elements.iter_mut().find(|(old, _)| *old == key) {
-                        Some((_, old)) => *old = value,
-                        None => elements.push((key, value)),
-                    }
-                    if name == "BASH_ALIASES"
-                        && let Some((key, text)) = elements.last()
-                    {
-                        self.state
-                            .aliases
-                            .insert(key.clone(), text.first().to_owned());
-                    }
-                    self.state.set_array(name, elements);
-                    return;
-                }
-                if assignment.append {
-                    value = self
-                        .state
-                        .get(name)
-                        .unwrap_or_else(Value::empty)
-                        .then(&value);
-                }
-                if self
-                    .state
-                    .variables
-                    .get(name)
-                    .is_some_and(|old| old.integer)
-                    && let Some(text) = value.known().map(str::to_owned)
-                {
-                    let number = self.number(&text, 8);
-                    value = number
-                        .map_or_else(Value::unknown, |number| Value::text(number.to_string()));
-                }
-                self.state.set(name, value, exported);
-            }
-            Assigned::Array(parts) => {
-                let mut elements = if assignment.append {
-                    self.state.elements(name).unwrap_or_default()
-                } else {
-                    Vec::new()
-                };
-                for (key, words) in parts {
-                    match key {
-                        Some(key) => {
-                            let key = self.key(name, key);
-                            let value = words
-                                .first()
-                                .map_or_else(Value::empty, |word| self.value(word));
-                            elements.push((key, value));
-                        }
-                        None => {
-                            let fields: Vec<String> = words
-                                .iter()
-                                .flat_map(|word| {
-                                    self.fields(word).into_iter().next().unwrap_or_default()
-                                })
-                                .collect();
-                            for field in fields {
-                                let key = elements.len().to_string();
-                                elements.push((key, Value::text(field)));
-                            }
-                        }
-                    }
-                }
-                self.state.set_array(name, elements);
-            }
-        }
-    }
-
-    /// The key of an array element: arithmetic when it can be computed, else its text.
-    pub(crate) fn key(&mut self, name: &str, index: &Word) -> String {
-        let text = self.value(index).first().to_owned();
-        let associative = self
-            .state
-            .elements(name)
-            .is_some_and(|elements| elements.iter().any(|(key, _)| key.parse::<i64>().is_err()));
-        if associative {
-            return text;
-        }
-        // The text is there already: expanding it again would double the work at every level of nesting.
-        let number = if crate::value::has_hole(&text) {
-            None
-        } else {
-            self.number(&text, 8)
-        };
-        match number {
-            Some(number) if !text.chars().any(char::is_alphabetic) || self.is_arithmetic(&text) => {
-                number.to_string()
-            }
-            _ => text,
-        }
-    }
-
-    /// Whether every name in the text is a variable that we know.
-    fn is_arithmetic(&self, text: &str) -> bool {
-        let names =
-            text.split(|character: char| !(character.is_alphanumeric() || character == '_'));
-        names
-            .filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
-            .all(|name| self.state.variables.contains_key(name))
     }
 }

@@ -15,11 +15,17 @@ impl Evaluator<'_> {
                     if let Assigned::Scalar(word) = &assignment.value
                         && flags.contains(['a', 'A'])
                     {
+                        if flags.contains('A') {
+                            self.state.declare_associative(&assignment.name);
+                        }
                         let text = self.value(word).first().to_owned();
                         if text.starts_with('(') {
                             self.shell_text(&format!("{}={text}", assignment.name));
                             continue;
                         }
+                    }
+                    if flags.contains('A') {
+                        self.state.declare_associative(&assignment.name);
                     }
                     self.assign(assignment, exported || flags.contains('x'));
                     self.attributes(&assignment.name, &flags);
@@ -41,6 +47,9 @@ impl Evaluator<'_> {
                                 exported || flags.contains('x'),
                             );
                             self.attributes(name, &flags);
+                        } else if flags.contains(['p', 'f', 'F']) {
+                        } else if flags.contains('A') {
+                            self.state.declare_associative(&field);
                         } else if flags.contains(['i', 'n']) {
                             if flags.contains('n') && self.state.get(&field).is_none() {
                                 self.state.set(&field, Value::empty(), false);
@@ -58,6 +67,13 @@ impl Evaluator<'_> {
                     self.script(script);
                 }
             }
+        }
+        // `declare -f`, `export -p`: what they print is code.
+        if flags.contains(['p', 'f', 'F']) || words.len() == 1 {
+            return Outcome {
+                status: Some(true),
+                output: Value::unknown(),
+            };
         }
         Outcome::quiet(Some(true))
     }
@@ -102,8 +118,8 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether the command declares variables, and whether it exports them.
-pub(crate) fn declaration(words: &[Argument]) -> Option<bool> {
+/// The name of a command that declares variables, and whether it exports them.
+pub(crate) fn declaration(words: &[Argument]) -> Option<(&str, bool)> {
     let Argument::Word(word) = words.first()? else {
         return None;
     };
@@ -111,8 +127,8 @@ pub(crate) fn declaration(words: &[Argument]) -> Option<bool> {
         return None;
     };
     match name.as_str() {
-        "export" => Some(true),
-        "declare" | "typeset" | "local" | "readonly" => Some(false),
+        "export" => Some((name, true)),
+        "declare" | "typeset" | "local" | "readonly" => Some((name, false)),
         _ => None,
     }
 }

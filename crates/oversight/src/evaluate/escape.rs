@@ -49,6 +49,16 @@ impl Evaluator<'_> {
             .map(str::to_owned)
             .collect();
         for line in lines {
+            if name == "ed"
+                && let Some((_, command)) = line.split_once("w !")
+            {
+                self.piped_text(command, arguments);
+            } else if name == "ed"
+                && let Some((range, path)) = line.split_once("w ")
+                && range.len() <= 6
+            {
+                self.write(path.trim(), &crate::value::Value::unknown(), false);
+            }
             for command in escaped(&line) {
                 if command.starts_with("source ") {
                     continue;

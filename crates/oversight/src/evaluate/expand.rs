@@ -24,7 +24,8 @@ impl Evaluator<'_> {
                     self.fields(word)
                 }
                 Argument::Assignment(assignment) => {
-                    vec![vec![self.assignment_text(assignment)]]
+                    let texts = self.assignment_texts(assignment);
+                    texts.into_iter().map(|text| vec![text]).collect()
                 }
                 Argument::Process { writes, script } => {
                     let mut state = self.state.clone();

@@ -89,7 +89,7 @@ impl Way {
 
 pub(super) fn escape_into(pattern: &mut String, text: &str, active: bool) {
     for character in text.chars() {
-        if !active && matches!(character, '*' | '?' | '[' | '\\' | ']') {
+        if !active && matches!(character, '*' | '?' | '[' | '\\' | ']' | '(') {
             pattern.push('\\');
         }
         pattern.push(character);

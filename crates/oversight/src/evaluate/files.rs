@@ -61,6 +61,13 @@ impl Evaluator<'_> {
         if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
             return File::Unreadable("it comes from the network");
         }
+        // `/proc/$$/fd/3`: of this shell.
+        let own = path.strip_prefix("/proc/").and_then(|rest| {
+            let (process, rest) = rest.split_once('/')?;
+            let number = rest.strip_prefix("fd/")?;
+            (process != "self").then(|| format!("/dev/fd/{number}"))
+        });
+        let path = own.as_deref().unwrap_or(path);
         match path {
             "/dev/null" => return File::Text(Value::empty()),
             "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-" => {
@@ -301,6 +308,7 @@ impl Evaluator<'_> {
             }
             "sort" | "gpg" | "gpg2" | "openssl" | "age" | "iconv" | "uudecode" | "xz" | "zstd"
             | "lz4" | "brotli" => {
+                self.packed(name, &words);
                 let to = option_value(arguments, &["-o", "-out", "--output"]);
                 if let Some(path) = to {
                     self.write(&path, &Value::unknown(), false);
@@ -325,8 +333,10 @@ impl Evaluator<'_> {
                 }
             }
             "tar" | "bsdtar" | "unzip" | "7z" | "7za" | "7zr" | "bsdcpio" | "cpio" | "unrar"
-            | "ar" | "split" | "csplit" | "rename" | "gunzip" | "gzip" => {
+            | "ar" | "split" | "csplit" | "rename" | "gunzip" | "gzip" | "unxz" | "bzip2"
+            | "bunzip2" | "unzstd" => {
                 self.unpacked(name, arguments);
+                self.packed(name, &words);
                 return None;
             }
             "patch" => self.patched(arguments),
@@ -411,7 +421,7 @@ impl Evaluator<'_> {
                 .iter()
                 .any(|word| word.starts_with("-i") || word.contains("extract")),
             "gzip" | "gunzip" if to_output(arguments) => false,
-            "gzip" => arguments.iter().any(|word| word.starts_with("-d")),
+            "gzip" | "xz" | "bzip2" | "zstd" => arguments.iter().any(|word| word.starts_with("-d")),
             _ => true,
         };
         if !unpacks {

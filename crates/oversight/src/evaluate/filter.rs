@@ -341,8 +341,33 @@ fn grep(arguments: &[String], text: &str) -> Option<String> {
 }
 
 /// `.a.b` on a document, and a literal text.
+/// `.scripts.x = "text"`, one or several with pipes between: the document with new texts in it.
+fn jq_assigned(program: &str, text: &str) -> Option<String> {
+    let mut document: serde_json::Value = serde_json::from_str(text).ok()?;
+    for part in program.split('|') {
+        let (path, value) = part.trim().split_once('=')?;
+        let value: serde_json::Value = serde_json::from_str(value.trim()).ok()?;
+        let mut at = &mut document;
+        for key in path.trim().strip_prefix('.')?.split('.') {
+            let key = key.trim_matches(['"', '[', ']']);
+            at = at
+                .as_object_mut()?
+                .entry(key)
+                .or_insert(serde_json::Value::Null);
+            if at.is_null() {
+                *at = serde_json::Value::Object(serde_json::Map::new());
+            }
+        }
+        *at = value;
+    }
+    Some(document.to_string() + "\n")
+}
+
 fn jq(arguments: &[String], text: &str) -> Option<String> {
     let program = arguments.iter().find(|word| !word.starts_with('-'))?;
+    if let Some(document) = jq_assigned(program, text) {
+        return Some(document);
+    }
     if !arguments
         .iter()
         .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('r'))

@@ -80,6 +80,9 @@ impl Evaluator<'_> {
             let settings = this.git_settings_now(&own);
             for (key, value) in settings.iter().filter(|(key, value)| is_run(key, value)) {
                 let value = value.trim_start_matches('!').to_owned();
+                if key == "sequence.editor" {
+                    this.todo_editor(&value);
+                }
                 if this.starts_in(&value) || has_hole(&value) || value.contains('/') {
                     this.in_shell(&format!("git {key}"), &value);
                 }
@@ -91,6 +94,7 @@ impl Evaluator<'_> {
                 return outcome;
             }
             this.git_launches(verb, rest);
+            this.git_helpers(rest, &settings);
             this.git_hooks(verb, rest, &settings);
             this.git_external(verb, rest, &settings);
             Outcome::unknown()
@@ -278,7 +282,7 @@ impl Evaluator<'_> {
 
             "difftool" | "mergetool" | "filter-branch" | "rebase" | "grep" | "fetch" | "pull"
             | "clone" | "ls-remote" | "archive" | "send-email" | "instaweb" | "help" | "push"
-            | "send-pack" => {
+            | "send-pack" | "fetch-pack" => {
                 let options = [
                     "-x",
                     "--extcmd",
@@ -305,9 +309,16 @@ impl Evaluator<'_> {
                 ];
                 let mut words = rest.iter();
                 while let Some(word) = words.next() {
-                    let glued = options
-                        .iter()
-                        .find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
+                    // Git takes any beginning of a long option that only one has.
+                    let (name, value) = match word.split_once('=') {
+                        Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+                        _ => (word.as_str(), None),
+                    };
+                    let is_option = options.contains(&name)
+                        || (name.len() > 4
+                            && name.starts_with("--")
+                            && options.iter().any(|option| option.starts_with(name)));
+                    let glued = value.filter(|_| is_option);
                     let short = ["-x", "-O"]
                         .iter()
                         .find_map(|option| word.strip_prefix(option))
@@ -316,7 +327,7 @@ impl Evaluator<'_> {
                         Some(text) => Some(text.to_owned()),
                         // `git push -u` only remembers the branch.
                         None if verb == "push" && word == "-u" => None,
-                        None if options.contains(&word.as_str()) => words.next().cloned(),
+                        None if is_option => words.next().cloned(),
                         None => None,
                     };
                     if let Some(text) = text.filter(|text| self.starts_in(text) || has_hole(text)) {
@@ -337,18 +348,6 @@ impl Evaluator<'_> {
                 self.in_shell("git ext::", text);
                 self.linked("git ext::", |this| this.run(&words));
             }
-        }
-    }
-
-    /// `git config alias.x push` holds for what follows in the same command.
-    fn git_config(&mut self, rest: &[String]) {
-        let words: Vec<&String> = rest
-            .iter()
-            .filter(|word| !word.starts_with('-') && *word != "set")
-            .collect();
-        if let [key, value, ..] = words.as_slice() {
-            self.git_settings
-                .insert(key.to_ascii_lowercase(), (*value).clone());
         }
     }
 
@@ -416,7 +415,14 @@ impl Evaluator<'_> {
                 _ => directory,
             },
         };
-        for hook in named.iter().chain(always) {
+        let places: Vec<String> = std::iter::once(directory)
+            .chain(self.template.clone())
+            .collect();
+        for (hook, directory) in named
+            .iter()
+            .chain(always)
+            .flat_map(|hook| places.iter().map(move |place| (hook, place)))
+        {
             if unchecked
                 && matches!(
                     *hook,

@@ -126,6 +126,13 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "call-process",
             "execute",
             "start-process",
+            "job_start",
+            "jobstart",
+            "term_start",
+            "termopen",
+            "terminal",
+            "makeprg",
+            "grepprg",
         ],
     },
     Language {
@@ -139,7 +146,15 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "--one-line",
         ],
         valued: "p",
-        starts: &["shell", "!", "system", "python", "pipe", "script"],
+        starts: &[
+            "shell", "!", "system", "python", "pipe", "script", "|", "make",
+        ],
+    },
+    Language {
+        names: &["java"],
+        code: &[],
+        valued: "",
+        starts: &["ProcessBuilder", "getRuntime"],
     },
     Language {
         names: &["osascript"],
@@ -227,31 +242,6 @@ pub(super) fn checks_syntax(name: &str, arguments: &[String]) -> bool {
     checks && options().all(plain)
 }
 
-/// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
-pub(super) fn cluster(language: &Language, word: &str) -> bool {
-    let Some(flags) = word
-        .strip_prefix('-')
-        .filter(|flags| !flags.starts_with('-'))
-    else {
-        return false;
-    };
-    flags.len() > 1
-        && flags.chars().all(|flag| flag.is_ascii_alphabetic())
-        && language.code.iter().any(|option| {
-            option.len() == 2
-                && option
-                    .chars()
-                    .nth(1)
-                    .is_some_and(|letter| flags.ends_with(letter))
-        })
-        && matches!(
-            language.names.first(),
-            Some(&("perl" | "ruby" | "node" | "python" | "vim"))
-        )
-        && (language.names.first() == Some(&"vim")
-            || !flags.starts_with(|first: char| language.valued.contains(first)))
-}
-
 /// Whether an editor or interpreter changes the files that it is given.
 pub(super) fn in_place(name: &str, arguments: &[String]) -> bool {
     let flag = |letters: &str| {
@@ -277,20 +267,6 @@ pub(super) fn is_ex(name: &str, arguments: &[String]) -> bool {
         || arguments
             .iter()
             .any(|word| matches!(word.as_str(), "-e" | "-E" | "-es" | "-Es"))
-}
-
-/// Options that name a file of code.
-pub(super) fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
-        }
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
 }
 
 /// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.

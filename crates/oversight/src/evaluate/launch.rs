@@ -32,7 +32,11 @@ impl Evaluator<'_> {
                     }
                     self.in_shell(name, &text)
                 }
-                None => return None,
+                None => {
+                    // Without a command it starts a shell, which reads its input.
+                    self.run(&["bash".to_owned(), "-s".to_owned()]);
+                    return None;
+                }
             },
             "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose" => {
                 return self.container(name, arguments);
@@ -76,6 +80,7 @@ impl Evaluator<'_> {
                     .iter()
                     .skip_while(|word| *word != "--args" && *word != "--");
                 let words: Vec<String> = words.skip(1).cloned().collect();
+                self.interpreted(name, arguments);
                 self.linked(name, |this| this.run(&words))
             }
             "time" => self.run(&rest(arguments, 0)),
@@ -160,6 +165,21 @@ impl Evaluator<'_> {
         self.apart(state, |this| this.linked(link, run))
     }
 
+    /// `gzip x` leaves `x.gz`, which is kept as the text that comes out of it again.
+    pub(crate) fn packed(&mut self, name: &str, words: &[String]) {
+        let ending = match name {
+            "gzip" => ".gz",
+            "xz" => ".xz",
+            "bzip2" => ".bz2",
+            "zstd" => ".zst",
+            _ => return,
+        };
+        for path in words.iter().filter(|path| !path.ends_with(ending)).take(16) {
+            let content = self.content_value(path);
+            self.write(&format!("{path}{ending}"), &content, false);
+        }
+    }
+
     fn find(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let executes = |word: &String| match name {
             "find" => matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"),
@@ -175,6 +195,16 @@ impl Evaluator<'_> {
             })
             .collect();
         let arguments = glued.as_slice();
+        for pair in arguments.windows(2) {
+            if let [option, path] = pair
+                && matches!(
+                    option.as_str(),
+                    "-fprintf" | "-fprint" | "-fprint0" | "-fls"
+                )
+            {
+                self.write(path, &Value::unknown(), false);
+            }
+        }
         let mut found = None;
         let mut words = arguments;
         while let Some(at) = words.iter().position(executes) {

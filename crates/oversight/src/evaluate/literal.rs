@@ -90,11 +90,16 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
     );
     if editor {
         // `:%!cmd`, `r !cmd`, `silent !cmd | q`.
-        for part in code.split(['\n', '|']) {
+        for part in code.split(['\n', '\r', '|']) {
             found.extend(
                 part.split_once('!')
                     .map(|(_, command)| command.trim().to_owned()),
             );
+        }
+        // `set makeprg=cmd` is run by `:make`.
+        for option in ["makeprg=", "grepprg=", "mp=", "gp="] {
+            let rest = code.split_once(option).map(|(_, rest)| rest);
+            found.extend(rest.map(|rest| rest.replace("\\ ", " ")));
         }
         found.retain(|command| !command.is_empty());
     }
@@ -116,18 +121,39 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
                 ".sh ",
                 ".sys ",
                 "pipe ",
+                "list ",
             ];
             let command = words.iter().find_map(|word| line.strip_prefix(word));
             found.extend(command.map(|command| command.replace(['{', '}'], "'")));
+            if name == "gdb" && line.starts_with("make") {
+                found.push(line.to_owned());
+            }
             if matches!(name, "gdb" | "sqlite3") {
                 found.extend(
-                    line.split_once('|')
+                    line.rsplit_once('|')
                         .map(|(_, command)| command.trim_matches(['"', '\'']).to_owned()),
                 );
             }
         }
     }
     found
+}
+
+/// Whether a one-liner makes other text of its texts.
+pub(super) fn changes_text(code: &str) -> bool {
+    [
+        "tr/",
+        "y/",
+        "chr(",
+        "unpack",
+        "fromhex",
+        "decode",
+        "[::-1]",
+        "reverse",
+        "translate(",
+    ]
+    .iter()
+    .any(|word| code.contains(word))
 }
 
 /// Whether the words of a start may be put together by the program.

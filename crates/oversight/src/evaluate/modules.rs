@@ -61,6 +61,15 @@ impl Evaluator<'_> {
     fn python_tool(&mut self, module: &str, arguments: &[String]) -> Option<Outcome> {
         let language = super::modules::python()?;
         match module {
+            "zipapp" | "zipfile" => {
+                // What they put together can be run by its name.
+                let archives = arguments.iter().filter(|word| word.contains(".pyz"));
+                for path in archives.cloned().collect::<Vec<_>>() {
+                    let path = path.trim_start_matches("--output=").to_owned();
+                    self.write(&path, &crate::value::Value::unknown(), false);
+                }
+                Some(Outcome::unknown())
+            }
             "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
             | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
                 for word in arguments.iter().filter(|word| !word.starts_with('-')) {

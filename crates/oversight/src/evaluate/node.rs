@@ -149,11 +149,18 @@ impl Evaluator<'_> {
         };
         if !scripts.is_empty() {
             self.needs_scripts(verb);
-            let extra = if extra.is_empty() && name != "npm" {
-                words.iter().skip(2).cloned().collect()
+            // npm hands on what stands behind the name of the script, and what follows the dashes.
+            let skipped = if name == "npm" && !verb.starts_with('r') && !verb.starts_with('u') {
+                1
+            } else {
+                2
+            };
+            let extra = if extra.is_empty() {
+                words.iter().skip(skipped).cloned().collect()
             } else {
                 extra
             };
+            self.shell_of_scripts();
             for script in scripts {
                 if !self.script_of(&script, &extra, place.as_deref())
                     && name != "npm"
@@ -303,6 +310,9 @@ impl Evaluator<'_> {
                 let Some(text) = this.known_file("package.json") else {
                     return false;
                 };
+                if text.contains(crate::value::HOLE) {
+                    this.opaque("a package.json that nobody can know is used", name);
+                }
                 let Ok(document) = serde_json::from_str::<serde_json::Value>(&text) else {
                     return false;
                 };

@@ -13,6 +13,19 @@ impl Evaluator<'_> {
         parameter: &Parameter,
         quoted: bool,
     ) -> Option<Vec<Vec<String>>> {
+        if let (Operation::Names, Subject::Named(name), true) =
+            (&parameter.operation, &parameter.subject, parameter.indirect)
+        {
+            let elements = self.state.elements(name)?;
+            let mut keys: Vec<String> = elements.into_iter().map(|(key, _)| key).collect();
+            let mut ways = vec![keys.clone()];
+            if keys.len() > 1 && self.state.is_associative(name) {
+                // Nobody knows their order.
+                keys.reverse();
+                ways.push(keys);
+            }
+            return Some(ways);
+        }
         if parameter.indirect {
             // `${!r}` with `r='a[@]'`.
             let target = self.subject(&parameter.subject)?;
@@ -126,7 +139,8 @@ impl Evaluator<'_> {
                     // Nobody assigned it: the environment may still have it.
                     None => default(self).or(&Value::environment()),
                     Some(value)
-                        if *empty_counts && value.possibilities().iter().any(String::is_empty) =>
+                        if (*empty_counts || self.may_be_unset(name.as_deref()))
+                            && value.possibilities().iter().any(String::is_empty) =>
                     {
                         let other = default(self);
                         if value.known() == Some("") {
@@ -150,6 +164,11 @@ impl Evaluator<'_> {
                 self.change(&value, operation)
             }
         }
+    }
+
+    fn may_be_unset(&self, name: Option<&str>) -> bool {
+        let variable = name.and_then(|name| self.state.variables.get(name));
+        variable.is_some_and(|variable| variable.perhaps)
     }
 
     fn length(&self, parameter: &Parameter, found: Option<&Value>) -> Value {
@@ -185,21 +204,18 @@ impl Evaluator<'_> {
             Subject::Count => Some(Value::text(self.state.positional.len().to_string())),
             Subject::Number => Some(Value::environment()),
             Subject::ShellName => Some(Value::text(&*self.state.shell_name)),
-            Subject::Named(name) => self.state.get(name),
+            Subject::Named(name) => {
+                let value = self.state.get(name)?;
+                let variable = self.state.variables.get(name);
+                // On one of the ways nobody has set it.
+                Some(match variable.filter(|variable| variable.perhaps) {
+                    Some(_) => value.or(&Value::empty()),
+                    None => value,
+                })
+            }
             Subject::Element(name, index) => {
                 let key = self.key(name, index);
-                let elements = self.state.elements(name)?;
-                let found = match key.parse::<i64>() {
-                    Ok(number) if number < 0 => {
-                        let back = usize::try_from(number.unsigned_abs()).ok()?;
-                        elements
-                            .len()
-                            .checked_sub(back)
-                            .and_then(|at| elements.get(at))
-                    }
-                    _ => elements.iter().rev().find(|(old, _)| *old == key),
-                };
-                Some(found.map_or_else(Value::empty, |(_, value)| value.clone()))
+                self.element(name, &key)
             }
             Subject::Elements { name, .. } => {
                 let elements = self.state.elements(name)?;
@@ -283,10 +299,13 @@ impl Evaluator<'_> {
             } => {
                 let wanted = self.pattern(wanted);
                 let with = self.value(replacement);
-                let with = with.first().to_owned();
-                edit(value, &wanted, |text, wanted| {
-                    replaced(text, wanted, &with, *place)
-                })
+                let mut ways = with.possibilities().iter().map(|with| {
+                    edit(value, &wanted, |text, wanted| {
+                        replaced(text, wanted, with, *place)
+                    })
+                });
+                let first = ways.next().unwrap_or_else(Value::unknown);
+                ways.fold(first, |all, way| all.or(&way))
             }
             Operation::Case {
                 upper,
@@ -295,20 +314,11 @@ impl Evaluator<'_> {
             } => {
                 if let Some(word) = pattern {
                     let wanted = self.pattern(word);
-                    let wanted = wanted.first().to_owned();
-                    let fits = |text: &str| {
-                        wanted.is_empty()
-                            || text
-                                .chars()
-                                .any(|one| pattern::matches(&wanted, &one.to_string()))
-                    };
-                    return value.map(|text| {
-                        if fits(text) {
-                            changed_case(text, *upper, *all)
-                        } else {
-                            text.clone()
-                        }
-                    });
+                    if wanted.first() != "" {
+                        return edit(value, &wanted, |text, wanted| {
+                            changed_where(text, wanted, *upper, *all)
+                        });
+                    }
                 }
                 value.map(|text| changed_case(text, *upper, *all))
             }
@@ -389,14 +399,17 @@ fn slice<T: Clone>(all: &[T], offset: i64, length: Option<i64>) -> Vec<T> {
 }
 
 fn edit(value: &Value, wanted: &Value, change: impl Fn(&str, &str) -> String) -> Value {
-    let wanted = wanted.first().to_owned();
-    value.map(|text| {
-        if has_hole(text) || has_hole(&wanted) {
-            crate::value::HOLE.to_string()
-        } else {
-            change(text, &wanted)
-        }
-    })
+    let all = value.possibilities().iter().flat_map(|text| {
+        let change = &change;
+        wanted.possibilities().iter().map(move |wanted| {
+            if has_hole(text) || has_hole(wanted) {
+                crate::value::HOLE.to_string()
+            } else {
+                change(text, wanted)
+            }
+        })
+    });
+    Value::one_of(all)
 }
 
 fn replaced(text: &str, wanted: &str, with: &str, place: Place) -> String {
@@ -420,6 +433,20 @@ fn replaced(text: &str, wanted: &str, with: &str, place: Place) -> String {
         Place::First => pattern::replace(text, wanted, with, false),
         Place::All => pattern::replace(text, wanted, with, true),
     }
+}
+
+/// `${x^^[ps]}`: only the characters that match.
+fn changed_where(text: &str, wanted: &str, upper: bool, all: bool) -> String {
+    let characters = text.chars().enumerate();
+    let changed = characters.map(|(index, character)| {
+        let one = character.to_string();
+        if (all || index == 0) && pattern::matches(wanted, &one) {
+            changed_case(&one, upper, true)
+        } else {
+            one
+        }
+    });
+    changed.collect()
 }
 
 fn changed_case(text: &str, upper: bool, all: bool) -> String {

@@ -1,4 +1,5 @@
-//! Shell patterns: `*`, `?`, `[…]`, with backslashes for characters that mean themselves. Bounded work, no allocation.
+//! Shell patterns: `*`, `?`, `[…]`, `@(a|b)` and its kin, with backslashes for characters that mean themselves.
+//! Bounded work.
 
 /// More comparisons than this count as no match.
 const MAX_STEPS: usize = 200_000;
@@ -14,12 +15,15 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
 pub(crate) fn is_active(pattern: &str) -> bool {
     let mut escaped = false;
     let mut open = false;
+    let mut before = b' ';
     pattern.bytes().any(|byte| {
         let active = match byte {
             b'*' | b'?' => !escaped,
             b']' => open,
+            b'(' => !escaped && matches!(before, b'@' | b'+' | b'!'),
             _ => false,
         };
+        before = byte;
         open |= byte == b'[' && !escaped;
         escaped = !escaped && byte == b'\\';
         active
@@ -27,6 +31,9 @@ pub(crate) fn is_active(pattern: &str) -> bool {
 }
 
 fn full(pattern: &[char], text: &[char]) -> bool {
+    if (0..pattern.len()).any(|at| group(pattern, at).is_some()) {
+        return text.len() <= MAX_GROUPED && grouped(pattern, text, &mut 0);
+    }
     let (mut at, mut of) = (0_usize, 0_usize);
     let mut star: Option<(usize, usize)> = None;
     for _ in 0..MAX_STEPS {
@@ -55,6 +62,76 @@ fn full(pattern: &[char], text: &[char]) -> bool {
         }
     }
     false
+}
+
+/// Longer texts match no pattern with alternatives.
+const MAX_GROUPED: usize = 1000;
+
+/// `@(a|b)` at this place: its sign, its alternatives and how long it is written.
+fn group(pattern: &[char], at: usize) -> Option<(char, Vec<&[char]>, usize)> {
+    let sign = *pattern.get(at)?;
+    let escaped = at.checked_sub(1).and_then(|at| pattern.get(at)) == Some(&'\\');
+    let opens = pattern.get(at.checked_add(1)?) == Some(&'(');
+    if escaped || !opens || !matches!(sign, '?' | '*' | '+' | '@' | '!') {
+        return None;
+    }
+    let inner = pattern.get(at.checked_add(2)?..)?;
+    let (mut depth, mut start, mut skips) = (0_usize, 0_usize, false);
+    let mut alternatives = Vec::new();
+    for (index, character) in inner.iter().enumerate() {
+        if std::mem::take(&mut skips) {
+            continue;
+        }
+        match character {
+            '\\' => skips = true,
+            '(' => depth = depth.checked_add(1)?,
+            '|' if depth == 0 => {
+                alternatives.push(inner.get(start..index)?);
+                start = index.checked_add(1)?;
+            }
+            ')' if depth == 0 => {
+                alternatives.push(inner.get(start..index)?);
+                return Some((sign, alternatives, index.checked_add(3)?));
+            }
+            ')' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The same as [`full`], with alternatives.
+fn grouped(pattern: &[char], text: &[char], steps: &mut usize) -> bool {
+    *steps = steps.saturating_add(1);
+    let Some(first) = pattern.first() else {
+        return text.is_empty();
+    };
+    if *steps > MAX_STEPS {
+        return false;
+    }
+    let parts = |from: usize| {
+        (from..=text.len()).filter_map(|length| Some((text.get(..length)?, text.get(length..)?)))
+    };
+    if let Some((sign, alternatives, width)) = group(pattern, 0) {
+        let rest = pattern.get(width..).unwrap_or_default();
+        if matches!(sign, '?' | '*') && grouped(rest, text, steps) {
+            return true;
+        }
+        let repeats = matches!(sign, '*' | '+');
+        return parts(usize::from(repeats)).any(|(head, tail)| {
+            let fits = alternatives.iter().any(|one| grouped(one, head, steps));
+            fits != (sign == '!')
+                && (grouped(rest, tail, steps) || (repeats && grouped(pattern, tail, steps)))
+        });
+    }
+    if *first == '*' {
+        let rest = pattern.get(1..).unwrap_or_default();
+        return parts(0).any(|(_, tail)| grouped(rest, tail, steps));
+    }
+    one(pattern, 0, text, 0).is_some_and(|width| {
+        let rest = pattern.get(width..).unwrap_or_default();
+        grouped(rest, text.get(1..).unwrap_or_default(), steps)
+    })
 }
 
 /// How many characters of the pattern match the character of the text.
@@ -87,6 +164,13 @@ fn bracket(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)
             let width = index.saturating_add(1).saturating_sub(at);
             return Some((found != negated, width));
         }
+        if low == '['
+            && let Some((held, width)) = class(pattern, index, character)
+        {
+            found |= held;
+            index = index.saturating_add(width);
+            continue;
+        }
         if low == '\\' {
             index = index.saturating_add(1);
             low = *pattern.get(index)?;
@@ -104,6 +188,36 @@ fn bracket(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)
             index = index.saturating_add(1);
         }
     }
+}
+
+/// `[:lower:]` in a set: whether it holds the character, and how long it is written.
+fn class(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)> {
+    let rest = pattern.get(at.saturating_add(1)..)?;
+    if rest.first() != Some(&':') {
+        return None;
+    }
+    let length = rest
+        .windows(2)
+        .skip(1)
+        .position(|pair| pair == [':', ']'])?;
+    let name: String = rest.iter().skip(1).take(length).collect();
+    let held = match name.as_str() {
+        "alpha" => character.is_alphabetic(),
+        "digit" => character.is_ascii_digit(),
+        "alnum" => character.is_alphanumeric(),
+        "lower" => character.is_lowercase(),
+        "upper" => character.is_uppercase(),
+        "space" => character.is_whitespace(),
+        "blank" => matches!(character, ' ' | '\t'),
+        "punct" => character.is_ascii_punctuation(),
+        "xdigit" => character.is_ascii_hexdigit(),
+        "word" => character.is_alphanumeric() || character == '_',
+        "cntrl" => character.is_control(),
+        "print" => !character.is_control(),
+        "graph" => !character.is_control() && !character.is_whitespace(),
+        _ => return None,
+    };
+    Some((held, length.saturating_add(4)))
 }
 
 /// The text without the shortest or longest beginning that matches.
@@ -187,6 +301,14 @@ mod tests {
             ("\\*", "x", false),
             ("g*x", "git", false),
             ("[", "[", true),
+            ("+(u|s)", "usu", true),
+            ("p@(u|x)sh", "push", true),
+            ("!(push)", "push", false),
+            ("?(x)push", "push", true),
+            ("*(x)y", "xxy", true),
+            ("\\+(u)", "+(u)", true),
+            ("[[:lower:]]*", "push", true),
+            ("[^[:digit:]]", "7", false),
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
         }

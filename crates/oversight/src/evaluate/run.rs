@@ -1,7 +1,7 @@
 //! One program with its words: who is asked what it does, and in which order.
 
 use crate::lookup::{absolute, base_name};
-use crate::shell::ir::{Argument, Assigned, Assignment, Redirect};
+use crate::shell::ir::{Argument, Assignment, Redirect};
 use crate::value::{for_people, has_hole, without_holes};
 
 use super::files::{File, is_system};
@@ -87,8 +87,13 @@ impl Evaluator<'_> {
         words: &[Argument],
         redirects: &[Redirect],
     ) -> Outcome {
-        if let Some(declares) = super::declare::declaration(words) {
-            return self.declare(declares, words);
+        if let Some((name, declares)) = super::declare::declaration(words)
+            && !self.state.functions.contains_key(name)
+        {
+            for assignment in assignments {
+                self.assign(assignment, true);
+            }
+            return self.redirected(redirects, |this| this.declare(declares, words));
         }
         let ways = self.arguments(words);
         if ways.iter().all(Vec::is_empty) {
@@ -131,8 +136,19 @@ impl Evaluator<'_> {
     }
 
     fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
+        if let [only] = ways {
+            return self.run(only);
+        }
         let mut all: Option<Outcome> = None;
+        let before = self.state.clone();
+        let mut after: Option<super::state::State> = None;
         for way in super::outputs::meant(ways) {
+            let state = std::mem::replace(&mut self.state, before.clone());
+            match &mut after {
+                None if all.is_none() => {}
+                None => after = Some(state),
+                Some(after) => after.join(state),
+            }
             let outcome = self.run(way);
             all = Some(match all {
                 None => outcome,
@@ -144,17 +160,10 @@ impl Evaluator<'_> {
                 },
             });
         }
+        if let Some(after) = after {
+            self.state.join(after);
+        }
         all.unwrap_or_else(|| Outcome::quiet(None))
-    }
-
-    /// `X=1` where it is a word of a program.
-    pub(crate) fn assignment_text(&mut self, assignment: &Assignment) -> String {
-        let value = match &assignment.value {
-            Assigned::Scalar(word) => self.value(word).first().to_owned(),
-            Assigned::Array(_) => crate::value::HOLE.to_string(),
-        };
-        let plus = if assignment.append { "+" } else { "" };
-        format!("{}{plus}={value}", assignment.name)
     }
 
     /// Variables whose value is run by the shell or by programs that it starts.
@@ -180,6 +189,9 @@ impl Evaluator<'_> {
             return;
         };
         for text in value.possibilities().to_vec() {
+            if name == "GIT_SEQUENCE_EDITOR" {
+                self.todo_editor(&text);
+            }
             if !self.starts_in(&text) {
                 continue;
             }
@@ -239,11 +251,23 @@ impl Evaluator<'_> {
             return self.known_program(&again);
         }
         if !program.contains('/') {
-            if let Some(body) = self.state.functions.get(program.as_str()).cloned() {
-                return self.call(program, &body, arguments);
+            if let Some((body, other)) = self.state.bodies(program) {
+                if let Some(other) = other {
+                    let state = self.state.clone();
+                    self.apart(state, |this| this.call(program, &other, arguments));
+                }
+                if !self.state.may_lack(program) {
+                    return self.call(program, &body, arguments);
+                }
+                let state = self.state.clone();
+                self.apart(state, |this| this.call(program, &body, arguments));
             }
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
-                return self.expand_alias(program, &text, arguments);
+                let outcome = self.expand_alias(program, &text, arguments);
+                // Scripts do not expand aliases unless they are told to.
+                if !self.is_known(&program_name(program)) {
+                    return outcome;
+                }
             }
             if let Some(outcome) = self.builtin(program, arguments) {
                 return outcome;
@@ -261,31 +285,6 @@ impl Evaluator<'_> {
         let before = std::mem::replace(&mut self.state.positional, arguments.to_vec());
         let outcome = self.linked(format!("{name}()"), |this| this.command(body));
         self.state.positional = before;
-        outcome
-    }
-
-    fn expand_alias(&mut self, name: &str, text: &str, arguments: &[String]) -> Outcome {
-        let mut whole = text.to_owned();
-        for argument in arguments {
-            whole.push(' ');
-            whole.push_str(&quote(argument));
-        }
-        // After an alias that ends in a blank the next word is looked up as well.
-        if text.ends_with(' ')
-            && let Some((next, rest)) = arguments.split_first()
-            && let Some(second) = self.state.aliases.get(next).cloned()
-        {
-            whole = format!("{text}{second}");
-            for argument in rest {
-                whole.push(' ');
-                whole.push_str(&quote(argument));
-            }
-        }
-        let removed = self.state.aliases.remove(name);
-        let outcome = self.linked(format!("alias {name}"), |this| this.shell_text(&whole));
-        if let Some(text) = removed {
-            self.state.aliases.insert(name.to_owned(), text);
-        }
         outcome
     }
 
@@ -348,8 +347,11 @@ impl Evaluator<'_> {
                 .iter()
                 .find(|(path, _)| path.ends_with(&name))
                 .map(|(_, to)| to.clone());
+            // Nobody knows which one the path finds first: what the name stands for counts as well.
+            let known = self.is_known(&program_name(program));
             if let Some(target) = link.filter(|target| target != program) {
-                return Some(self.renamed(program, &target, arguments));
+                let outcome = self.renamed(program, &target, arguments);
+                return (!known).then_some(outcome);
             }
             let written = self
                 .written
@@ -358,7 +360,8 @@ impl Evaluator<'_> {
                 .cloned();
             let written = written.filter(|path| !path.starts_with("/dev/"));
             let path = written.or_else(|| self.on_path(program))?;
-            return Some(self.script_file(&path, arguments, "run"));
+            let outcome = self.script_file(&path, arguments, "run");
+            return (!known).then_some(outcome);
         }
         let path = absolute(&self.state.directory, program);
         if let Some(code) = self.compiled.get(&path).cloned() {

@@ -15,6 +15,10 @@ struct Effects {
     runs_lines: bool,
     /// `w file`.
     writes: Vec<String>,
+    /// What the script puts into lines.
+    replacements: Vec<String>,
+    /// Lines are changed before they may be run.
+    edits: bool,
 }
 
 impl Evaluator<'_> {
@@ -42,6 +46,13 @@ impl Evaluator<'_> {
                 self.opaque("sed runs a line that is not known", &script);
             } else {
                 self.in_shell("sed e", input.first());
+                let named = effects.commands.iter().any(|text| !text.trim().is_empty());
+                if effects.edits && !named {
+                    for text in &effects.replacements {
+                        self.perhaps(|this| this.in_shell("sed e", text));
+                    }
+                    self.opaque("sed runs a line that it has changed", &script);
+                }
             }
         }
         for path in &effects.writes {
@@ -179,7 +190,10 @@ fn effects(script: &str) -> Effects {
                 } else if letter == 's' && flags.contains('e') {
                     found.commands.push(replacement);
                     found.runs_lines = true;
+                } else if letter == 's' {
+                    found.replacements.push(replacement);
                 }
+                found.edits = true;
                 rest = after;
             }
             'e' | 'w' | 'W' | 'a' | 'i' | 'c' | 'r' | 'R' => {
@@ -197,6 +211,8 @@ fn effects(script: &str) -> Effects {
                 let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
                 rest = rest.get(end..).unwrap_or_default();
             }
+            '#' => rest = rest.split_once('\n').map_or("", |(_, after)| after),
+            'g' | 'G' | 'x' | 'N' | 'D' => found.edits = true,
             _ => {}
         }
     }
@@ -272,6 +288,11 @@ mod tests {
         }
         assert!(effects("s/^//e").runs_lines);
         assert_eq!(effects("s/a/b/w out").writes, ["out"]);
-        assert_eq!(effects("s/e/x/g;/end/d"), Effects::default());
+        assert_eq!(effects("#!/bin/sed -f\n1e git push").commands, ["git push"]);
+        let harmless = effects("s/e/x/g;/end/d");
+        assert!(harmless.commands.is_empty() && !harmless.runs_lines);
+        let changed = effects("1{s/.*/git push/;e\n}");
+        assert!(changed.runs_lines && changed.edits);
+        assert_eq!(changed.replacements, ["git push"]);
     }
 }

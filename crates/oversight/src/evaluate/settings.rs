@@ -112,10 +112,109 @@ impl Evaluator<'_> {
             format!("{home}/.gitconfig"),
             format!("{home}/.config/git/config"),
         ];
+        let files = files.into_iter().chain(
+            self.state
+                .get("XDG_CONFIG_HOME")
+                .map(|place| format!("{}/git/config", place.first())),
+        );
         for file in named.into_iter().flatten().chain(files) {
             self.git_file(&file, &mut all, 4);
         }
         all
+    }
+
+    /// `git config alias.x push` holds for what follows in the same command, whatever file it is written to.
+    pub(crate) fn git_config(&mut self, rest: &[String]) {
+        const VALUED: &[&str] = &[
+            "-f",
+            "--file",
+            "--blob",
+            "--type",
+            "--default",
+            "--value",
+            "--comment",
+        ];
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            if VALUED.contains(&word.as_str()) {
+                words.next();
+            } else if !word.starts_with('-') && word != "set" {
+                // What follows the key is its value, even when it begins with a dash.
+                let value = words.find(|word| {
+                    !matches!(
+                        word.as_str(),
+                        "--add" | "--replace-all" | "--append" | "--all"
+                    )
+                });
+                if let Some(value) = value {
+                    self.git_settings
+                        .insert(word.to_ascii_lowercase(), value.clone());
+                }
+                return;
+            }
+        }
+    }
+
+    /// Programs that git finds by a part of their name: helpers for credentials, transports and ways to merge.
+    pub(crate) fn git_helpers(&mut self, rest: &[String], settings: &[(String, String)]) {
+        let mut programs: Vec<String> = Vec::new();
+        for (key, value) in settings {
+            let word = value.split_whitespace().next().unwrap_or_default();
+            if key.starts_with("credential.") && key.ends_with("helper") {
+                programs.push(format!("git-credential-{word}"));
+            } else if let Some(base) = key.strip_prefix("url.ext::") {
+                // `url.ext::cmd.insteadOf`: addresses become a transport that runs it.
+                let command = base.rsplit_once('.').map_or(base, |(base, _)| base);
+                let command = command.trim_end_matches('#').to_owned();
+                self.perhaps(|this| this.in_shell("git ext::", &command));
+            } else if key.ends_with(".vcs") {
+                programs.push(format!("git-remote-{word}"));
+            } else if let Some((helper, _)) = word.split_once("::") {
+                programs.push(format!("git-remote-{helper}"));
+            }
+        }
+        let mut before = "";
+        for word in rest {
+            if let Some((helper, _)) = word.split_once("::") {
+                programs.push(format!("git-remote-{helper}"));
+            } else if matches!(before, "-s" | "--strategy") {
+                programs.push(format!("git-merge-{word}"));
+            } else if let Some(name) = word.strip_prefix("--strategy=") {
+                programs.push(format!("git-merge-{name}"));
+            }
+            before = word;
+        }
+        for program in programs {
+            if let Some(path) = self.on_path(&program) {
+                self.linked(program, |this| this.script_file(&path, &[], "run"));
+            }
+        }
+    }
+
+    /// An editor of the list of a rebase may write `exec …` into it.
+    pub(crate) fn todo_editor(&mut self, editor: &str) {
+        let mut texts = vec![editor.replace('\\', "")];
+        for word in editor.split_whitespace().take(8) {
+            texts.extend(self.known_file(word.trim_matches(['"', '\''])));
+        }
+        for text in texts {
+            for mark in ["exec ", "x "] {
+                let found = text.match_indices(mark).take(8);
+                let starts: Vec<usize> = found.map(|(at, _)| at).collect();
+                for at in starts {
+                    let command = text.get(at.saturating_add(mark.len())..);
+                    let command = command.and_then(|rest| rest.lines().next());
+                    let command = command.unwrap_or_default();
+                    let command = command.split(['>', '"', '\'', '/']).next();
+                    let command = command.unwrap_or_default().trim().to_owned();
+                    if self.starts_in(&command) {
+                        self.perhaps(|this| {
+                            this.in_shell("git rebase", &command);
+                        });
+                    }
+                }
+            }
+        }
     }
 
     /// The `.git` of the directory or of one above it.
@@ -184,6 +283,10 @@ pub(crate) fn is_run(key: &str, value: &str) -> bool {
     }
     (key.starts_with("pager.") && key != "pager.branch")
         || RUN_SETTINGS.contains(&key)
+        || (key.ends_with(".path")
+            && ["difftool.", "mergetool.", "man.", "browser."]
+                .iter()
+                .any(|start| key.starts_with(start)))
         || RUN_ENDINGS.iter().any(|ending| key.ends_with(ending))
 }
 

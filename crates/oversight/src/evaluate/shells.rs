@@ -1,6 +1,6 @@
 //! Shells as programs: `-c` text, scripts, and what comes through their input.
 
-use crate::lookup::base_name;
+use crate::lookup::{absolute, base_name};
 use crate::value::{HOLE, LISTED, Value};
 
 use super::files::File;
@@ -48,7 +48,13 @@ impl Evaluator<'_> {
             for function in std::mem::take(&mut this.passed_functions) {
                 this.shell_text(&function);
             }
-            this.start_files(arguments);
+            this.start_files(name, arguments);
+            if name == "fish"
+                && let Some(text) =
+                    super::wrapper::option_value(arguments, &["-C", "--init-command"])
+            {
+                this.linked("fish -C", |this| this.evaluated(&text));
+            }
             for variable in ["BASH_ENV", "ENV"] {
                 let file = this
                     .state
@@ -72,7 +78,7 @@ impl Evaluator<'_> {
     /// What a login shell or an interactive one reads and runs first.
     ///
     /// Files that the command itself wrote are followed like any; the user's own count for gated acts only.
-    fn start_files(&mut self, arguments: &[String]) {
+    fn start_files(&mut self, name: &str, arguments: &[String]) {
         let has = |letter: char| {
             arguments
                 .iter()
@@ -88,8 +94,15 @@ impl Evaluator<'_> {
         if interactive && !arguments.iter().any(|word| word == "--norc") {
             files.extend([".bashrc", ".zshrc"]);
         }
+        match name {
+            "zsh" => files.extend([".zshenv", ".zprofile", ".zshrc", ".zlogin"]),
+            "fish" => files.push(".config/fish/config.fish"),
+            _ => {}
+        }
+        let elsewhere = self.state.get("ZDOTDIR").filter(|_| name == "zsh");
+        let place = elsewhere.map_or_else(|| self.home.clone(), |place| place.first().to_owned());
         for file in files {
-            let path = format!("{}/{file}", self.home);
+            let path = absolute(&self.state.directory, &format!("{place}/{file}"));
             let Some(text) = self.known_file(&path) else {
                 continue;
             };
@@ -130,6 +143,7 @@ impl Evaluator<'_> {
             }
             self.state.positional = rest.collect();
             let text = text.clone();
+            self.other_dialect(name, &text);
             return self.linked(format!("{name} -c"), |this| this.evaluated(&text));
         }
         match call.words.split_first() {
@@ -138,6 +152,21 @@ impl Evaluator<'_> {
                 self.state.positional = call.words.clone();
                 self.input_text(name)
             }
+        }
+    }
+
+    /// What bash would read in another way.
+    fn other_dialect(&mut self, name: &str, text: &str) {
+        if name != "zsh" {
+            return;
+        }
+        let marks = ["${(", "${=", "${~", "$=", "alias -g", "alias -s", "=("];
+        let found = marks.iter().any(|mark| text.contains(mark))
+            || text.starts_with('=')
+            || text.contains("; =")
+            || text.contains(" =");
+        if found && self.catalog.mentions_part(text) {
+            self.opaque("zsh reads this in its own way", text);
         }
     }
 
@@ -150,6 +179,7 @@ impl Evaluator<'_> {
         self.state.input = Some(Value::empty());
         let mut outcome = Outcome::quiet(None);
         for text in input.possibilities().to_vec() {
+            self.other_dialect(name, &text);
             outcome = self.linked(format!("{name} <"), |this| this.evaluated(&text));
         }
         outcome

@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::shell::ir::Command;
-use crate::value::{HOLE, Value, for_people};
+use crate::value::{HOLE, Value, for_people, has_hole};
+
+/// Ends the name under which a function keeps what it does on another way.
+const OTHER_BODY: char = '\0';
+
+/// Ends the name of a mark: on one of the ways the function was not defined.
+const LACKING: char = '\u{1}';
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +21,10 @@ pub(crate) struct Variable {
     pub(crate) reference: bool,
     /// `declare -i`: what is assigned is evaluated.
     pub(crate) integer: bool,
+    /// `declare -A`: keys are texts.
+    pub(crate) associative: bool,
+    /// Only one of the ways that lead here has set it.
+    pub(crate) perhaps: bool,
 }
 
 /// What it holds.
@@ -55,6 +65,10 @@ pub(crate) struct State {
     pub(crate) exports_all: bool,
     /// How far `getopts` has come.
     pub(crate) option_index: usize,
+    /// `shopt -s lastpipe`: the last command of a pipeline runs in this shell.
+    pub(crate) last_pipe: bool,
+    /// `shopt -s nocasematch`.
+    pub(crate) any_case: bool,
 }
 
 impl State {
@@ -100,6 +114,8 @@ impl State {
             input: None,
             exports_all: false,
             option_index: 0,
+            last_pipe: false,
+            any_case: false,
         };
         state.set("HOME", Value::text(home), true);
         state.set("IFS", Value::text(" \t\n"), false);
@@ -145,21 +161,113 @@ impl State {
                 exported,
                 reference: false,
                 integer,
+                associative: false,
+                perhaps: false,
             },
         );
     }
 
     pub(crate) fn set_array(&mut self, name: &str, elements: Vec<(String, Value)>) {
-        let exported = self.variables.get(name).is_some_and(|old| old.exported);
+        let before = self.variables.get(name);
+        let reference = before.filter(|variable| variable.reference);
+        if let Some(target) = reference.and_then(|variable| {
+            let target = variable.stored.scalar();
+            target.known().map(str::to_owned)
+        }) && target != name
+        {
+            self.set_array(&target, elements);
+            return;
+        }
+        let (exported, integer, associative) = before.map_or((false, false, false), |old| {
+            (old.exported, old.integer, old.associative)
+        });
         Rc::make_mut(&mut self.variables).insert(
             name.to_owned(),
             Variable {
                 stored: Stored::Array(elements),
                 exported,
                 reference: false,
-                integer: false,
+                integer,
+                associative,
+                perhaps: false,
             },
         );
+    }
+
+    /// `declare -A`.
+    pub(crate) fn declare_associative(&mut self, name: &str) {
+        let elements = match self.variables.get(name).map(|old| &old.stored) {
+            Some(Stored::Array(elements)) => elements.clone(),
+            _ => Vec::new(),
+        };
+        self.set_array(name, elements);
+        if let Some(variable) = Rc::make_mut(&mut self.variables).get_mut(name) {
+            variable.associative = true;
+        }
+    }
+
+    /// Whether the keys of an array are texts.
+    pub(crate) fn is_associative(&self, name: &str) -> bool {
+        let Some(variable) = self.variables.get(name) else {
+            return false;
+        };
+        if variable.reference
+            && let Some(target) = variable.stored.scalar().known()
+            && target != name
+        {
+            let target = self.variables.get(target);
+            return target.is_some_and(|variable| variable.associative);
+        }
+        variable.associative
+            || matches!(&variable.stored, Stored::Array(elements)
+                if elements.iter().any(|(key, _)| key.parse::<i64>().is_err() && !has_hole(key)))
+    }
+
+    /// Defines a function anew.
+    pub(crate) fn define(&mut self, name: &str, body: Rc<Command>) {
+        self.undefine(name);
+        Rc::make_mut(&mut self.functions).insert(name.to_owned(), body);
+    }
+
+    /// Forgets a function.
+    pub(crate) fn undefine(&mut self, name: &str) {
+        if self.functions.contains_key(name) {
+            let functions = Rc::make_mut(&mut self.functions);
+            functions.remove(name);
+            functions.remove(&format!("{name}{OTHER_BODY}"));
+            functions.remove(&format!("{name}{LACKING}"));
+        }
+    }
+
+    /// What runs when a function is called: one body, or two when it was defined in two ways.
+    pub(crate) fn bodies(&self, name: &str) -> Option<(Rc<Command>, Option<Rc<Command>>)> {
+        let body = self.functions.get(name)?.clone();
+        let other = self.functions.get(&format!("{name}{OTHER_BODY}"));
+        Some((body, other.cloned()))
+    }
+
+    /// Whether a function was defined on some ways only.
+    pub(crate) fn may_lack(&self, name: &str) -> bool {
+        self.functions.contains_key(&format!("{name}{LACKING}"))
+    }
+
+    /// After a loop that nobody can count: what still changed in the last round may be anything.
+    pub(crate) fn widen(&mut self, before: &Self) {
+        if Rc::ptr_eq(&self.variables, &before.variables) {
+            return;
+        }
+        for (name, variable) in Rc::make_mut(&mut self.variables) {
+            let same = before.variables.get(name);
+            let Some(same) = same.filter(|same| same.stored != variable.stored) else {
+                continue;
+            };
+            variable.stored = match (&same.stored, &variable.stored) {
+                (Stored::Scalar(_), Stored::Scalar(now)) => {
+                    Stored::Scalar(now.or(&Value::unknown()))
+                }
+                _ => Stored::Scalar(Value::unknown()),
+            };
+        }
     }
 
     /// The elements of an array; a scalar is its own first element.
@@ -189,6 +297,8 @@ impl State {
         let mut child = self.clone();
         Rc::make_mut(&mut child.variables).retain(|_, variable| variable.exported);
         child.aliases.clear();
+        child.last_pipe = false;
+        child.any_case = false;
         child.positional.clear();
         child.set("IFS", Value::text(" \t\n"), false);
         child
@@ -199,10 +309,27 @@ impl State {
         self.join_variables(&other.variables);
         if !Rc::ptr_eq(&self.functions, &other.functions) {
             let functions = Rc::make_mut(&mut self.functions);
+            let lacking = |one: &BTreeMap<String, Rc<Command>>, two: &BTreeMap<_, _>| {
+                let names = one
+                    .keys()
+                    .filter(|name| !name.ends_with([OTHER_BODY, LACKING]));
+                let names = names.filter(|name| !two.contains_key(*name));
+                names.cloned().collect::<Vec<String>>()
+            };
+            let mut only = lacking(functions, &other.functions);
+            only.extend(lacking(&other.functions, functions));
             for (name, body) in other.functions.iter() {
-                functions
+                let ours = functions
                     .entry(name.clone())
                     .or_insert_with(|| body.clone());
+                if !Rc::ptr_eq(ours, body) && !name.ends_with([OTHER_BODY, LACKING]) {
+                    functions.insert(format!("{name}{OTHER_BODY}"), body.clone());
+                }
+            }
+            for name in only {
+                if let Some(body) = functions.get(&name).cloned() {
+                    functions.insert(format!("{name}{LACKING}"), body);
+                }
             }
         }
         self.aliases.extend(other.aliases);
@@ -220,20 +347,40 @@ impl State {
             return;
         }
         let variables = Rc::make_mut(&mut self.variables);
+        for (name, ours) in variables.iter_mut() {
+            ours.perhaps |= !other.contains_key(name);
+        }
         for (name, theirs) in other.iter() {
             match variables.get_mut(name) {
                 None => {
-                    variables.insert(name.clone(), theirs.clone());
+                    let mut theirs = theirs.clone();
+                    theirs.perhaps = true;
+                    variables.insert(name.clone(), theirs);
                 }
-                Some(ours) if ours.stored == theirs.stored => {}
+                Some(ours) if ours.stored == theirs.stored => ours.perhaps |= theirs.perhaps,
                 Some(ours) => {
-                    let joined = match (&ours.stored, &theirs.stored) {
-                        (Stored::Scalar(one), Stored::Scalar(two)) => one.or(two),
-                        _ => Value::unknown(),
+                    ours.perhaps |= theirs.perhaps;
+                    ours.stored = match (&ours.stored, &theirs.stored) {
+                        (Stored::Scalar(one), Stored::Scalar(two)) => Stored::Scalar(one.or(two)),
+                        (Stored::Array(one), Stored::Array(two)) => join_arrays(one, two),
+                        _ => Stored::Scalar(Value::unknown()),
                     };
-                    ours.stored = Stored::Scalar(joined);
                 }
             }
         }
     }
+}
+
+/// Two arrays with the same keys are one whose elements are either; others are unknown.
+fn join_arrays(one: &[(String, Value)], two: &[(String, Value)]) -> Stored {
+    let alike = one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.0 == two.0);
+    if !alike {
+        return Stored::Scalar(Value::unknown());
+    }
+    let pairs = one.iter().zip(two);
+    Stored::Array(
+        pairs
+            .map(|((key, one), (_, two))| (key.clone(), one.or(two)))
+            .collect(),
+    )
 }

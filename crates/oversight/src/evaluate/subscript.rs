@@ -1,4 +1,4 @@
-//! Names that are evaluated: subscripts inside the names that builtins take, completion commands, `BASH_FUNC_x%%`.
+//! Names that are evaluated: subscripts inside the names that builtins take, completion commands, aliases, `BASH_FUNC_x%%`.
 
 use crate::shell::lower;
 use crate::value::Value;
@@ -29,14 +29,37 @@ impl Evaluator<'_> {
         }
         match name.split_once('[') {
             Some((array, key)) => {
-                let key = key.trim_end_matches(']').to_owned();
-                let mut elements = self.state.elements(array).unwrap_or_default();
-                elements.retain(|(old, _)| *old != key);
-                elements.push((key, value));
-                self.state.set_array(array, elements);
+                let key = self.key_of(array, key.trim_end_matches(']'));
+                self.set_element(array, key, value);
             }
             None => self.state.set(name, value, false),
         }
+    }
+
+    /// The text of an alias, with the words after it.
+    pub(crate) fn expand_alias(&mut self, name: &str, text: &str, arguments: &[String]) -> Outcome {
+        let mut whole = text.to_owned();
+        for argument in arguments {
+            whole.push(' ');
+            whole.push_str(&super::run::quote(argument));
+        }
+        // After an alias that ends in a blank the next word is looked up as well.
+        if text.ends_with(' ')
+            && let Some((next, rest)) = arguments.split_first()
+            && let Some(second) = self.state.aliases.get(next).cloned()
+        {
+            whole = format!("{text}{second}");
+            for argument in rest {
+                whole.push(' ');
+                whole.push_str(&super::run::quote(argument));
+            }
+        }
+        let removed = self.state.aliases.remove(name);
+        let outcome = self.linked(format!("alias {name}"), |this| this.shell_text(&whole));
+        if let Some(text) = removed {
+            self.state.aliases.insert(name.to_owned(), text);
+        }
+        outcome
     }
 
     /// `compgen -C cmd`, `-F function`, `-W words`: all of them run or expand.

@@ -63,7 +63,7 @@ impl Evaluator<'_> {
 
     fn filter(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let own: usize = match name {
-            "tr" => return Outcome::prints(self.over_input(name, arguments, &[])),
+            "tr" | "envsubst" => return Outcome::prints(self.over_input(name, arguments, &[])),
             "sed" | "grep" | "egrep" | "fgrep" | "jq" | "awk" | "gawk" => {
                 usize::from(option_value(arguments, &["-e", "-f"]).is_none())
             }
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
                 (name, word.as_str()),
                 ("head" | "tail", "-n" | "-c")
                     | ("cut", "-d" | "-f" | "-c" | "-b")
-                    | ("sed" | "grep", "-e" | "-f" | "-m" | "-A" | "-B" | "-C")
+                    | ("sed", "-e" | "-f" | "-m" | "-A" | "-B" | "-C")
                     | ("iconv", "-f" | "-t")
                     | ("fold", "-w")
                     | ("sort", "-k" | "-t")
@@ -85,6 +85,16 @@ impl Evaluator<'_> {
                     | ("column", "-s" | "-N")
                     | ("jq", "--arg")
                     | ("awk" | "gawk", "-F" | "-v")
+                    | ("fmt", "-w" | "-p" | "-g")
+                    | ("uniq", "-f" | "-s" | "-w")
+                    | ("expand", "-t")
+                    | ("strings", "-n" | "-t")
+                    | ("nl", "-w" | "-s" | "-b" | "-v" | "-i" | "-n")
+                    | (
+                        "grep" | "egrep" | "fgrep",
+                        "-e" | "-f" | "-m" | "-A" | "-B" | "-C"
+                    )
+                    | ("sort", "-S" | "-T" | "-o")
             );
             if valued {
                 words.next();

@@ -17,6 +17,9 @@ pub(super) enum Reading {
 
 /// Tool, its subcommand if only that one counts, and the files.
 pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
+    ("tmux", "", &[".tmux.conf"], Reading::Values),
+    ("screen", "", &[".screenrc"], Reading::Values),
+    ("ssh", "", &[".ssh/config"], Reading::Values),
     (
         "rake",
         "",

@@ -133,6 +133,19 @@ pub struct Arm {
     pub patterns: Vec<Word>,
     /// What runs.
     pub body: Script,
+    /// What comes after it.
+    pub end: ArmEnd,
+}
+
+/// How an arm of a `case` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArmEnd {
+    /// `;;`: the end of the `case`.
+    Leave,
+    /// `;&`: the next arm runs, whatever its patterns are.
+    Next,
+    /// `;;&`: the next arm that matches runs.
+    Others,
 }
 
 /// A condition in double brackets.

@@ -11,8 +11,8 @@ use brush_parser::ast;
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
 use super::ir::{
-    Argument, Arm, Assigned, Assignment, Command, Connector, Item, Kind, Pipeline, Redirect,
-    Script, Span, Target, Test, Word,
+    Argument, Arm, ArmEnd, Assigned, Assignment, Command, Connector, Item, Kind, Pipeline,
+    Redirect, Script, Span, Target, Test, Word,
 };
 use super::limit;
 
@@ -257,6 +257,11 @@ impl Lowering {
         Arm {
             patterns: arm.patterns.iter().map(|word| self.located(word)).collect(),
             body: arm.cmd.map_or_else(Script::default, |list| self.list(list)),
+            end: match arm.post_action {
+                ast::CaseItemPostAction::ExitCase => ArmEnd::Leave,
+                ast::CaseItemPostAction::UnconditionallyExecuteNextCaseItem => ArmEnd::Next,
+                ast::CaseItemPostAction::ContinueEvaluatingCases => ArmEnd::Others,
+            },
         }
     }
 
