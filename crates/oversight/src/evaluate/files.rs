@@ -420,7 +420,7 @@ impl Evaluator<'_> {
             "cpio" | "bsdcpio" => arguments
                 .iter()
                 .any(|word| word.starts_with("-i") || word.contains("extract")),
-            "gzip" | "gunzip" if to_output(arguments) => false,
+            "gzip" | "gunzip" if super::outputs::to_output(arguments) => false,
             "gzip" | "xz" | "bzip2" | "zstd" => arguments.iter().any(|word| word.starts_with("-d")),
             _ => true,
         };
@@ -494,13 +494,4 @@ fn operands(name: &str, arguments: &[String]) -> Vec<String> {
         before = word;
     }
     words
-}
-
-/// `gunzip -c`, `gzip -dc`: no file is written.
-fn to_output(arguments: &[String]) -> bool {
-    let short =
-        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
-    arguments
-        .iter()
-        .any(|word| short(word) || word == "--stdout" || word == "--to-stdout")
 }

@@ -103,6 +103,15 @@ pub(super) fn picks_lines(name: &str) -> bool {
     )
 }
 
+/// `gunzip -c`, `gzip -dc`: no file is written.
+pub(super) fn to_output(arguments: &[String]) -> bool {
+    let short =
+        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    arguments
+        .iter()
+        .any(|word| short(word) || word == "--stdout" || word == "--to-stdout")
+}
+
 /// The outcome, with an output that says of what kind it is.
 pub(super) fn of_known_kind(name: &str, arguments: &[String], outcome: Outcome) -> Outcome {
     if outcome.output != Value::unknown() {
