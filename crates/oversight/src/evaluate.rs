@@ -220,6 +220,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) certainty: Certainty,
     /// Scripts and recipes that are being walked, to see a circle.
     pub(crate) walking: BTreeSet<String>,
+    /// How often `break`, `continue` or `return` was met.
+    pub(crate) jumps: usize,
     steps: usize,
     depth: usize,
     parsed: usize,
@@ -273,6 +275,7 @@ impl<'a> Evaluator<'a> {
             texts: 0,
             certainty: Certainty::Certain,
             walking: BTreeSet::new(),
+            jumps: 0,
             steps: 0,
             depth: 0,
             parsed: 0,

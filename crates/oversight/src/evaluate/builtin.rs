@@ -84,9 +84,12 @@ impl Evaluator<'_> {
                 self.state.any_case |= sets && on("nocasematch");
                 Outcome::unknown()
             }
-            "exit" | "return" | "break" | "continue" | "umask" | "ulimit" | "jobs" | "fg"
-            | "bg" | "disown" | "bind" | "type" | "logout" | "times" | "suspend" | "help"
-            | "caller" | "dirs" | "getopt" => Outcome {
+            "return" | "break" | "continue" => {
+                self.jumps = self.jumps.saturating_add(1);
+                Outcome::unknown()
+            }
+            "exit" | "umask" | "ulimit" | "jobs" | "fg" | "bg" | "disown" | "bind" | "type"
+            | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },

@@ -7,9 +7,9 @@ use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
 
 use super::files::File;
-use super::language::{Language, cluster, in_place, is_ex};
+use super::language::{Language, cluster, in_place, is_ex, reads_file};
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
-use super::startup::{glued_file, reads_file};
+use super::startup::glued_file;
 use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 

@@ -14,41 +14,67 @@ const BLIND_ROUNDS: usize = 2;
 impl Evaluator<'_> {
     pub(crate) fn script(&mut self, script: &Script) -> Outcome {
         let mut all = Outcome::quiet(Some(true));
-        for item in &script.items {
-            let mut status = Some(true);
-            // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
-            let mut otherwise: Vec<super::state::State> = Vec::new();
-            for (connector, pipeline) in &item.pipelines {
-                let runs = match (connector, status) {
-                    (Connector::First, _) => Some(true),
-                    (_, None) => None,
-                    (Connector::And, Some(before)) => Some(before),
-                    (Connector::Or, Some(before)) => Some(!before),
-                };
-                let chained = *connector == Connector::And && runs.is_none();
-                let outcome = if chained {
-                    if otherwise.len() < 2 {
-                        otherwise.push(self.state.clone());
-                    }
-                    self.pipeline(pipeline)
-                } else {
-                    for before in otherwise.drain(..) {
-                        self.state.join(before);
-                    }
-                    self.branch(runs, |this| this.pipeline(pipeline))
-                };
-                if runs == Some(true) {
-                    status = outcome.status;
-                } else if runs.is_none() {
-                    status = None;
-                }
+        // Where `break` or `return` may have left, with what was known there.
+        let mut left: Vec<super::state::State> = Vec::new();
+        for (index, item) in script.items.iter().enumerate() {
+            if item.beside {
+                let state = self.state.clone();
+                let outcome = self.apart(state, |this| this.item(item));
                 all.output = all.output.followed(outcome.output);
+                all.status = Some(true);
+                continue;
             }
-            for before in otherwise {
-                self.state.join(before);
+            let jumps = self.jumps;
+            let outcome = self.item(item);
+            all.output = all.output.followed(outcome.output);
+            all.status = outcome.status;
+            let last = index.saturating_add(1) == script.items.len();
+            if self.jumps != jumps && !last && left.len() < 2 {
+                left.push(self.state.clone());
             }
-            all.status = status;
         }
+        for state in left {
+            self.state.join(state);
+        }
+        all
+    }
+
+    /// Pipelines with `&&` and `||` between.
+    fn item(&mut self, item: &crate::shell::ir::Item) -> Outcome {
+        let mut all = Outcome::quiet(Some(true));
+        let mut status = Some(true);
+        // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
+        let mut otherwise: Vec<super::state::State> = Vec::new();
+        for (connector, pipeline) in &item.pipelines {
+            let runs = match (connector, status) {
+                (Connector::First, _) => Some(true),
+                (_, None) => None,
+                (Connector::And, Some(before)) => Some(before),
+                (Connector::Or, Some(before)) => Some(!before),
+            };
+            let chained = *connector == Connector::And && runs.is_none();
+            let outcome = if chained {
+                if otherwise.len() < 2 {
+                    otherwise.push(self.state.clone());
+                }
+                self.pipeline(pipeline)
+            } else {
+                for before in otherwise.drain(..) {
+                    self.state.join(before);
+                }
+                self.branch(runs, |this| this.pipeline(pipeline))
+            };
+            if runs == Some(true) {
+                status = outcome.status;
+            } else if runs.is_none() {
+                status = None;
+            }
+            all.output = all.output.followed(outcome.output);
+        }
+        for before in otherwise {
+            self.state.join(before);
+        }
+        all.status = status;
         all
     }
 
@@ -117,7 +143,17 @@ impl Evaluator<'_> {
                 }
                 Outcome::quiet(Some(true))
             }
-            kind => this.redirected(&command.redirects, |this| this.compound(kind)),
+            kind => {
+                let jumps = this.jumps;
+                let outcome = this.redirected(&command.redirects, |this| this.compound(kind));
+                if matches!(
+                    kind,
+                    Kind::Loop { .. } | Kind::For { .. } | Kind::ArithmeticFor { .. }
+                ) {
+                    this.jumps = jumps;
+                }
+                outcome
+            }
         })
     }
 

@@ -9,9 +9,16 @@ impl Evaluator<'_> {
     /// `declare`, `export`, `local`, `readonly`: assignments as words.
     pub(crate) fn declare(&mut self, exported: bool, words: &[Argument]) -> Outcome {
         let mut flags = String::new();
+        let local = matches!(
+            declaration(words),
+            Some(("local" | "declare" | "typeset", _))
+        );
         for argument in words.iter().skip(1) {
             match argument {
                 Argument::Assignment(assignment) => {
+                    if local && !flags.contains('g') {
+                        self.state.make_local(&assignment.name);
+                    }
                     if let Assigned::Scalar(word) = &assignment.value
                         && flags.contains(['a', 'A'])
                     {
@@ -47,6 +54,13 @@ impl Evaluator<'_> {
                                 exported || flags.contains('x'),
                             );
                             self.attributes(name, &flags);
+                        } else if local && !flags.contains(['p', 'f', 'F', 'g', 'n']) {
+                            self.state.make_local(&field);
+                            if flags.contains('A') {
+                                self.state.declare_associative(&field);
+                            } else if flags.contains(['i', 'l', 'u']) {
+                                self.attributes(&field, &flags);
+                            }
                         } else if flags.contains(['p', 'f', 'F']) {
                         } else if flags.contains('A') {
                             self.state.declare_associative(&field);

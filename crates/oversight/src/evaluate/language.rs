@@ -293,3 +293,17 @@ pub(super) fn cluster(language: &Language, word: &str) -> bool {
         && (language.names.first() == Some(&"vim")
             || !flags.starts_with(|first: char| language.valued.contains(first)))
 }
+
+/// Options that name a file of code.
+pub(super) fn reads_file(name: &str, word: &str) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
+            matches!(word, "-S" | "-s" | "-u")
+        }
+        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
+        "sqlite3" => word == "-init",
+        "emacs" => matches!(word, "-l" | "--load" | "--script"),
+        _ => false,
+    }
+}

@@ -149,14 +149,8 @@ impl Evaluator<'_> {
         };
         if !scripts.is_empty() {
             self.needs_scripts(verb);
-            // npm hands on what stands behind the name of the script, and what follows the dashes.
-            let skipped = if name == "npm" && !verb.starts_with('r') && !verb.starts_with('u') {
-                1
-            } else {
-                2
-            };
             let extra = if extra.is_empty() {
-                words.iter().skip(skipped).cloned().collect()
+                behind_script(name, verb, words)
             } else {
                 extra
             };
@@ -416,6 +410,16 @@ fn positional(arguments: &[String]) -> Vec<String> {
         }
     }
     words
+}
+
+/// Words behind the name of a script are handed on to it.
+fn behind_script(name: &str, verb: &str, words: &[String]) -> Vec<String> {
+    let named = name != "npm" || verb.starts_with(['r', 'u']);
+    words
+        .iter()
+        .skip(if named { 2 } else { 1 })
+        .cloned()
+        .collect()
 }
 
 fn after_dashes(arguments: &[String]) -> Vec<String> {

@@ -283,7 +283,11 @@ impl Evaluator<'_> {
         arguments: &[String],
     ) -> Outcome {
         let before = std::mem::replace(&mut self.state.positional, arguments.to_vec());
+        let jumps = self.jumps;
+        let locals = self.state.locals.replace(Vec::new());
         let outcome = self.linked(format!("{name}()"), |this| this.command(body));
+        self.state.leave_function(locals);
+        self.jumps = jumps;
         self.state.positional = before;
         outcome
     }

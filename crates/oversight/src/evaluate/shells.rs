@@ -289,7 +289,9 @@ impl Call {
                     let set = flags.starts_with('-');
                     call.reads_text |= set && flags.contains('c');
                     call.reads_input |= set && flags.contains('s');
-                    call.syntax_only |= set && flags.contains('n');
+                    if flags.contains('n') {
+                        call.syntax_only = set;
+                    }
                     if flags.ends_with(['o', 'O']) {
                         words.next();
                     }

@@ -1,4 +1,4 @@
-//! Files and variables that programs read by themselves when they start, and options that name files of code.
+//! Files and variables that programs read by themselves when they start, and code that they read from other files.
 
 use crate::lookup::absolute;
 
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
                 .map(|value| value.first().to_owned());
             if let Some(text) = text {
                 self.linked(format!("${variable}"), |this| {
-                    this.code(language, name, &text)
+                    this.code(language, name, &text);
                 });
             }
         }
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
             let shell = settings
                 .filter(|(key, _)| key.trim() == "script-shell")
                 .map(|(_, value)| value.trim().to_owned())
-                .last();
+                .next_back();
             if let Some(shell) = shell {
                 self.in_shell("npm script-shell", &shell);
             }
@@ -195,18 +195,4 @@ pub(super) fn glued_file<'w>(name: &str, word: &'w str) -> Option<&'w str> {
         .strip_prefix("--file=")
         .or_else(|| word.strip_prefix("-f"));
     path.filter(|path| !path.is_empty())
-}
-
-/// Options that name a file of code.
-pub(super) fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
-        }
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
 }

@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub(crate) exports_all: bool,
     /// How far `getopts` has come.
     pub(crate) option_index: usize,
+    /// Within a function: its own variables, with what they were outside.
+    pub(crate) locals: Option<Vec<(String, Option<Variable>)>>,
     /// `shopt -s lastpipe`: the last command of a pipeline runs in this shell.
     pub(crate) last_pipe: bool,
     /// `shopt -s nocasematch`.
@@ -114,6 +116,7 @@ impl State {
             input: None,
             exports_all: false,
             option_index: 0,
+            locals: None,
             last_pipe: false,
             any_case: false,
         };
@@ -246,6 +249,43 @@ impl State {
         Some((body, other.cloned()))
     }
 
+    /// A program that is started sees only those functions that were exported: none is sure.
+    fn functions_perhaps(&mut self) {
+        let names = self.functions.keys();
+        let names = names.filter(|name| !name.ends_with([OTHER_BODY, LACKING]));
+        let names: Vec<String> = names.filter(|name| !self.may_lack(name)).cloned().collect();
+        if names.is_empty() {
+            return;
+        }
+        let functions = Rc::make_mut(&mut self.functions);
+        for name in names {
+            if let Some(body) = functions.get(&name).cloned() {
+                functions.insert(format!("{name}{LACKING}"), body);
+            }
+        }
+    }
+
+    /// `local x`: what it is outside comes back when the function ends.
+    pub(crate) fn make_local(&mut self, name: &str) {
+        let before = self.variables.get(name).cloned();
+        if let Some(locals) = &mut self.locals
+            && !locals.iter().any(|(known, _)| known == name)
+        {
+            locals.push((name.to_owned(), before));
+        }
+    }
+
+    /// The end of a function.
+    pub(crate) fn leave_function(&mut self, outer: Option<Vec<(String, Option<Variable>)>>) {
+        for (name, before) in std::mem::replace(&mut self.locals, outer).unwrap_or_default() {
+            let variables = Rc::make_mut(&mut self.variables);
+            match before {
+                Some(variable) => drop(variables.insert(name, variable)),
+                None => drop(variables.remove(&name)),
+            }
+        }
+    }
+
     /// Whether a function was defined on some ways only.
     pub(crate) fn may_lack(&self, name: &str) -> bool {
         self.functions.contains_key(&format!("{name}{LACKING}"))
@@ -298,6 +338,8 @@ impl State {
         Rc::make_mut(&mut child.variables).retain(|_, variable| variable.exported);
         child.aliases.clear();
         child.last_pipe = false;
+        child.locals = None;
+        child.functions_perhaps();
         child.any_case = false;
         child.positional.clear();
         child.set("IFS", Value::text(" \t\n"), false);

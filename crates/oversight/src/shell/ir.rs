@@ -20,6 +20,8 @@ pub struct Script {
 pub struct Item {
     /// The first has [`Connector::First`].
     pub pipelines: Vec<(Connector, Pipeline)>,
+    /// `&`: it runs beside the rest, in a shell of its own.
+    pub beside: bool,
 }
 
 /// What has to be true of the pipeline before.

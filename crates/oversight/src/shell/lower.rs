@@ -137,13 +137,15 @@ impl Lowering {
     }
 
     fn list(&self, list: ast::CompoundList) -> Script {
-        let items = list.0.into_iter().map(|item| self.item(item.0));
-        Script {
-            items: items.collect(),
-        }
+        let items = list.0.into_iter().map(|item| {
+            let beside = matches!(item.1, ast::SeparatorOperator::Async);
+            self.item(item.0, beside)
+        });
+        let items = items.collect();
+        Script { items }
     }
 
-    fn item(&self, list: ast::AndOrList) -> Item {
+    fn item(&self, list: ast::AndOrList, beside: bool) -> Item {
         let mut pipelines = vec![(Connector::First, self.pipeline(list.first))];
         for next in list.additional {
             pipelines.push(match next {
@@ -151,7 +153,7 @@ impl Lowering {
                 ast::AndOr::Or(pipeline) => (Connector::Or, self.pipeline(pipeline)),
             });
         }
-        Item { pipelines }
+        Item { pipelines, beside }
     }
 
     fn pipeline(&self, pipeline: ast::Pipeline) -> Pipeline {
