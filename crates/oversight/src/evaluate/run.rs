@@ -9,33 +9,10 @@ use super::starter::is_harmless;
 use super::{Certainty, Evaluator, Finding, Outcome};
 
 /// Environment variables whose value some program runs.
-const RUN_BY_NAME: &[&str] = &[
-    "EDITOR",
-    "PAGER",
-    "COMMAND",
-    "SHELL",
-    "OPEN",
-    "ASKPASS",
-    "DIFF",
-    "SSH",
-    "BROWSER",
-    "HELPER",
-    "VISUAL",
-    "RSH",
-    "PROG",
-    "OPTIONS",
-    "LESSCLOSE",
-    "MAKEFLAGS",
-    "GOFLAGS",
-    "WRAPPER",
-    "PROXY_COMMAND",
-    "RUSTC",
-    "RUSTDOC",
-    "CC",
-    "CXX",
-    "LINKER",
-    "RUNNER",
-];
+const RUN_BY_NAME: &[&str] = crate::words::names!(
+    "EDITOR PAGER COMMAND SHELL OPEN ASKPASS DIFF SSH BROWSER HELPER VISUAL RSH PROG OPTIONS \
+    LESSCLOSE MAKEFLAGS GOFLAGS WRAPPER PROXY_COMMAND RUSTC RUSTDOC CC CXX LINKER RUNNER"
+);
 
 /// Knows what some programs do: name and arguments, and None for all others.
 type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
