@@ -5,7 +5,7 @@
 //! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
 //! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
-//! computed), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
+//! computed), [`outputs`] (those of a known kind), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -38,6 +38,7 @@ mod mapfile;
 pub(crate) mod modules;
 pub(crate) mod node;
 pub(crate) mod options;
+pub(crate) mod outputs;
 pub(crate) mod parallel;
 pub(crate) mod parameter;
 pub(crate) mod pattern;

@@ -11,7 +11,7 @@ pub(crate) mod programs;
 
 use crate::evaluate::Certainty;
 use crate::evaluate::pattern;
-use crate::lookup::{Lookup, absolute, base_name};
+use crate::lookup::{Content, Lookup, absolute, base_name};
 use crate::shell::ir::Span;
 use crate::value::{for_people, has_hole};
 use crate::verdict::Verdict;
@@ -213,6 +213,19 @@ impl Guard {
         hit.then_some(Thing::Settings)
     }
 
+    /// What a pattern for all hidden files names of those that are there.
+    fn hidden_thing(&self, path: &Hidden, home: &str, lookup: &dyn Lookup) -> Option<Thing> {
+        let names = lookup.list(path.directory);
+        let mut matching = names
+            .iter()
+            .filter(|name| pattern::matches(path.pattern, name));
+        matching.find_map(|name| {
+            let whole = format!("{}/{name}{}", path.directory, path.rest);
+            self.thing(&whole, home)
+                .or_else(|| self.below(&whole, "", lookup))
+        })
+    }
+
     /// What of ours lies below a path.
     fn below(&self, path: &str, home: &str, lookup: &dyn Lookup) -> Option<Thing> {
         let has = |name: &str| !lookup.list(&format!("{path}/{name}")).is_empty();
@@ -238,7 +251,8 @@ impl Guard {
         if name == ".claude" || holds_settings || settings(&format!("{path}/.claude")) {
             return Some(Thing::Settings);
         }
-        (home.len() > 1 && holds(home)).then_some(Thing::StartFile)
+        let starts = || START_FILES.iter().any(|name| is_there(lookup, home, name));
+        (home.len() > 1 && holds(home) && starts()).then_some(Thing::StartFile)
     }
 
     /// Whether keys lie below a path.
@@ -262,7 +276,12 @@ impl Guard {
     ) -> Option<Guarded> {
         let joined = joined(written, directory, home);
         let plain = absolute("/", &joined);
-        let mut thing = self.thing(&plain, home);
+        let mut thing = match all_hidden(&plain) {
+            // A pattern of a program's own, as in `--accept-hosts '.*'`.
+            Some(_) if touch == Touch::Named => return None,
+            Some(hidden) => self.hidden_thing(&hidden, home, lookup),
+            None => self.thing(&plain, home),
+        };
         let known = !has_hole(&joined) && !joined.contains(['*', '?', '[']);
         let mut real = plain;
         if thing.is_none() && known && touch != Touch::Named {
@@ -318,6 +337,35 @@ impl Guard {
             (Touch::Write, None) => None,
         }
     }
+}
+
+/// Whether a file or a directory with files is there, or may be.
+fn is_there(lookup: &dyn Lookup, directory: &str, name: &str) -> bool {
+    let path = format!("{directory}/{name}");
+    !matches!(lookup.read(&path), Content::Missing) || !lookup.list(&path).is_empty()
+}
+
+/// A path with a pattern that means all hidden files: `.*`, `.[!.]*`, `.??*`.
+struct Hidden<'p> {
+    directory: &'p str,
+    pattern: &'p str,
+    rest: &'p str,
+}
+
+fn all_hidden(path: &str) -> Option<Hidden<'_>> {
+    let (at, _) = path.match_indices("/.").find(|(at, _)| {
+        path.get(at.saturating_add(2)..)
+            .is_some_and(|rest| rest.starts_with(['*', '?', '[']))
+    })?;
+    let directory = path.get(..at)?;
+    let name = path.get(at.saturating_add(1)..)?;
+    let end = name.find('/').unwrap_or(name.len());
+    let known = !has_hole(directory) && !directory.contains(['*', '?', '[']);
+    known.then_some(Hidden {
+        directory,
+        pattern: name.get(..end)?,
+        rest: name.get(end..)?,
+    })
 }
 
 /// The path with its directory in front, `..` still in it: only the machine knows where a link's parent is.

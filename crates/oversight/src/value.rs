@@ -9,6 +9,12 @@ pub const HOLE: char = '\u{FFFF}';
 /// Stands for text of a variable that nobody assigned: whatever the environment holds, usually nothing.
 pub const ENVIRONMENT: char = '\u{FFFE}';
 
+/// Stands for one name or number in a list that a program prints: data of a kind that is known, whatever it says.
+pub const LISTED: char = '\u{FDD0}';
+
+/// All that is not known.
+const HOLES: [char; 3] = [HOLE, ENVIRONMENT, LISTED];
+
 /// More possibilities than this are not told apart.
 const MAX_POSSIBILITIES: usize = 16;
 
@@ -189,8 +195,8 @@ fn push_joined(left: &mut String, right: &str) {
 /// Whether a part of the text is not known.
 #[must_use]
 pub fn has_hole(text: &str) -> bool {
-    // Both holes begin with this byte, which ordinary commands do not contain.
-    memchr_byte(text) && text.contains([HOLE, ENVIRONMENT])
+    // All holes begin with this byte, which ordinary commands do not contain.
+    memchr_byte(text) && text.contains(HOLES)
 }
 
 fn memchr_byte(text: &str) -> bool {
@@ -200,13 +206,13 @@ fn memchr_byte(text: &str) -> bool {
 /// The text with its holes taken as empty.
 #[must_use]
 pub fn without_holes(text: &str) -> String {
-    text.replace([HOLE, ENVIRONMENT], "")
+    text.replace(HOLES, "")
 }
 
 /// For people: holes shown as an ellipsis.
 #[must_use]
 pub fn for_people(text: &str) -> String {
-    text.replace([HOLE, ENVIRONMENT], "…")
+    text.replace(HOLES, "…")
 }
 
 #[cfg(test)]

@@ -215,11 +215,9 @@ fn conclude(
             OnOpaque::Ask => Verdict::Ask,
             OnOpaque::Deny => Verdict::Deny,
         });
-        for note in &findings.opaque {
-            let reason = format!("{}: `{}`", note.reason, note.text.trim());
-            decision.reasons.push(reason);
-            decision.spans.extend(note.span);
-        }
+        decision.reasons.extend(told(&findings.opaque));
+        let spans = findings.opaque.iter().filter_map(|note| note.span);
+        decision.spans.extend(spans);
     }
     if decision.verdict == Verdict::Deny {
         decision.uses.clear();
@@ -231,6 +229,25 @@ fn conclude(
     decision.opaque = findings.opaque;
     decision.guarded = findings.guarded;
     decision
+}
+
+/// What can be done about a command that cannot be followed.
+const NEXT: &str = "what it does cannot be told before it runs: write the words out, or save the script to a file and \
+    run it from there; otherwise a person decides";
+
+/// What is not understood, for people. A note that shows nothing of the command only counts where it is the only one.
+fn told(notes: &[Opaque]) -> Vec<String> {
+    let shows = |note: &&Opaque| !note.text.trim().trim_matches('…').is_empty();
+    let mut told: Vec<String> = notes
+        .iter()
+        .filter(shows)
+        .map(|note| format!("{}: `{}`", note.reason, note.text.trim()))
+        .collect();
+    if told.is_empty() {
+        told.extend(notes.first().map(|note| note.reason.clone()));
+    }
+    told.push(NEXT.to_owned());
+    told
 }
 
 fn weigh_action(

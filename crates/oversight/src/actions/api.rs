@@ -1,7 +1,7 @@
 //! `gh api`: the same acts through the REST and GraphQL interfaces.
 
 use super::Answer;
-use crate::value::has_hole;
+use crate::value::{HOLE, has_hole};
 
 /// Adds what a call of the interface does.
 pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
@@ -46,12 +46,12 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
                 add(id);
             }
         }
-        if has_hole(&call.fields) && !call.fields.contains("query {") {
+        if call.hides_query && !call.fields.contains("query {") {
             answer.unknown = Some("the GraphQL query is not known");
         }
         return;
     }
-    let parts: Vec<&str> = path.split('/').collect();
+    let parts = segments(path);
     let changes = call.method != "GET" && call.method != "HEAD";
     match parts.as_slice() {
         ["repos", _, _] if changes => add("gh:repo-edit"),
@@ -60,6 +60,8 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
         ["repos", _, _, "releases", "generate-notes"] => {}
         ["repos", _, _, "releases", ..] if changes => add("gh:release"),
         ["repositories", _] if changes => add("gh:repo-edit"),
+        // Which issue or which branch does not matter where the words around say what is done.
+        ["repos", _, _, what, ..] if !has_hole(what) && !path.contains(HOLE) => {}
         _ if has_hole(path) && changes => {
             answer.unknown = Some("the address of the interface is not known");
         }
@@ -70,10 +72,43 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
     }
 }
 
+/// What stands below `repos/owner/name`.
+const BELOW_A_REPOSITORY: &[&str] = &[
+    "actions",
+    "branches",
+    "check-runs",
+    "comments",
+    "commits",
+    "contents",
+    "dispatches",
+    "git",
+    "issues",
+    "labels",
+    "milestones",
+    "pulls",
+    "releases",
+    "statuses",
+];
+
+/// The parts of an address. `repos/$REPO/issues`: a variable in the place of the owner holds the name as well.
+fn segments(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    if let ["repos", both, below, ..] = parts.as_slice()
+        && has_hole(both)
+        && BELOW_A_REPOSITORY.contains(below)
+    {
+        let name = *both;
+        parts.insert(1, name);
+    }
+    parts
+}
+
 struct Call {
     method: String,
     path: String,
     fields: String,
+    /// Whether the GraphQL query, or the name of a field, is not known.
+    hides_query: bool,
     help: bool,
 }
 
@@ -83,6 +118,7 @@ impl Call {
         let mut path = None;
         let mut fields = String::new();
         let mut has_fields = false;
+        let mut hides_query = false;
         let mut help = false;
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
@@ -95,7 +131,10 @@ impl Call {
                 "-X" | "--method" => method = Some(value(&mut words).to_ascii_uppercase()),
                 "-f" | "-F" | "--field" | "--raw-field" => {
                     has_fields = true;
-                    fields.push_str(&value(&mut words));
+                    let field = value(&mut words);
+                    let (name, text) = field.split_once('=').unwrap_or((&field, ""));
+                    hides_query |= has_hole(name) || (name == "query" && has_hole(text));
+                    fields.push_str(&field);
                     fields.push('\n');
                 }
                 "--input" => {
@@ -116,6 +155,7 @@ impl Call {
             method,
             path: path.unwrap_or_default(),
             fields,
+            hides_query,
             help,
         }
     }

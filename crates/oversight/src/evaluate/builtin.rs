@@ -117,7 +117,7 @@ impl Evaluator<'_> {
 
     /// Text that `eval` or a shell reads: unknown where a program stands is opaque, and so is foreign output.
     pub(crate) fn evaluated(&mut self, text: &str) -> Outcome {
-        if text.contains(HOLE) {
+        if self.hides_commands(text) {
             self.opaque("text that nobody can know is run as a command", text);
         }
         if text.trim().is_empty() {
@@ -133,6 +133,7 @@ impl Evaluator<'_> {
             return self.linked("source", |this| this.evaluated(input.first()));
         };
         match self.file(path) {
+            File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
             File::Text(value) => {
                 let before = (!rest.is_empty())
                     .then(|| std::mem::replace(&mut self.state.positional, rest.to_vec()));
@@ -150,8 +151,7 @@ impl Evaluator<'_> {
                 }
                 outcome
             }
-            File::Missing => Outcome::quiet(None),
-            File::Binary => Outcome::quiet(None),
+            File::Missing | File::Binary => Outcome::quiet(None),
             File::Unreadable(why) => {
                 self.opaque(format!("a sourced file cannot be read: {why}"), path);
                 Outcome::unknown()

@@ -21,6 +21,9 @@ impl Evaluator<'_> {
             return self.stream_editor(arguments);
         }
         let language = super::language::of(name)?;
+        if super::language::checks_syntax(name, arguments) {
+            return Some(Outcome::quiet(None));
+        }
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
@@ -149,7 +152,7 @@ impl Evaluator<'_> {
                 || name == "ex"
                 || arguments
                     .iter()
-                    .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-" | "-Es")));
+                    .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-Es")));
         if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);

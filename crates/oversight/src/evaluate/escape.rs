@@ -1,5 +1,7 @@
 //! Pagers, editors and clients that run a command behind `!`, from a word, a file or their input.
 
+use crate::value::{HOLE, has_hole, without_holes};
+
 use super::Evaluator;
 
 impl Evaluator<'_> {
@@ -26,7 +28,8 @@ impl Evaluator<'_> {
         }
         let mut texts: Vec<String> = arguments.to_vec();
         if let Some(input) = self.state.input.clone() {
-            if input.known().is_none() && name != "less" && name != "more" && name != "mail" {
+            let only_text = matches!(name, "less" | "more" | "mail" | "mailx" | "mutt");
+            if !only_text && input.possibilities().iter().any(|text| is_hidden(text)) {
                 self.opaque(
                     "commands that nobody can know are given to a program that can run others",
                     name,
@@ -74,6 +77,11 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// Whether commands may hide in a text: it comes from elsewhere, or nothing of it is known.
+fn is_hidden(text: &str) -> bool {
+    text.contains(HOLE) || (has_hole(text) && without_holes(text).trim().is_empty())
 }
 
 /// Commands behind `!`, `\\!`, `~!`, `r !`, `system` and a pipe of a client.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::lookup::{Content, absolute, base_name, directory_of};
-use crate::value::{HOLE, Value, has_hole};
+use crate::value::{HOLE, LISTED, Value, has_hole};
 
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
@@ -78,7 +78,7 @@ impl Evaluator<'_> {
         }
         if has_hole(path) {
             // A directory that only the environment knows: the file is taken as not there.
-            let unknown = path.contains(HOLE) || has_hole(base_name(path));
+            let unknown = path.contains([HOLE, LISTED]) || has_hole(base_name(path));
             return if unknown {
                 File::Unreadable("its name is not known")
             } else {
@@ -420,6 +420,7 @@ impl Evaluator<'_> {
             "cpio" | "bsdcpio" => arguments
                 .iter()
                 .any(|word| word.starts_with("-i") || word.contains("extract")),
+            "gzip" | "gunzip" if super::outputs::to_output(arguments) => false,
             "gzip" | "xz" | "bzip2" | "zstd" => arguments.iter().any(|word| word.starts_with("-d")),
             _ => true,
         };

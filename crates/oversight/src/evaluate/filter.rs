@@ -19,6 +19,9 @@ pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<Stri
             .map(|line| format!("{line}\n"))
             .collect::<String>()
     };
+    if text.is_empty() && matches!(name, "grep" | "egrep" | "fgrep" | "cut" | "tr") {
+        return Some(String::new());
+    }
     Some(match name {
         "cat" | "iconv" | "sort" | "strings" | "dos2unix" | "expand" | "uniq" => text.to_owned(),
         // Packing and unpacking in one pipe gives the text back; anything else stays unreadable and unknown.
@@ -312,21 +315,22 @@ fn grep(arguments: &[String], text: &str) -> Option<String> {
             .find(|word| !word.starts_with('-'))
             .cloned()
     })?;
+    let flags = || arguments.iter().filter_map(|word| word.strip_prefix('-'));
+    let inverted = flags().any(|word| word.contains('v'));
     let start = wanted.strip_prefix('^');
     let plain = start.unwrap_or(&wanted);
     if plain.contains(['\\', '*', '[', '$', '.', '+', '?', '(', '|'])
-        || arguments
-            .iter()
-            .any(|word| word.starts_with('-') && word != "-F" && word != "-E")
+        || flags().any(|word| !word.chars().all(|flag| "FEv".contains(flag)))
     {
         return None;
     }
     let fits = |line: &&str| {
-        if start.is_some() {
+        let found = if start.is_some() {
             line.starts_with(plain)
         } else {
             line.contains(plain)
-        }
+        };
+        found != inverted
     };
     Some(
         text.lines()

@@ -23,6 +23,9 @@ const MAX_PLACES: usize = 32;
 impl Evaluator<'_> {
     /// A program that we do not know may start the words that it is given.
     pub(crate) fn unknown_launcher(&mut self, name: &str, arguments: &[String]) {
+        if super::starter::takes_data(name, arguments) {
+            return;
+        }
         for (index, word) in arguments.iter().enumerate().take(40) {
             let text = match word.split_once('=') {
                 Some((option, value)) if option.starts_with('-') => value,
@@ -35,7 +38,7 @@ impl Evaluator<'_> {
                 let option = word.split_once('=').map(|(option, _)| option);
                 let is_text = option
                     .or(before.map(String::as_str))
-                    .is_some_and(super::starter::carries_text);
+                    .is_some_and(|option| super::starter::carries_text(name, option));
                 if !is_text && self.starts_in(text) {
                     self.unknown_text(name, text);
                 }

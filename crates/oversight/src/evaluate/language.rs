@@ -213,13 +213,33 @@ pub(crate) fn of(name: &str) -> Option<&'static Language> {
 pub(super) fn glued_cluster<'w>(name: &str, word: &'w str) -> Option<&'w str> {
     let flags = word.strip_prefix('-')?;
     let (letters, carrier) = match name {
-        "python" => ("bBdEiIOPqRsStuvx", 'c'),
-        "perl" => ("acnplsStTuUvwWX", 'e'),
-        "ruby" => ("acnplsSvwy", 'e'),
+        "python" => ("bBdEiIOPqRsStuvx", "c"),
+        "perl" => ("acnplsStTuUvwWX0123456789", "eE"),
+        "ruby" => ("acnplsSvwy0123456789", "e"),
         _ => return None,
     };
     let rest = flags.trim_start_matches(|one| letters.contains(one));
-    rest.strip_prefix(carrier).filter(|code| !code.is_empty())
+    rest.strip_prefix(|one| carrier.contains(one))
+        .filter(|code| !code.is_empty())
+}
+
+/// `php -l x`, `ruby -c x`, `node --check x`: the code is parsed and not run, unless an option loads more.
+pub(super) fn checks_syntax(name: &str, arguments: &[String]) -> bool {
+    let options = || arguments.iter().take_while(|word| word.starts_with('-'));
+    let has = |wanted: &[&str]| options().any(|word| wanted.contains(&word.as_str()));
+    let checks = match name {
+        "php" => has(&["-l", "--syntax-check"]),
+        "ruby" => has(&["-c", "-wc", "-cw"]),
+        "node" | "nodejs" => has(&["-c", "--check"]),
+        _ => false,
+    };
+    let plain = |word: &String| {
+        matches!(
+            word.as_str(),
+            "-l" | "-c" | "-wc" | "-cw" | "-w" | "-n" | "--check" | "--syntax-check" | "--"
+        )
+    };
+    checks && options().all(plain)
 }
 
 /// Whether an editor or interpreter changes the files that it is given.
@@ -249,20 +269,6 @@ pub(super) fn is_ex(name: &str, arguments: &[String]) -> bool {
             .any(|word| matches!(word.as_str(), "-e" | "-E" | "-es" | "-Es"))
 }
 
-/// Options that name a file of code.
-pub(super) fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
-        }
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
-}
-
 /// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
 pub(super) fn cluster(language: &Language, word: &str) -> bool {
     let Some(flags) = word
@@ -286,4 +292,18 @@ pub(super) fn cluster(language: &Language, word: &str) -> bool {
         )
         && (language.names.first() == Some(&"vim")
             || !flags.starts_with(|first: char| language.valued.contains(first)))
+}
+
+/// Options that name a file of code.
+pub(super) fn reads_file(name: &str, word: &str) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
+            matches!(word, "-S" | "-s" | "-u")
+        }
+        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
+        "sqlite3" => word == "-init",
+        "emacs" => matches!(word, "-l" | "--load" | "--script"),
+        _ => false,
+    }
 }

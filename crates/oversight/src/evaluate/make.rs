@@ -78,7 +78,7 @@ impl Evaluator<'_> {
         for file in if named.is_empty() { &names } else { named } {
             match self.file(file) {
                 super::files::File::Text(value) => {
-                    if value.first().contains(HOLE) {
+                    if value.first().contains([HOLE, crate::value::LISTED]) {
                         self.opaque("a makefile that nobody can know is run", file);
                     }
                     whole.push_str(value.first());

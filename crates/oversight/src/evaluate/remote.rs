@@ -1,6 +1,6 @@
 //! Other machines, other sessions, later times: `ssh`, `su`, `tmux`, `at`, `crontab`, `socat`.
 
-use crate::value::{ENVIRONMENT, HOLE, Value};
+use crate::value::{ENVIRONMENT, HOLE, LISTED, Value};
 
 use super::launch::letter_value;
 use super::run::quote;
@@ -109,6 +109,11 @@ impl Evaluator<'_> {
                     .collect();
                 self.in_shell("tmux send-keys", &text.concat());
                 self.in_shell("tmux send-keys", &text.join(" "));
+            } else if self.session_buffer(verb, after) {
+            } else if shows_text(verb) {
+                for word in part {
+                    self.glance_inside(name, word);
+                }
             } else {
                 let words = if verb.contains(' ') { part } else { after };
                 self.session_words(name, words);
@@ -118,6 +123,26 @@ impl Evaluator<'_> {
             }
         }
         Outcome::unknown()
+    }
+
+    /// Text that `tmux` keeps, and types when it is pasted.
+    fn session_buffer(&mut self, verb: &str, words: &[String]) -> bool {
+        let kept = match verb {
+            "set-buffer" | "setb" => Value::text(words.last().map_or("", String::as_str)),
+            "load-buffer" | "loadb" => match words.last().map(String::as_str) {
+                None | Some("-") => self.state.input.clone().unwrap_or_else(Value::empty),
+                Some(path) => self.content_value(path),
+            },
+            "paste-buffer" | "pasteb" => {
+                if let Some(text) = self.written.get(SESSION_BUFFER).cloned() {
+                    self.in_shell("tmux paste-buffer", text.first());
+                }
+                return true;
+            }
+            _ => return false,
+        };
+        self.written.insert(SESSION_BUFFER.to_owned(), kept);
+        true
     }
 
     fn session_words(&mut self, name: &str, words: &[String]) -> Outcome {
@@ -145,15 +170,23 @@ impl Evaluator<'_> {
             };
             return text.map_or_else(Outcome::unknown, |text| self.in_shell(name, text.first()));
         }
+        let only_shows = arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "-l" | "-r"));
+        if only_shows {
+            return Outcome::quiet(None);
+        }
+        let user = option_value(arguments, &["-u"]);
         let operand = arguments
             .iter()
+            .filter(|word| user.as_ref() != Some(word))
             .find(|word| !word.starts_with('-') || *word == "-");
         let table = match operand.map(String::as_str) {
             Some("-") | None => self.state.input.clone().unwrap_or_else(Value::empty),
             Some(path) => self.content_value(path),
         };
         for line in table.first().to_owned().lines() {
-            if line.contains(HOLE) && !line.contains(' ') {
+            if line.contains([HOLE, LISTED]) && !line.contains(' ') {
                 self.opaque("a table of commands that nobody can know", line);
                 continue;
             }
@@ -192,4 +225,15 @@ impl Evaluator<'_> {
         }
         Outcome::unknown()
     }
+}
+
+/// Where the text stands that `tmux` keeps to paste it.
+const SESSION_BUFFER: &str = "tmux.buffer";
+
+/// Commands of `tmux` that only show a text; `#(…)` in it is run.
+fn shows_text(verb: &str) -> bool {
+    matches!(
+        verb,
+        "display" | "display-message" | "rename-window" | "renamew" | "rename-session" | "rename"
+    )
 }

@@ -9,33 +9,10 @@ use super::starter::is_harmless;
 use super::{Certainty, Evaluator, Finding, Outcome};
 
 /// Environment variables whose value some program runs.
-const RUN_BY_NAME: &[&str] = &[
-    "EDITOR",
-    "PAGER",
-    "COMMAND",
-    "SHELL",
-    "OPEN",
-    "ASKPASS",
-    "DIFF",
-    "SSH",
-    "BROWSER",
-    "HELPER",
-    "VISUAL",
-    "RSH",
-    "PROG",
-    "OPTIONS",
-    "LESSCLOSE",
-    "MAKEFLAGS",
-    "GOFLAGS",
-    "WRAPPER",
-    "PROXY_COMMAND",
-    "RUSTC",
-    "RUSTDOC",
-    "CC",
-    "CXX",
-    "LINKER",
-    "RUNNER",
-];
+const RUN_BY_NAME: &[&str] = crate::words::names!(
+    "EDITOR PAGER COMMAND SHELL OPEN ASKPASS DIFF SSH BROWSER HELPER VISUAL RSH PROG OPTIONS \
+    LESSCLOSE MAKEFLAGS GOFLAGS WRAPPER PROXY_COMMAND RUSTC RUSTDOC CC CXX LINKER RUNNER"
+);
 
 /// Knows what some programs do: name and arguments, and None for all others.
 type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
@@ -142,7 +119,7 @@ impl Evaluator<'_> {
         let mut all: Option<Outcome> = None;
         let before = self.state.clone();
         let mut after: Option<super::state::State> = None;
-        for way in ways.iter().filter(|way| !way.is_empty()) {
+        for way in super::outputs::meant(ways) {
             let state = std::mem::replace(&mut self.state, before.clone());
             match &mut after {
                 None if all.is_none() => {}
@@ -315,16 +292,20 @@ impl Evaluator<'_> {
             Self::file_tool,
             Self::computed,
         ];
-        for handler in handlers {
-            if let Some(outcome) = handler(self, &name, arguments) {
-                return outcome;
+        if super::outputs::prints_completion(&name, arguments) {
+            return Outcome::quiet(None);
+        }
+        let outcome = handlers
+            .iter()
+            .find_map(|handler| handler(self, &name, arguments));
+        let outcome = outcome.unwrap_or_else(|| {
+            if !is_harmless(&name) {
+                self.unknown_launcher(&name, arguments);
+                self.not_found(words);
             }
-        }
-        if !is_harmless(&name) {
-            self.unknown_launcher(&name, arguments);
-            self.not_found(words);
-        }
-        Outcome::unknown()
+            Outcome::unknown()
+        });
+        super::outputs::of_known_kind(&name, arguments, outcome)
     }
 
     /// A name that nobody knows may be handed to the function for such names.

@@ -1,7 +1,7 @@
 //! Shells as programs: `-c` text, scripts, and what comes through their input.
 
 use crate::lookup::{absolute, base_name};
-use crate::value::{HOLE, Value};
+use crate::value::{HOLE, LISTED, Value};
 
 use super::files::File;
 use super::run::program_name;
@@ -231,7 +231,7 @@ impl Evaluator<'_> {
                 self.apart(state, |this| this.run(&words))
             }
             _ => self.apart(state, |this| {
-                if text.contains(HOLE) {
+                if text.contains([HOLE, LISTED]) {
                     this.opaque("a script that nobody can know is run", path);
                 }
                 this.shell_text(text)

@@ -37,6 +37,36 @@ const CARRY_TEXT: &[&str] = names!(
     --reason --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --summary"
 );
 
+/// The same for single programs, mostly tests that are picked by their names.
+const CARRY_TEXT_OF: &[(&str, &[&str])] = &[
+    ("rspec", &["-e", "--example"]),
+    ("playwright", &["-g"]),
+    ("mocha", &["-g", "-f"]),
+    ("ava", &["--match"]),
+    ("go", &["-run", "-skip", "-bench"]),
+    ("ctest", &["-R", "-E"]),
+    ("busted", &["--filter-out"]),
+    ("behave", &["-n"]),
+    ("cucumber", &["-n"]),
+];
+
+/// Commands of programs whose words are data: they are shown, compared or stored, and none of them is started here.
+const ONLY_DATA: &[(&str, &[&str])] = &[
+    (
+        "kubectl",
+        names!("get describe logs annotate label explain top config diff version api-resources"),
+    ),
+    (
+        "helm",
+        names!("get list lint history search show status template"),
+    ),
+    ("terraform", names!("fmt output plan show validate version")),
+    ("tofu", names!("fmt output plan show validate version")),
+    ("redis-cli", &["*"]),
+    ("mosquitto_pub", &["*"]),
+    ("gcloud", &["pubsub"]),
+];
+
 /// Settings that a program gives to a shell as they stand.
 const GIVEN_TO_A_SHELL: &[&str] = &[
     "EDITOR",
@@ -56,8 +86,27 @@ pub(crate) fn is_harmless(name: &str) -> bool {
 }
 
 /// Whether the word after this option is text that nobody runs.
-pub(crate) fn carries_text(option: &str) -> bool {
+pub(crate) fn carries_text(name: &str, option: &str) -> bool {
     CARRY_TEXT.contains(&option)
+        || CARRY_TEXT_OF
+            .iter()
+            .any(|(program, options)| *program == name && options.contains(&option))
+}
+
+/// Whether a program takes its words as data.
+pub(crate) fn takes_data(name: &str, arguments: &[String]) -> bool {
+    if matches!(name, "psql" | "mysql" | "mariadb") {
+        // What a client starts is behind a backslash or its own word; a server starts what `PROGRAM` names.
+        let starts = |word: &String| {
+            let word = word.to_lowercase();
+            word.contains(['\\', '!']) || word.contains("program") || word.contains("system")
+        };
+        return !arguments.iter().any(starts);
+    }
+    let verb = arguments.first().map_or("", String::as_str);
+    ONLY_DATA
+        .iter()
+        .any(|(program, verbs)| *program == name && (verbs == &["*"] || verbs.contains(&verb)))
 }
 
 fn is_starter(name: &str) -> bool {

@@ -2,25 +2,11 @@
 
 use crate::lookup::{base_name, directory_of};
 use crate::shell::escape;
-use crate::value::{HOLE, Value, has_hole};
+use crate::value::{ENVIRONMENT, HOLE, LISTED, Value, has_hole};
 
 use super::filter::{apply, matched_group, substitute};
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
-
-/// Commands whose output is made to be evaluated: completion scripts and environments of well-known tools.
-const MADE_FOR_EVAL: &[&str] = &[
-    "completion",
-    "completions",
-    "shellenv",
-    "hook",
-    "init",
-    "env",
-    "docker-env",
-    "activate",
-    "shell-init",
-    "init-bash",
-];
 
 impl Evaluator<'_> {
     /// The output of a program that only handles text.
@@ -69,19 +55,7 @@ impl Evaluator<'_> {
             | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
             | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
             | "expand" => return Some(self.filter(name, arguments)),
-            _ if arguments
-                .iter()
-                .take(2)
-                .any(|word| MADE_FOR_EVAL.contains(&word.as_str()))
-                && !arguments.first().is_some_and(|word| word.starts_with('-'))
-                && !arguments.iter().any(|word| has_hole(word))
-                && (!self.catalog.is_program(name)
-                    || arguments
-                        .first()
-                        .is_some_and(|word| word.starts_with("completion"))) =>
-            {
-                Value::empty()
-            }
+            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
             _ => return None,
         };
         Some(Outcome::prints(output))
@@ -158,7 +132,12 @@ impl Evaluator<'_> {
         };
         input.map(|text| {
             if has_hole(text) && !matches!(name, "cat" | "gzip" | "gunzip" | "zcat") {
-                return HOLE.to_string();
+                let listed = text.contains(LISTED) && !text.contains([HOLE, ENVIRONMENT]);
+                return if listed && super::outputs::picks_lines(name) {
+                    text.clone()
+                } else {
+                    HOLE.to_string()
+                };
             }
             if name == "envsubst" {
                 return substitute(text, &variables).unwrap_or_else(|| HOLE.to_string());

@@ -1,6 +1,6 @@
 //! The code of other languages cut into words, texts and signs: just enough to see what a call is given.
 
-use crate::value::HOLE;
+use crate::value::{HOLE, LISTED};
 
 /// More code than this is not cut.
 const MAX_TOKENS: usize = 8_000;
@@ -86,11 +86,19 @@ pub(super) fn without_texts(family: Family, code: &str) -> Option<String> {
                 visible.push_str(&word);
             }
             Token::Text(text) => {
-                visible.push_str(if text.contains(HOLE) { "\"$\"" } else { "\"\"" });
+                visible.push_str(if text.contains([HOLE, LISTED]) {
+                    "\"$\""
+                } else {
+                    "\"\""
+                });
             }
             Token::Words(_) => visible.push_str("\"\""),
             Token::Command(text) => {
-                visible.push_str(if text.contains(HOLE) { "`$`" } else { "``" });
+                visible.push_str(if text.contains([HOLE, LISTED]) {
+                    "`$`"
+                } else {
+                    "``"
+                });
             }
             Token::Sign(sign) => visible.push(sign),
         }

@@ -178,7 +178,11 @@ fn copied(name: &str, arguments: &[String], found: &mut Touches) {
     };
     let target = target.trim_end_matches('/').to_owned();
     for from in &words {
-        found.push((Touch::Write, format!("{target}/{}", base_name(from))));
+        let name = base_name(from);
+        // What hidden files there are is seen where they are taken from.
+        if !name.starts_with(".*") && !name.starts_with(".[") && !name.starts_with(".?") {
+            found.push((Touch::Write, format!("{target}/{name}")));
+        }
     }
     // `rsync --delete` empties the target first.
     let empties = name == "rsync" && arguments.iter().any(|word| word.starts_with("--del"));
@@ -324,7 +328,14 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
     if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
         return;
     }
-    for word in arguments {
+    // The script of an interpreter is read.
+    let script = crate::evaluate::language::of(name)
+        .and_then(|_| arguments.iter().position(|word| !word.starts_with('-')));
+    for (index, word) in arguments.iter().enumerate() {
+        if script == Some(index) {
+            found.push((Touch::Read, word.clone()));
+            continue;
+        }
         // `--config=x`, `file=@x`, `@x`: the path is what follows.
         let path = word.rsplit(['=', '@']).next().unwrap_or(word);
         if !path.is_empty() && !path.contains(char::is_whitespace) && !path.contains("://") {

@@ -1,0 +1,244 @@
+//! What programs print that cannot be known and is of a known kind: names and numbers, dumps, text made to be evaluated.
+//!
+//! A list of files is data. Put into the words of a command it is an argument like any that the environment holds, and
+//! only where it would be the program, the subcommand or the script itself it is as unknown as everything else.
+
+use crate::actions::Catalog;
+use crate::value::{ENVIRONMENT, HOLE, LISTED, Value, has_hole};
+
+use super::{Evaluator, Outcome};
+
+/// Commands whose output is made to be evaluated: completion scripts and environments of well-known tools.
+const MADE_FOR_EVAL: &[&str] = &[
+    "completion",
+    "completions",
+    "shellenv",
+    "hook",
+    "init",
+    "env",
+    "docker-env",
+    "activate",
+    "shell-init",
+    "init-bash",
+    "virtualenv-init",
+    "generate-shell-completion",
+    "gen-completion",
+];
+
+/// The same by the beginning of their words.
+const BY_WORDS: &[&[&str]] = &[
+    &["direnv", "export"],
+    &["poetry", "env", "activate"],
+    &["uv", "generate-shell-completion"],
+    &["luarocks", "path"],
+    &["register-python-argcomplete"],
+    &["thefuck", "--alias"],
+    &["fzf", "--bash"],
+    &["fzf", "--zsh"],
+    &["keychain", "--eval"],
+    &["op", "signin"],
+    &["pkgx", "--shellcode"],
+    &["aws", "configure", "export-credentials"],
+];
+
+/// The same where more words would be a command.
+const WITHOUT_MORE: &[&[&str]] = &[&["gpg-agent", "--daemon"], &["resize"], &["tset", "-s"]];
+
+/// Options that make a program print a completion script and end.
+const COMPLETION: &[&str] = &[
+    "--completion",
+    "--completions",
+    "--generate-shell-completion",
+    "--show-completion",
+];
+
+/// Shells that such scripts are for.
+const SHELLS: &[&str] = &["bash", "zsh", "fish", "elvish", "powershell", "nushell"];
+
+/// Characters that may stand in the words of a program whose output is taken for a list.
+fn is_plain(word: &str) -> bool {
+    word.chars().all(|one| {
+        one.is_ascii_alphanumeric()
+            || "-_./*?[]{}%+:,=@~^".contains(one)
+            || has_hole(one.encode_utf8(&mut [0; 4]))
+    })
+}
+
+/// Whether a command prints text that its users evaluate.
+pub(super) fn is_made_for_eval(name: &str, arguments: &[String], catalog: &Catalog) -> bool {
+    if arguments.iter().any(|word| has_hole(word)) {
+        return false;
+    }
+    let given = || std::iter::once(name).chain(arguments.iter().map(String::as_str));
+    let starts = |words: &&[&str]| words.iter().copied().eq(given().take(words.len()));
+    let of_cluster = name == "minikube" && arguments.iter().any(|word| word == "docker-env");
+    let alone = WITHOUT_MORE
+        .iter()
+        .any(|words| words.iter().copied().eq(given()));
+    if of_cluster || alone || BY_WORDS.iter().any(starts) {
+        return true;
+    }
+    let first = arguments.first();
+    let mut early = arguments.iter().take(2);
+    early.any(|word| MADE_FOR_EVAL.contains(&word.as_str()))
+        && !first.is_some_and(|word| word.starts_with('-'))
+        && (!catalog.is_program(name) || first.is_some_and(|word| word.starts_with("completion")))
+}
+
+/// `just --completions bash`: nothing else is done.
+pub(super) fn prints_completion(name: &str, arguments: &[String]) -> bool {
+    let [option, shell] = arguments else {
+        return false;
+    };
+    let asked =
+        COMPLETION.contains(&option.as_str()) || (name == "deno" && option == "completions");
+    asked && SHELLS.contains(&shell.as_str())
+}
+
+/// Whether a filter only leaves out, sorts or shortens lines.
+pub(super) fn picks_lines(name: &str) -> bool {
+    matches!(
+        name,
+        "sort" | "head" | "tail" | "uniq" | "grep" | "egrep" | "fgrep" | "tac" | "cut"
+    )
+}
+
+/// `gunzip -c`, `gzip -dc`: no file is written.
+pub(super) fn to_output(arguments: &[String]) -> bool {
+    let short =
+        |word: &String| word.starts_with('-') && !word.starts_with("--") && word.contains('c');
+    arguments
+        .iter()
+        .any(|word| short(word) || word == "--stdout" || word == "--to-stdout")
+}
+
+/// The outcome, with an output that says of what kind it is.
+pub(super) fn of_known_kind(name: &str, arguments: &[String], outcome: Outcome) -> Outcome {
+    if outcome.output != Value::unknown() {
+        return outcome;
+    }
+    let output = match kind(name, arguments) {
+        Some(Kind::Installation) => Value::environment(),
+        Some(Kind::Line) => Value::text(format!("{LISTED}\n")),
+        // Two lines: where lines are commands, the second one is a program that nobody knows.
+        Some(Kind::Lines) => Value::text(format!("{LISTED}\n{LISTED}\n")),
+        Some(Kind::Statements) => Value::text(format!("-- dump\n{LISTED}\n")),
+        None => return outcome,
+    };
+    Outcome { output, ..outcome }
+}
+
+/// Commands that print where something is installed, outside of the project.
+const INSTALLATIONS: &[&[&str]] = &[
+    &["poetry", "env", "info", "-p"],
+    &["poetry", "env", "info", "--path"],
+    &["conda", "info", "--base"],
+    &["brew", "--prefix"],
+    &["pyenv", "root"],
+    &["rustc", "--print", "sysroot"],
+    &["go", "env", "GOPATH"],
+    &["go", "env", "GOROOT"],
+    &["xcode-select", "-p"],
+];
+
+enum Kind {
+    Installation,
+    Line,
+    Lines,
+    Statements,
+}
+
+fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
+    let has = |options: &[&str]| {
+        arguments
+            .iter()
+            .any(|word| options.contains(&word.as_str()))
+    };
+    let verb = arguments.first().map_or("", String::as_str);
+    match name {
+        "pg_dump" | "pg_dumpall" | "mysqldump" | "mariadb-dump" => return Some(Kind::Statements),
+        "sqlite3" if arguments.last().is_some_and(|word| word == ".dump") => {
+            return Some(Kind::Statements);
+        }
+        _ => {}
+    }
+    if !arguments.iter().all(|word| is_plain(word)) {
+        return None;
+    }
+
+    let given = || std::iter::once(name).chain(arguments.iter().map(String::as_str));
+    let starts = |words: &&[&str]| words.iter().copied().eq(given().take(words.len()));
+    if INSTALLATIONS.iter().any(starts) {
+        return Some(Kind::Installation);
+    }
+    Some(match name {
+        "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" => Kind::Line,
+        "git"
+            if matches!(
+                verb,
+                "rev-parse" | "merge-base" | "hash-object" | "write-tree"
+            ) =>
+        {
+            Kind::Line
+        }
+        "git" if verb == "ls-files" || (verb == "diff" && has(&["--name-only"])) => Kind::Lines,
+        "git" if verb == "rev-list" && !arguments.iter().any(|word| word.contains("format")) => {
+            Kind::Lines
+        }
+        "seq" if arguments.iter().all(|word| is_number(word) || word == "-w") => Kind::Lines,
+        "ls" | "wc" => Kind::Lines,
+        "find" if !arguments.iter().any(|word| prints_more(word)) => Kind::Lines,
+        "fd" | "fdfind" if !has(&["-x", "-X", "--exec", "--exec-batch", "--format"]) => Kind::Lines,
+        "rg" | "grep" if has(&["-l", "--files", "-rl", "-lr", "--files-with-matches"]) => {
+            Kind::Lines
+        }
+        "docker" | "podman" if matches!(verb, "ps" | "images") && has(&["-q", "-aq", "-qa"]) => {
+            Kind::Lines
+        }
+        _ => return None,
+    })
+}
+
+fn is_number(word: &str) -> bool {
+    word.chars().all(|one| {
+        one.is_ascii_digit() || one == '.' || one == '-' || has_hole(one.encode_utf8(&mut [0; 4]))
+    })
+}
+
+/// Tests of `find` that print text of their own, or what a program prints.
+fn prints_more(word: &str) -> bool {
+    ["-exec", "-ok", "-printf", "-fprintf"]
+        .iter()
+        .any(|test| word.starts_with(test))
+}
+
+impl Evaluator<'_> {
+    /// Whether commands may hide in what is not known of a text that a shell reads.
+    ///
+    /// Names in a list are arguments, unless the command itself brought files whose names a shell may read as its own.
+    pub(crate) fn hides_commands(&self, text: &str) -> bool {
+        let odd = |path: &String| !is_plain(path);
+        let brings_names =
+            || !self.filled.is_empty() || self.written.keys().chain(self.links.keys()).any(odd);
+        text.contains(HOLE) || (text.contains(LISTED) && brings_names())
+    }
+
+    /// Installed files go by their names, like installed programs.
+    pub(crate) fn is_shared(&self, path: &str) -> bool {
+        path.starts_with("/usr/share/") && !self.wrote(path)
+    }
+}
+
+/// The ways to read a command's words. `${PYTHON:-python3} x`: what the environment may name instead is taken for the
+/// same program.
+pub(super) fn meant(ways: &[Vec<String>]) -> impl Iterator<Item = &Vec<String>> {
+    let program = |way: &Vec<String>| way.first().is_some_and(|program| !has_hole(program));
+    let named = ways.iter().any(program);
+    let unset = |way: &&Vec<String>| {
+        way.first()
+            .is_some_and(|word| word.chars().eq([ENVIRONMENT]))
+    };
+    ways.iter()
+        .filter(|way| !way.is_empty())
+        .filter(move |way| !named || !unset(way))
+}
