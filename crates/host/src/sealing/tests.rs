@@ -312,6 +312,7 @@ fn tests_that_pass_are_a_solved_task_with_everything_in_it() {
         told.fact("usage"),
         "unknown: the agent names no record of the session"
     );
+    assert!(!witness::cost::is_known(&told.facts));
     // The diff applies to the base commit and gives what is there now.
     let scratch = House::new();
     let patch = scratch.path(".git/patch");
@@ -678,8 +679,9 @@ fn tokens_and_cost_come_from_the_record_of_the_agent() {
     assert_eq!(told.fact(field::MODEL), "claude-sonnet-4-5");
     assert_eq!(
         told.fact("cost"),
-        "10515 millionths of a US dollar, without model `house-model`, whose price is not known"
+        "at least 10515 millionths of a US dollar: `[oversight.prices]` has no price for `house-model`"
     );
+    assert!(!witness::cost::is_known(&told.facts));
     assert_eq!(
         told.fact("usage"),
         "3000 tokens in, 306 out, 0 read from the cache, 0 written to it"

@@ -55,7 +55,7 @@ fn row(one: &add_up::Outcomes) -> Row {
     href.extend(encoded(&one.role));
     href.push_str("&model=");
     href.extend(encoded(&one.model));
-    let cost = one.cost_microdollars.checked_div(one.solved);
+    let cost = one.cost.per_solve();
     Row {
         role: named(&one.role),
         model: named(&one.model),
@@ -73,7 +73,7 @@ fn row(one: &add_up::Outcomes) -> Row {
 )]
 fn chart(all: &[add_up::Outcomes]) -> String {
     let (left, right, top, bottom) = (56.0, 770.0, 16.0, 250.0);
-    let cost = |one: &add_up::Outcomes| one.cost_microdollars.checked_div(one.solved);
+    let cost = |one: &add_up::Outcomes| one.cost.per_solve();
     let dearest = all.iter().filter_map(cost).max().unwrap_or(0).max(1);
     let most = all.iter().map(|one| one.tasks).max().unwrap_or(1).max(1);
     let x = |cost: u64| left + (right - left) * cost as f64 / (dearest as f64 * 1.15);
@@ -153,6 +153,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use witness::cost::Cost;
+
     use super::*;
 
     #[test]
@@ -162,7 +164,12 @@ mod tests {
             model: String::new(),
             tasks: 4,
             solved: 3,
-            cost_microdollars: 9000,
+            cost: Cost {
+                stated: 9000,
+                known: 9000,
+                known_solved: 3,
+                unknown_tasks: 0,
+            },
         }]);
         assert!(
             outcomes
@@ -181,7 +188,11 @@ mod tests {
             model: "b".to_owned(),
             tasks: 2,
             solved: 0,
-            cost_microdollars: 5,
+            cost: Cost {
+                stated: 5,
+                known: 5,
+                ..Cost::default()
+            },
         };
         let outcomes = Outcomes::of(&vec![never; MOST + 2]);
         assert!(!outcomes.chart.contains("<circle"));

@@ -125,7 +125,7 @@ fn header(canvas: &mut Canvas, points: &[Point]) {
             .filter_map(|point| Some((point, point.cost_per_solve()?)))
     };
     let (Some((first, was)), Some((last, is))) = (costs().next(), costs().next_back()) else {
-        canvas.text(RIGHT, 36.0, "big", Anchor::End, "nothing solved");
+        canvas.text(RIGHT, 36.0, "big", Anchor::End, no_cost(points).0);
         return;
     };
     let now = format!("{} per solve", short_dollars(is));
@@ -183,13 +183,27 @@ fn cost_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
             middle.1,
             "muted",
             Anchor::Middle,
-            "nothing was solved, so there is no cost per solve",
+            no_cost(points).1,
         );
     }
     for run in &runs {
         canvas.area("cost-area", run, COST.bottom);
         canvas.curve("cost-line", run);
     }
+}
+
+/// Why there is no cost per solve, in short and as a sentence.
+fn no_cost(points: &[Point]) -> (&'static str, &'static str) {
+    if points.iter().any(|point| point.solved > 0) {
+        return (
+            "cost unknown",
+            "of no solved task the cost is known, so there is no cost per solve",
+        );
+    }
+    (
+        "nothing solved",
+        "nothing was solved, so there is no cost per solve",
+    )
 }
 
 fn cost_scale(points: &[Point]) -> Up {
@@ -361,7 +375,7 @@ fn dots(canvas: &mut Canvas, across: Across, points: &[Point]) {
 /// All numbers of a point, unrounded.
 fn exact(point: &Point) -> String {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    [
+    let mut lines = vec![
         period(point),
         format!(
             "cost per solve {}",
@@ -378,6 +392,10 @@ fn exact(point: &Point) -> String {
         ),
         format!("retries {}", grouped(point.retries)),
         format!("regressions {}", grouped(point.regressions)),
-    ]
-    .join("\n")
+    ];
+    if point.cost.unknown_tasks > 0 {
+        let tasks = counted(point.cost.unknown_tasks, "task");
+        lines.push(format!("{tasks} without a known cost"));
+    }
+    lines.join("\n")
 }
