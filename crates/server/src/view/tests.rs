@@ -82,7 +82,7 @@ impl Place {
             tokens: 7,
         };
         builder.record(&call).unwrap();
-        if number % 4 == 0 {
+        if number.is_multiple_of(4) {
             builder.provenance(field::COST, "at least that, without a price");
         }
         store.seal(builder, &keys).unwrap();
