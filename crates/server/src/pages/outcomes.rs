@@ -84,7 +84,9 @@ fn chart(all: &[add_up::Outcomes]) -> String {
     };
     let dearest = priced().map(|(_, cost)| cost).max().unwrap_or(0);
     let most = all.iter().map(|one| one.tasks).max().unwrap_or(1).max(1);
-    let costs = Axis::new(right, left, dearest.max(LEAST_COST), 5);
+    // Behind the dearest there is room for its name.
+    let furthest = dearest.saturating_add(dearest / 5).max(LEAST_COST);
+    let costs = Axis::new(right, left, furthest, 6);
     let y = |share: f64| bottom - (bottom - top) * share;
     let mut svg = String::from(
         r#"<svg class="chart" viewBox="0 0 800 290" role="img" aria-label="Cost per solve and solve rate by role and model">"#,

@@ -2,7 +2,7 @@
 //! pointing at the dot still tells.
 
 /// Width of a letter on average, and half the height of a line, at the size of the picture's text.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 6.0;
 const HALF: f64 = 7.0;
 /// Between a dot and its name.
 const GAP: f64 = 5.0;
@@ -71,7 +71,7 @@ impl Dot {
 
     /// Beside the dot, at its height first, then a little higher or lower.
     fn beside(self, width: f64) -> impl Iterator<Item = (Place, Area)> {
-        let heights = [0.0, -HALF, HALF, -2.0 * HALF, 2.0 * HALF];
+        let heights = [0.0, -HALF, HALF, -2.5 * HALF, 2.5 * HALF];
         heights.into_iter().flat_map(move |lower| {
             let gap = self.radius + GAP;
             let (right, left, y) = (self.x + gap, self.x - gap, self.y + lower);
