@@ -38,7 +38,7 @@ struct Arguments {
 enum Chore {
     /// Install what the tests need and is missing.
     Install,
-    /// Everything that must hold before a change goes in: format, clippy, all tests, doc tests, tidy.
+    /// Everything that must hold before a change goes in: tidy, format, clippy, all tests, doc tests.
     Test,
     /// Crate edges, module docs, file sizes, links, generated files.
     Tidy,

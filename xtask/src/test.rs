@@ -23,6 +23,9 @@ struct Step {
 pub(crate) fn run(project: &Project) -> Result<()> {
     headline("what tests need");
     let tools = install::run(project)?;
+    // The quickest first: who is told after the tests has waited in vain.
+    headline("tidy");
+    tidy::run(project)?;
     for Step {
         name,
         mut command,
@@ -32,8 +35,6 @@ pub(crate) fn run(project: &Project) -> Result<()> {
         headline(name);
         shell::run(&mut command).map_err(|failure| explained(name, &failure, hint))?;
     }
-    headline("tidy");
-    tidy::run(project)?;
     headline("all checks passed");
     Ok(())
 }

@@ -188,6 +188,10 @@ fn hostile_texts_end_quickly() {
         "${a[".repeat(16) + &"]}".repeat(16),
         "${a[\"]${a[".repeat(8) + &"]}\"]}".repeat(8),
         "${a[$(echo ])${a[".repeat(8) + &"]}]}".repeat(8),
+        "a[".to_owned() + &"${a[".repeat(8) + &"]}".repeat(8) + "]=1",
+        "t0[%t".to_owned() + &"${t2[n[%t".repeat(7) + "}{X$z}{",
+        "a=([".to_owned() + &"${a[".repeat(8) + &"]}".repeat(8) + "]=1)",
+        "declare a[".to_owned() + &"${a[".repeat(8) + &"]}".repeat(8) + "]=1",
         "(( ".to_owned() + &"${a[".repeat(16) + &"]}".repeat(16) + " ))",
         "${!x".repeat(40) + &"}".repeat(40),
     ];

@@ -7,7 +7,7 @@ use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
 
 use super::files::File;
-use super::language::Language;
+use super::language::{Language, cluster, in_place, is_ex, reads_file};
 use super::literal::{bare_commands, computed, decode, literals, without_literals};
 use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
@@ -425,47 +425,6 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether an editor or interpreter changes the files that it is given.
-fn in_place(name: &str, arguments: &[String]) -> bool {
-    let flag = |letters: &str| {
-        arguments.iter().any(|word| {
-            word.starts_with('-')
-                && !word.starts_with("--")
-                && word.len() < 6
-                && word.chars().any(|one| letters.contains(one))
-        })
-    };
-    match name {
-        "perl" | "ruby" => flag("i"),
-        "vim" | "vi" | "nvim" | "ex" | "vimx" => {
-            flag("ces") || arguments.iter().any(|word| word.starts_with('+'))
-        }
-        _ => false,
-    }
-}
-
-/// Whether an editor takes commands line by line; `-s` only makes it silent then.
-fn is_ex(name: &str, arguments: &[String]) -> bool {
-    name == "ex"
-        || arguments
-            .iter()
-            .any(|word| matches!(word.as_str(), "-e" | "-E" | "-es" | "-Es"))
-}
-
-/// Options that name a file of code.
-fn reads_file(name: &str, word: &str) -> bool {
-    match name {
-        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
-        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
-        }
-        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
-        "sqlite3" => word == "-init",
-        "emacs" => matches!(word, "-l" | "--load" | "--script"),
-        _ => false,
-    }
-}
-
 /// Whether code may write files.
 fn writes(code: &str) -> bool {
     [
@@ -473,29 +432,4 @@ fn writes(code: &str) -> bool {
     ]
     .iter()
     .any(|word| code.contains(word))
-}
-
-/// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
-fn cluster(language: &Language, word: &str) -> bool {
-    let Some(flags) = word
-        .strip_prefix('-')
-        .filter(|flags| !flags.starts_with('-'))
-    else {
-        return false;
-    };
-    flags.len() > 1
-        && flags.chars().all(|flag| flag.is_ascii_alphabetic())
-        && language.code.iter().any(|option| {
-            option.len() == 2
-                && option
-                    .chars()
-                    .nth(1)
-                    .is_some_and(|letter| flags.ends_with(letter))
-        })
-        && matches!(
-            language.names.first(),
-            Some(&("perl" | "ruby" | "node" | "python" | "vim"))
-        )
-        && (language.names.first() == Some(&"vim")
-            || !flags.starts_with(|first: char| language.valued.contains(first)))
 }

@@ -206,3 +206,69 @@ pub(super) fn glued_cluster<'w>(name: &str, word: &'w str) -> Option<&'w str> {
     let rest = flags.trim_start_matches(|one| letters.contains(one));
     rest.strip_prefix(carrier).filter(|code| !code.is_empty())
 }
+
+/// Whether an editor or interpreter changes the files that it is given.
+pub(super) fn in_place(name: &str, arguments: &[String]) -> bool {
+    let flag = |letters: &str| {
+        arguments.iter().any(|word| {
+            word.starts_with('-')
+                && !word.starts_with("--")
+                && word.len() < 6
+                && word.chars().any(|one| letters.contains(one))
+        })
+    };
+    match name {
+        "perl" | "ruby" => flag("i"),
+        "vim" | "vi" | "nvim" | "ex" | "vimx" => {
+            flag("ces") || arguments.iter().any(|word| word.starts_with('+'))
+        }
+        _ => false,
+    }
+}
+
+/// Whether an editor takes commands line by line; `-s` only makes it silent then.
+pub(super) fn is_ex(name: &str, arguments: &[String]) -> bool {
+    name == "ex"
+        || arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "-e" | "-E" | "-es" | "-Es"))
+}
+
+/// Options that name a file of code.
+pub(super) fn reads_file(name: &str, word: &str) -> bool {
+    match name {
+        "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
+        "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
+            matches!(word, "-S" | "-s" | "-u")
+        }
+        "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
+        "sqlite3" => word == "-init",
+        "emacs" => matches!(word, "-l" | "--load" | "--script"),
+        _ => false,
+    }
+}
+
+/// `-ne`, `-lane`: a cluster of letters that ends with the one that carries code.
+pub(super) fn cluster(language: &Language, word: &str) -> bool {
+    let Some(flags) = word
+        .strip_prefix('-')
+        .filter(|flags| !flags.starts_with('-'))
+    else {
+        return false;
+    };
+    flags.len() > 1
+        && flags.chars().all(|flag| flag.is_ascii_alphabetic())
+        && language.code.iter().any(|option| {
+            option.len() == 2
+                && option
+                    .chars()
+                    .nth(1)
+                    .is_some_and(|letter| flags.ends_with(letter))
+        })
+        && matches!(
+            language.names.first(),
+            Some(&("perl" | "ruby" | "node" | "python" | "vim"))
+        )
+        && (language.names.first() == Some(&"vim")
+            || !flags.starts_with(|first: char| language.valued.contains(first)))
+}

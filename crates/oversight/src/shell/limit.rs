@@ -71,7 +71,7 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
                 lead = byte;
                 0
             };
-            if digits > MAX_NUMBER && matches!(lead, b'{' | b'.' | b'~' | b'-' | b'+') {
+            if digits > MAX_NUMBER && is_before_number(lead) {
                 return Err("a number is too large to be analysed");
             }
             match byte {
@@ -116,6 +116,9 @@ fn divides(byte: u8) -> bool {
 
 /// Whether the parser of words can take this one apart in bearable time.
 pub(crate) fn is_bearable_word(text: &str) -> bool {
+    if has_large_number(text) {
+        return false;
+    }
     if !text.contains("${") {
         return true;
     }
@@ -123,6 +126,33 @@ pub(crate) fn is_bearable_word(text: &str) -> bool {
         .match_indices('[')
         .filter(|(at, _)| may_hold_another(text, *at));
     subscripts.count() <= MAX_SUBSCRIPTS && text.matches("${!").count() <= MAX_INDIRECT
+}
+
+/// Whether the parser of programs can bear this word where it looks for assignments and elements of arrays: it takes
+/// the subscript apart at once.
+pub(crate) fn is_bearable_assignment(word: &str) -> bool {
+    let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let begins = word.bytes().find(|byte| !name(byte)) == Some(b'[');
+    !begins || is_bearable_word(word)
+}
+
+/// Whether the parser of words would fail on a number. The tokenizer joins `${ 1` to a word in which `{1` is read.
+fn has_large_number(text: &str) -> bool {
+    let mut digits = 0_usize;
+    let mut lead = 0_u8;
+    text.bytes().any(|byte| {
+        if byte.is_ascii_digit() {
+            digits = digits.saturating_add(1);
+        } else {
+            (lead, digits) = (byte, 0);
+        }
+        digits > MAX_NUMBER && is_before_number(lead)
+    })
+}
+
+/// What stands before a number of a sequence in braces, or of a tilde.
+fn is_before_number(byte: u8) -> bool {
+    matches!(byte, b'{' | b'.' | b'~' | b'-' | b'+')
 }
 
 /// Whether the subscript that begins here could hold an expansion with a subscript of its own.
@@ -198,6 +228,20 @@ mod tests {
             "${a[0]}${a[@]}${#a[*]}${a[$i]}${a[${i}]}${a[i+1]}${a[\"key of it\"]}${x//b[cd]/}";
         assert!(is_bearable_word(&usual.repeat(50)));
         assert!(is_bearable_word("${a[${b[0]}]} and ${a[$((i+1))]}"));
+    }
+
+    #[test]
+    fn words_with_numbers_that_overflow_are_refused() {
+        let large = "9".repeat(MAX_NUMBER + 1);
+        for word in [
+            format!("${{{large} w}}"),
+            format!("{{1..{large}}}"),
+            format!("{{-{large}..2}}"),
+            format!("~{large}"),
+        ] {
+            assert!(!is_bearable_word(&word), "{word}");
+        }
+        assert!(is_bearable_word(&format!("id={large},\"{large}\"")));
     }
 
     #[test]

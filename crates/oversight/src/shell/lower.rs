@@ -8,7 +8,7 @@ mod word;
 use std::rc::Rc;
 
 use brush_parser::ast;
-use brush_parser::{Parser, ParserOptions};
+use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
 use super::ir::{
     Argument, Arm, Assigned, Assignment, Command, Connector, Item, Kind, Pipeline, Redirect,
@@ -93,17 +93,26 @@ impl Lowering {
     }
 
     fn parse(&self, text: &str) -> Result<ast::Program, Refused> {
-        let parsed = Parser::new(text.as_bytes(), &self.options).parse_program();
-        match parsed {
-            Ok(tree) => Ok(tree),
+        match self.tree(text) {
             // brush has no `select`; for us it is a `for`, which has the same words in the same places.
-            Err(_) if text.contains("select ") => {
-                let text = select_as_for(text);
-                let again = Parser::new(text.as_bytes(), &self.options).parse_program();
-                again.map_err(|_| Refused::Syntax)
-            }
-            Err(_) => Err(Refused::Syntax),
+            Err(Refused::Syntax) if text.contains("select ") => self.tree(&select_as_for(text)),
+            tree => tree,
         }
+    }
+
+    fn tree(&self, text: &str) -> Result<ast::Program, Refused> {
+        let tokens = uncached_tokenize_str(text, &self.options.tokenizer_options())
+            .map_err(|_| Refused::Syntax)?;
+        let unbearable = tokens.iter().any(|token| match token {
+            Token::Word(word, _) => !limit::is_bearable_assignment(word),
+            Token::Operator(..) => false,
+        });
+        if unbearable {
+            return Err(Refused::Limit(
+                "subscripts are nested too deeply to be analysed",
+            ));
+        }
+        parse_tokens(&tokens, &self.options).map_err(|_| Refused::Syntax)
     }
 
     fn program(&self, text: &str) -> Result<Script, Refused> {
