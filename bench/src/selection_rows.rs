@@ -145,36 +145,42 @@ fn in_child(log: &Path) -> Option<f64> {
 fn write_log(path: &Path, lines: usize) -> Option<()> {
     let mut records = Vec::new();
     for number in 0..lines {
-        let (contest, model) = (number / 4, number % 4);
-        records.push(Record {
-            timestamp: "2026-03-04T05:06:07.123456789Z".to_owned(),
-            prompt_hash: format!("{contest:064x}"),
-            model_id: format!("model-{model}"),
-            metric_version: "metric_v1".to_owned(),
-            verifier_result: "PASS".to_owned(),
-            q0: 1,
-            q1: Some(0.5),
-            cost: 0.1,
-            refusal_penalty: 0.0,
-            reward: 1.47,
-            winner_model_id: Some(format!("model-{}", contest % 4)),
-            more: More {
-                run_id: Some(format!("{contest:032x}")),
-                candidate_index: u32::try_from(model).ok(),
-                version: Some("1".repeat(64)),
-                role: Some(format!("role-{}", contest % 3)),
-                time_ms: Some(812),
-                input_tokens: Some(100),
-                output_tokens: Some(200),
-                output_hash: Some("cd".repeat(32)),
-                mode: Some("learn".to_owned()),
-                metric_hash: Some("ef".repeat(32)),
-                ..More::default()
-            },
-        });
+        let timestamp = "2026-03-04T05:06:07.123456789Z".to_owned();
+        records.push(record(timestamp, number, (4, 3)));
         if records.len() == 10_000 {
             host::runs::append(path, std::mem::take(&mut records)).ok()?;
         }
     }
     host::runs::append(path, records).ok().map(drop)
+}
+
+/// A line as contests of four candidates write it, with so many models and roles.
+pub(crate) fn record(timestamp: String, number: usize, (models, roles): (usize, usize)) -> Record {
+    let (contest, model) = (number / 4, number % models);
+    Record {
+        timestamp,
+        prompt_hash: format!("{contest:064x}"),
+        model_id: format!("model-{model}"),
+        metric_version: "metric_v1".to_owned(),
+        verifier_result: "PASS".to_owned(),
+        q0: 1,
+        q1: Some(0.5),
+        cost: 0.1,
+        refusal_penalty: 0.0,
+        reward: 1.47,
+        winner_model_id: Some(format!("model-{}", contest % models)),
+        more: More {
+            run_id: Some(format!("{contest:032x}")),
+            candidate_index: u32::try_from(model).ok(),
+            version: Some("1".repeat(64)),
+            role: Some(format!("role-{}", contest % roles)),
+            time_ms: Some(812),
+            input_tokens: Some(100),
+            output_tokens: Some(200),
+            output_hash: Some("cd".repeat(32)),
+            mode: Some("learn".to_owned()),
+            metric_hash: Some("ef".repeat(32)),
+            ..More::default()
+        },
+    }
 }

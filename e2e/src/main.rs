@@ -12,6 +12,7 @@ mod between;
 mod claude;
 mod codex;
 mod evidence;
+#[path = "../../xtask/src/failure.rs"]
 mod failure;
 mod load;
 mod model;

@@ -5,7 +5,7 @@
 use std::fs;
 
 use crate::project::Project;
-use crate::shell::{Failure, Result};
+use crate::shell::{self, Failure, Result};
 
 /// A committed file and the function that knows its content.
 pub(crate) struct Generated {
@@ -79,14 +79,6 @@ pub(crate) fn stale(project: &Project) -> impl Iterator<Item = &'static Generate
     })
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a torn write is found by the check, and the file can be made again"
-)]
 fn write_one(project: &Project, generated: &Generated) -> Result<()> {
-    let path = project.root().join(generated.file);
-    path.parent()
-        .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| fs::write(&path, (generated.text)()))
-        .map_err(|error| Failure::of(format!("cannot write `{}`", generated.file), error))
+    shell::write(&project.root().join(generated.file), &(generated.text)())
 }

@@ -17,7 +17,7 @@ use oversight::verdict::{Place, Policy, Verdict, decide_command};
 use serde_json::{Value, json};
 
 use crate::project::Project;
-use crate::shell::{self, Failure, Result, headline};
+use crate::shell::{self, Failure, Result, headline, write};
 
 const HOME: &str = "/home/dev";
 const MEASURED: &str = "xtask/gate-measured.json";
@@ -349,15 +349,6 @@ fn median(program: &Path, arguments: &[&str], input: &str) -> Result<f64> {
     times.sort_by(f64::total_cmp);
     let middle = times.get(times.len() / 2).copied().unwrap_or_default();
     Ok((middle * 100.0).round() / 100.0)
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a torn report is found by the check, and can be made again"
-)]
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text)
-        .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::project::Project;
-use crate::shell::{self, Failure, Result, headline};
+use crate::shell::{self, Failure, Result, headline, write};
 
 /// What tests are given once all is installed.
 #[derive(Debug)]
@@ -282,15 +282,6 @@ fn lock(folder: &Path) -> Result<File> {
         .and_then(|()| File::create(&path))
         .and_then(|file| file.lock().map(|()| file))
         .map_err(|error| Failure::of(format!("cannot lock `{}`", path.display()), error))
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a torn stamp only means that the environment is made again"
-)]
-fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text)
-        .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }
 
 #[cfg(test)]

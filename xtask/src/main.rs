@@ -16,6 +16,7 @@ use crate::project::Project;
 mod bench;
 mod codegen;
 mod e2e;
+mod failure;
 mod gate_report;
 mod hook_order;
 mod install;

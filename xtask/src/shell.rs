@@ -1,34 +1,26 @@
-//! Runs other programs, and the one error type of all chores. Knows no chore.
+//! Runs other programs, and writes files. Knows no chore.
 
-use std::fmt;
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Why a chore stopped: one text for the person who ran it.
-#[derive(Debug)]
-pub(crate) struct Failure(String);
-
-pub(crate) type Result<T> = std::result::Result<T, Failure>;
-
-impl Failure {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(message.into())
-    }
-
-    /// What was attempted, and the cause.
-    pub(crate) fn of(attempt: impl fmt::Display, cause: impl fmt::Display) -> Self {
-        Self(format!("{attempt}: {cause}"))
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+pub(crate) use crate::failure::{Failure, Result};
 
 /// Says what comes next, on stderr, so that stdout stays with the programs.
 pub(crate) fn headline(text: &str) {
     eprintln!("\n== {text}");
+}
+
+/// Writes a file that can be made again, and its folder.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is written here is made again or found by a check when it is torn"
+)]
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::write(path, text))
+        .map_err(|error| Failure::of(format!("cannot write `{}`", path.display()), error))
 }
 
 /// Runs a program in the person's sight; anything but success is a failure.

@@ -15,7 +15,6 @@ use host::journal::append::Journal;
 use host::journal::record::{Call, End, Record, Start};
 use host::keys::KeyStore;
 use host::store::Store;
-use selection::run_log::{self, More};
 use serde_json::{Value, json};
 use specialist::state::State;
 use tempfile::TempDir;
@@ -25,6 +24,8 @@ use witness::extension::field;
 use witness::policy::{Check, Policy};
 use witness::trace;
 use witness::wire::{Mode, Outcome, TaskId};
+
+use crate::selection_rows;
 
 /// Bundles, and as many tool calls, candidates of runs and dispatches.
 pub(super) const TASKS: usize = 100_000;
@@ -179,30 +180,8 @@ impl Filled {
 
     fn runs(&self, path: &Path) {
         let records = (0..TASKS).map(|number| {
-            let (contest, model) = (number / 4, number % MODELS);
-            run_log::Record {
-                timestamp: host::clock::text(self.created(number)),
-                prompt_hash: format!("{contest:064x}"),
-                model_id: format!("model-{model}"),
-                metric_version: "metric_v1".to_owned(),
-                verifier_result: "PASS".to_owned(),
-                q0: 1,
-                q1: Some(0.5),
-                cost: 0.1,
-                refusal_penalty: 0.0,
-                reward: 1.47,
-                winner_model_id: Some(format!("model-{}", contest % MODELS)),
-                more: More {
-                    run_id: Some(format!("{contest:032x}")),
-                    candidate_index: u32::try_from(model).ok(),
-                    version: Some("1".repeat(64)),
-                    role: Some(format!("role-{}", contest % ROLES)),
-                    time_ms: Some(812),
-                    mode: Some("learn".to_owned()),
-                    output_hash: Some("cd".repeat(32)),
-                    ..More::default()
-                },
-            }
+            let timestamp = host::clock::text(self.created(number));
+            selection_rows::record(timestamp, number, (MODELS, ROLES))
         });
         host::runs::append(path, records.collect()).expect("room");
     }

@@ -13,6 +13,7 @@ use crate::install::record::read_text;
 use crate::install::registration::{self, Found, Program};
 use crate::install::settings::Settings;
 use crate::install::system::Machine;
+use crate::said;
 use crate::workspace::Workspace;
 
 use self::canary::Answered;
@@ -335,16 +336,4 @@ fn trust_check(trust: Result<Trust, String>) -> Check {
             "correct Codex's `config.toml`, then trust the hook",
         ),
     }
-}
-
-/// An error and its causes on one line.
-fn said(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

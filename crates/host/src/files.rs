@@ -137,19 +137,22 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     Ok(buffer)
 }
 
-/// Reads the whole lines among the last `length` bytes of a log.
+/// Reads the lines that begin among the last `length` bytes of a log. The last one may be torn, as in the log itself.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
     let fail = |source| FileError::new(Action::Read, path, source);
     let mut file = File::open(path).map_err(fail)?;
-    let start = file.metadata().map_err(fail)?.len().saturating_sub(length);
+    let size = file.metadata().map_err(fail)?.len();
+    // One byte more tells whether a line begins right where the tail does.
+    let start = size.saturating_sub(length.saturating_add(1));
     file.seek(SeekFrom::Start(start)).map_err(fail)?;
     let mut bytes = Vec::new();
-    file.take(length).read_to_end(&mut bytes).map_err(fail)?;
-    if start > 0 {
-        // The first line began before.
+    file.take(size - start)
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    if size > length {
         let cut = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
         bytes.drain(..cut);
     }
@@ -453,3 +456,6 @@ fn mode(privacy: Privacy) -> u32 {
         Privacy::Shared => 0o644,
     }
 }
+
+#[cfg(test)]
+mod tests;

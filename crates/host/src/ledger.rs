@@ -391,3 +391,6 @@ impl Problem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,6 +107,19 @@ pub mod view;
 use sha2::{Digest as _, Sha256};
 use witness::wire::TaskId;
 
+/// An error and its causes on one line.
+#[must_use]
+pub fn said(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
 /// SHA-256, the name under which bundles are spoken of.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> [u8; 32] {

@@ -371,7 +371,11 @@ impl Specialists {
         let length = fs::metadata(path).map_or(0, |facts| facts.len());
         let mut wanted = FIRST_LOOK;
         while wanted < length {
-            let tail = files::read_tail(path, wanted)?;
+            let tail = match files::read_tail(path, wanted) {
+                // It was set aside this moment.
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound => break,
+                tail => tail?,
+            };
             let found = memchr::memmem::find_iter(&tail, mark.as_bytes()).count() as u64;
             if found >= rows {
                 return Ok(tail);
@@ -387,10 +391,10 @@ impl Specialists {
     /// One is there and cannot be read.
     pub fn probes_of(&self, role: &str) -> Result<[Log; 2], FileError> {
         let name = serde_json::Value::from(role).to_string();
-        // A name with other letters may be written in more than one way.
+        // A name with other letters may be written in more than one way; some programs write `\/` for a slash.
         if !role
             .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b" -_./".contains(&byte))
+            .all(|byte| byte.is_ascii_alphanumeric() || b" -_.".contains(&byte))
         {
             return self.probes();
         }

@@ -29,7 +29,7 @@ pub mod rows;
 
 /// What the tables look like. A view of another version is made anew.
 const SCHEMA: &str = include_str!("view/schema.sql");
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// Another process may be writing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Readers that are kept open.

@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 use crate::bundle::Contents;
+use crate::cost::Cost;
 use crate::evidence::Evidence;
 use crate::extension::field;
 use crate::scorecard::Row;
@@ -50,8 +51,8 @@ pub struct Point {
     pub tasks: u64,
     /// Tasks solved.
     pub solved: u64,
-    /// Cost of all tasks, in millionths of a US dollar.
-    pub cost_microdollars: u64,
+    /// Cost of all tasks.
+    pub cost: Cost,
     /// Tokens of all tasks.
     pub tokens: u64,
     /// Retries of all tasks.
@@ -61,10 +62,10 @@ pub struct Point {
 }
 
 impl Point {
-    /// Cost of all tasks over the number of solved ones; `None` when none is solved.
+    /// See [`Cost::per_solve`].
     #[must_use]
     pub fn cost_per_solve(&self) -> Option<u64> {
-        self.cost_microdollars.checked_div(self.solved)
+        self.cost.per_solve()
     }
 
     /// Tokens of all tasks over the number of solved ones; `None` when none is solved.
@@ -177,14 +178,14 @@ impl Attempts {
                 period: label.clone(),
                 tasks: 0,
                 solved: 0,
-                cost_microdollars: 0,
+                cost: Cost::default(),
                 tokens: 0,
                 retries: 0,
                 regressions: 0,
             });
             point.tasks += 1;
             point.solved += u64::from(row.outcome == Outcome::Solved);
-            point.cost_microdollars += u64::from(row.cost_microdollars);
+            point.cost.add(&row);
             point.tokens += u64::from(row.tokens);
             point.retries += u64::from(row.retries);
             history.note(&point.period, identity, row.outcome);

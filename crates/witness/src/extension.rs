@@ -89,6 +89,10 @@ pub mod field {
     pub const SESSION: &str = "session";
     /// Id of the task in its suite; the same across attempts.
     pub const SUITE_TASK: &str = "suite_task";
+    /// Tokens of the session in words; begins with `unknown` when the agent does not tell.
+    pub const USAGE: &str = "usage";
+    /// Cost of the session in words; begins with `unknown` or `at least` when a price is missing.
+    pub const COST: &str = "cost";
     /// What was left out or masked on capture.
     pub const REDACTED: &str = "redacted";
 }

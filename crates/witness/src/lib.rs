@@ -3,7 +3,7 @@
 //! Reading order: [`wire`] (bytes of header and sections), [`trace`] (the calls), [`policy`] (what was allowed),
 //! [`extension`] (what the original format lacks), [`bundle`] (parsed, not yet believed), [`key`] and [`evidence`]
 //! (believed), [`builder`] (writing), then what is made of evidence: [`replay`] with [`test_log`] and [`outcome`], [`scorecard`],
-//! [`curve`], the [`dsse`] envelope for other people's tools, and the [`ledger`] that shows whether any is missing.
+//! [`cost`], [`curve`], the [`dsse`] envelope for other people's tools, and the [`ledger`] that shows whether any is missing.
 //!
 //! The promise: outside bytes never panic and never allocate more than they brought; only an [`evidence::Evidence`]
 //! can be read as truth; the same input gives the same bytes. No file, no clock, no terminal, no other room.
@@ -31,6 +31,8 @@ pub mod replay;
 pub mod outcome;
 
 pub mod scorecard;
+
+pub mod cost;
 
 pub mod curve;
 

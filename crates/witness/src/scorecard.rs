@@ -7,6 +7,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::bundle::Contents;
+use crate::cost::{self, Cost};
 use crate::curve::Period;
 use crate::evidence::Evidence;
 use crate::policy::{Check, Meter, Policy};
@@ -21,6 +22,8 @@ pub struct Row {
     pub latency_ms: u32,
     /// Cost in millionths of a US dollar.
     pub cost_microdollars: u32,
+    /// That is all of it; see [`cost::is_known`].
+    pub cost_known: bool,
     /// Tokens used.
     pub tokens: u32,
     /// Calls that repeated a failed one.
@@ -45,6 +48,7 @@ impl Row {
             outcome: contents.outcome(),
             latency_ms: header.total_latency_ms,
             cost_microdollars: header.total_cost_microdollars,
+            cost_known: cost::is_known(&contents.extensions().provenance),
             tokens: header.total_tokens,
             retries: header.retry_count,
             evidence_complete: contents.evidence_complete(),
@@ -95,7 +99,7 @@ pub struct Tally {
     violations: u64,
     rollbacks: u64,
     restored: u64,
-    cost_microdollars: u64,
+    cost: Cost,
     tokens: u64,
     retries: u64,
     latencies: Vec<u32>,
@@ -113,7 +117,7 @@ impl Tally {
         self.violations += u64::from(row.violations);
         self.rollbacks += u64::from(row.rollbacks);
         self.restored += u64::from(row.restored);
-        self.cost_microdollars += u64::from(row.cost_microdollars);
+        self.cost.add(row);
         self.tokens += u64::from(row.tokens);
         self.retries += u64::from(row.retries);
         self.latencies.push(row.latency_ms);
@@ -134,13 +138,17 @@ impl Tally {
             errors: narrow(errors),
             policy_violations: narrow(self.violations),
             rollback_count: narrow(self.rollbacks),
-            total_cost_microdollars: self.cost_microdollars,
+            total_cost_microdollars: self.cost.stated,
+            tasks_without_cost: narrow(self.cost.unknown_tasks),
             median_latency_ms: percentile(&latencies, 50),
             p95_latency_ms: percentile(&latencies, 95),
             total_tokens: self.tokens,
             total_retries: narrow(self.retries),
             evidence_coverage: ratio(self.complete_solved, solved),
-            cost_per_solve: narrow(self.cost_microdollars.checked_div(solved).unwrap_or(0)),
+            cost_per_solve: match solved {
+                0 => Some(0),
+                _ => self.cost.per_solve().map(narrow),
+            },
             solve_rate: ratio(solved, total),
             rollback_correctness: if self.rollbacks == 0 {
                 1.0
@@ -172,7 +180,8 @@ fn percentile(sorted: &[u32], percent: usize) -> u32 {
     sorted.get(index).copied().unwrap_or(0)
 }
 
-/// The fifteen metrics under the names of the format's documents, and the correctness of rollbacks.
+/// The fifteen metrics under the names of the format's documents, the correctness of rollbacks, and how many tasks are
+/// without a cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scorecard {
     /// Tasks attempted, skipped ones included.
@@ -189,8 +198,10 @@ pub struct Scorecard {
     pub policy_violations: u32,
     /// Rollbacks over all tasks.
     pub rollback_count: u32,
-    /// Cost of all tasks.
+    /// Cost of all tasks, as far as it is known.
     pub total_cost_microdollars: u64,
+    /// Tasks whose cost is not known, or only in part.
+    pub tasks_without_cost: u32,
     /// Upper median of the tasks' latencies.
     pub median_latency_ms: u32,
     /// 95th percentile of the tasks' latencies.
@@ -201,8 +212,9 @@ pub struct Scorecard {
     pub total_retries: u32,
     /// Fraction of the solved tasks with complete evidence; 0 when none is solved.
     pub evidence_coverage: f32,
-    /// Cost of all tasks over the number of solved ones; 0 when none is solved.
-    pub cost_per_solve: u32,
+    /// Cost of all tasks over the number of solved ones, without those whose cost is not known; 0 when none is solved,
+    /// `None` when of no solved one the cost is known.
+    pub cost_per_solve: Option<u32>,
     /// Fraction of all tasks that is solved.
     pub solve_rate: f32,
     /// Fraction of the rollbacks that restored what they should; 1 when there was none to do.

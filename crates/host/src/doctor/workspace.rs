@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::{Check, program, said};
+use super::{Check, program};
 use crate::approval_key::{self, Place};
 use crate::clock;
 use crate::config::Config;
@@ -15,6 +15,7 @@ use crate::install::git_hook;
 use crate::journal::read::{Session, journals};
 use crate::keys::KeyStore;
 use crate::repository::index;
+use crate::said;
 use crate::specialists::{Named, Paths, Settings, Specialists};
 use crate::workspace::Workspace;
 

@@ -5,9 +5,10 @@ use std::path::Path;
 use oversight::governance::Mode;
 use oversight::verdict::Decision;
 
-use super::desk::{Desk, said};
+use super::desk::Desk;
 use crate::agents::{Answer, Event};
 use crate::files::FileError;
+use crate::said;
 use crate::sealing::rollback::{self, Place};
 
 /// Starts of a session after which the work simply goes on.

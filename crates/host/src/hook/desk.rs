@@ -18,6 +18,7 @@ use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
 use crate::pins::{self, Held, Pin};
 use crate::repository::State;
+use crate::said;
 use crate::sealing::liveness;
 use crate::workspace::Workspace;
 
@@ -144,18 +145,6 @@ impl<'a> Desk<'a> {
         let start = journal.start()?.filter(|start| start.gate);
         Ok(start.is_some_and(|start| self.held(start.pins.as_ref()) != Held::Yes))
     }
-}
-
-/// An error and its causes on one line.
-pub(super) fn said(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn config_said(error: &ConfigError) -> String {

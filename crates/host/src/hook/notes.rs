@@ -5,7 +5,7 @@ use std::path::Path;
 use oversight::redact;
 use serde_json::Value;
 
-use super::desk::{Desk, said};
+use super::desk::Desk;
 use super::{Progress, around, outcome, words};
 use crate::agents::{Agent, Answer, Event, Kind};
 use crate::environment;
@@ -13,6 +13,7 @@ use crate::files::{self, FileError};
 use crate::journal::append::Journal;
 use crate::journal::capture::{self, MAX_TEXT};
 use crate::journal::record::{ConfigChange, End, ModelSwitch, Plan, Prompt, Record, Stop};
+use crate::said;
 
 /// Longest settings file of an agent that is looked at.
 const MAX_SETTINGS: u64 = 4 * 1024 * 1024;

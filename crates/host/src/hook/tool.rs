@@ -13,7 +13,7 @@ use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
-use super::desk::{Desk, said};
+use super::desk::Desk;
 use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
@@ -25,6 +25,7 @@ use crate::journal::append::Journal;
 use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
+use crate::said;
 use crate::sealing::budget;
 use crate::sealing::prices::Prices;
 use crate::second_seam;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use witness::builder::{Builder, Refused};
+use witness::cost::UNKNOWN;
 use witness::extension::{Rollback, field};
 use witness::outcome::{self, Judged, Known, Run, RunEnd};
 use witness::policy::{Check, Policy};
@@ -192,19 +193,20 @@ impl Draft<'_> {
         let transcript = match read {
             Some(Ok(transcript)) => transcript,
             Some(Err(why)) => {
-                self.fact("usage", &format!("unknown: {why}"));
+                self.fact(field::USAGE, &format!("{UNKNOWN}: {why}"));
                 return Spent::default();
             }
             None => {
-                self.fact("usage", "unknown: the agent names no record of the session");
+                let why = "the agent names no record of the session";
+                self.fact(field::USAGE, &format!("{UNKNOWN}: {why}"));
                 return Spent::default();
             }
         };
         self.broke = transcript.broken_at_the_end(self.story.began_ns);
         let prices = Prices::new(&self.sources.config.oversight.prices);
         let spent = Spent::new(self.story, &transcript, prices);
-        self.fact("usage", &spent.usage_text());
-        self.fact("cost", &spent.cost_text());
+        self.fact(field::USAGE, &spent.usage_text());
+        self.fact(field::COST, &spent.cost_text());
         if let Some(model) = spent.model() {
             self.fact(field::MODEL, model);
         }

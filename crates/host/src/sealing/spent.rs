@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use witness::cost::{AT_LEAST, UNKNOWN};
+
 use super::prices::Prices;
 use super::story::Story;
 use super::transcript::{Message, Transcript, Usage};
@@ -121,10 +123,10 @@ impl Spent {
         let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
         let models = models.join("`, `");
         if self.models.len() == self.unpriced.len() {
-            return format!("unknown: `[oversight.prices]` has no price for `{models}`");
+            return format!("{UNKNOWN}: `[oversight.prices]` has no price for `{models}`");
         }
         format!(
-            "{} millionths of a US dollar, without model `{models}`, whose price is not known",
+            "{AT_LEAST} {} millionths of a US dollar: `[oversight.prices]` has no price for `{models}`",
             self.cost
         )
     }

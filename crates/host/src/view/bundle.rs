@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use witness::bundle::{Bundle, Contents, Reason, Strictness, section_name};
+use witness::cost;
 use witness::evidence::{Evidence, Signers, Unproven, Verdict};
 use witness::key::Keyring;
 use witness::replay::OutcomeCheck;
@@ -163,6 +164,7 @@ pub fn show(file: &str, judged: &Judged<'_>, contents: &Contents<'_>) -> Value {
         },
         "sha256": hex::encode(crate::digest(judged.bytes())),
         "header": header(contents),
+        "cost_known": cost::is_known(&contents.extensions().provenance),
         "evidence_complete": contents.evidence_complete(),
         "sections": sections(contents),
         "trace": contents.calls().enumerate().map(call).collect::<Vec<_>>(),

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use witness::curve::Point;
 use witness::scorecard::{Report, Scorecard};
 
-/// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks.
+/// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks and how many
+/// tasks are without a cost.
 fn metrics(card: &Scorecard) -> Value {
     json!({
         "total_tasks": card.total_tasks,
@@ -24,6 +25,7 @@ fn metrics(card: &Scorecard) -> Value {
         "cost_per_solve": card.cost_per_solve,
         "solve_rate": card.solve_rate,
         "rollback_correctness": card.rollback_correctness,
+        "tasks_without_cost": card.tasks_without_cost,
     })
 }
 
@@ -100,8 +102,9 @@ pub fn curve(points: &[Point], counts: &Counts, by: &str) -> Value {
             "period": point.period,
             "tasks": point.tasks,
             "solved": point.solved,
-            "cost_microdollars": point.cost_microdollars,
+            "cost_microdollars": point.cost.stated,
             "cost_per_solve": point.cost_per_solve(),
+            "tasks_without_cost": point.cost.unknown_tasks,
             "tokens": point.tokens,
             "tokens_per_solve": point.tokens_per_solve(),
             "retries": point.retries,

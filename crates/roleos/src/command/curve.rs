@@ -10,7 +10,7 @@ use host::view::score::{Counts, curve as as_json};
 use witness::curve::{Period, Point};
 
 use crate::command::many_bundles::ManyBundles;
-use crate::command::scorecard::show_counts;
+use crate::command::scorecard::{show_counts, show_without_cost};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -105,6 +105,9 @@ fn show(ui: &Ui, points: &[Point], counts: &Counts) -> Result<(), Failure> {
             writeln!(out, "{:>13}", 0)?;
         }
     }
+    let sum = |of: fn(&Point) -> u64| points.iter().map(of).sum::<u64>();
+    let unknown = sum(|point| point.cost.unknown_tasks);
+    show_without_cost(&mut out, unknown, sum(|point| point.tasks))?;
     out.flush()?;
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
-use crate::render::units::{counted, dollars, grouped, percent};
+use crate::render::units::{cost, counted, dollars, grouped, percent, without_cost};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
 /// Words of `scorecard`.
@@ -59,6 +59,11 @@ fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
     for (name, value) in metrics(&report.all) {
         writeln!(out, "{DIM}{name:<24}{DIM:#}{value:>16}")?;
     }
+    show_without_cost(
+        &mut out,
+        report.all.tasks_without_cost,
+        report.all.total_tasks,
+    )?;
     show_groups(&mut out, report)?;
     writeln!(out, "\n{BOLD}acceptance{BOLD:#}")?;
     for criterion in report.all.acceptance() {
@@ -106,6 +111,23 @@ pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), F
     Ok(())
 }
 
+/// One line where costs are missing, and how they come in.
+pub(super) fn show_without_cost(
+    out: &mut impl Write,
+    unknown: impl Into<u64>,
+    tasks: impl Into<u64>,
+) -> Result<(), Failure> {
+    if let Some(told) = without_cost(unknown.into(), tasks.into()) {
+        writeln!(out, "\n{WARN}{told}{WARN:#}")?;
+    }
+    Ok(())
+}
+
+fn cost_per_solve(card: &Scorecard) -> String {
+    card.cost_per_solve
+        .map_or_else(|| "unknown".to_owned(), dollars)
+}
+
 fn metrics(card: &Scorecard) -> [(&'static str, String); 16] {
     [
         ("total_tasks", grouped(card.total_tasks)),
@@ -118,8 +140,11 @@ fn metrics(card: &Scorecard) -> [(&'static str, String); 16] {
         ("policy_violations", grouped(card.policy_violations)),
         ("rollback_count", grouped(card.rollback_count)),
         ("rollback_correctness", percent(card.rollback_correctness)),
-        ("total_cost", dollars(card.total_cost_microdollars)),
-        ("cost_per_solve", dollars(card.cost_per_solve)),
+        (
+            "total_cost",
+            cost(card.total_cost_microdollars, card.tasks_without_cost == 0),
+        ),
+        ("cost_per_solve", cost_per_solve(card)),
         ("total_tokens", grouped(card.total_tokens)),
         ("total_retries", grouped(card.total_retries)),
         ("median_latency_ms", grouped(card.median_latency_ms)),
@@ -147,7 +172,7 @@ fn show_groups(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
             percent(card.solve_rate),
             percent(card.evidence_coverage),
             grouped(card.policy_violations),
-            dollars(card.cost_per_solve),
+            cost_per_solve(card),
             grouped(card.p95_latency_ms),
         )?;
     }

@@ -124,7 +124,8 @@ fn tell_evidence(stage: &Stage<'_>) -> Result<(), Failure> {
         card.solved,
         card.total_tasks,
         percent(card.solve_rate),
-        dollars(card.cost_per_solve),
+        card.cost_per_solve
+            .map_or_else(|| "unknown".to_owned(), dollars),
     ));
     let audit = context.store.audit(&keys, None)?;
     let state = if audit.problems.is_empty() {

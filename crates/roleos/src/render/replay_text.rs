@@ -19,7 +19,7 @@ use super::clean;
 use super::columns::{Side, WIDTH, fit, wrap};
 use super::facts::{self, Banner, Fact, Tone};
 use super::replay_view::ReplayView;
-use super::units::{counted, dollars_in_full, duration, grouped};
+use super::units::{call_cost, counted, duration, grouped};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -158,19 +158,20 @@ fn calls(out: &mut dyn Write, contents: &Contents<'_>) -> io::Result<()> {
         let row = CALL_COLUMNS.map(|(columns, side, name)| fit(name, columns, side));
         writeln!(out, "{DIM}{}{DIM:#}", row.join(" ").trim_end())?;
     }
+    let known = witness::cost::is_known(&contents.extensions().provenance);
     let numbered = (1_u64..).zip(contents.calls());
     numbered
         .into_iter()
-        .try_for_each(|(number, call)| one_call(out, number, &call))
+        .try_for_each(|(number, call)| one_call(out, number, &call, known))
 }
 
-fn one_call(out: &mut dyn Write, number: u64, call: &Call<'_>) -> io::Result<()> {
+fn one_call(out: &mut dyn Write, number: u64, call: &Call<'_>, known: bool) -> io::Result<()> {
     let values = [
         number.to_string(),
         clean::name(call.action).into_owned(),
         call.check.name().to_owned(),
         duration(call.latency_ms),
-        dollars_in_full(call.cost_microdollars),
+        call_cost(call.cost_microdollars, known),
         call.tokens.to_string(),
         hex::encode(call.args_hash),
         hex::encode(call.result_hash),

@@ -85,6 +85,7 @@ fn failed_tasks_cost_too_and_nothing_solved_has_no_price() {
     let expected = json!({
         "period": "2026-W01", "tasks": 2, "solved": 1, "cost_microdollars": 2000, "cost_per_solve": 2000,
         "tokens": 20, "tokens_per_solve": 20, "retries": 0, "regressions": 0,
+        "tasks_without_cost": 0,
     });
     assert_eq!(*first, expected);
     assert_eq!(

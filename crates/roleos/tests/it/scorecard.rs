@@ -231,6 +231,68 @@ fn bad_signatures_and_damage_never_count() {
 }
 
 #[test]
+fn a_cost_that_is_not_known_is_no_cost_of_nothing() {
+    let unpriced = |task, cost_microdollars, fact| Sample {
+        cost_microdollars,
+        facts: vec![fact, ("model", "house")],
+        ..Sample::new(task)
+    };
+    let unknown = unpriced(2, 0, ("cost", "unknown: no price for `house`"));
+    let in_part = unpriced(3, 400, ("cost", "at least 400 millionths: no price"));
+    let untold = unpriced(4, 0, ("usage", "unknown: no record"));
+    let free = Sample {
+        cost_microdollars: 0,
+        ..Sample::new(5)
+    };
+    let all = [&Sample::new(1), &unknown, &in_part, &untold, &free];
+    let workspace = runs(all.map(Sample::signed));
+    let answer = score(&workspace, &["--by", "model"]);
+    check(
+        &answer,
+        &[
+            ("tasks_without_cost", json!(3)),
+            ("total_cost_microdollars", json!(1400)),
+            ("cost_per_solve", json!(500)),
+        ],
+    );
+    check(&answer["groups"][1], &[("cost_per_solve", json!(null))]);
+    let say = |words: &[&str]| {
+        let words = [words, &["--key-hex", KEY_HEX]].concat();
+        workspace.roleos(&words).succeeds()
+    };
+    let card = say(&["scorecard", "runs", "--by", "model"]);
+    let curve = say(&["curve", "runs"]);
+    for (shown, lines) in [
+        (
+            &card,
+            &["total_cost ≥ $0.0014", "cost_per_solve $0.0005"][..],
+        ),
+        (&curve, &["2026-W01 5 5 $0.0005 10 0 0"]),
+    ] {
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said: Vec<_> = shown.lines().map(words).collect();
+        for line in lines {
+            assert!(said.iter().any(|one| one == line), "{line}: {shown}");
+        }
+        assert!(shown.contains("The cost of 3 of 5 tasks is not known"));
+        assert!(shown.contains("[oversight.prices]"), "{shown}");
+    }
+    let group = card.lines().find(|line| line.starts_with("house "));
+    assert!(group.is_some_and(|line| line.contains("unknown")), "{card}");
+    let list = say(&["witness", "list", "runs"]);
+    let costs: Vec<_> = ["unknown ", "≥ $0.0004 ", "$0.00 "]
+        .map(|cost| list.matches(cost).count())
+        .to_vec();
+    assert_eq!(costs, [2, 1, 1], "{list}");
+    let replay = |file| say(&["witness", "replay", file]);
+    let (untold, free) = (replay("runs/003.rvww"), replay("runs/004.rvww"));
+    assert!(untold.contains("cost            unknown"), "{untold}");
+    assert!(!untold.contains("$0.000000"), "{untold}");
+    assert!(free.contains("cost            $0.00"), "{free}");
+    assert!(free.contains("$0.000000"), "{free}");
+}
+
+#[test]
 fn a_scorecard_is_divided_by_what_is_asked_for() {
     let by_model = |task, model, outcome, days: u64| Sample {
         facts: vec![("model", model)],

@@ -249,7 +249,8 @@ fn a_hostile_period_stays_text() {
     points[0].period = "]]>\"'<&\u{202e}\x1b\u{fffe}".to_owned();
     points[1].tasks = u64::MAX;
     points[1].solved = 1;
-    points[1].cost_microdollars = u64::MAX;
+    points[1].cost.known = u64::MAX;
+    points[1].cost.known_solved = 1;
     points[1].tokens = u64::MAX;
     points[1].retries = u64::MAX;
     points[1].regressions = u64::MAX;
@@ -277,7 +278,21 @@ fn no_points_are_said_to_be_nothing_yet() {
 fn where_nothing_was_solved_there_is_no_dot() {
     let mut points = sample::curve(5);
     points[2].solved = 0;
+    points[2].cost.known_solved = 0;
     let picture = curve_svg::svg(&points);
     assert_eq!(picture.matches("<circle class=\"dot").count(), 4);
     assert_eq!(picture.matches("class=\"cost-line\"").count(), 2);
+}
+
+#[test]
+fn where_no_cost_is_known_the_picture_says_so() {
+    let mut points = sample::curve(2);
+    for point in &mut points {
+        (point.cost.known_solved, point.cost.unknown_tasks) = (0, point.tasks);
+    }
+    let picture = curve_svg::svg(&points);
+    assert!(picture.contains(">cost unknown<"));
+    assert!(picture.contains("of no solved task the cost is known"));
+    assert!(picture.contains("40 tasks without a known cost"));
+    assert!(!picture.contains("nothing was solved") && !picture.contains("$0.00 per"));
 }

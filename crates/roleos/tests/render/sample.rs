@@ -3,6 +3,7 @@
 use roleos::render::replay_view::ReplayView;
 use witness::builder::Builder;
 use witness::bundle::{Bundle, Strictness};
+use witness::cost::Cost;
 use witness::curve::Point;
 use witness::evidence::{Signers, Verdict};
 use witness::extension::{Chain, Rollback, field};
@@ -322,11 +323,17 @@ pub(crate) fn curve(count: u64) -> Vec<Point> {
             } else {
                 tasks * share / 100
             };
+            let cost = solved.max(9) * (17_000 - index * 9_000 / count + wobble * 190);
             Point {
                 period: format!("{year}-W{week:02}"),
                 tasks,
                 solved,
-                cost_microdollars: solved.max(9) * (17_000 - index * 9_000 / count + wobble * 190),
+                cost: Cost {
+                    stated: cost,
+                    known: cost,
+                    known_solved: solved,
+                    unknown_tasks: 0,
+                },
                 tokens: solved.max(9) * (9_000 - index * 4_000 / count + wobble * 130),
                 retries: (14 + wobble).saturating_sub(index * 12 / count),
                 regressions: if index % 9 == 4 { 1 + wobble % 3 } else { 0 },

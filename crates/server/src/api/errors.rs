@@ -11,6 +11,7 @@ use host::grants::GrantError;
 use host::keys::KeyError;
 use host::ledger::LedgerError;
 use host::roles::RolesError;
+use host::said;
 use host::specialists::{OperateError, Unreadable};
 use host::store::StoreError;
 use specialist::pointer::Refusal;
@@ -19,20 +20,8 @@ use specialist::registry::{Registry, joined};
 use crate::problem::Problem;
 use crate::view::ViewError;
 
-/// An error and its causes in one line.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
 fn internal(code: &'static str, error: &dyn Error) -> Problem {
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, chain(error))
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, said(error))
 }
 
 /// The workspace is not in a state in which this can be done.
@@ -77,12 +66,12 @@ impl From<KeyError> for Problem {
         match error {
             KeyError::File(error) => error.into(),
             KeyError::WrongPassphrase { .. } => {
-                Self::new(StatusCode::FORBIDDEN, "wrong_passphrase", chain(&error))
+                Self::new(StatusCode::FORBIDDEN, "wrong_passphrase", said(&error))
             }
             KeyError::NotOwned { .. } => {
-                Self::new(StatusCode::FORBIDDEN, "key_not_owned", chain(&error))
+                Self::new(StatusCode::FORBIDDEN, "key_not_owned", said(&error))
             }
-            error => conflict("key", chain(&error)),
+            error => conflict("key", said(&error)),
         }
     }
 }
@@ -91,7 +80,7 @@ impl From<LedgerError> for Problem {
     fn from(error: LedgerError) -> Self {
         match error {
             LedgerError::File(error) => error.into(),
-            error => conflict("ledger_damaged", chain(&error)).hint("run `roleos ledger verify`"),
+            error => conflict("ledger_damaged", said(&error)).hint("run `roleos ledger verify`"),
         }
     }
 }
@@ -109,7 +98,7 @@ impl From<StoreError> for Problem {
 
 impl From<ConfigError> for Problem {
     fn from(error: ConfigError) -> Self {
-        conflict("bad_config", chain(&error)).hint(error.hint())
+        conflict("bad_config", said(&error)).hint(error.hint())
     }
 }
 
@@ -118,10 +107,10 @@ impl From<GrantError> for Problem {
         match error {
             GrantError::File(error) => error.into(),
             GrantError::NotGranted { .. } => {
-                Self::new(StatusCode::NOT_FOUND, "not_granted", chain(&error))
+                Self::new(StatusCode::NOT_FOUND, "not_granted", said(&error))
                     .hint("`GET /api/grants` shows what is granted")
             }
-            error => conflict("bad_grants", chain(&error)).hint("correct the file"),
+            error => conflict("bad_grants", said(&error)).hint("correct the file"),
         }
     }
 }
@@ -132,10 +121,10 @@ impl From<ApprovalError> for Problem {
             ApprovalError::File(error) => error.into(),
             ApprovalError::Key(error) => error.into(),
             ApprovalError::Unknown(_) => {
-                Self::new(StatusCode::NOT_FOUND, "unknown_act", chain(&error))
+                Self::new(StatusCode::NOT_FOUND, "unknown_act", said(&error))
                     .hint("`GET /api/approvals` lists what was refused and not used yet")
             }
-            error => conflict("approvals_damaged", chain(&error)),
+            error => conflict("approvals_damaged", said(&error)),
         }
     }
 }
@@ -144,7 +133,7 @@ impl From<RolesError> for Problem {
     fn from(error: RolesError) -> Self {
         match error {
             RolesError::File(error) => error.into(),
-            error => unfit("bad_catalog", chain(&error)),
+            error => unfit("bad_catalog", said(&error)),
         }
     }
 }
@@ -167,14 +156,14 @@ fn invalid(problems: &str) -> Problem {
 
 /// A state that cannot be used.
 pub(crate) fn unreadable(error: &Unreadable) -> Problem {
-    conflict("state_unreadable", chain(error)).hint(
+    conflict("state_unreadable", said(error)).hint(
         "nothing routes to a specialist; `roleos specialist repair` sets the file aside and rebuilds it from the logs",
     )
 }
 
 impl From<OperateError> for Problem {
     fn from(error: OperateError) -> Self {
-        let message = chain(&error);
+        let message = said(&error);
         match &error {
             OperateError::Invalid { problems, .. } => invalid(&joined(problems)),
             OperateError::WouldBeInvalid(_) => {

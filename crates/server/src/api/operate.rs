@@ -15,7 +15,7 @@ use specialist::registry::DEFAULT_QUOTA;
 use utoipa::ToSchema;
 
 use super::Desk;
-use super::errors::{chain, conflict, unfit};
+use super::errors::{conflict, unfit};
 use super::frame::{Answer, Given, LoggedIn, Part, answer};
 use super::operator::checked_name;
 use crate::problem::Problem;
@@ -142,7 +142,7 @@ pub(super) async fn certify(
     let signature = Signature::needed(person, body.operator, body.reason)?;
     answer(&desk, move |desk| {
         let metric = host::metrics::current(&desk.workspace)
-            .map_err(|error| conflict("bad_metric", chain(&error)))?
+            .map_err(|error| conflict("bad_metric", host::said(&error)))?
             .metric;
         let log = host::runs::path(&desk.workspace);
         let sources = Sources {

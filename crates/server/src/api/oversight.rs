@@ -195,7 +195,7 @@ pub(crate) fn decided(
     let config = Config::load(&desk.workspace, &desk.environment)?;
     let set = &config.oversight;
     let contracts = Source::of(&desk.workspace)
-        .map_err(|error| conflict("bad_contracts", super::errors::chain(&error)))?
+        .map_err(|error| conflict("bad_contracts", host::said(&error)))?
         .contracts();
     let (policy, governance) = (set.policy_in(&desk.workspace), set.governance());
     let grants = host::grants::load(&desk.workspace);

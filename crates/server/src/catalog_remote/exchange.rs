@@ -16,15 +16,11 @@ use reqwest::header::{
     CACHE_CONTROL, CONTENT_ENCODING, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH,
     LAST_MODIFIED,
 };
-use reqwest::redirect::Policy;
-use reqwest::{Client, Request, Response, StatusCode, retry};
+use reqwest::{Client, Request, Response, StatusCode};
 
 use super::cache::Validators;
 use super::error::{Situation, reason};
 use super::source::{Address, Source};
-
-/// How we name ourselves.
-const USER_AGENT: &str = concat!("roleos/", env!("CARGO_PKG_VERSION"));
 
 /// Longest validator that is kept and sent back; real ones have some dozen bytes.
 const MAX_VALIDATOR: usize = 1024;
@@ -45,22 +41,7 @@ pub(super) enum Answer {
 
 /// A client for this source and no other.
 pub(super) fn client(source: &Source) -> Result<Client, Situation> {
-    let builder = Client::builder()
-        .user_agent(USER_AGENT)
-        .redirect(Policy::none())
-        .referer(false)
-        .retry(retry::never())
-        .no_proxy()
-        .http1_only();
-    let builder = if source.is_https() {
-        builder
-    } else {
-        // Plain http never leads to TLS, so the certificate store is not read and need not exist.
-        builder.tls_certs_only([])
-    };
-    builder.build().map_err(|error| Situation::NoTls {
-        reason: reason(&error),
-    })
+    crate::exchange::client(source.is_https()).map_err(|reason| Situation::NoTls { reason })
 }
 
 /// Asks for a file, with `known` to be spared what has not changed. The time counts to the last byte of the body.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use http_body_util::LengthLimitError;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{
     CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
     UPGRADE,
@@ -26,18 +26,20 @@ use crate::problem::Problem;
 /// How long an unused connection to an upstream is kept.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Headers that end at each hop.
-const HOP: [HeaderName; 9] = [
+/// Headers that end at each hop. `Trailer` does not: it names what stands behind the body.
+const HOP: [HeaderName; 8] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-authenticate"),
     HeaderName::from_static("proxy-authorization"),
     HeaderName::from_static("proxy-connection"),
     TE,
-    TRAILER,
     TRANSFER_ENCODING,
     UPGRADE,
 ];
+
+/// How a client says that it reads trailers.
+const TRAILERS: &str = "trailers";
 
 /// Connections to all upstreams.
 #[derive(Debug)]
@@ -172,6 +174,14 @@ pub(crate) fn request(
         headers.remove(name);
     }
     drop_own_cookie(&mut headers);
+    if takes_trailers(&parts.headers) {
+        headers.insert(TE, HeaderValue::from_static(TRAILERS));
+        headers.insert(CONNECTION, HeaderValue::from_static("te"));
+    }
+    // A body that was read as a whole has left its trailers behind.
+    if body.size_hint().exact().is_some() {
+        headers.remove(TRAILER);
+    }
     upstream.sign(&mut headers).map_err(|variable| {
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -205,6 +215,15 @@ fn drop_own_cookie(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether the client reads what stands behind a body.
+pub(crate) fn takes_trailers(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(TE).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|coding| coding.trim().eq_ignore_ascii_case(TRAILERS))
+}
+
 /// Removes what ends at this hop, and what `Connection` names.
 pub(crate) fn end_hop(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
@@ -234,7 +253,7 @@ mod tests {
         for (name, value) in [
             ("connection", "close, X-Mine"),
             ("x-mine", "1"),
-            ("te", "trailers"),
+            ("te", "deflate, Trailers"),
             ("transfer-encoding", "chunked"),
             ("upgrade", "websocket"),
             ("keep-alive", "timeout=5"),
@@ -243,7 +262,9 @@ mod tests {
         ] {
             headers.append(name, HeaderValue::from_static(value));
         }
+        assert!(takes_trailers(&headers));
         end_hop(&mut headers);
+        assert!(!takes_trailers(&headers));
         let left: Vec<_> = headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_bytes()))

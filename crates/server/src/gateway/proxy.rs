@@ -10,7 +10,7 @@ use bytes::Bytes;
 use host::config::gateway::Protocol;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRAILER};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
 use tower_http::timeout::TimeoutBody;
@@ -34,6 +34,9 @@ const WITH_MODEL: [&str; 6] = [
 
 /// Largest body that is passed on without being looked at, such as a file.
 const MAX_UPLOAD: usize = 512 * 1024 * 1024;
+
+/// What the verifier says, in front of a whole answer or behind a stream.
+pub(super) const VERIFIED: &str = "x-roleos-verified";
 
 /// How a role is asked for.
 const ROLE: &str = "role:";
@@ -146,15 +149,20 @@ async fn with_model(
     if let Some(slug) = model.as_deref().and_then(|model| model.strip_prefix(ROLE)) {
         return roles::asked(app, &whole, slug, None, entry).await;
     }
-    if let Some(role) = roles::of_agent(app, &whole)
-        && let Some(answer) = roles::for_agent(app, &whole, &role, entry).await
-    {
-        return answer;
+    let mut playing = None;
+    if let Some(role) = roles::of_agent(app, &whole) {
+        match roles::for_agent(app, &whole, &role, entry).await {
+            roles::ForAgent::Answered(answer) => return Ok(answer),
+            roles::ForAgent::GoesOn(role) => playing = role,
+        }
     }
     let upstream = upstream(app, model.as_deref(), &whole)?;
     let body = Body::from(whole.body.clone());
     let answered = forward(app, &whole.parts, upstream, body, entry).await;
-    roles::note_agent(answered, entry)
+    match entry.line.role {
+        Some(_) => roles::note_agent(app, &whole, playing, answered?, entry).await,
+        None => answered,
+    }
 }
 
 /// The upstream of a model.
@@ -291,6 +299,9 @@ pub(super) async fn forward(
     entry.waited(since);
     let (mut head, body) = sent?.into_parts();
     client::end_hop(&mut head.headers);
+    if !client::takes_trailers(&parts.headers) {
+        head.headers.remove(TRAILER);
+    }
     head.version = Version::HTTP_11;
     head.extensions.insert(PassedOn);
     Ok(Response::from_parts(head, Body::new(body)))
@@ -365,12 +376,12 @@ pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Re
     add("x-roleos-crossed", line.crossed.as_deref());
     // Of a stream it is not known yet.
     let verified = line.verified.as_deref().filter(|_| entry.verdict.is_none());
-    add("x-roleos-verified", verified);
+    add(VERIFIED, verified);
     response
 }
 
 /// A text of whatever origin as the value of a header: what cannot stand there is written with `%`.
-fn header(text: &str) -> Option<HeaderValue> {
+pub(super) fn header(text: &str) -> Option<HeaderValue> {
     let mut safe = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -204,8 +204,9 @@ where
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, |data| data.remaining());
                 self.entry.line.response_bytes += length as u64;
-                // Before the last byte leaves, so that whoever has the answer can find its receipt.
-                if self.inner.is_end_stream() {
+                // Before the last byte leaves, so that whoever has the answer can find its receipt. Behind trailers comes
+                // nothing, and nobody looks whether it does.
+                if self.inner.is_end_stream() || frame.is_trailers() {
                     self.entry.finish("complete");
                 }
             }

@@ -311,14 +311,24 @@ pub(super) fn of_agent(app: &App, whole: &Whole) -> Option<String> {
     app.gateway.agents.get(agent).cloned()
 }
 
+/// What becomes of an agent's request.
+pub(super) enum ForAgent {
+    /// An adapter has answered.
+    Answered(Response<Body>),
+    /// It goes on exactly as it came; the role and the request, where the answer can be held against a verifier.
+    GoesOn(Option<(Role, Value)>),
+}
+
 /// Answers for an agent where an adapter may; else the request goes on exactly as it came.
 pub(super) async fn for_agent(
     app: &Arc<App>,
     whole: &Whole,
     slug: &str,
     entry: &mut Entry,
-) -> Option<Result<Response<Body>, Problem>> {
-    let protocol = whole.protocol?;
+) -> ForAgent {
+    let Some(protocol) = whole.protocol else {
+        return ForAgent::GoesOn(None);
+    };
     entry.line.role = Some(shortened(slug));
     let since = Instant::now();
     let trace = entry.line.trace.clone();
@@ -336,36 +346,34 @@ pub(super) async fn for_agent(
             },
         )) => {
             entry.line.verified = verified.then(|| PASS.to_owned());
-            Some(Ok(answered(
-                protocol,
-                &request,
-                &answer,
-                (model, reason),
-                entry,
-            )))
+            let model = (model, reason);
+            ForAgent::Answered(answered(protocol, &request, &answer, model, entry))
         }
-        Ok((_, _, Played::General(reason))) => {
+        Ok((role, request, Played::General(reason))) => {
             entry.line.reason = Some(reason);
             entry.line.route = "general";
-            None
+            ForAgent::GoesOn(Some((role, request)))
         }
         // What is wrong with the mapping is no reason to keep the agent from its work.
         Err(problem) => {
             entry.line.reason = Some(problem.code.to_owned());
             entry.line.route = "general";
-            None
+            ForAgent::GoesOn(None)
         }
     }
 }
 
-/// An agent's request that went on tells why in its headers; any other answer stays as it is.
-pub(super) fn note_agent(
-    answer: Result<Response<Body>, Problem>,
+/// The answer to an agent's request that went on: held against the role's verifier, and with the reason in its headers.
+pub(super) async fn note_agent(
+    app: &App,
+    whole: &Whole,
+    playing: Option<(Role, Value)>,
+    mut answer: Response<Body>,
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
-    if entry.line.role.is_none() {
-        return answer;
-    }
     entry.line.served = entry.line.model.clone();
-    answer.map(|response| receipt_headers(response, entry))
+    if let (Some((role, request)), Some(protocol)) = (playing, whole.protocol) {
+        answer = general::held(app, whole, &role, (protocol, &request), answer, entry).await;
+    }
+    Ok(receipt_headers(answer, entry))
 }

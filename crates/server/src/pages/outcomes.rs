@@ -7,8 +7,13 @@ use selection::statistics::rate;
 
 use super::frame::{Rate, encoded, share_lines};
 use crate::show::clean;
+use crate::show::curve_svg::scale::{Axis, LEAST_COST, tick_dollars};
 use crate::show::units::{dollars, grouped};
 use crate::view::add_up;
+
+use self::names::Dot;
+
+mod names;
 
 /// So many are shown; the rarest are left out.
 const MOST: usize = 30;
@@ -43,7 +48,7 @@ impl Outcomes {
     }
 }
 
-fn named(text: &str) -> String {
+fn named_or_none(text: &str) -> String {
     match text {
         "" => "(none)".to_owned(),
         text => clean::line(text, 40),
@@ -55,10 +60,10 @@ fn row(one: &add_up::Outcomes) -> Row {
     href.extend(encoded(&one.role));
     href.push_str("&model=");
     href.extend(encoded(&one.model));
-    let cost = one.cost_microdollars.checked_div(one.solved);
+    let cost = one.cost.per_solve();
     Row {
-        role: named(&one.role),
-        model: named(&one.model),
+        role: named_or_none(&one.role),
+        model: named_or_none(&one.model),
         href,
         tasks: grouped(one.tasks),
         solved: rate(one.solved, one.tasks).into(),
@@ -69,28 +74,32 @@ fn row(one: &add_up::Outcomes) -> Row {
 /// Cheap is left, often solved is up; the bar is the interval, the dot grows with the number of tasks.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "places in a picture; counts and costs are far below 2^52"
+    reason = "places in a picture; counts are far below 2^52"
 )]
 fn chart(all: &[add_up::Outcomes]) -> String {
     let (left, right, top, bottom) = (56.0, 770.0, 16.0, 250.0);
-    let cost = |one: &add_up::Outcomes| one.cost_microdollars.checked_div(one.solved);
-    let dearest = all.iter().filter_map(cost).max().unwrap_or(0).max(1);
+    let priced = || {
+        all.iter()
+            .filter_map(|one| Some((one, one.cost.per_solve()?)))
+    };
+    let dearest = priced().map(|(_, cost)| cost).max().unwrap_or(0);
     let most = all.iter().map(|one| one.tasks).max().unwrap_or(1).max(1);
-    let x = |cost: u64| left + (right - left) * cost as f64 / (dearest as f64 * 1.15);
+    // Behind the dearest there is room for its name.
+    let furthest = dearest.saturating_add(dearest / 5).max(LEAST_COST);
+    let costs = Axis::new(right, left, furthest, 6);
     let y = |share: f64| bottom - (bottom - top) * share;
     let mut svg = String::from(
         r#"<svg class="chart" viewBox="0 0 800 290" role="img" aria-label="Cost per solve and solve rate by role and model">"#,
     );
     share_lines(&mut svg, (left, right), y);
     // Writing to a string cannot fail.
-    for quarter in 0..=4 {
-        let cost = dearest * quarter / 4;
+    for tick in costs.ticks() {
         let _ = write!(
             svg,
             r#"<text x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
-            x(cost),
+            costs.place(tick),
             bottom + 18.0,
-            dollars(cost)
+            tick_dollars(tick, costs.step())
         );
     }
     let _ = write!(
@@ -98,21 +107,29 @@ fn chart(all: &[add_up::Outcomes]) -> String {
         r#"<text x="{right}" y="{:.1}" text-anchor="end">cost per solve →</text>"#,
         bottom + 36.0
     );
-    for (place, one) in all.iter().enumerate() {
-        let Some(cost) = cost(one) else { continue };
+    let mut named = Vec::new();
+    for (one, cost) in priced() {
         let solved = rate(one.solved, one.tasks);
-        let (name, at) = (
-            format!("{} · {}", named(&one.role), named(&one.model)),
-            x(cost),
+        let name = format!(
+            "{} · {}",
+            named_or_none(&one.role),
+            named_or_none(&one.model)
         );
-        let name = escaped(&name);
+        let dot = Dot {
+            x: costs.place(cost),
+            y: y(solved.value),
+            radius: 4.0 + 4.0 * (one.tasks as f64 / most as f64).sqrt(),
+            reach: (y(solved.high), y(solved.low)),
+        };
         let _ = write!(
             svg,
-            r#"<line class="reach" x1="{at:.1}" x2="{at:.1}" y1="{:.1}" y2="{:.1}"/><circle cx="{at:.1}" cy="{:.1}" r="{:.1}"><title>{name}: {:.1} % solved ({} of {}, 95 %: {:.1} to {:.1}), {} per solve</title></circle>"#,
-            y(solved.low),
-            y(solved.high),
-            y(solved.value),
-            4.0 + 4.0 * (one.tasks as f64 / most as f64).sqrt(),
+            r#"<line class="reach" x1="{0:.1}" x2="{0:.1}" y1="{1:.1}" y2="{2:.1}"/><circle cx="{0:.1}" cy="{3:.1}" r="{4:.1}"><title>{5}: {6:.1} % solved ({7} of {8}, 95 %: {9:.1} to {10:.1}), {11} per solve</title></circle>"#,
+            dot.x,
+            dot.reach.0,
+            dot.reach.1,
+            dot.y,
+            dot.radius,
+            escaped(&name),
             solved.value * 100.0,
             one.solved,
             one.tasks,
@@ -120,20 +137,32 @@ fn chart(all: &[add_up::Outcomes]) -> String {
             solved.high * 100.0,
             dollars(cost)
         );
-        if all.len() <= NAMED {
-            // Every second name stands a little lower, so that neighbours stay readable.
-            let lower = if place % 2 == 0 { -8.0 } else { 16.0 };
-            let _ = write!(
-                svg,
-                r#"<text class="name" x="{:.1}" y="{:.1}" text-anchor="{}">{name}</text>"#,
-                if at > 560.0 { at - 11.0 } else { at + 11.0 },
-                (y(solved.value) + lower).clamp(top + 8.0, bottom - 4.0),
-                if at > 560.0 { "end" } else { "start" },
-            );
-        }
+        named.push((dot, name));
+    }
+    if all.len() <= NAMED {
+        write_names(&mut svg, &named, (left, right, top, bottom));
     }
     svg.push_str("</svg>");
     svg
+}
+
+/// Writes the names for which there is room.
+fn write_names(svg: &mut String, named: &[(Dot, String)], picture: (f64, f64, f64, f64)) {
+    let lengths: Vec<_> = named
+        .iter()
+        .map(|(dot, name)| (*dot, name.chars().count()))
+        .collect();
+    for (place, (_, name)) in names::places(&lengths, picture).iter().zip(named) {
+        let Some(place) = place else { continue };
+        let _ = write!(
+            svg,
+            r#"<text class="name" x="{:.1}" y="{:.1}" text-anchor="{}">{}</text>"#,
+            place.x,
+            place.baseline,
+            place.anchor,
+            escaped(name)
+        );
+    }
 }
 
 /// The picture is put together as text, and names are other people's.
@@ -153,6 +182,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use witness::cost::Cost;
+
     use super::*;
 
     #[test]
@@ -162,7 +193,12 @@ mod tests {
             model: String::new(),
             tasks: 4,
             solved: 3,
-            cost_microdollars: 9000,
+            cost: Cost {
+                stated: 9000,
+                known: 9000,
+                known_solved: 3,
+                unknown_tasks: 0,
+            },
         }]);
         assert!(
             outcomes
@@ -181,7 +217,11 @@ mod tests {
             model: "b".to_owned(),
             tasks: 2,
             solved: 0,
-            cost_microdollars: 5,
+            cost: Cost {
+                stated: 5,
+                known: 5,
+                ..Cost::default()
+            },
         };
         let outcomes = Outcomes::of(&vec![never; MOST + 2]);
         assert!(!outcomes.chart.contains("<circle"));

@@ -14,7 +14,7 @@ use super::attention::{Attention, attention};
 use super::frame::{Choice, Frame, Rate, Visit, choices, encoded, show, with_headers};
 use super::outcomes::Outcomes;
 use crate::api::{Desk, waiting};
-use crate::show::units::{dollars, duration, grouped};
+use crate::show::units::{cost, dollars, duration, grouped, without_cost};
 use crate::show::{clean, curve_svg};
 use crate::view::add_up::Of;
 use crate::view::list::TaskColumn;
@@ -46,6 +46,8 @@ struct Page {
     criteria: Vec<Held>,
     solved: Rate,
     tiles: Vec<Tile>,
+    /// Costs that are missing, and how they come in.
+    without_cost: Option<String>,
     attention: Vec<Attention>,
     curve_address: String,
     points: Vec<Row>,
@@ -106,6 +108,10 @@ pub(super) async fn page(
             criteria: all.acceptance().iter().map(|one| held(one, all)).collect(),
             solved: rate(u64::from(all.solved), u64::from(all.total_tasks)).into(),
             tiles: tiles(all),
+            without_cost: without_cost(
+                u64::from(all.tasks_without_cost),
+                u64::from(all.total_tasks),
+            ),
             attention: attention(desk, counts)?,
             outcomes: Outcomes::of(&desk.view.outcomes()?),
             curve_address,
@@ -202,10 +208,11 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
         ),
         tile(
             "Cost per solve",
-            dollars(all.cost_per_solve),
+            all.cost_per_solve
+                .map_or_else(|| "unknown".to_owned(), dollars),
             &format!(
                 "{} in all, {} solved",
-                dollars(all.total_cost_microdollars),
+                cost(all.total_cost_microdollars, all.tasks_without_cost == 0),
                 grouped(all.solved)
             ),
             "/tasks?outcome=solved",

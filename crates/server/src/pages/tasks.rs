@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::frame::{Choice, Frame, Visit, choices, encoded, short_time, show, tone};
 use crate::api::{Desk, bad_query, judged_bundle};
 use crate::problem::Problem;
-use crate::show::units::{dollars, duration, grouped};
+use crate::show::units::{cost, duration, grouped};
 use crate::show::{clean, replay_html};
 use crate::view::compare::{Compared, Pair, Side};
 use crate::view::list::{Filter, Key, Page as Wanted, TaskColumn};
@@ -102,7 +102,7 @@ impl Row {
         Self {
             short: task.task_id.chars().take(12).collect(),
             created: task.created.as_deref().map(short_time).unwrap_or_default(),
-            cost: dollars(count(task.cost_microdollars)),
+            cost: cost(count(task.cost_microdollars), task.cost_known),
             latency: duration(count(task.latency_ms)),
             role: clean::line(&task.role, 40),
             model: clean::line(&task.model, 40),
@@ -262,6 +262,6 @@ impl Side {
     }
 
     fn cost_text(&self) -> String {
-        dollars(u64::try_from(self.cost).unwrap_or(0))
+        cost(u64::try_from(self.cost).unwrap_or(0), self.cost_known)
     }
 }

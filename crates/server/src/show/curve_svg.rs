@@ -6,14 +6,14 @@
 
 pub(super) mod canvas;
 
-mod scale;
+pub(crate) mod scale;
 
 use witness::curve::Point;
 
 use super::clean;
 use super::units::{counted, dollars, grouped, whole_percent};
 use canvas::{Anchor, Canvas};
-use scale::{Across, Up, short_amount, short_dollars, tick_dollars};
+use scale::{Across, Axis, LEAST_COST, short_amount, short_dollars, tick_dollars};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 740.0;
@@ -50,8 +50,6 @@ const FLAG_TOP: f64 = 114.0;
 const FLAG_HEIGHT: f64 = 16.0;
 /// Most points whose values are written beside them.
 const MAX_LABELLED: usize = 12;
-/// Least money at the top of the axis, so that tasks that cost nothing do not stand on an axis of nothing.
-const LEAST_COST: u64 = 10_000;
 
 /// Draws the curve.
 #[must_use]
@@ -125,7 +123,7 @@ fn header(canvas: &mut Canvas, points: &[Point]) {
             .filter_map(|point| Some((point, point.cost_per_solve()?)))
     };
     let (Some((first, was)), Some((last, is))) = (costs().next(), costs().next_back()) else {
-        canvas.text(RIGHT, 36.0, "big", Anchor::End, "nothing solved");
+        canvas.text(RIGHT, 36.0, "big", Anchor::End, no_cost(points).0);
         return;
     };
     let now = format!("{} per solve", short_dollars(is));
@@ -149,7 +147,7 @@ fn header(canvas: &mut Canvas, points: &[Point]) {
 }
 
 /// Name of a panel, its horizontal lines and their numbers.
-fn frame(canvas: &mut Canvas, panel: Panel, name: &str, up: Up, label: impl Fn(u64) -> String) {
+fn frame(canvas: &mut Canvas, panel: Panel, name: &str, up: Axis, label: impl Fn(u64) -> String) {
     let name_y = if name.starts_with("Cost") {
         FLAG_TOP - 14.0
     } else {
@@ -157,7 +155,7 @@ fn frame(canvas: &mut Canvas, panel: Panel, name: &str, up: Up, label: impl Fn(u
     };
     canvas.text(LEFT, name_y, "name", Anchor::Start, name);
     for tick in up.ticks() {
-        let y = up.y(tick);
+        let y = up.place(tick);
         let class = if tick == 0 { "axis" } else { "grid" };
         canvas.line(class, (LEFT, y), (RIGHT, y));
         canvas.text(LEFT - 10.0, y + 4.0, "tick", Anchor::End, &label(tick));
@@ -171,7 +169,7 @@ fn cost_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
     });
     let heights = points
         .iter()
-        .map(|point| point.cost_per_solve().map(|cost| up.y(cost)));
+        .map(|point| point.cost_per_solve().map(|cost| up.place(cost)));
     let runs = across.runs(heights);
     if runs.is_empty() {
         let middle = (
@@ -183,7 +181,7 @@ fn cost_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
             middle.1,
             "muted",
             Anchor::Middle,
-            "nothing was solved, so there is no cost per solve",
+            no_cost(points).1,
         );
     }
     for run in &runs {
@@ -192,13 +190,27 @@ fn cost_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
     }
 }
 
-fn cost_scale(points: &[Point]) -> Up {
+/// Why there is no cost per solve, in short and as a sentence.
+fn no_cost(points: &[Point]) -> (&'static str, &'static str) {
+    if points.iter().any(|point| point.solved > 0) {
+        return (
+            "cost unknown",
+            "of no solved task the cost is known, so there is no cost per solve",
+        );
+    }
+    (
+        "nothing solved",
+        "nothing was solved, so there is no cost per solve",
+    )
+}
+
+fn cost_scale(points: &[Point]) -> Axis {
     let most = points.iter().filter_map(Point::cost_per_solve).max();
-    Up::new(COST.top, COST.bottom, most.unwrap_or(0).max(LEAST_COST), 5)
+    Axis::new(COST.top, COST.bottom, most.unwrap_or(0).max(LEAST_COST), 5)
 }
 
 fn rate_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
-    let up = Up::percent(RATE.top, RATE.bottom);
+    let up = Axis::percent(RATE.top, RATE.bottom);
     frame(canvas, RATE, "Solve rate, solved of n tasks", up, |tick| {
         format!("{tick} %")
     });
@@ -223,11 +235,11 @@ fn rate_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
 
 fn tokens_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
     let most = points.iter().filter_map(Point::tokens_per_solve).max();
-    let up = Up::new(TOKENS.top, TOKENS.bottom, most.unwrap_or(0).max(1), 3);
+    let up = Axis::new(TOKENS.top, TOKENS.bottom, most.unwrap_or(0).max(1), 3);
     frame(canvas, TOKENS, "Tokens per solve", up, short_amount);
     let heights = points
         .iter()
-        .map(|point| point.tokens_per_solve().map(|tokens| up.y(tokens)));
+        .map(|point| point.tokens_per_solve().map(|tokens| up.place(tokens)));
     for run in across.runs(heights) {
         canvas.curve("tokens-line", &run);
         // A lone point has no line to be seen by.
@@ -239,12 +251,12 @@ fn tokens_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
 
 fn retries_panel(canvas: &mut Canvas, across: Across, points: &[Point]) {
     let most = points.iter().map(|point| point.retries).max();
-    let up = Up::new(RETRIES.top, RETRIES.bottom, most.unwrap_or(0).max(1), 3);
+    let up = Axis::new(RETRIES.top, RETRIES.bottom, most.unwrap_or(0).max(1), 3);
     frame(canvas, RETRIES, "Retries", up, short_amount);
     let width = across.bar(14.0);
     for (x, point) in across.places().zip(points) {
         if point.retries > 0 {
-            canvas.bar("retries", x, width, up.y(point.retries), RETRIES.bottom);
+            canvas.bar("retries", x, width, up.place(point.retries), RETRIES.bottom);
         }
     }
 }
@@ -291,7 +303,7 @@ fn flags(canvas: &mut Canvas, across: Across, points: &[Point]) {
     for (x, point) in flagged.filter(|(_, point)| point.regressions > 0) {
         let foot = point
             .cost_per_solve()
-            .map_or(COST.bottom, |cost| up.y(cost));
+            .map_or(COST.bottom, |cost| up.place(cost));
         canvas.line("pole", (x, FLAG_TOP + FLAG_HEIGHT), (x, foot));
     }
     let flags = gather_flags(across, points);
@@ -347,7 +359,7 @@ fn dots(canvas: &mut Canvas, across: Across, points: &[Point]) {
         canvas.open_point(&exact(point));
         canvas.column(x, across.band(), COST.top, RETRIES.bottom);
         if let Some(cost) = point.cost_per_solve() {
-            let y = up.y(cost);
+            let y = up.place(cost);
             let bad = if point.regressions > 0 { " bad" } else { "" };
             canvas.dot(&format!("{class}{bad}"), x, y, radius);
             if points.len() <= MAX_LABELLED {
@@ -361,7 +373,7 @@ fn dots(canvas: &mut Canvas, across: Across, points: &[Point]) {
 /// All numbers of a point, unrounded.
 fn exact(point: &Point) -> String {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-    [
+    let mut lines = vec![
         period(point),
         format!(
             "cost per solve {}",
@@ -378,6 +390,10 @@ fn exact(point: &Point) -> String {
         ),
         format!("retries {}", grouped(point.retries)),
         format!("regressions {}", grouped(point.regressions)),
-    ]
-    .join("\n")
+    ];
+    if point.cost.unknown_tasks > 0 {
+        let tasks = counted(point.cost.unknown_tasks, "task");
+        lines.push(format!("{tasks} without a known cost"));
+    }
+    lines.join("\n")
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use witness::bundle::{Contents, Reason, section_name};
+use witness::cost::is_known as cost_is_known;
 use witness::evidence::Verdict;
 use witness::extension::{Chain, ExtensionTag, Rollback};
 use witness::policy::Policy;
@@ -12,7 +13,7 @@ use witness::wire::{Outcome, Tag};
 
 use super::clean;
 use super::replay_view::ReplayView;
-use super::units::{counted, dollars, duration, grouped, time};
+use super::units::{cost, counted, dollars, duration, grouped, time};
 
 /// Sections without a known meaning that are listed one by one.
 const MAX_LISTED_SECTIONS: usize = 8;
@@ -168,12 +169,13 @@ pub fn task(view: &ReplayView<'_>) -> Vec<Fact> {
     let contents = view.contents;
     let header = contents.header();
     let latency = u64::from(header.total_latency_ms);
+    let known = cost_is_known(&contents.extensions().provenance);
     let mut facts = vec![
         Fact::code("task id", header.task_id.to_string()),
         outcome(contents),
         mode(contents),
         Fact::new("created", time(header.created_ns)),
-        Fact::new("cost", dollars(header.total_cost_microdollars)),
+        Fact::new("cost", cost(header.total_cost_microdollars, known)),
         Fact::new("tokens", grouped(header.total_tokens)),
         Fact::new("latency", duration(latency)),
         Fact::new("tool calls", grouped(contents.totals().calls as u64)),

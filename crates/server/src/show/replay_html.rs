@@ -18,7 +18,7 @@ use super::facts::{self, Banner, Fact, Shape, Tone};
 use super::patch::{self, FilePatch};
 use super::replay_view::ReplayView;
 use super::syntax::{Language, Token};
-use super::units::{counted, dollars_in_full, duration, grouped};
+use super::units::{call_cost, counted, duration, grouped};
 
 /// Lines above which a section starts folded.
 const MAX_OPEN_LINES: u64 = 400;
@@ -165,6 +165,7 @@ struct CallRow {
 impl Calls {
     fn of(contents: &Contents<'_>) -> Option<Self> {
         contents.section(Tag::Trace)?;
+        let known = witness::cost::is_known(&contents.extensions().provenance);
         let whole: u64 = contents
             .calls()
             .map(|call| u64::from(call.latency_ms))
@@ -182,7 +183,7 @@ impl Calls {
                     check: call.check.name(),
                     tone: tone_of(call.check),
                     latency: duration(latency),
-                    cost: dollars_in_full(call.cost_microdollars),
+                    cost: call_cost(call.cost_microdollars, known),
                     tokens: grouped(call.tokens),
                     args: hex::encode(call.args_hash),
                     result: hex::encode(call.result_hash),

@@ -41,6 +41,38 @@ pub fn dollars_in_full(microdollars: impl Into<u64>) -> String {
     format!("${}.{decimals:06}", grouped(microdollars / 1_000_000))
 }
 
+/// What a task cost, of which perhaps nothing or only a part is known: `$0.015`, `unknown`, `≥ $0.015`.
+#[must_use]
+pub fn cost(microdollars: impl Into<u64>, known: bool) -> String {
+    match (known, microdollars.into()) {
+        (true, cost) => dollars(cost),
+        (false, 0) => "unknown".to_owned(),
+        (false, cost) => format!("≥ {}", dollars(cost)),
+    }
+}
+
+/// What one call of a task cost, for columns. Where the task's cost is not known, nothing may also be a missing price.
+#[must_use]
+pub fn call_cost(microdollars: u32, known: bool) -> String {
+    match (known, microdollars) {
+        (false, 0) => "–".to_owned(),
+        (_, cost) => dollars_in_full(cost),
+    }
+}
+
+/// Says that figures are without the cost of some tasks, and what a person can do about it.
+#[must_use]
+pub fn without_cost(unknown: u64, tasks: u64) -> Option<String> {
+    (unknown > 0).then(|| {
+        format!(
+            "The cost of {} of {} is not known; cost per solve is without them. `roleos witness replay` says why; \
+             prices of models go into `[oversight.prices]` in `.role-os/config.toml` and count from the next seal on.",
+            grouped(unknown),
+            counted(tasks, "task")
+        )
+    })
+}
+
 /// `66.7 %`.
 #[must_use]
 pub fn percent(ratio: f32) -> String {
@@ -108,6 +140,28 @@ mod tests {
         check(15_000, "$0.015");
         check(1, "$0.000001");
         check(1_234_500_000, "$1,234.50");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_nothing() {
+        let costs = [(0_u64, true), (0, false), (15_000, true), (15_000, false)];
+        assert_eq!(
+            costs.map(|(money, known)| cost(money, known)).join(" | "),
+            "$0.00 | unknown | $0.015 | ≥ $0.015"
+        );
+        let calls = [(0, true), (0, false), (7, false)];
+        assert_eq!(
+            calls
+                .map(|(money, known)| call_cost(money, known))
+                .join(" | "),
+            "$0.000000 | – | $0.000007"
+        );
+        assert_eq!(without_cost(0, 3), None);
+        let told = without_cost(1, 3).unwrap_or_default();
+        assert!(
+            told.starts_with("The cost of 1 of 3 tasks is not known;"),
+            "{told}"
+        );
     }
 
     #[test]

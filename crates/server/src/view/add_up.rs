@@ -9,6 +9,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use host::view::score::Counts;
 use rusqlite::Connection;
 use selection::statistics::{Rate, rate, spread};
+use witness::cost::Cost;
 use witness::curve::{Attempts, Identity, Period, Point};
 use witness::scorecard::{Collector, Report, Row};
 use witness::wire::{Outcome, TaskId};
@@ -229,7 +230,7 @@ impl View {
     }
 }
 
-const ROW: &str = "task_id, created_ns, outcome, latency_ms, cost, tokens, retries, complete, violations, rollbacks, restored";
+const ROW: &str = "task_id, created_ns, outcome, latency_ms, cost, tokens, retries, complete, violations, rollbacks, restored, cost_known";
 
 /// What a bundle contributes, as it was read off it.
 fn row(row: &rusqlite::Row<'_>) -> Result<Option<(TaskId, u64, Row)>, rusqlite::Error> {
@@ -251,6 +252,7 @@ fn row(row: &rusqlite::Row<'_>) -> Result<Option<(TaskId, u64, Row)>, rusqlite::
         violations: row.get(8)?,
         rollbacks: row.get(9)?,
         restored: row.get(10)?,
+        cost_known: row.get(11)?,
     };
     Ok(task.map(|task| (task, created.cast_unsigned(), contribution)))
 }
@@ -278,11 +280,11 @@ fn scorecard(db: &Connection, by: Option<By>) -> Result<Card, rusqlite::Error> {
     let mut rows = query.query([])?;
     let mut collector = Collector::default();
     while let Some(found) = rows.next()? {
-        let group = match found.get_ref(11)?.as_str()? {
+        let group = match found.get_ref(12)?.as_str()? {
             "" => "(none)",
             group => group,
         };
-        let order = ties.get(&found.get(12)?).copied().unwrap_or_default();
+        let order = ties.get(&found.get(13)?).copied().unwrap_or_default();
         if let Some((task, created, contribution)) = row(found)? {
             let group = by.map(|_| group);
             collector.add_row(task, (created, order), contribution, true, group);
@@ -323,7 +325,7 @@ fn curve(db: &Connection, period: Period, of: &Of) -> Result<Vec<Point>, rusqlit
     let mut rows = query.raw_query();
     let mut attempts = Attempts::default();
     while let Some(found) = rows.next()? {
-        let identity: [u8; 16] = found.get(11)?;
+        let identity: [u8; 16] = found.get(12)?;
         if let Some((task, created, contribution)) = row(found)? {
             attempts.add_row((task, created), Identity(identity), contribution, true);
         }
@@ -342,13 +344,15 @@ pub struct Outcomes {
     pub tasks: u64,
     /// Those that were solved.
     pub solved: u64,
-    /// Cost of all of them, in millionths of a US dollar.
-    pub cost_microdollars: u64,
+    /// What they cost.
+    pub cost: Cost,
 }
 
 fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
     let mut query = db.prepare_cached(
-        "SELECT role, model, count(*), sum(outcome = 'solved'), sum(cost) FROM task NOT INDEXED
+        "SELECT role, model, count(*), sum(outcome = 'solved'), sum(cost), sum(cost * cost_known),
+             sum(cost_known AND outcome = 'solved'), sum(NOT cost_known)
+         FROM task NOT INDEXED
          WHERE verdict = 'valid' GROUP BY role, model ORDER BY count(*) DESC, role, model",
     )?;
     let number = |row: &rusqlite::Row<'_>, column| {
@@ -360,7 +364,12 @@ fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
             model: row.get(1)?,
             tasks: number(row, 2)?,
             solved: number(row, 3)?,
-            cost_microdollars: number(row, 4)?,
+            cost: Cost {
+                stated: number(row, 4)?,
+                known: number(row, 5)?,
+                known_solved: number(row, 6)?,
+                unknown_tasks: number(row, 7)?,
+            },
         })
     })?;
     rows.collect()

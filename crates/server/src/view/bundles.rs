@@ -321,9 +321,9 @@ fn store(change: &Connection, found: &Found, kept: &Kept) -> Result<(), rusqlite
         .prepare_cached(
             "INSERT OR REPLACE INTO task (file, stamp, verdict, task_id, created_ns, week, day, outcome, mode, role, model,
                  agent, session, identity, calls, denied, latency_ms, cost, tokens, retries, complete, violations,
-                 rollbacks, restored)
+                 rollbacks, restored, cost_known)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-                 ?23, ?24)",
+                 ?23, ?24, ?25)",
         )?
         .execute(params![
             found.name,
@@ -350,6 +350,7 @@ fn store(change: &Connection, found: &Found, kept: &Kept) -> Result<(), rusqlite
             number(|row| row.violations),
             number(|row| row.rollbacks),
             number(|row| row.restored),
+            number(|row| u32::from(row.cost_known)),
         ])
         .map(drop)
 }

@@ -19,6 +19,8 @@ pub struct Side {
     pub outcome: String,
     /// What it cost, in millionths of a US dollar.
     pub cost: i64,
+    /// That is all of it.
+    pub cost_known: bool,
 }
 
 /// One task in both halves.
@@ -199,12 +201,14 @@ fn merged(before: &[Attempt], now: &[Attempt]) -> (Compared, Vec<(Attempt, Attem
 }
 
 fn side(db: &Connection, id: i64) -> Result<Side, rusqlite::Error> {
-    let mut query = db.prepare_cached("SELECT task_id, outcome, cost FROM task WHERE id = ?1")?;
+    let mut query =
+        db.prepare_cached("SELECT task_id, outcome, cost, cost_known FROM task WHERE id = ?1")?;
     query.query_row([id], |row| {
         Ok(Side {
             task_id: row.get(0)?,
             outcome: row.get(1)?,
             cost: row.get(2)?,
+            cost_known: row.get(3)?,
         })
     })
 }

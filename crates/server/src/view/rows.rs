@@ -37,6 +37,8 @@ pub struct Task {
     pub latency_ms: i64,
     /// Cost in millionths of a US dollar.
     pub cost_microdollars: i64,
+    /// That is all of it: no price was missing.
+    pub cost_known: bool,
     /// Tokens.
     pub tokens: i64,
     /// Calls that repeated a failed one.
@@ -60,7 +62,7 @@ impl Listable for Task {
         "task_filter",
         &["outcome", "role", "model", "mode", "week", "verdict"],
     ));
-    const COLUMNS: &'static str = "task_id, created_ns, week, verdict, outcome, mode, role, model, agent, session, calls, denied, latency_ms, cost, tokens, retries, complete, violations, rollbacks, file, identity";
+    const COLUMNS: &'static str = "task_id, created_ns, week, verdict, outcome, mode, role, model, agent, session, calls, denied, latency_ms, cost, tokens, retries, complete, violations, rollbacks, file, identity, cost_known";
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
         let created: i64 = row.get(1)?;
@@ -80,6 +82,7 @@ impl Listable for Task {
             denied: row.get(11)?,
             latency_ms: row.get(12)?,
             cost_microdollars: row.get(13)?,
+            cost_known: row.get(21)?,
             tokens: row.get(14)?,
             retries: row.get(15)?,
             evidence_complete: row.get(16)?,

@@ -33,6 +33,7 @@ CREATE TABLE task (
     denied INTEGER NOT NULL,
     latency_ms INTEGER NOT NULL,
     cost INTEGER NOT NULL,
+    cost_known INTEGER NOT NULL,
     tokens INTEGER NOT NULL,
     retries INTEGER NOT NULL,
     complete INTEGER NOT NULL,

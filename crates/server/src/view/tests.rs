@@ -7,9 +7,11 @@ use std::path::PathBuf;
 
 use host::scan::Options;
 use witness::builder::Builder;
+use witness::cost::Cost;
 use witness::curve::Period;
 use witness::extension::field;
-use witness::policy::Policy;
+use witness::policy::{Check, Policy};
+use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 
 use super::add_up::{By, Of};
@@ -70,6 +72,19 @@ impl Place {
             .spec(format!("task {}", number % 3));
         builder.provenance(field::ROLE, role);
         builder.provenance(field::MODEL, model);
+        let call = Call {
+            action: b"Read",
+            check: Check::Allowed,
+            args_hash: [0; 8],
+            result_hash: [0; 8],
+            latency_ms: 5,
+            cost_microdollars: 100 + u32::from(number),
+            tokens: 7,
+        };
+        builder.record(&call).unwrap();
+        if number.is_multiple_of(4) {
+            builder.provenance(field::COST, "at least that, without a price");
+        }
         store.seal(builder, &keys).unwrap();
     }
 
@@ -439,6 +454,18 @@ fn scorecard_and_curve_are_those_of_the_files() {
     let (points, _) = host::score::curve(source, Period::Week, |_| ());
     assert_eq!(*view.curve(Period::Week, &Of::default()).unwrap(), points);
     assert!(points.iter().any(|point| point.regressions > 0));
+    // Of the thirteen the fourth, eighth and twelfth do not know their cost: one broke, one was skipped, one solved.
+    let outcomes = view.outcomes().unwrap();
+    let sums = |of: fn(&Cost) -> u64| outcomes.iter().map(|one| of(&one.cost)).sum::<u64>();
+    let points = |of: fn(&Cost) -> u64| points.iter().map(|one| of(&one.cost)).sum::<u64>();
+    let parts: [fn(&Cost) -> u64; 4] = [
+        |cost| cost.stated,
+        |cost| cost.known,
+        |cost| cost.known_solved,
+        |cost| cost.unknown_tasks,
+    ];
+    assert_eq!(parts.map(sums), [1391, 1391 - 324, 4, 3]);
+    assert_eq!(parts.map(points), parts.map(sums));
     // What was kept does not outlive a new bundle.
     place.seal(20, Outcome::Solved, "a", "m");
     view.refresh(|_| ()).unwrap();

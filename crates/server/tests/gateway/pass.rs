@@ -66,6 +66,46 @@ fn every_byte_of_request_and_answer_passes() {
 }
 
 #[test]
+fn trailers_pass_both_ways_where_the_client_reads_them() {
+    let stub = Stub::new(|_, stream| {
+        let text = "HTTP/1.1 200 OK\r\ntrailer: x-sum, x-more\r\ntransfer-encoding: chunked\r\n\r\n\
+                    4\r\nbody\r\n0\r\nx-sum: 7\r\nx-stray: 1\r\nx-more: é\r\n\r\n";
+        stream.write_all(text.as_bytes()).unwrap();
+    });
+    let stage = stage(&stub);
+    let body = r#"{"model":"m"}"#;
+    let line = "POST /v1/chat/completions";
+    let answer = stage.send(line, &[("TE", "deflate, trailers")], body);
+    assert_eq!(answer.text(), "body");
+    assert_eq!(answer.trailers, ["x-sum: 7", "x-more: é"]);
+    assert_eq!(answer.header("trailer"), Some("x-sum, x-more"));
+    assert_eq!(stub.last().header("te"), Some("trailers"));
+    let plain = stage.send(line, &[], body);
+    assert_eq!((plain.text(), plain.trailers.len()), ("body".to_owned(), 0));
+    assert_eq!(
+        (plain.header("trailer"), stub.last().header("te")),
+        (None, None)
+    );
+    assert_eq!(stage.receipts(2)[0]["outcome"], "complete");
+    // An upload that nobody looks into keeps its own; a body that is read for its model is one piece.
+    for (kind, trailers) in [("text/plain", &["x-sum: 9"][..]), ("application/json", &[])] {
+        let headers = [
+            ("content-type", kind),
+            ("trailer", "x-sum"),
+            ("transfer-encoding", "chunked"),
+        ];
+        let head = stage.head("POST /v1/files", &headers, 0);
+        let chunk = format!("{:x}\r\n{body}\r\n0\r\nx-sum: 9\r\n\r\n", body.len());
+        stage.raw(format!("{head}{chunk}").as_bytes());
+        let seen = stub.last();
+        assert_eq!(seen.text(), body);
+        assert_eq!(seen.trailers, trailers, "{kind}");
+        let announced = seen.header("trailer");
+        assert_eq!(announced, (!trailers.is_empty()).then_some("x-sum"));
+    }
+}
+
+#[test]
 fn a_stream_is_passed_on_piece_by_piece() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);

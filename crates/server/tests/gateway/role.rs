@@ -455,13 +455,54 @@ fn a_stream_of_the_general_model_is_held_against_the_roles_verifier_at_its_end()
         });
         let asked = chat("role:checker", "plain", &json!({ "stream": true }));
         let found = stage.post(path, &asked);
-        assert_eq!((found.status(), found.text()), (200, body));
+        assert_eq!((found.status(), found.text()), (200, body.clone()));
         assert_eq!(found.header("x-roleos-route"), Some("general"));
         assert_eq!(found.header("x-roleos-verified"), None);
+        assert!(found.trailers.is_empty(), "{:?}", found.trailers);
         let receipt = stage.receipt();
         let said = receipt["verified"].as_str().unwrap();
         assert!(said.starts_with(verdict), "{said}");
         assert_eq!(receipt["outcome"], "complete");
+        // Who reads trailers has the verdict behind the stream.
+        let line = format!("POST {path}");
+        let found = stage.send(&line, &[("te", "trailers")], &asked);
+        assert_eq!(found.text(), body);
+        assert_eq!(found.header("trailer"), Some("x-roleos-verified"));
+        let [trailer] = &*found.trailers else {
+            panic!("{:?}", found.trailers)
+        };
+        assert!(
+            trailer.starts_with(&format!("x-roleos-verified: {verdict}")),
+            "{trailer}"
+        );
+        assert_eq!(stage.receipts(2)[1]["verified"], said);
+    }
+}
+
+#[test]
+fn what_a_mapped_agent_is_told_is_held_against_the_roles_verifier_too() {
+    for (text, verdict) in [(r#"{"label":"x"}"#, "pass"), ("I think so.", "fail: ")] {
+        let body = json!({ "content": [{ "type": "text", "text": text }] });
+        let up = Stub::json(&body);
+        let config = format!(
+            "[gateway.agents]\nverifier = \"checker\"\n{}",
+            upstream("up", "anthropic", &up.url, "[\"*\"]")
+        );
+        let stage = Stage::with(&config, |root| with_verifier(root, &adapter().url));
+        let asked = chat("claude-x", "plain", &json!({}));
+        let agent = [("x-claude-code-agent-id", "verifier")];
+        let found = stage.send("POST /v1/messages", &agent, &asked);
+        assert_eq!((found.json(), up.last().text()), (body, asked.clone()));
+        assert_eq!(
+            receipt_of(&found),
+            [Some("general"), Some("ood"), Some("claude-x")]
+        );
+        let said = found.header("x-roleos-verified").unwrap();
+        assert!(said.starts_with(verdict), "{said}");
+        assert_eq!(stage.receipt()["verified"], said);
+        // Without the mapping it is nobody's role.
+        let found = stage.send("POST /v1/messages", &[], &asked);
+        assert_eq!(found.header("x-roleos-verified"), None);
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Message {
     pub(crate) first: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// Lines behind a body in chunks.
+    pub(crate) trailers: Vec<String>,
     /// Which connection of the upstream it came by.
     pub(crate) connection: usize,
 }
@@ -80,7 +82,12 @@ pub(crate) fn read_message(stream: &mut TcpStream, is_head: bool) -> Option<Mess
             message.body = vec![0; length];
             stream.read_exact(&mut message.body).ok()?;
         }
-        None if chunked => while read_chunk(stream, &mut message.body)? {},
+        None if chunked => {
+            while let Some(size) = read_size(stream).filter(|size| *size > 0) {
+                read_sized(stream, size, &mut message.body)?;
+            }
+            message.trailers = read_trailers(stream)?;
+        }
         None if is_answer && !matches!(message.status(), 204 | 304) => {
             stream.read_to_end(&mut message.body).ok()?;
         }
@@ -103,17 +110,41 @@ pub(crate) fn read_head(stream: &mut TcpStream) -> Option<String> {
 
 /// Adds a chunk; false after the last.
 pub(crate) fn read_chunk(stream: &mut TcpStream, body: &mut Vec<u8>) -> Option<bool> {
-    let mut size = Vec::new();
-    while !size.ends_with(b"\r\n") {
+    let size = read_size(stream)?;
+    read_sized(stream, size, body)?;
+    Some(size > 0)
+}
+
+fn read_line(stream: &mut TcpStream) -> Option<String> {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\r\n") {
         let mut byte = [0];
         stream.read_exact(&mut byte).ok()?;
-        size.push(byte[0]);
+        line.push(byte[0]);
     }
-    let size = usize::from_str_radix(std::str::from_utf8(&size).unwrap().trim(), 16).unwrap();
+    Some(String::from_utf8(line).unwrap().trim_end().to_owned())
+}
+
+fn read_size(stream: &mut TcpStream) -> Option<usize> {
+    Some(usize::from_str_radix(&read_line(stream)?, 16).unwrap())
+}
+
+fn read_sized(stream: &mut TcpStream, size: usize, body: &mut Vec<u8>) -> Option<()> {
     let mut chunk = vec![0; size + 2];
     stream.read_exact(&mut chunk).ok()?;
     body.extend_from_slice(&chunk[..size]);
-    Some(size > 0)
+    Some(())
+}
+
+/// What stands behind the last chunk, a line each.
+fn read_trailers(stream: &mut TcpStream) -> Option<Vec<String>> {
+    let mut trailers = Vec::new();
+    loop {
+        match read_line(stream)? {
+            end if end.is_empty() => return Some(trailers),
+            trailer => trailers.push(trailer),
+        }
+    }
 }
 
 /// An upstream; its threads end with the test program.

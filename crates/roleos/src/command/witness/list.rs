@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
-use crate::render::units::{dollars, grouped};
+use crate::render::units::{cost, grouped};
 use crate::ui::{BOLD, DIM, Ui, WARN};
 
 /// Words of `witness list`.
@@ -40,6 +40,7 @@ struct Row {
     outcome: &'static str,
     calls: usize,
     cost: u32,
+    cost_known: bool,
     role: String,
     model: String,
     file: String,
@@ -92,6 +93,8 @@ fn row(file: &str, judged: &Judged<'_>) -> Row {
         outcome: contents.map_or("", |contents| contents.outcome().name()),
         calls: contents.map_or(0, |contents| contents.totals().calls),
         cost: contents.map_or(0, |contents| contents.header().total_cost_microdollars),
+        cost_known: contents
+            .is_none_or(|contents| witness::cost::is_known(&contents.extensions().provenance)),
         role: fact(field::ROLE),
         model: fact(field::MODEL),
         file: file.to_owned(),
@@ -106,6 +109,7 @@ fn as_json(row: &Row) -> Value {
         "outcome": row.outcome,
         "trace_entries": row.calls,
         "cost_microdollars": row.cost,
+        "cost_known": row.cost_known,
         "role": row.role,
         "model": row.model,
         "file": row.file,
@@ -141,7 +145,7 @@ fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
             row.verdict,
             row.outcome,
             grouped(row.calls as u64),
-            dollars(row.cost),
+            cost(row.cost, row.cost_known),
             clean::line(&row.role, 24),
             clean::line(&row.model, 32),
         )?;

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
-use crate::render::units::{bytes, dollars, grouped};
+use crate::render::units::{bytes, cost, dollars, grouped};
 use crate::ui::{BOLD, DIM, Ui, WARN};
 
 /// Words of `witness show`.
@@ -53,7 +53,8 @@ fn show(ui: &Ui, judged: &Judged<'_>, contents: &Contents<'_>) -> Result<(), Fai
     )?;
     row("policy hash", &hex::encode(header.policy_hash))?;
     row("tool calls", &grouped(header.tool_call_count))?;
-    row("cost", &dollars(header.total_cost_microdollars))?;
+    let known = witness::cost::is_known(&contents.extensions().provenance);
+    row("cost", &cost(header.total_cost_microdollars, known))?;
     row(
         "latency",
         &format!("{} ms", grouped(header.total_latency_ms)),
@@ -93,7 +94,10 @@ fn show(ui: &Ui, judged: &Judged<'_>, contents: &Contents<'_>) -> Result<(), Fai
             "  {index:>5}  {action:<24}  {:<9}  {:>8} ms  {:>10}",
             call.check.name(),
             grouped(call.latency_ms),
-            dollars(call.cost_microdollars)
+            match (known, call.cost_microdollars) {
+                (false, 0) => "–".to_owned(),
+                (_, cost) => dollars(cost),
+            }
         )?;
     }
     out.flush()?;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::{Role, aside, verified};
 use crate::fallback::{FallbackError, Prompt};
 use crate::gateway::chat::{self, Reply};
+use crate::gateway::client;
 use crate::gateway::proxy::{Whole, forward_edited, receipt_headers};
 use crate::gateway::receipt::{Entry, shortened};
 use crate::gateway::scan::Edits;
@@ -32,13 +33,27 @@ pub(super) async fn answer(
         Some((upstream, model)) if upstream.kind == protocol => {
             entry.line.served = Some(model.clone());
             let answer = same_api(app, whole, role, (upstream, model), request, entry).await?;
-            let since = Instant::now();
-            let answer = verified::held(app, role, (protocol, request), answer, entry).await;
-            entry.waited(since);
+            let answer = held(app, whole, role, (protocol, request), answer, entry).await;
             Ok(receipt_headers(answer, entry))
         }
         _ => crossed(app, protocol, role, request, entry).await,
     }
+}
+
+/// The answer as it came, and what the role's verifier says of it. Its time is not ours.
+pub(super) async fn held(
+    app: &App,
+    whole: &Whole,
+    role: &Role,
+    asked: (Protocol, &Value),
+    answer: Response<Body>,
+    entry: &mut Entry,
+) -> Response<Body> {
+    let since = Instant::now();
+    let behind = client::takes_trailers(&whole.parts.headers);
+    let answer = verified::held(app, role, asked, answer, (entry, behind)).await;
+    entry.waited(since);
+    answer
 }
 
 async fn same_api(

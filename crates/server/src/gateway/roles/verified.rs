@@ -16,13 +16,14 @@ use host::verifiers::{Subject, Verifiers};
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use hyper::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, TRAILER};
 use selection::verifier::{Declared, Outcome};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::Role;
 use crate::gateway::chat;
+use crate::gateway::proxy::{VERIFIED, header};
 use crate::gateway::receipt::{Entry, shortened};
 use crate::up::App;
 
@@ -64,13 +65,14 @@ pub(super) async fn judged(
     verified.await.ok()
 }
 
-/// Holds the general model's answer against the role's verifier, where there is one.
+/// Holds the general model's answer against the role's verifier, where there is one. With `behind`, the client reads the
+/// verdict on a stream behind it.
 pub(super) async fn held(
     app: &App,
     role: &Role,
     asked: (Protocol, &Value),
-    response: Response<Body>,
-    entry: &mut Entry,
+    mut response: Response<Body>,
+    (entry, behind): (&mut Entry, bool),
 ) -> Response<Body> {
     if !response.status().is_success() {
         return response;
@@ -82,12 +84,17 @@ pub(super) async fn held(
     if check.is_stream {
         let verdict = Arc::new(OnceLock::new());
         entry.verdict = Some(Arc::clone(&verdict));
+        if behind {
+            let headers = response.headers_mut();
+            headers.append(TRAILER, HeaderValue::from_static(VERIFIED));
+        }
         return response.map(|inner| {
             Body::new(Checked {
                 inner,
                 kept: Vec::new(),
                 state: State::Reading(Box::new(check)),
                 verdict,
+                trailers: behind.then(HeaderMap::new),
             })
         });
     }
@@ -214,6 +221,8 @@ struct Checked {
     kept: Vec<u8>,
     state: State,
     verdict: Arc<OnceLock<String>>,
+    /// What stands behind the stream, where the client reads that; the upstream's own and the verdict.
+    trailers: Option<HeaderMap>,
 }
 
 enum State {
@@ -249,6 +258,18 @@ impl HttpBody for Checked {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         if matches!(self.state, State::Reading(_)) {
             let frame = ready!(Pin::new(&mut self.inner).poll_frame(context));
+            let frame = match frame.map(|frame| frame.map(Frame::into_trailers)) {
+                // They wait for the verdict, because nothing comes behind them.
+                Some(Ok(Ok(trailers))) => {
+                    if let Some(kept) = &mut self.trailers {
+                        kept.extend(trailers);
+                    }
+                    None
+                }
+                Some(Ok(Err(frame))) => Some(Ok(frame)),
+                Some(Err(error)) => Some(Err(error)),
+                None => None,
+            };
             if let Some(frame) = frame {
                 if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
                     let room = (LONGEST + 1).saturating_sub(self.kept.len());
@@ -264,11 +285,17 @@ impl HttpBody for Checked {
             self.verdict.set(said).ok();
             self.state = State::Done;
         }
-        Poll::Ready(None)
+        let Some(mut trailers) = self.trailers.take() else {
+            return Poll::Ready(None);
+        };
+        if let Some(said) = self.verdict.get().and_then(|said| header(said)) {
+            trailers.insert(VERIFIED, said);
+        }
+        Poll::Ready(Some(Ok(Frame::trailers(trailers))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, State::Done) && self.trailers.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -1,19 +1,22 @@
-//! From values to places: round numbers up the side, periods along the bottom.
+//! From values to places: round numbers on an axis, periods along the bottom.
 
 use crate::show::units::{dollars, grouped};
 
-/// A vertical axis from 0 to a round number.
+/// Least money at the end of an axis, so that tasks that cost nothing do not stand on an axis of nothing.
+pub(crate) const LEAST_COST: u64 = 10_000;
+
+/// An axis from 0 to a round number.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Up {
-    top: f64,
-    bottom: f64,
+pub(crate) struct Axis {
+    end: f64,
+    start: f64,
     step: u128,
     steps: u128,
 }
 
-impl Up {
+impl Axis {
     /// The finest axis of round steps, at most `most_steps` of them, that reaches `most`.
-    pub(super) fn new(top: f64, bottom: f64, most: u64, most_steps: u128) -> Self {
+    pub(crate) fn new(end: f64, start: f64, most: u64, most_steps: u128) -> Self {
         let most = u128::from(most);
         let rounds = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u128.pow(power)));
         let step = rounds
@@ -21,37 +24,37 @@ impl Up {
             .find(|step| most.div_ceil(*step) <= most_steps)
             .unwrap_or(u128::from(u64::MAX));
         Self {
-            top,
-            bottom,
+            end,
+            start,
             step,
             steps: most.div_ceil(step).max(1),
         }
     }
 
     /// 0, 50 and 100.
-    pub(super) fn percent(top: f64, bottom: f64) -> Self {
+    pub(super) fn percent(end: f64, start: f64) -> Self {
         Self {
-            top,
-            bottom,
+            end,
+            start,
             step: 50,
             steps: 2,
         }
     }
 
     /// The distance of two ticks.
-    pub(super) fn step(self) -> u64 {
+    pub(crate) fn step(self) -> u64 {
         u64::try_from(self.step).unwrap_or(u64::MAX)
     }
 
     /// The round numbers, 0 first.
-    pub(super) fn ticks(self) -> impl Iterator<Item = u64> {
+    pub(crate) fn ticks(self) -> impl Iterator<Item = u64> {
         (0..=self.steps).filter_map(move |tick| u64::try_from(tick * self.step).ok())
     }
 
     /// The place of a value.
-    pub(super) fn y(self, value: u64) -> f64 {
+    pub(crate) fn place(self, value: u64) -> f64 {
         let share = value as f64 / (self.step * self.steps) as f64;
-        self.bottom - share * (self.bottom - self.top)
+        self.start - share * (self.start - self.end)
     }
 }
 
@@ -119,7 +122,7 @@ impl Across {
 }
 
 /// Money on an axis: as many decimals as the step needs.
-pub(super) fn tick_dollars(tick: u64, step: u64) -> String {
+pub(crate) fn tick_dollars(tick: u64, step: u64) -> String {
     let needed = (0..6).find(|decimals| step.is_multiple_of(10_u64.pow(6 - decimals)));
     let decimals = match needed {
         _ if tick == 0 => return "$0".to_owned(),
@@ -164,7 +167,7 @@ mod tests {
     use super::*;
 
     fn check(most: u64, steps: u128, expected: &str) {
-        let up = Up::new(0.0, 100.0, most, steps);
+        let up = Axis::new(0.0, 100.0, most, steps);
         let ticks: Vec<String> = up
             .ticks()
             .map(|tick| tick_dollars(tick, up.step()))
@@ -184,8 +187,8 @@ mod tests {
     #[test]
     fn the_largest_value_stays_in_the_picture() {
         for most in [0, 1, 99, 100, 101, u64::MAX] {
-            let up = Up::new(10.0, 110.0, most, 4);
-            assert!((10.0..=110.0).contains(&up.y(most)), "{most}");
+            let up = Axis::new(10.0, 110.0, most, 4);
+            assert!((10.0..=110.0).contains(&up.place(most)), "{most}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Why a run failed: one text for the person who started it.
+//! Why a chore or a run of the agents failed: one text for the person who started it. Read by both programs.
 
 use std::fmt;
 

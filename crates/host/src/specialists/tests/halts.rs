@@ -1,0 +1,115 @@
+//! Probes, halts, and the state that holds them.
+
+use super::*;
+
+#[test]
+fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
+    let mut place = Place::new(1.0);
+    place.settings.shadow.every = 1;
+    let specialists = place.open();
+    let input = input();
+    let mut halts = 0;
+    for _ in 0..6 {
+        let probed = specialists.probe(asked(&input), &json!("a"), &json!("b"), same);
+        assert_eq!(probed.persist_error, None);
+        let Shadow::Fired {
+            halt_triggered,
+            agreed,
+            ..
+        } = probed.shadow
+        else {
+            panic!("{probed:?}")
+        };
+        halts += u32::from(halt_triggered);
+        assert!(!agreed);
+    }
+    assert_eq!(halts, 1);
+    assert_eq!(reason(&serve(&place.open())), "shadow_probe_halt");
+    fs::remove_file(&place.paths.state).unwrap();
+    let begun = serve(&place.open());
+    assert_eq!(reason(&begun), "shadow_probe_halt");
+    assert!(
+        begun
+            .decision
+            .detail
+            .contains("0.0% agreement over 4 probes"),
+        "{}",
+        begun.decision.detail
+    );
+    let cleared = place.open().clear_halt(ROLE, operator()).unwrap();
+    assert!(cleared.is_some());
+    fs::remove_file(&place.paths.state).unwrap();
+    assert_eq!(reason(&serve(&place.open())), "ok");
+    let state = place.open().state().unwrap();
+    assert_eq!(
+        state.slot(ROLE).unwrap().probes.total,
+        0,
+        "a clearing begins a fresh guard"
+    );
+}
+
+#[test]
+fn verdicts_that_cannot_be_compared_are_no_probe() {
+    let place = Place::new(1.0);
+    let input = input();
+    let probed = place
+        .open()
+        .probe(asked(&input), &json!(1), &json!(2), |_, _| None);
+    assert_eq!(
+        probed.shadow,
+        Shadow::Skipped {
+            why: "incomparable",
+            counter: Some(0)
+        }
+    );
+    assert!(!place.paths.probes.exists());
+}
+
+#[test]
+fn a_damaged_state_routes_nothing_and_is_left_alone_until_it_is_repaired() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    specialists.halt(ROLE, operator()).unwrap();
+    for damage in ["", "{", "{\"schema\":\"other\"}", "\0\0\0"] {
+        place.write(&place.paths.state, damage);
+        let begun = serve(&specialists);
+        assert_eq!(reason(&begun), "state_unreadable");
+        assert!(
+            begun.decision.detail.starts_with("STATE_"),
+            "{}",
+            begun.decision.detail
+        );
+        assert!(matches!(
+            specialists.halt(ROLE, operator()),
+            Err(OperateError::Unreadable { .. })
+        ));
+        assert!(matches!(
+            specialists.clear_halt(ROLE, operator()),
+            Err(OperateError::Unreadable { .. })
+        ));
+        assert_eq!(fs::read_to_string(&place.paths.state).unwrap(), damage);
+        let repaired = specialists.repair("2026-09-03T10:00:00Z").unwrap();
+        assert_eq!(repaired.halted, [ROLE]);
+        let aside = repaired.set_aside.unwrap();
+        assert_eq!(fs::read_to_string(&aside).unwrap(), damage);
+        fs::remove_file(aside).unwrap();
+        assert_eq!(reason(&serve(&specialists)), "shadow_probe_halt");
+    }
+    assert_eq!(specialists.repair("now").unwrap().set_aside, None);
+}
+
+#[test]
+fn nothing_older_than_a_halt_is_left_beside_the_state() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    (0..3).for_each(|_| drop(serve(&specialists)));
+    let older = place.paths.state.with_added_extension("new");
+    assert!(older.exists(), "the two files trade their names");
+    specialists.halt(ROLE, operator()).unwrap();
+    assert!(!older.exists());
+    (0..3).for_each(|_| drop(serve(&specialists)));
+    let text = fs::read_to_string(&older).unwrap();
+    assert!(text.contains("halted by ana"), "{text}");
+    specialists.clear_halt(ROLE, operator()).unwrap();
+    assert!(!older.exists());
+}
