@@ -1,6 +1,7 @@
 //! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
 
 use crate::lookup::absolute;
+use crate::shell::ir::{Argument, Word};
 use crate::value::{HOLE, Value, has_hole};
 
 use super::files::File;
@@ -25,6 +26,13 @@ impl Evaluator<'_> {
             "set" => self.set(arguments),
             "shift" => self.shift(arguments),
             "unset" => self.unset(arguments),
+            // Its name was quoted or computed, or stood behind `command`.
+            name if super::declare::declares(name) => {
+                let words = arguments
+                    .iter()
+                    .map(|text| Argument::Word(Word::literal(text)));
+                self.declare(name, &words.collect::<Vec<_>>())
+            }
             "alias" => self.alias(arguments),
             "unalias" => {
                 for name in arguments {
@@ -219,11 +227,10 @@ impl Evaluator<'_> {
                 self.state.set_array(array, elements);
                 continue;
             }
-            if std::rc::Rc::make_mut(&mut self.state.variables)
-                .remove(name)
-                .is_none()
-            {
-                self.state.undefine(name);
+            match self.state.variables.get(name) {
+                Some(variable) if variable.constant => {}
+                Some(_) => drop(std::rc::Rc::make_mut(&mut self.state.variables).remove(name)),
+                None => self.state.undefine(name),
             }
         }
         if arguments.first().is_some_and(|flag| flag == "-f") {

@@ -3,17 +3,16 @@
 use crate::shell::ir::{Argument, Assigned};
 use crate::value::Value;
 
+use super::state::Letters;
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
     /// `declare`, `export`, `local`, `readonly`: assignments as words.
-    pub(crate) fn declare(&mut self, exported: bool, words: &[Argument]) -> Outcome {
-        let mut flags = String::new();
-        let local = matches!(
-            declaration(words),
-            Some(("local" | "declare" | "typeset", _))
-        );
-        for argument in words.iter().skip(1) {
+    pub(crate) fn declare(&mut self, name: &str, words: &[Argument]) -> Outcome {
+        let exported = name == "export";
+        let local = matches!(name, "local" | "declare" | "typeset");
+        let mut flags = String::from(if name == "readonly" { "r" } else { "" });
+        for argument in words {
             match argument {
                 Argument::Assignment(assignment) => {
                     if local && !flags.contains('g') {
@@ -54,17 +53,18 @@ impl Evaluator<'_> {
                                 exported || flags.contains('x'),
                             );
                             self.attributes(name, &flags);
+                            self.assigned_danger(name);
                         } else if local && !flags.contains(['p', 'f', 'F', 'g', 'n']) {
                             self.state.make_local(&field);
                             if flags.contains('A') {
                                 self.state.declare_associative(&field);
-                            } else if flags.contains(['i', 'l', 'u']) {
+                            } else if flags.contains(['i', 'l', 'u', 'r']) {
                                 self.attributes(&field, &flags);
                             }
                         } else if flags.contains(['p', 'f', 'F']) {
                         } else if flags.contains('A') {
                             self.state.declare_associative(&field);
-                        } else if flags.contains(['i', 'n']) {
+                        } else if flags.contains(['i', 'n', 'r']) {
                             if flags.contains('n') && self.state.get(&field).is_none() {
                                 self.state.set(&field, Value::empty(), false);
                             }
@@ -83,7 +83,7 @@ impl Evaluator<'_> {
             }
         }
         // `declare -f`, `export -p`: what they print is code.
-        if flags.contains(['p', 'f', 'F']) || words.len() == 1 {
+        if flags.contains(['p', 'f', 'F']) || words.is_empty() {
             return Outcome {
                 status: Some(true),
                 output: Value::unknown(),
@@ -101,6 +101,14 @@ impl Evaluator<'_> {
                 variable.integer = true;
             }
         }
+        let letters = match flags.find(['l', 'u']).and_then(|at| flags.get(at..)) {
+            Some(flag) if flag.starts_with('l') => Some(Letters::Lower),
+            Some(_) => Some(Letters::Upper),
+            None => None,
+        };
+        if letters.is_some() && self.state.get(name).is_none() {
+            self.state.set(name, Value::empty(), false);
+        }
         let Some(value) = self.state.get(name) else {
             return;
         };
@@ -108,17 +116,12 @@ impl Evaluator<'_> {
             let target = value.first().to_owned();
             self.subscripted(&target);
         }
-        if flags.contains('n')
-            && let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name)
-        {
-            variable.reference = true;
+        if let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name) {
+            variable.reference |= flags.contains('n');
+            variable.letters = letters.or(variable.letters);
         }
-        if flags.contains('l') {
-            self.state
-                .set(name, value.map(|text| text.to_lowercase()), false);
-        } else if flags.contains('u') {
-            self.state
-                .set(name, value.map(|text| text.to_uppercase()), false);
+        if letters.is_some() {
+            self.state.set(name, value, false);
         } else if flags.contains('i')
             && let Some(text) = value.known().map(str::to_owned)
         {
@@ -129,20 +132,29 @@ impl Evaluator<'_> {
                 false,
             );
         }
+        if flags.contains('r')
+            && let Some(variable) = std::rc::Rc::make_mut(&mut self.state.variables).get_mut(name)
+        {
+            variable.constant = true;
+        }
     }
 }
 
-/// The name of a command that declares variables, and whether it exports them.
-pub(crate) fn declaration(words: &[Argument]) -> Option<(&str, bool)> {
-    let Argument::Word(word) = words.first()? else {
+/// Whether a command declares variables.
+pub(crate) fn declares(name: &str) -> bool {
+    matches!(
+        name,
+        "export" | "declare" | "typeset" | "local" | "readonly"
+    )
+}
+
+/// A command that declares variables as its words stand there: its name, and what it declares.
+pub(crate) fn declaration(words: &[Argument]) -> Option<(&str, &[Argument])> {
+    let (Argument::Word(word), rest) = words.split_first()? else {
         return None;
     };
     let [crate::shell::ir::Piece::Text(name)] = word.pieces.as_slice() else {
         return None;
     };
-    match name.as_str() {
-        "export" => Some((name, true)),
-        "declare" | "typeset" | "local" | "readonly" => Some((name, false)),
-        _ => None,
-    }
+    declares(name).then_some((name.as_str(), rest))
 }

@@ -1,7 +1,8 @@
 //! What programs print that cannot be known and is of a known kind: names and numbers, dumps, text made to be evaluated.
 //!
-//! A list of files is data. Put into the words of a command it is an argument like any that the environment holds, and
-//! only where it would be the program, the subcommand or the script itself it is as unknown as everything else.
+//! A list of numbers is data. Put into the words of a command it is an argument like any that the environment holds, and
+//! only where it would be the program, the subcommand or the script itself it is as unknown as everything else. Names of
+//! files are none of it: who wrote the repository chose them, and `$(…)` may stand in one.
 
 use crate::actions::Catalog;
 use crate::value::{ENVIRONMENT, HOLE, LISTED, Value, has_hole};
@@ -181,17 +182,10 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         {
             Kind::Line
         }
-        "git" if verb == "ls-files" || (verb == "diff" && has(&["--name-only"])) => Kind::Lines,
         "git" if verb == "rev-list" && !arguments.iter().any(|word| word.contains("format")) => {
             Kind::Lines
         }
         "seq" if arguments.iter().all(|word| is_number(word) || word == "-w") => Kind::Lines,
-        "ls" | "wc" => Kind::Lines,
-        "find" if !arguments.iter().any(|word| prints_more(word)) => Kind::Lines,
-        "fd" | "fdfind" if !has(&["-x", "-X", "--exec", "--exec-batch", "--format"]) => Kind::Lines,
-        "rg" | "grep" if has(&["-l", "--files", "-rl", "-lr", "--files-with-matches"]) => {
-            Kind::Lines
-        }
         "docker" | "podman" if matches!(verb, "ps" | "images") && has(&["-q", "-aq", "-qa"]) => {
             Kind::Lines
         }
@@ -203,13 +197,6 @@ fn is_number(word: &str) -> bool {
     word.chars().all(|one| {
         one.is_ascii_digit() || one == '.' || one == '-' || has_hole(one.encode_utf8(&mut [0; 4]))
     })
-}
-
-/// Tests of `find` that print text of their own, or what a program prints.
-fn prints_more(word: &str) -> bool {
-    ["-exec", "-ok", "-printf", "-fprintf"]
-        .iter()
-        .any(|test| word.starts_with(test))
 }
 
 impl Evaluator<'_> {

@@ -2,7 +2,7 @@
 
 use crate::lookup::{absolute, base_name};
 use crate::shell::ir::{Argument, Assignment, Redirect};
-use crate::value::{for_people, has_hole, without_holes};
+use crate::value::{HOLE, for_people, has_hole, without_holes};
 
 use super::files::{File, is_system};
 use super::starter::is_harmless;
@@ -64,13 +64,13 @@ impl Evaluator<'_> {
         words: &[Argument],
         redirects: &[Redirect],
     ) -> Outcome {
-        if let Some((name, declares)) = super::declare::declaration(words)
+        if let Some((name, declared)) = super::declare::declaration(words)
             && !self.state.functions.contains_key(name)
         {
             for assignment in assignments {
                 self.assign(assignment, true);
             }
-            return self.redirected(redirects, |this| this.declare(declares, words));
+            return self.redirected(redirects, |this| this.declare(name, declared));
         }
         let ways = self.arguments(words);
         if ways.iter().all(Vec::is_empty) {
@@ -169,6 +169,13 @@ impl Evaluator<'_> {
             if name == "GIT_SEQUENCE_EDITOR" {
                 self.todo_editor(&text);
             }
+            let program = text.split_whitespace().next().unwrap_or_default();
+            if name.starts_with("GIT_") && program.contains(HOLE) {
+                self.opaque(
+                    "what git would start is not known",
+                    &format!("{name}={text}"),
+                );
+            }
             if !self.starts_in(&text) {
                 continue;
             }
@@ -246,6 +253,8 @@ impl Evaluator<'_> {
                     return outcome;
                 }
             }
+            let own = super::wrapper::of_the_shell(program, arguments);
+            let (program, arguments) = own.unwrap_or((program, arguments));
             if let Some(outcome) = self.builtin(program, arguments) {
                 return outcome;
             }

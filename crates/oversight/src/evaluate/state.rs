@@ -23,8 +23,19 @@ pub(crate) struct Variable {
     pub(crate) integer: bool,
     /// `declare -A`: keys are texts.
     pub(crate) associative: bool,
+    /// `declare -l`, `declare -u`: what is assigned is changed.
+    pub(crate) letters: Option<Letters>,
+    /// `readonly`: what is assigned is refused, on one of the ways at least.
+    pub(crate) constant: bool,
     /// Only one of the ways that lead here has set it.
     pub(crate) perhaps: bool,
+}
+
+/// Which letters a variable keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Letters {
+    Lower,
+    Upper,
 }
 
 /// What it holds.
@@ -157,6 +168,15 @@ impl State {
         }
         let exported = exported || self.exports_all || before.is_some_and(|old| old.exported);
         let integer = before.is_some_and(|old| old.integer);
+        let letters = before.and_then(|old| old.letters);
+        let value = match letters {
+            Some(Letters::Lower) => value.map(|text| text.to_lowercase()),
+            Some(Letters::Upper) => value.map(|text| text.to_uppercase()),
+            None => value,
+        };
+        let constant = before.filter(|old| old.constant);
+        let value = constant.map_or_else(|| value.clone(), |old| old.stored.scalar().or(&value));
+        let constant = constant.is_some();
         Rc::make_mut(&mut self.variables).insert(
             name.to_owned(),
             Variable {
@@ -165,6 +185,8 @@ impl State {
                 reference: false,
                 integer,
                 associative: false,
+                letters,
+                constant,
                 perhaps: false,
             },
         );
@@ -181,20 +203,25 @@ impl State {
             self.set_array(&target, elements);
             return;
         }
-        let (exported, integer, associative) = before.map_or((false, false, false), |old| {
-            (old.exported, old.integer, old.associative)
-        });
-        Rc::make_mut(&mut self.variables).insert(
-            name.to_owned(),
-            Variable {
-                stored: Stored::Array(elements),
-                exported,
-                reference: false,
-                integer,
-                associative,
-                perhaps: false,
-            },
-        );
+        let stored = match before {
+            Some(Variable {
+                stored: Stored::Array(old),
+                constant: true,
+                ..
+            }) => join_arrays(old, &elements),
+            _ => Stored::Array(elements),
+        };
+        let variable = Variable {
+            stored,
+            exported: before.is_some_and(|old| old.exported),
+            reference: false,
+            integer: before.is_some_and(|old| old.integer),
+            associative: before.is_some_and(|old| old.associative),
+            letters: before.and_then(|old| old.letters),
+            constant: before.is_some_and(|old| old.constant),
+            perhaps: false,
+        };
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), variable);
     }
 
     /// `declare -A`.
@@ -399,9 +426,13 @@ impl State {
                     theirs.perhaps = true;
                     variables.insert(name.clone(), theirs);
                 }
-                Some(ours) if ours.stored == theirs.stored => ours.perhaps |= theirs.perhaps,
+                Some(ours) if ours.stored == theirs.stored => {
+                    ours.perhaps |= theirs.perhaps;
+                    ours.constant |= theirs.constant;
+                }
                 Some(ours) => {
                     ours.perhaps |= theirs.perhaps;
+                    ours.constant |= theirs.constant;
                     ours.stored = match (&ours.stored, &theirs.stored) {
                         (Stored::Scalar(one), Stored::Scalar(two)) => Stored::Scalar(one.or(two)),
                         (Stored::Array(one), Stored::Array(two)) => join_arrays(one, two),

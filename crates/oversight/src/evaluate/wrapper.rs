@@ -428,6 +428,22 @@ impl Wrapper {
     }
 }
 
+/// `builtin read x`, `command eval …`: what the shell does itself it does in this shell, behind these words too.
+pub(crate) fn of_the_shell<'w>(
+    program: &str,
+    arguments: &'w [String],
+) -> Option<(&'w String, &'w [String])> {
+    let rest = match program {
+        "builtin" => skip_options(arguments, "", &[]),
+        "command" if arguments.first().is_some_and(|word| word == "-p") => arguments.get(1..)?,
+        "command" => arguments
+            .strip_prefix(&["--".to_owned()])
+            .unwrap_or(arguments),
+        _ => return None,
+    };
+    rest.split_first()
+}
+
 /// What follows the options of a program that stops at its first other word.
 pub(crate) fn skip_options<'w>(
     arguments: &'w [String],

@@ -242,6 +242,16 @@ pub struct Word {
     pub span: Option<Span>,
 }
 
+impl Word {
+    /// A word that means itself.
+    pub(crate) fn literal(text: &str) -> Self {
+        Self {
+            pieces: vec![Piece::Quoted(text.to_owned())],
+            span: None,
+        }
+    }
+}
+
 /// A part of a word.
 #[derive(Clone, Debug)]
 pub enum Piece {

@@ -380,7 +380,7 @@ impl Lowering {
                 let word = if document.requires_expansion {
                     self.here_document(&document.doc.value)
                 } else {
-                    word::literal(&document.doc.value)
+                    Word::literal(&document.doc.value)
                 };
                 one(descriptor.unwrap_or(0), Target::Here(word))
             }
@@ -420,7 +420,7 @@ impl Lowering {
                 }
             }
             ast::IoFileRedirectTarget::Fd(number) => {
-                Target::Duplicate(word::literal(&number.to_string()))
+                Target::Duplicate(Word::literal(&number.to_string()))
             }
             ast::IoFileRedirectTarget::Duplicate(word) => Target::Duplicate(self.located(&word)),
             ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) if reads => {

@@ -16,14 +16,6 @@ use super::Lowering;
 /// More words than this out of one brace expression are not made.
 const MAX_BRACES: usize = 512;
 
-/// A word that means itself.
-pub(super) fn literal(text: &str) -> Word {
-    Word {
-        pieces: vec![Piece::Quoted(text.to_owned())],
-        span: None,
-    }
-}
-
 /// Neither quotes nor expansions in it.
 fn is_plain(text: &str) -> bool {
     let special = |byte: u8| {
