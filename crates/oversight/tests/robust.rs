@@ -208,6 +208,23 @@ fn hostile_texts_end_quickly() {
     }
 }
 
+/// Every text of four of these: what opens here-documents, substitutions and subscripts without closing them has made
+/// the parser's tokenizer run for ever.
+#[test]
+fn every_short_text_of_openings_ends() {
+    let parts = [
+        "<<T", "<<(", "$(", "${", "$[", "(", ")", "`", "\"", "T", "a[", " ", "\n",
+    ];
+    let mut texts = vec![String::new()];
+    for _ in 0..4 {
+        let longer = |text: &String| parts.map(|part| format!("{text}{part}"));
+        texts = texts.iter().flat_map(longer).collect();
+    }
+    for text in texts {
+        decide(&text);
+    }
+}
+
 const COMMANDS: &[&str] = &[
     "git push",
     "git push origin main",

@@ -194,9 +194,18 @@ fn has_unreadable_heredoc(text: &str) -> bool {
         }
         name.char_indices().any(|(at, one)| {
             let next = rest.get(at.saturating_add(1)..).unwrap_or_default();
-            one == '`' || (one == '$' && next.starts_with(['(', '[']))
+            one == '`' || (one == '$' && opens_expansion(next))
         })
     })
+}
+
+/// Whether more than a plain `${name}` begins behind the sign.
+fn opens_expansion(behind: &str) -> bool {
+    let Some(name) = behind.strip_prefix('{') else {
+        return behind.starts_with(['(', '[']);
+    };
+    let end = name.find(|one: char| !one.is_ascii_alphanumeric() && one != '_');
+    !end.is_some_and(|end| name.get(end..).is_some_and(|rest| rest.starts_with('}')))
 }
 
 /// The name at the beginning of this text, with its quotes.
@@ -280,6 +289,7 @@ mod tests {
             "<<T$( (<<T$(",
             "<<\"T $( (<<T$(\"",
             "<<T` (<<T`",
+            "<<T${\"\" ",
         ] {
             assert!(check(text).is_err(), "{text:?}");
         }
