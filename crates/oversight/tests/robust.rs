@@ -213,7 +213,7 @@ fn hostile_texts_end_quickly() {
 #[test]
 fn every_short_text_of_openings_ends() {
     let parts = [
-        "<<T", "<<(", "$(", "${", "$[", "(", ")", "`", "\"", "T", "a[", " ", "\n",
+        "<<T", "<<(", "$(", "${", "$[", "(", "`", "\"", "\\", "<", "a[", " ", "\n",
     ];
     let mut texts = vec![String::new()];
     for _ in 0..4 {

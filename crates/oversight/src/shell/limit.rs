@@ -180,13 +180,16 @@ fn has_unreadable_heredoc(text: &str) -> bool {
         let rest = text.get(at..).unwrap_or_default();
         let after = rest.trim_start_matches('<');
         let signs = rest.len().saturating_sub(after.len());
-        if before.ends_with('<') || signs % 3 != 2 {
+        // An escaped sign is none.
+        let fewer = signs.saturating_sub(usize::from(before.ends_with('\\')));
+        if before.ends_with('<') || (signs % 3 != 2 && fewer % 3 != 2) {
             return false;
         }
         let rest = after.trim_start_matches(['-', ' ', '\t']);
-        // No end is looked for there: a shift in arithmetic, or a mistake that the parser refuses.
-        if rest.starts_with('(') {
-            return false;
+        // A shift in arithmetic; no end is looked for there.
+        if let Some(shift) = rest.strip_prefix('(') {
+            let end = shift.find([')', '$', '`', '<']);
+            return !end.is_some_and(|end| shift.get(end..).is_some_and(|at| at.starts_with(')')));
         }
         let name = heredoc_name(rest);
         if name.trim_matches(['\'', '"', '\\', '$']).is_empty() {
@@ -211,18 +214,25 @@ fn opens_expansion(behind: &str) -> bool {
 /// The name at the beginning of this text, with its quotes.
 fn heredoc_name(text: &str) -> &str {
     let mut quote = None;
-    let end = text.find(|one: char| match quote {
-        Some(open) => {
-            if one == open {
-                quote = None;
+    let mut escaped = false;
+    let end = text.find(|one: char| {
+        if std::mem::take(&mut escaped) {
+            return false;
+        }
+        escaped = one == '\\';
+        match quote {
+            Some(open) => {
+                if one == open {
+                    quote = None;
+                }
+                false
             }
-            false
+            None if matches!(one, '\'' | '"') => {
+                quote = Some(one);
+                false
+            }
+            None => one.is_whitespace() || ";&|<>()".contains(one),
         }
-        None if matches!(one, '\'' | '"') => {
-            quote = Some(one);
-            false
-        }
-        None => one.is_whitespace() || ";&|<>()".contains(one),
     });
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
 }
@@ -290,6 +300,9 @@ mod tests {
             "<<\"T $( (<<T$(\"",
             "<<T` (<<T`",
             "<<T${\"\" ",
+            "\\<<<$(  ",
+            "$(<< ($(",
+            "<<T\\($(  ",
         ] {
             assert!(check(text).is_err(), "{text:?}");
         }
