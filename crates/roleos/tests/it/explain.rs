@@ -14,6 +14,17 @@ fn a_verdict_is_an_answer_and_no_failure() {
     assert_eq!(answer["spans"], serde_json::json!([[0, 12]]));
 }
 
+/// The parser panics on this; nobody is shown a trace.
+#[test]
+fn what_the_parser_fails_on_is_asked_about_and_nothing_else_is_said() {
+    let text = "a<<z(}${ ,~}${ {<<z(s(?\nz\n";
+    let ran = Workspace::new()
+        .roleos(&["explain", "--json", text])
+        .exits(0);
+    assert_eq!(ran.json()["verdict"], "ask");
+    assert_eq!(ran.stderr, "");
+}
+
 #[test]
 fn a_batch_is_answered_in_order_in_the_directories_it_names() {
     let workspace = Workspace::new();
