@@ -213,7 +213,7 @@ fn hostile_texts_end_quickly() {
 #[test]
 fn every_short_text_of_openings_ends() {
     let parts = [
-        "<<T", "<<(", "$(", "${", "$[", "(", "`", "\"", "\\", "<", "a[", " ", "\n",
+        "<<T", "<<(", "$(", "${", "$[", "(", "`", "\"", "\\", "<", "\u{b}", " ", "\n",
     ];
     let mut texts = vec![String::new()];
     for _ in 0..4 {

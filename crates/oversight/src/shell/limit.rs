@@ -185,14 +185,20 @@ fn has_unreadable_heredoc(text: &str) -> bool {
         if before.ends_with('<') || (signs % 3 != 2 && fewer % 3 != 2) {
             return false;
         }
-        let rest = after.trim_start_matches(['-', ' ', '\t']);
+        let after = after.strip_prefix('-').unwrap_or(after);
+        let rest = after.trim_start_matches([' ', '\t']);
+        // In a substitution the second blank is taken for the name.
+        if after.len().saturating_sub(rest.len()) > 1 {
+            return true;
+        }
         // A shift in arithmetic; no end is looked for there.
         if let Some(shift) = rest.strip_prefix('(') {
             let end = shift.find([')', '$', '`', '<']);
             return !end.is_some_and(|end| shift.get(end..).is_some_and(|at| at.starts_with(')')));
         }
         let name = heredoc_name(rest);
-        if name.trim_matches(['\'', '"', '\\', '$']).is_empty() {
+        let nameless = |one: char| one.is_whitespace() || "'\"\\$".contains(one);
+        if name.trim_matches(nameless).is_empty() {
             return true;
         }
         name.char_indices().any(|(at, one)| {
@@ -231,7 +237,7 @@ fn heredoc_name(text: &str) -> &str {
                 quote = Some(one);
                 false
             }
-            None => one.is_whitespace() || ";&|<>()".contains(one),
+            None => " \t\n;&|<>()".contains(one),
         }
     });
     text.get(..end.unwrap_or(text.len())).unwrap_or_default()
@@ -303,6 +309,8 @@ mod tests {
             "\\<<<$(  ",
             "$(<< ($(",
             "<<T\\($(  ",
+            "<<T\u{b}$(  ",
+            "$(<<  T ",
         ] {
             assert!(check(text).is_err(), "{text:?}");
         }
