@@ -239,33 +239,11 @@ impl Evaluator<'_> {
     }
 
     fn repeat(&mut self, condition: &Script, until: bool, body: &Script) -> Outcome {
-        let mut output = Value::empty();
-        let mut blind = 0;
-        for round in 0..MAX_ROUNDS {
-            let status = self.script(condition).status.map(|holds| holds != until);
-            if status == Some(false) {
-                if round == 0 {
-                    let state = self.state.clone();
-                    self.apart(state, |this| this.script(body));
-                }
-                break;
-            }
-            let before = self.state.clone();
-            output = output.followed(self.script(body).output);
-            if status.is_none() {
-                self.state.join(before.clone());
-                blind += 1;
-            }
-            if blind >= BLIND_ROUNDS || round.saturating_add(1) == MAX_ROUNDS || !self.step() {
-                self.state.widen(&before);
-                output = output.followed(Value::unknown());
-                break;
-            }
-        }
-        Outcome {
-            status: None,
-            output,
-        }
+        let holds = |this: &mut Self| {
+            let status = this.script(condition).status;
+            status.map(|holds| holds != until)
+        };
+        self.rounds(body, holds, |_| ())
     }
 
     /// `for ((first; condition; next))`.
@@ -273,13 +251,28 @@ impl Evaluator<'_> {
         if let Some(first) = expressions.first() {
             self.arithmetic(first);
         }
+        let holds = |this: &mut Self| {
+            let condition = expressions.get(1)?;
+            this.arithmetic(condition).map(|number| number != 0)
+        };
+        self.rounds(body, holds, |this| {
+            if let Some(next) = expressions.get(2) {
+                this.arithmetic(next);
+            }
+        })
+    }
+
+    /// A loop as long as something holds, with what is done behind each round.
+    fn rounds(
+        &mut self,
+        body: &Script,
+        holds: impl Fn(&mut Self) -> Option<bool>,
+        next: impl Fn(&mut Self),
+    ) -> Outcome {
         let mut output = Value::empty();
         let mut blind = 0;
         for round in 0..MAX_ROUNDS {
-            let status = expressions
-                .get(1)
-                .and_then(|condition| self.arithmetic(condition))
-                .map(|number| number != 0);
+            let status = holds(self);
             let before = self.state.clone();
             if status == Some(false) {
                 if round == 0 {
@@ -288,12 +281,10 @@ impl Evaluator<'_> {
                 break;
             }
             output = output.followed(self.script(body).output);
-            if let Some(next) = expressions.get(2) {
-                self.arithmetic(next);
-            }
+            next(self);
             if status.is_none() {
-                blind += 1;
                 self.state.join(before.clone());
+                blind += 1;
             }
             if blind >= BLIND_ROUNDS || round.saturating_add(1) == MAX_ROUNDS || !self.step() {
                 self.state.widen(&before);

@@ -142,67 +142,46 @@ impl State {
         if name == "PWD" {
             return Some(Value::text(&*self.directory));
         }
-        let variable = self.variables.get(name)?;
-        if variable.reference
-            && let Some(target) = variable.stored.scalar().known()
-            && target != name
-        {
-            return self
-                .variables
-                .get(target)
-                .map(|other| other.stored.scalar());
-        }
+        let target = self.target(name);
+        let variable = self.variables.get(target.as_deref().unwrap_or(name))?;
         Some(variable.stored.scalar())
     }
 
+    /// `declare -n`: the variable that is meant by the name of this one.
+    fn target(&self, name: &str) -> Option<String> {
+        let variable = self.variables.get(name).filter(|one| one.reference)?;
+        let target = variable.stored.scalar();
+        target
+            .known()
+            .filter(|target| *target != name)
+            .map(str::to_owned)
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: Value, exported: bool) {
-        let before = self.variables.get(name);
-        let reference = before.filter(|variable| variable.reference);
-        if let Some(target) = reference.and_then(|variable| {
-            let target = variable.stored.scalar();
-            target.known().map(str::to_owned)
-        }) && target != name
-        {
+        if let Some(target) = self.target(name) {
             self.set(&target, value, exported);
             return;
         }
-        let exported = exported || self.exports_all || before.is_some_and(|old| old.exported);
-        let integer = before.is_some_and(|old| old.integer);
-        let letters = before.and_then(|old| old.letters);
-        let value = match letters {
+        let before = self.variables.get(name);
+        let value = match before.and_then(|old| old.letters) {
             Some(Letters::Lower) => value.map(|text| text.to_lowercase()),
             Some(Letters::Upper) => value.map(|text| text.to_uppercase()),
             None => value,
         };
-        let constant = before.filter(|old| old.constant);
-        let value = constant.map_or_else(|| value.clone(), |old| old.stored.scalar().or(&value));
-        let constant = constant.is_some();
-        Rc::make_mut(&mut self.variables).insert(
-            name.to_owned(),
-            Variable {
-                stored: Stored::Scalar(value),
-                exported,
-                reference: false,
-                integer,
-                associative: false,
-                letters,
-                constant,
-                perhaps: false,
-            },
-        );
+        let value = match before {
+            Some(old) if old.constant => old.stored.scalar().or(&value),
+            _ => value,
+        };
+        let exported = exported || self.exports_all;
+        self.store(name, Stored::Scalar(value), exported, false);
     }
 
     pub(crate) fn set_array(&mut self, name: &str, elements: Vec<(String, Value)>) {
-        let before = self.variables.get(name);
-        let reference = before.filter(|variable| variable.reference);
-        if let Some(target) = reference.and_then(|variable| {
-            let target = variable.stored.scalar();
-            target.known().map(str::to_owned)
-        }) && target != name
-        {
+        if let Some(target) = self.target(name) {
             self.set_array(&target, elements);
             return;
         }
+        let before = self.variables.get(name);
         let stored = match before {
             Some(Variable {
                 stored: Stored::Array(old),
@@ -211,12 +190,19 @@ impl State {
             }) => join_arrays(old, &elements),
             _ => Stored::Array(elements),
         };
+        let associative = before.is_some_and(|old| old.associative);
+        self.store(name, stored, false, associative);
+    }
+
+    /// Gives a variable what it holds; its other attributes stay.
+    fn store(&mut self, name: &str, stored: Stored, exported: bool, associative: bool) {
+        let before = self.variables.get(name);
         let variable = Variable {
             stored,
-            exported: before.is_some_and(|old| old.exported),
+            exported: exported || before.is_some_and(|old| old.exported),
             reference: false,
             integer: before.is_some_and(|old| old.integer),
-            associative: before.is_some_and(|old| old.associative),
+            associative,
             letters: before.and_then(|old| old.letters),
             constant: before.is_some_and(|old| old.constant),
             perhaps: false,
@@ -241,11 +227,8 @@ impl State {
         let Some(variable) = self.variables.get(name) else {
             return false;
         };
-        if variable.reference
-            && let Some(target) = variable.stored.scalar().known()
-            && target != name
-        {
-            let target = self.variables.get(target);
+        if let Some(target) = self.target(name) {
+            let target = self.variables.get(&target);
             return target.is_some_and(|variable| variable.associative);
         }
         variable.associative
@@ -339,13 +322,8 @@ impl State {
 
     /// The elements of an array; a scalar is its own first element.
     pub(crate) fn elements(&self, name: &str) -> Option<Vec<(String, Value)>> {
-        let mut variable = self.variables.get(name)?;
-        if variable.reference
-            && let Some(target) = variable.stored.scalar().known()
-            && target != name
-        {
-            variable = self.variables.get(target)?;
-        }
+        let target = self.target(name);
+        let variable = self.variables.get(target.as_deref().unwrap_or(name))?;
         Some(match &variable.stored {
             Stored::Array(elements) => {
                 // A plain array is in the order of its numbers, however it was filled.
