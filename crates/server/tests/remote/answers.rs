@@ -193,7 +193,7 @@ fn a_server_that_speaks_something_else() {
 
 #[test]
 fn plain_text_where_tls_is_expected() {
-    let wire = Wire::unread(|mut stream| say(&mut stream, b"HTTP/1.1 200 OK\r\n\r\ntext"));
+    let wire = Wire::at_once(|mut stream| say(&mut stream, b"HTTP/1.1 200 OK\r\n\r\ntext"));
     let source = format!("https://127.0.0.1:{}", wire.port());
     let source = server::catalog_remote::Source::parse(&source).unwrap();
     let remote = server::catalog_remote::Remote::new(source, None, super::limits(PATIENT));
@@ -236,7 +236,6 @@ fn the_end_comes_too_soon() {
 
 #[test]
 fn a_reset_in_the_middle_of_the_body() {
-    // A connection that is closed with unread bytes is reset.
     let wire = Wire::unread(|mut stream| {
         say(
             &mut stream,

@@ -14,14 +14,14 @@ pub(crate) struct Wire {
 impl Wire {
     /// Runs `script` with every connection, after the question has been read.
     pub(crate) fn new(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
-        Self::unread(move |mut stream| {
+        Self::at_once(move |mut stream| {
             read_question(&mut stream);
             script(stream);
         })
     }
 
-    /// The same, but the question is left unread.
-    pub(crate) fn unread(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
+    /// The same, but the question is not waited for: who answers before it came answers nothing.
+    pub(crate) fn at_once(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -31,6 +31,14 @@ impl Wire {
             }
         });
         Self { address }
+    }
+
+    /// Runs `script` when the question is there, and leaves it unread: such a connection is reset when it is closed.
+    pub(crate) fn unread(script: impl Fn(TcpStream) + Clone + Send + 'static) -> Self {
+        Self::at_once(move |stream| {
+            let _length = stream.peek(&mut [0; 16]);
+            script(stream);
+        })
     }
 
     /// One that writes this and closes.
