@@ -4,8 +4,8 @@
 //! [`parameter`], [`pattern`], [`arithmetic`], [`assign`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
-//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] (outputs that can be
-//! computed), [`outputs`] (those of a known kind), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
+//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] with [`given`], [`decode`],
+//! [`edited`], [`columns`], [`query`], [`translate`] and [`expressions`] (outputs that can be computed), [`outputs`] (those of a known kind), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -15,17 +15,22 @@ mod assign;
 pub(crate) mod builtin;
 mod calls;
 pub(crate) mod code;
+mod columns;
 pub(crate) mod command;
 pub(crate) mod compiled;
 pub(crate) mod declare;
+mod decode;
+mod edited;
 pub(crate) mod escape;
 pub(crate) mod expand;
 mod expression;
+mod expressions;
 pub(crate) mod field;
 pub(crate) mod files;
 pub(crate) mod filter;
 pub(crate) mod gh;
 pub(crate) mod git;
+mod given;
 pub(crate) mod glance;
 pub(crate) mod just;
 pub(crate) mod language;
@@ -43,6 +48,7 @@ pub(crate) mod parallel;
 pub(crate) mod parameter;
 pub(crate) mod pattern;
 pub(crate) mod project;
+mod query;
 pub(crate) mod redirect;
 pub(crate) mod remote;
 pub(crate) mod run;
@@ -59,6 +65,7 @@ pub(crate) mod text;
 mod tokens;
 pub(crate) mod tools;
 pub(crate) mod touch;
+mod translate;
 pub(crate) mod wrapper;
 
 use std::collections::{BTreeMap, BTreeSet};

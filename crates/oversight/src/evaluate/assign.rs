@@ -17,7 +17,8 @@ impl Evaluator<'_> {
                         let before = self.element(name, &key).unwrap_or_else(Value::empty);
                         value = before.then(&value);
                     }
-                    if name == "BASH_ALIASES" {
+                    // The last two are those of zsh.
+                    if matches!(name, "BASH_ALIASES" | "aliases" | "galiases" | "functions") {
                         let text = value.first().to_owned();
                         self.state.aliases.insert(key.clone(), text);
                     }
@@ -38,6 +39,9 @@ impl Evaluator<'_> {
                     let number = self.number(&text, 8);
                     value = number
                         .map_or_else(Value::unknown, |number| Value::text(number.to_string()));
+                }
+                if name == "BASH_ARGV0" {
+                    self.state.shell_name = value.first().into();
                 }
                 self.state.set(name, value, exported);
             }

@@ -61,6 +61,17 @@ impl Evaluator<'_> {
                 Outcome::quiet(last.map(|number| number != 0))
             }
             "enable" => self.enabled(arguments),
+            "hash" | "type"
+                if arguments.first().is_some_and(|flag| {
+                    matches!(flag.as_str(), "-t" | "-p" | "-P" | "-ap" | "-pa")
+                }) && arguments.len() == 2 =>
+            {
+                let program = arguments.get(1).map_or("", String::as_str);
+                Outcome {
+                    status: None,
+                    output: Value::text(format!("/usr/bin/{program}\n")),
+                }
+            }
             "hash" => {
                 if let [flag, path, name] = arguments
                     && flag == "-p"
@@ -90,6 +101,7 @@ impl Evaluator<'_> {
                 let sets = arguments.first().is_some_and(|flag| flag == "-s");
                 self.state.last_pipe |= sets && on("lastpipe");
                 self.state.any_case |= sets && on("nocasematch");
+                self.state.reads_escapes |= sets && on("xpg_echo");
                 Outcome::unknown()
             }
             "return" | "break" | "continue" => {
@@ -247,7 +259,26 @@ impl Evaluator<'_> {
                 self.state.aliases.insert(name.to_owned(), text.to_owned());
             }
         }
-        Outcome::quiet(Some(true))
+        // In fish the text is a word of its own.
+        if let [name, text] = without_dashes(arguments)
+            && !name.contains('=')
+        {
+            self.state.aliases.insert(name.clone(), text.clone());
+        }
+        let shown = |name: &String| {
+            let text = self.state.aliases.get(name)?;
+            Some(format!("alias {name}='{text}'\n"))
+        };
+        let lists = arguments.iter().all(|word| word == "-p");
+        let shown: String = if lists {
+            self.state.aliases.keys().filter_map(shown).collect()
+        } else {
+            arguments.iter().filter_map(shown).collect()
+        };
+        Outcome {
+            status: Some(true),
+            output: Value::text(shown),
+        }
     }
 
     fn trap(&mut self, arguments: &[String]) -> Outcome {

@@ -158,6 +158,21 @@ impl Evaluator<'_> {
                 self.code(language, name, &text);
             }
         }
+        if is_awk {
+            return self.filter(name, arguments);
+        }
+        if name == "perl" {
+            // `perl -ne … 'command|'`: what is named as a file may be a command.
+            for word in arguments.iter().filter(|word| !word.starts_with('-')) {
+                let command = word.trim();
+                if let Some(command) = command
+                    .strip_suffix('|')
+                    .or_else(|| command.strip_prefix('|'))
+                {
+                    self.in_shell("perl <>", &command.to_owned());
+                }
+            }
+        }
         self.printed(name, arguments)
     }
 
@@ -272,7 +287,10 @@ impl Evaluator<'_> {
                 .and_then(|family| without_texts(family, code))
                 .unwrap_or_else(|| code.to_owned())
         };
-        if !language.starts.iter().any(|word| visible.contains(word))
+        // What `breakpoint()` calls is in a variable.
+        let stops = visible.contains("breakpoint(") && self.state.get("PYTHONBREAKPOINT").is_some();
+        if !stops
+            && !language.starts.iter().any(|word| visible.contains(word))
             && !super::literal::names_a_start(code)
         {
             return;
@@ -297,7 +315,9 @@ impl Evaluator<'_> {
                 }
                 words.push(next.text.clone());
             }
-            let piped = literal.text.strip_prefix('|').filter(|_| name == "ruby");
+            let piped = literal.text.strip_prefix('|');
+            let piped = piped.or_else(|| literal.text.trim_end().strip_suffix('|'));
+            let piped = piped.filter(|_| matches!(name, "ruby" | "perl"));
             if let Some(command) = piped.map(str::to_owned) {
                 self.in_shell(name, &command);
             }
@@ -328,7 +348,7 @@ impl Evaluator<'_> {
                 }
             } else if !is_word && self.starts_in(&literal.text) {
                 understood = true;
-                self.in_shell(name, &literal.text);
+                self.in_shell(name, literal.text.trim_end_matches('\r'));
             } else if !is_word {
                 understood = true;
             }

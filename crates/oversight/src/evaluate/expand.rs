@@ -317,12 +317,9 @@ impl Evaluator<'_> {
                 None => this.script(script).output,
             })
         });
-        if output
-            .possibilities()
-            .iter()
-            .any(|text| text.ends_with('\n'))
-        {
-            output.map(|text| text.trim_end_matches('\n').to_owned())
+        let odd = |text: &String| text.ends_with('\n') || text.contains('\0');
+        if output.possibilities().iter().any(odd) {
+            output.map(|text| text.replace('\0', "").trim_end_matches('\n').to_owned())
         } else {
             output
         }

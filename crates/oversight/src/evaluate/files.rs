@@ -58,7 +58,10 @@ impl Evaluator<'_> {
 
     /// What is in a file.
     pub(crate) fn file(&mut self, path: &str) -> File {
-        if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+        if path.starts_with("/dev/tcp/")
+            || path.starts_with("/dev/udp/")
+            || matches!(path, "/dev/urandom" | "/dev/random")
+        {
             return File::Unreadable("it comes from the network");
         }
         // `/proc/$$/fd/3`: of this shell.

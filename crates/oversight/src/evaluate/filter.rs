@@ -1,192 +1,262 @@
 //! What single filters make of text that is known. None when that is beyond us: the caller takes it as unknown.
+//!
+//! A filter that is given an option that we do not know prints something else than we would think.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
-use crate::shell::escape;
 use crate::value::Value;
 
-use super::launch::letter_value;
-use super::wrapper::option_value;
+use super::decode::{decode_base32, decode_base64, decode_hex};
+use super::expressions::{compile, has_ways};
+use super::given::Given;
 
 /// What one filter makes of one text; None when that is beyond us.
 pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<String> {
-    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
-    let lines = || text.lines().map(str::to_owned).collect::<Vec<_>>();
-    let joined = |lines: Vec<String>| {
-        lines
-            .iter()
-            .map(|line| format!("{line}\n"))
-            .collect::<String>()
-    };
     if text.is_empty() && matches!(name, "grep" | "egrep" | "fgrep" | "cut" | "tr") {
         return Some(String::new());
     }
+    let plain = |letters: &str| Given::read(arguments, letters, &[]);
     Some(match name {
-        "cat" | "iconv" | "sort" | "strings" | "dos2unix" | "expand" | "uniq" => text.to_owned(),
+        "cat" => plain("u").map(|_| text.to_owned())?,
+        "sort" => sorted(arguments, text)?,
+        "uniq" => unique(arguments, text)?,
+        "iconv" => recoded(arguments, text)?,
+        "strings" if text.lines().all(|line| line.len() > 3) => {
+            plain("a").map(|_| text.to_owned())?
+        }
+        "dos2unix" => text.replace("\r\n", "\n"),
+        "expand" if !text.contains('\t') => text.to_owned(),
         // Packing and unpacking in one pipe gives the text back; anything else stays unreadable and unknown.
         "gzip" | "gunzip" | "zcat" | "gzcat" | "xz" | "unxz" | "bzip2" | "bunzip2"
             if text.is_ascii() =>
         {
             text.to_owned()
         }
-        "column" | "fmt" => joined(
-            text.lines()
-                .map(|line| line.split_whitespace().collect::<Vec<_>>().join("  "))
-                .collect(),
-        ),
-        "tac" => joined(lines().into_iter().rev().collect()),
-        "rev" => joined(
-            text.lines()
-                .map(|line| line.chars().rev().collect())
-                .collect(),
-        ),
-        "head" => joined(lines().into_iter().take(line_count(arguments)?).collect()),
-        "tail" => {
-            let all = lines();
-            let count = line_count(arguments)?;
-            let skip = all.len().saturating_sub(count);
-            joined(all.into_iter().skip(skip).collect())
+        "column" => {
+            plain("t")?;
+            let lines = text
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join("  "));
+            joined(lines)
         }
-        "fold" => {
-            let width: usize = option_value(arguments, &["-w"])
-                .or_else(|| letter_value(arguments, 'w'))?
-                .parse()
-                .ok()
-                .filter(|width| *width > 0)?;
-            let all: Vec<char> = text.trim_end_matches('\n').chars().collect();
-            joined(
-                all.chunks(width)
-                    .map(|chunk| chunk.iter().collect())
-                    .collect(),
-            )
+        // It may join lines, and long ones are broken.
+        "fmt" if text.trim().lines().count() < 2 && text.len() < 70 => {
+            plain("").map(|_| text.to_owned())?
         }
+        "tac" => plain("").map(|_| joined(text.lines().rev().map(str::to_owned)))?,
+        "rev" => joined(text.lines().map(|line| line.chars().rev().collect())),
+        "head" => first_part(arguments, text)?,
+        "tail" => last_part(arguments, text)?,
+        "fold" => folded(arguments, text)?,
+        "paste" => pasted(arguments, text)?,
         "cut" => cut(arguments, text)?,
-        "tr" => translate(arguments, text)?,
-        "sed" | "gsed" => sed(arguments, text)?,
-        "grep" | "egrep" | "fgrep" => grep(arguments, text)?,
-        "jq" => jq(arguments, text)?,
+        "tr" => super::translate::translate(arguments, text)?,
+        "sed" | "gsed" => super::edited::edited(arguments, text)?,
+        "grep" | "egrep" | "fgrep" => grep(name, arguments, text)?,
+        "jq" => super::query::query(arguments, text)?,
+        "awk" | "gawk" | "mawk" | "nawk" => super::columns::printed(arguments, text)?,
+        _ => decoded(name, arguments, text)?,
+    })
+}
+
+/// Programs that turn digits and letters into text.
+fn decoded(name: &str, arguments: &[String], text: &str) -> Option<String> {
+    let has = |flags: &[&str]| arguments.iter().any(|word| flags.contains(&word.as_str()));
+    Some(match name {
         "base64" | "gbase64" if has(&["-d", "-D", "--decode", "-di", "-id"]) => {
             decode_base64(text)?
         }
         "basenc" if has(&["--base64"]) && has(&["-d"]) => decode_base64(text)?,
+        "basenc" if has(&["--base64url"]) && has(&["-d"]) => {
+            decode_base64(&text.replace('-', "+").replace('_', "/"))?
+        }
         "basenc" if has(&["--base16"]) && has(&["-d"]) => decode_hex(text)?,
         "base32" if has(&["-d", "--decode"]) => decode_base32(text)?,
-        "openssl" if has(&["-d"]) && (has(&["base64", "-base64", "-a"])) => decode_base64(text)?,
+        "openssl" if has(&["-d"]) && super::text::is_base64(arguments) => decode_base64(text)?,
         "xxd" if arguments.iter().any(|word| word.starts_with("-r")) => decode_hex(text)?,
-        "od" if arguments.iter().any(|word| word.contains("x1")) => {
-            text.bytes()
-                .map(|byte| format!(" {byte:02x}"))
-                .collect::<String>()
-                + "\n"
+        "od" if arguments.iter().any(|word| word.contains("x1")) && text.len() <= 16 => {
+            let digits: String = text.bytes().map(|byte| format!(" {byte:02x}")).collect();
+            digits + "\n"
         }
         _ => return None,
     })
 }
 
-fn line_count(arguments: &[String]) -> Option<usize> {
+fn joined(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| line + "\n").collect()
+}
+
+/// Places differ in how they sort capitals and small letters.
+fn sorted(arguments: &[String], text: &str) -> Option<String> {
+    if text.lines().count() < 2 {
+        return Some(text.to_owned());
+    }
+    let given = Given::read(arguments, "ru", &[("reverse", 'r'), ("unique", 'u')])?;
+    let mixed = text.contains(|one: char| one.is_uppercase())
+        && text.contains(|one: char| one.is_lowercase());
+    if mixed {
+        return None;
+    }
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    if given.has('u') {
+        lines.dedup();
+    }
+    if given.has('r') {
+        lines.reverse();
+    }
+    Some(joined(lines.into_iter().map(str::to_owned)))
+}
+
+fn unique(arguments: &[String], text: &str) -> Option<String> {
+    Given::read(arguments, "", &[])?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.dedup();
+    Some(joined(lines.into_iter().map(str::to_owned)))
+}
+
+/// Between encodings that write plain letters in the same way.
+fn recoded(arguments: &[String], text: &str) -> Option<String> {
+    let long = [("from-code", 'f'), ("to-code", 't')];
+    let given = Given::read(arguments, "cf:t:", &long)?;
+    let same = |letter: char| {
+        given.value(letter).is_none_or(|code| {
+            let code = code.to_ascii_lowercase();
+            [
+                "utf-8",
+                "utf8",
+                "ascii",
+                "us-ascii",
+                "iso-8859",
+                "latin",
+                "cp125",
+                "windows-125",
+            ]
+            .iter()
+            .any(|known| code.starts_with(known))
+        })
+    };
+    (text.is_ascii() && same('f') && same('t')).then(|| text.to_owned())
+}
+
+/// `head`: lines or bytes, from the start or all but the last.
+fn first_part(arguments: &[String], text: &str) -> Option<String> {
+    let arguments = counted(arguments);
+    let given = Given::read(&arguments, "qn:c:", &[("lines", 'n'), ("bytes", 'c')])?;
+    if let Some(count) = given.value('c') {
+        return text
+            .get(..count.parse::<usize>().ok()?.min(text.len()))
+            .map(str::to_owned);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let count = match given.value('n') {
+        Some(count) => match count.strip_prefix('-') {
+            Some(less) => lines.len().saturating_sub(less.parse().ok()?),
+            None => count.parse().ok()?,
+        },
+        None => 10,
+    };
+    Some(joined(lines.into_iter().take(count).map(str::to_owned)))
+}
+
+/// `tail`: the last lines or bytes, or all from one on.
+fn last_part(arguments: &[String], text: &str) -> Option<String> {
+    let arguments = counted(arguments);
+    let given = Given::read(&arguments, "qn:c:", &[("lines", 'n'), ("bytes", 'c')])?;
+    let skipped = |count: &str, whole: usize| match count.strip_prefix('+') {
+        Some(from) => from
+            .parse::<usize>()
+            .ok()
+            .map(|from| from.saturating_sub(1)),
+        None => {
+            let kept: usize = count.trim_start_matches('-').parse().ok()?;
+            Some(whole.saturating_sub(kept))
+        }
+    };
+    if let Some(count) = given.value('c') {
+        let from = skipped(count, text.len())?;
+        return Some(text.get(from..).unwrap_or_default().to_owned());
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let from = skipped(given.value('n').unwrap_or("10"), lines.len())?;
+    Some(joined(lines.into_iter().skip(from).map(str::to_owned)))
+}
+
+/// `-5` as `-n5`.
+fn counted(arguments: &[String]) -> Vec<String> {
+    let mut before = "";
+    let mut all = Vec::with_capacity(arguments.len());
     for word in arguments {
-        if let Some(number) = word.strip_prefix('-') {
-            let number = number.trim_start_matches('n');
-            if let Ok(count) = number.parse() {
-                return Some(count);
-            }
+        let number = word
+            .strip_prefix('-')
+            .filter(|rest| !rest.is_empty() && rest.chars().all(|one| one.is_ascii_digit()));
+        all.push(match number {
+            Some(count) if !matches!(before, "-n" | "-c") => format!("-n{count}"),
+            _ => word.clone(),
+        });
+        before = word;
+    }
+    all
+}
+
+fn folded(arguments: &[String], text: &str) -> Option<String> {
+    let given = Given::read(arguments, "w:", &[("width", 'w')])?;
+    let width: usize = given.value('w')?.parse().ok().filter(|width| *width > 0)?;
+    let mut whole = String::new();
+    for line in text.lines() {
+        let letters: Vec<char> = line.chars().collect();
+        for part in letters.chunks(width) {
+            whole.extend(part);
+            whole.push('\n');
         }
     }
-    match option_value(arguments, &["-n", "--lines"]) {
-        Some(text) => text.parse().ok(),
-        None if arguments.iter().any(|word| word.starts_with("-c")) => None,
-        None => Some(10),
-    }
+    Some(whole)
 }
 
-pub(super) fn decode_base64(text: &str) -> Option<String> {
-    let clean: String = text
-        .chars()
-        .filter(|character| !character.is_whitespace())
-        .collect();
-    let unpadded = clean.trim_end_matches('=');
-    let engine = base64::engine::GeneralPurpose::new(
-        &base64::alphabet::STANDARD,
-        base64::engine::GeneralPurposeConfig::new()
-            .with_decode_padding_mode(base64::engine::DecodePaddingMode::Indifferent)
-            .with_decode_allow_trailing_bits(true),
-    );
-    let bytes = STANDARD
-        .decode(&clean)
-        .or_else(|_| engine.decode(unpadded))
-        .ok()?;
-    String::from_utf8(bytes).ok()
-}
-
-fn decode_base32(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let (mut buffer, mut bits) = (0_u32, 0_u32);
-    for character in text
-        .chars()
-        .filter(|character| !character.is_whitespace() && *character != '=')
-    {
-        let value = match character {
-            'A'..='Z' => u32::from(character) - u32::from('A'),
-            '2'..='7' => u32::from(character) - u32::from('2') + 26,
-            _ => return None,
-        };
-        buffer = (buffer << 5 | value) & 0xFFFF;
-        bits += 5;
-        if bits >= 8 {
-            bits -= 8;
-            bytes.push(u8::try_from(buffer >> bits & 0xFF).ok()?);
-        }
-    }
-    String::from_utf8(bytes).ok()
-}
-
-fn decode_hex(text: &str) -> Option<String> {
-    let digits: Vec<u32> = text
-        .chars()
-        .filter(|character| !character.is_whitespace())
-        .map(|character| character.to_digit(16))
-        .collect::<Option<_>>()?;
-    let bytes = digits.chunks(2).map(|pair| match pair {
-        [high, low] => u8::try_from(high * 16 + low).ok(),
-        _ => None,
-    });
-    String::from_utf8(bytes.collect::<Option<_>>()?).ok()
+/// `paste -s`: all lines as one.
+fn pasted(arguments: &[String], text: &str) -> Option<String> {
+    let given = Given::read(arguments, "sd:", &[("serial", 's'), ("delimiters", 'd')])?;
+    let mark = given.value('d').unwrap_or("\t");
+    let mark = if matches!(mark, "" | "\\0") { "" } else { mark };
+    let simple = mark.chars().count() < 2 && mark != "\\";
+    (given.has('s') && simple).then(|| text.lines().collect::<Vec<_>>().join(mark) + "\n")
 }
 
 fn cut(arguments: &[String], text: &str) -> Option<String> {
-    let by_character = letter_value(arguments, 'c').or_else(|| letter_value(arguments, 'b'));
-    let delimiter = option_value(arguments, &["-d", "--delimiter"])
-        .or_else(|| letter_value(arguments, 'd'))
-        .unwrap_or_else(|| "\t".to_owned());
-    let delimiter = delimiter.chars().next()?;
-    let list = by_character
-        .clone()
-        .or_else(|| option_value(arguments, &["-f", "--fields"]))
-        .or_else(|| letter_value(arguments, 'f'))?;
+    let long = [
+        ("characters", 'c'),
+        ("bytes", 'b'),
+        ("fields", 'f'),
+        ("delimiter", 'd'),
+        ("only-delimited", 's'),
+        ("complement", 'C'),
+    ];
+    let given = Given::read(arguments, "c:b:f:d:s", &long)?;
+    let by_character = given.value('c').or_else(|| given.value('b'));
+    let delimiter = given.value('d').unwrap_or("\t").chars().next()?;
+    let list = by_character.or_else(|| given.value('f'))?;
     let ranges: Vec<(usize, usize)> = list.split(',').map(range).collect::<Option<_>>()?;
     let chosen = |index: usize| {
-        ranges
+        let named = ranges
             .iter()
-            .any(|(from, to)| (*from..=*to).contains(&index))
+            .any(|(from, to)| (*from..=*to).contains(&index));
+        named != given.has('C')
     };
-    let lines = text.lines().map(|line| {
+    let lines = text.lines().filter_map(|line| {
         if by_character.is_some() {
             let kept = line
                 .chars()
                 .enumerate()
                 .filter(|(index, _)| chosen(index.saturating_add(1)));
-            return kept.map(|(_, character)| character).collect::<String>() + "\n";
+            return Some(kept.map(|(_, character)| character).collect::<String>() + "\n");
         }
         if !line.contains(delimiter) {
-            return line.to_owned() + "\n";
+            return (!given.has('s')).then(|| line.to_owned() + "\n");
         }
         let fields = line.split(delimiter).enumerate();
         let kept: Vec<&str> = fields
             .filter(|(index, _)| chosen(index.saturating_add(1)))
             .map(|(_, field)| field)
             .collect();
-        kept.join(&delimiter.to_string()) + "\n"
+        Some(kept.join(&delimiter.to_string()) + "\n")
     });
     Some(lines.collect())
 }
@@ -210,180 +280,55 @@ fn range(text: &str) -> Option<(usize, usize)> {
     Some((from, to))
 }
 
-fn translate(arguments: &[String], text: &str) -> Option<String> {
-    let deletes = arguments
-        .iter()
-        .any(|word| word.starts_with('-') && word.contains('d'));
-    if arguments
-        .iter()
-        .any(|word| word.starts_with('-') && word.contains('c'))
-    {
-        return None;
-    }
-    let sets: Vec<Vec<char>> = arguments
-        .iter()
-        .filter(|word| !word.starts_with('-') || *word == "-")
-        .map(|word| characters(word))
-        .collect();
-    match (sets.as_slice(), deletes) {
-        ([from], true) => Some(
-            text.chars()
-                .filter(|character| !from.contains(character))
-                .collect(),
-        ),
-        ([from, to], false) => {
-            let last = *to.last()?;
-            let change = |character: char| match from.iter().position(|one| *one == character) {
-                Some(index) => to.get(index).copied().unwrap_or(last),
-                None => character,
-            };
-            Some(text.chars().map(change).collect())
-        }
-        _ => Some(text.to_owned()),
-    }
-}
-
-fn characters(set: &str) -> Vec<char> {
-    let set = set
-        .replace("[:upper:]", "A-Z")
-        .replace("[:lower:]", "a-z")
-        .replace("[:space:]", " \t\n")
-        .replace("[:digit:]", "0-9");
-    let set: Vec<char> = escape::backslashes(&set).chars().collect();
-    let mut all = Vec::new();
-    let mut index = 0;
-    while let Some(first) = set.get(index) {
-        match (
-            set.get(index.saturating_add(1)),
-            set.get(index.saturating_add(2)),
-        ) {
-            (Some('-'), Some(last)) => {
-                all.extend(*first..=*last);
-                index = index.saturating_add(3);
-            }
-            _ => {
-                all.push(*first);
-                index = index.saturating_add(1);
-            }
-        }
-    }
-    all
-}
-
-/// `s/a/b/` on plain text, and `Np`.
-fn sed(arguments: &[String], text: &str) -> Option<String> {
-    let script = option_value(arguments, &["-e", "--expression"]).or_else(|| {
-        arguments
-            .iter()
-            .find(|word| !word.starts_with('-'))
-            .cloned()
-    })?;
-    if let Some(number) = script
-        .strip_suffix('p')
-        .and_then(|number| number.parse::<usize>().ok())
-    {
-        return Some(text.lines().nth(number.checked_sub(1)?)?.to_owned() + "\n");
-    }
-    let rest = script.strip_prefix('s')?;
-    let mark = rest.chars().next()?;
-    let parts: Vec<&str> = rest.split(mark).collect();
-    let [_, wanted, replacement, flags] = parts.as_slice() else {
-        return None;
+fn grep(name: &str, arguments: &[String], text: &str) -> Option<String> {
+    let long = [
+        ("invert-match", 'v'),
+        ("ignore-case", 'i'),
+        ("only-matching", 'o'),
+        ("fixed-strings", 'F'),
+        ("extended-regexp", 'E'),
+        ("line-regexp", 'x'),
+        ("regexp", 'e'),
+    ];
+    let given = Given::read(arguments, "FEGvioxahe:m:", &long)?;
+    let wanted = match given.value('e') {
+        Some(wanted) if given.all('e').count() == 1 => wanted,
+        Some(_) => return None,
+        None => given.operands.first()?,
     };
-    let special = |text: &str| text.contains(['\\', '*', '[', '^', '$', '.', '+', '?', '(', '&']);
-    if special(wanted)
-        || replacement.contains(['\\', '&'])
-        || !flags.chars().all(|flag| "gI".contains(flag))
-    {
-        return None;
-    }
-    let lines = text.lines().map(|line| {
-        let changed = if flags.contains('g') {
-            line.replace(wanted, replacement)
-        } else {
-            line.replacen(wanted, replacement, 1)
-        };
-        changed + "\n"
-    });
-    Some(lines.collect())
-}
-
-fn grep(arguments: &[String], text: &str) -> Option<String> {
-    let wanted = option_value(arguments, &["-e"]).or_else(|| {
-        arguments
-            .iter()
-            .find(|word| !word.starts_with('-'))
-            .cloned()
-    })?;
-    let flags = || arguments.iter().filter_map(|word| word.strip_prefix('-'));
-    let inverted = flags().any(|word| word.contains('v'));
-    let start = wanted.strip_prefix('^');
-    let plain = start.unwrap_or(&wanted);
-    if plain.contains(['\\', '*', '[', '$', '.', '+', '?', '(', '|'])
-        || flags().any(|word| !word.chars().all(|flag| "FEv".contains(flag)))
-    {
-        return None;
-    }
+    let fixed = given.has('F') || name == "fgrep";
+    let extended = given.has('E') || name == "egrep";
+    let source = if fixed {
+        regex::escape(wanted)
+    } else {
+        wanted.to_owned()
+    };
+    let regex = compile(&source, extended || fixed, given.has('i'))?;
+    let whole = |line: &str| {
+        let mut found = regex.find_iter(line);
+        found.any(|one| one.len() == line.len())
+    };
     let fits = |line: &&str| {
-        let found = if start.is_some() {
-            line.starts_with(plain)
+        let found = if given.has('x') {
+            whole(line)
         } else {
-            line.contains(plain)
+            regex.is_match(line)
         };
-        found != inverted
+        found != given.has('v')
     };
-    Some(
-        text.lines()
-            .filter(fits)
-            .map(|line| format!("{line}\n"))
-            .collect(),
-    )
-}
-
-/// `.a.b` on a document, and a literal text.
-/// `.scripts.x = "text"`, one or several with pipes between: the document with new texts in it.
-fn jq_assigned(program: &str, text: &str) -> Option<String> {
-    let mut document: serde_json::Value = serde_json::from_str(text).ok()?;
-    for part in program.split('|') {
-        let (path, value) = part.trim().split_once('=')?;
-        let value: serde_json::Value = serde_json::from_str(value.trim()).ok()?;
-        let mut at = &mut document;
-        for key in path.trim().strip_prefix('.')?.split('.') {
-            let key = key.trim_matches(['"', '[', ']']);
-            at = at
-                .as_object_mut()?
-                .entry(key)
-                .or_insert(serde_json::Value::Null);
-            if at.is_null() {
-                *at = serde_json::Value::Object(serde_json::Map::new());
-            }
-        }
-        *at = value;
+    let most = match given.value('m') {
+        Some(most) => most.parse().ok()?,
+        None => usize::MAX,
+    };
+    let lines = text.lines().filter(fits).take(most);
+    if !given.has('o') {
+        return Some(joined(lines.map(str::to_owned)));
     }
-    Some(document.to_string() + "\n")
-}
-
-fn jq(arguments: &[String], text: &str) -> Option<String> {
-    let program = arguments.iter().find(|word| !word.starts_with('-'))?;
-    if let Some(document) = jq_assigned(program, text) {
-        return Some(document);
-    }
-    if !arguments
-        .iter()
-        .any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('r'))
-    {
+    if has_ways(wanted) || given.has('v') {
         return None;
     }
-    if let Ok(serde_json::Value::String(literal)) = serde_json::from_str(program) {
-        return Some(literal + "\n");
-    }
-    let path = program.strip_prefix('.')?;
-    let document: serde_json::Value = serde_json::from_str(text).ok()?;
-    let mut at = &document;
-    for key in path.split('.') {
-        at = at.get(key.trim_matches(['"', '[', ']']))?;
-    }
-    Some(at.as_str()?.to_owned() + "\n")
+    let parts = lines.flat_map(|line| regex.find_iter(line));
+    Some(joined(parts.map(|part| part.as_str().to_owned())))
 }
 
 pub(super) fn matched_group(text: &str, wanted: &str) -> Option<Value> {

@@ -12,6 +12,13 @@ impl Evaluator<'_> {
         {
             let place = crate::lookup::base_name(address).to_owned();
             self.filled(&place);
+            if let Some(at) = arguments.iter().position(|word| word == "--") {
+                // Options of git stand behind the dashes.
+                let mut words = vec!["git".to_owned(), "clone".to_owned()];
+                words.extend(arguments.iter().skip(at.saturating_add(1)).cloned());
+                words.push(address.clone());
+                self.linked("gh repo clone", |this| this.run(&words));
+            }
         }
         let inlined: Vec<String> = arguments
             .iter()
@@ -31,6 +38,13 @@ impl Evaluator<'_> {
     /// `gh` has aliases as well: in its configuration, and made by the same command.
     pub(crate) fn gh_alias(&mut self, arguments: &[String]) -> Option<Outcome> {
         let first = arguments.first()?;
+        if matches!(first.as_str(), "codespace" | "cs")
+            && arguments.get(1).is_some_and(|verb| verb == "ssh")
+        {
+            let rest = arguments.get(2..).unwrap_or_default();
+            let words = super::wrapper::skip_options(rest, "cR", &["codespace", "repo"]);
+            self.in_shell("gh codespace ssh", &words.join(" "));
+        }
         self.gh_files(arguments);
         if let [_, set, key, value, ..] = arguments
             && first == "config"

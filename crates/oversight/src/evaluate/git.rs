@@ -261,6 +261,21 @@ impl Evaluator<'_> {
                     self.in_shell("git submodule foreach", &words.join(" "));
                 }
             }
+            "filter-repo" => {
+                let mut words = rest.iter();
+                while let Some(word) = words.next() {
+                    let (option, code) = match word.split_once('=') {
+                        Some((option, code)) => (option, Some(code.to_owned())),
+                        None => (word.as_str(), None),
+                    };
+                    if option.ends_with("-callback")
+                        && let Some(code) = code.or_else(|| words.next().cloned())
+                        && let Some(language) = super::modules::python()
+                    {
+                        self.code(language, "python", &code);
+                    }
+                }
+            }
             "config" => self.git_config(rest),
             "for-each-repo" => {
                 let words: Vec<String> = rest
@@ -306,6 +321,7 @@ impl Evaluator<'_> {
                     "--sendmail-cmd",
                     "--smtp-server",
                     "--browser",
+                    "--httpd",
                 ];
                 let mut words = rest.iter();
                 while let Some(word) = words.next() {
@@ -352,10 +368,16 @@ impl Evaluator<'_> {
     }
 
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
+        let asked: Vec<&str> = match rest {
+            [run, hooks @ ..] if verb == "hook" && run == "run" => {
+                hooks.iter().map(String::as_str).collect()
+            }
+            _ => Vec::new(),
+        };
         let named = HOOKS
             .iter()
             .find(|(name, _)| *name == verb)
-            .map_or(&[][..], |(_, hooks)| hooks);
+            .map_or(asked.as_slice(), |(_, hooks)| hooks);
         // Whatever moves a reference or writes the index runs these.
         let reads = matches!(
             verb,

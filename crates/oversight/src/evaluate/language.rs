@@ -38,6 +38,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "plumbum",
             "getattr(os",
             "webbrowser",
+            "Interactive",
             "import git",
             "from git import",
             "twine",
@@ -71,14 +72,17 @@ pub(crate) const LANGUAGES: &[Language] = &[
         names: &["perl"],
         code: &["-e", "-E"],
         valued: "IMm",
-        starts: &["system", "exec", "qx", "`", "open", "fork", "eval"],
+        starts: &[
+            "system", "exec", "qx", "`", "open", "fork", "eval", "run", "<>", "ARGV",
+        ],
     },
     Language {
-        names: &["ruby"],
+        names: &["ruby", "irb"],
         code: &["-e"],
         valued: "rIC",
         starts: &[
-            "system", "exec", "`", "%x", "spawn", "popen", "Open3", "eval", "fork", "open",
+            "system", "exec", "`", "%x", "spawn", "popen", "Open3", "eval", "fork", "open", "sh ",
+            "sh(",
         ],
     },
     Language {
@@ -105,7 +109,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         names: &["tclsh", "expect", "wish"],
         code: &["-c"],
         valued: "",
-        starts: &["exec", "spawn", "open", "eval", "system"],
+        starts: &["exec", "spawn", "open", "eval", "system", "send"],
     },
     Language {
         names: &["awk", "gawk", "mawk", "nawk"],
@@ -117,7 +121,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         names: &[
             "vim", "vi", "nvim", "ex", "emacs", "view", "vimdiff", "gvim", "rvim", "vimx",
         ],
-        code: &["-c", "--cmd", "--eval"],
+        code: &["-c", "--cmd", "--eval", "-eval", "--execute", "-execute"],
         valued: "Ssuiwqt",
         starts: &[
             "!",
@@ -299,7 +303,7 @@ pub(super) fn reads_file(name: &str, word: &str) -> bool {
     match name {
         "awk" | "gawk" | "mawk" | "nawk" => matches!(word, "-f" | "--file"),
         "vim" | "nvim" | "vi" | "ex" | "view" | "vimdiff" | "gvim" => {
-            matches!(word, "-S" | "-s" | "-u")
+            matches!(word, "-S" | "-s" | "-u") || (name == "nvim" && word == "-l")
         }
         "gdb" | "lldb" => matches!(word, "-x" | "-s" | "--source" | "--command" | "-command"),
         "sqlite3" => word == "-init",

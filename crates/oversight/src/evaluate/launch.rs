@@ -13,7 +13,7 @@ impl Evaluator<'_> {
         Some(match name {
             "xargs" => self.xargs(arguments),
             "find" | "fd" | "fdfind" => return self.find(name, arguments),
-            "parallel" | "rush" => self.parallel(arguments),
+            "parallel" | "env_parallel" | "rush" => self.parallel(arguments),
             "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
             "scp" | "sftp" | "sshfs" => {
                 self.local_commands(arguments);
@@ -60,6 +60,37 @@ impl Evaluator<'_> {
             "at" | "batch" | "crontab" => self.scheduled(name, arguments),
             "socat" => self.relay(arguments),
             "hyperfine" => self.benchmarks(arguments),
+            "cmake" if arguments.first().is_some_and(|word| word == "--build") => {
+                let place = arguments.get(1)?.clone();
+                let target = option_value(arguments, &["--target", "-t"]);
+                let mut words = vec!["make".to_owned(), "-C".to_owned(), place];
+                words.extend(target);
+                self.linked("cmake --build", |this| this.run(&words));
+                return None;
+            }
+            "mvn" => {
+                let value = |key: &str| arguments.iter().find_map(|word| word.strip_prefix(key));
+                let program = value("-Dexec.executable=")?;
+                let text = format!("{program} {}", value("-Dexec.args=").unwrap_or_default());
+                self.in_shell(name, &text)
+            }
+            "zargs" => {
+                // `zargs -- items -- command`.
+                let mut parts = arguments.split(|word| word == "--").skip(1);
+                let (items, command) = (parts.next()?, parts.next()?);
+                let words = [command, items].concat();
+                self.linked(name, |this| this.run(&words))
+            }
+            "qsub" | "sbatch" | "bsub" => {
+                let scripts = arguments.iter().filter(|word| !word.starts_with('-'));
+                for script in scripts.cloned().collect::<Vec<_>>() {
+                    if self.known_file(&script).is_some() {
+                        self.script_file(&script, &[], "run");
+                    }
+                }
+                self.session_input(name);
+                return None;
+            }
             "newgrp" | "sg" | "ansible-console" => {
                 self.session_input(name);
                 return None;
@@ -91,7 +122,7 @@ impl Evaluator<'_> {
     fn xargs(&mut self, arguments: &[String]) -> Outcome {
         let command = skip_options(
             arguments,
-            "aEILnPsdR",
+            "aEIJLnPsdR",
             &[
                 "arg-file",
                 "max-args",
@@ -108,6 +139,7 @@ impl Evaluator<'_> {
             None => self.state.input.clone().unwrap_or_else(Value::empty),
         };
         let place = letter_value(arguments, 'I')
+            .or_else(|| letter_value(arguments, 'J'))
             .or_else(|| option_value(arguments, &["--replace"]))
             .or_else(|| {
                 arguments
@@ -309,6 +341,16 @@ impl Evaluator<'_> {
             }
             None => inner.iter().skip(1).cloned().collect(),
         };
+        // `docker run alpine/git push`: images that are named like the program that they start.
+        if let Some(image) = inner.first().filter(|_| verb == "run" && entry.is_none()) {
+            let image = image.split(['@', ':']).next().unwrap_or_default();
+            let program = super::run::program_name(image);
+            if self.catalog.is_program(&program) {
+                let mut words = vec![program];
+                words.extend(inner.iter().skip(1).cloned());
+                self.linked(format!("{name} run {image}"), |this| this.run(&words));
+            }
+        }
         if let Some(entry) = entry {
             command.splice(0..0, entry.split_whitespace().map(str::to_owned));
         }

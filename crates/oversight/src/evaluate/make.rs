@@ -96,6 +96,22 @@ impl Evaluator<'_> {
         if !whole.is_empty() {
             self.linked("make", |this| this.makefile(&whole, call));
         }
+        self.built_in_rules(call);
+    }
+
+    /// Without a rule of its own, `x` is made of `x.sh` or `x.c`.
+    fn built_in_rules(&mut self, call: &Call) {
+        for target in call.targets.iter().take(16) {
+            if let Some(text) = self.known_file(&format!("{target}.sh")) {
+                self.write(target, &Value::text(text), false);
+            }
+            for ending in ["c", "cc", "cpp"] {
+                let source = format!("{target}.{ending}");
+                if self.known_file(&source).is_some() {
+                    self.compiles("gcc", &["-o".to_owned(), target.clone(), source]);
+                }
+            }
+        }
     }
 
     /// The text with what it includes.
@@ -157,13 +173,21 @@ impl Evaluator<'_> {
 
     /// A shell of the makefile's own that is none we know.
     fn make_shell(&mut self, file: &Makefile) {
+        let flags = file.last(".SHELLFLAGS");
+        if let Some((_, text)) = flags.as_deref().and_then(|flags| flags.split_once("-c "))
+            && !text.trim().is_empty()
+        {
+            // The line of the recipe is only a parameter then.
+            let text = format!("bash -c {text}");
+            self.in_shell("make .SHELLFLAGS", &text);
+        }
         let Some(shell) = file.last("SHELL") else {
             return;
         };
         if super::shells::is_shell(&super::run::program_name(&shell)) {
             return;
         }
-        let flags = file.last(".SHELLFLAGS").unwrap_or_else(|| "-c".to_owned());
+        let flags = flags.unwrap_or_else(|| "-c".to_owned());
         let lines = file.rules.iter().flat_map(|rule| rule.lines.iter());
         let code: Vec<&str> = lines.map(String::as_str).collect();
         let words = format!("{shell} {flags} {}", super::run::quote(&code.join("\n")));

@@ -14,14 +14,9 @@ const MAX_MODULES: usize = 64;
 impl Evaluator<'_> {
     /// `python -m x`: a program by the name of its module, or a package in the directory.
     pub(crate) fn python_module(&mut self, arguments: &[String]) -> Option<Outcome> {
-        let rest = skip_options(arguments, "WXQ", &[]);
-        let module = arguments
-            .iter()
-            .position(|word| word.starts_with("-m"))
-            .filter(|at| arguments.iter().take(*at).all(|word| word.starts_with('-')));
-        if let Some(at) = module {
-            let glued = arguments.get(at).and_then(|word| word.strip_prefix("-m"));
-            let words: Vec<String> = glued
+        let rest = skip_options(arguments, "WXQ", &["check-hash-based-pycs"]);
+        if let Some((at, glued)) = module_option(arguments) {
+            let words: Vec<String> = Some(glued)
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
                 .into_iter()
@@ -67,6 +62,12 @@ impl Evaluator<'_> {
                 for path in archives.cloned().collect::<Vec<_>>() {
                     let path = path.trim_start_matches("--output=").to_owned();
                     self.write(&path, &crate::value::Value::unknown(), false);
+                }
+                Some(Outcome::unknown())
+            }
+            "doctest" => {
+                for file in arguments.iter().filter(|word| !word.starts_with('-')) {
+                    self.code_file(language, "python", file);
                 }
                 Some(Outcome::unknown())
             }
@@ -175,6 +176,20 @@ impl Evaluator<'_> {
             );
         }
         if name == "perl" {
+            let options = self.state.get("PERL5OPT");
+            let options = options.map_or_else(String::new, |value| value.first().to_owned());
+            let code: Vec<String> = arguments
+                .iter()
+                .chain(std::iter::once(&options))
+                .filter(|word| word.starts_with("-M") && word.contains(['(', ';', '`']))
+                .map(|word| word.replace("${IFS}", " "))
+                .collect();
+            for code in code {
+                // What follows the name of the module is code as well.
+                if let Some(language) = super::language::of("perl") {
+                    self.code(language, name, &code);
+                }
+            }
             files.extend(
                 option_files(arguments, &["-M", "-m"])
                     .into_iter()
@@ -233,6 +248,17 @@ impl Evaluator<'_> {
         };
         if self.known_file(path).is_some_and(|text| !text.is_empty()) {
             return path.to_owned();
+        }
+        let manifest = format!("{}/package.json", path.trim_end_matches('/'));
+        if language.names.first() == Some(&"node")
+            && let Some(text) = self.known_file(&manifest)
+            && let Ok(manifest) = serde_json::from_str::<serde_json::Value>(&text)
+            && let Some(main) = manifest.get("main").and_then(|main| main.as_str())
+        {
+            let main = format!("{}/{main}", path.trim_end_matches('/'));
+            if main != path {
+                return self.code_path(language, &main);
+            }
         }
         let found = endings
             .iter()
@@ -313,6 +339,37 @@ pub(super) fn python_packages(code: &str) -> Vec<String> {
     packages
 }
 
+/// Where `-m` stands, alone or behind other letters, and what is glued to it.
+fn module_option(arguments: &[String]) -> Option<(usize, &str)> {
+    let mut words = arguments.iter().enumerate();
+    while let Some((at, word)) = words.next() {
+        let flags = word.strip_prefix('-').filter(|flags| !flags.is_empty())?;
+        if flags == "-check-hash-based-pycs" {
+            words.next();
+            continue;
+        }
+        if flags.starts_with('-') {
+            continue;
+        }
+        let last = flags.find(['m', 'c', 'W', 'X', 'Q']);
+        let Some((letter, rest)) = last.and_then(|last| {
+            let mut tail = flags.get(last..)?.chars();
+            Some((tail.next()?, tail.as_str()))
+        }) else {
+            continue;
+        };
+        match letter {
+            'm' => return Some((at, rest)),
+            'c' => return None,
+            _ if rest.is_empty() => {
+                words.next();
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 fn python_modules(code: &str) -> Vec<String> {
     let mut names = imported_names(code);
     let loads = [
@@ -348,14 +405,18 @@ fn python_modules(code: &str) -> Vec<String> {
 
 /// `require('./x')`, `import './x.mjs'`, `from './x'`.
 fn script_modules(code: &str) -> Vec<String> {
-    if !["require", "import", "from"]
+    if !["require", "import", "from", "fork(", "Worker("]
         .iter()
         .any(|word| code.contains(word))
     {
         return Vec::new();
     }
     let texts = literals(code).into_iter().map(|literal| literal.text);
-    let paths = texts.filter(|text| text.starts_with("./") || text.starts_with("../"));
+    // `fork("x.js")`: a path, not a module.
+    let starts = code.contains("fork(") || code.contains("Worker(");
+    let paths = texts.filter(|text| {
+        text.starts_with("./") || text.starts_with("../") || (starts && text.ends_with("js"))
+    });
     paths
         .take(MAX_MODULES)
         .flat_map(|path| {

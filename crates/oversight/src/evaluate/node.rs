@@ -156,10 +156,15 @@ impl Evaluator<'_> {
             };
             self.shell_of_scripts();
             for script in scripts {
-                if !self.script_of(&script, &extra, place.as_deref())
-                    && name != "npm"
-                    && self.catalog.is_program(&script)
+                let found = self.script_of(&script, &extra, place.as_deref());
+                if !found
+                    && script == "start"
+                    && let Some(language) = super::language::of("node")
+                    && self.known_file("server.js").is_some()
                 {
+                    self.code_file(language, "node", "server.js");
+                }
+                if !found && name != "npm" && self.catalog.is_program(&script) {
                     let mut all = vec![script.clone()];
                     all.extend(
                         arguments
@@ -283,7 +288,7 @@ impl Evaluator<'_> {
     }
 
     /// A script with what runs before and after it; false when there is none.
-    fn script_of(&mut self, name: &str, extra: &[String], place: Option<&str>) -> bool {
+    pub(crate) fn script_of(&mut self, name: &str, extra: &[String], place: Option<&str>) -> bool {
         let mut found = false;
         for (script, extra) in [
             (format!("pre{name}"), &[][..]),

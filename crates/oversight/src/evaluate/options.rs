@@ -55,6 +55,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("ag", &["--pager"]),
     ("ack", &["--pager"]),
     ("wget", &["--use-askpass"]),
+    ("hg", &["--config"]),
+    ("svn", &["--diff-cmd", "--diff3-cmd", "--editor-cmd"]),
     ("npm", &["--script-shell", "--editor", "--viewer"]),
     ("pnpm", &["--script-shell"]),
     ("just", &["--shell"]),
@@ -84,10 +86,11 @@ impl Evaluator<'_> {
                 if network && super::shells::is_shell(&super::run::program_name(&text)) {
                     self.opaque("a shell is offered to the network", &text);
                 }
-                let text = if *option == "-wrapper" {
-                    text.replace(',', " ")
-                } else {
-                    text
+                let text = match text.split_once('=') {
+                    _ if *option == "-wrapper" => text.replace(',', " "),
+                    // `alias.x=!command`, `hooks.x=command`.
+                    Some((_, value)) if name == "hg" => value.trim_start_matches('!').to_owned(),
+                    _ => text,
                 };
                 self.in_shell(&format!("{name} {option}"), &text);
             }

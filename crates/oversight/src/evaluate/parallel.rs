@@ -46,6 +46,16 @@ impl Evaluator<'_> {
             }
         };
         let text = command.join(" ");
+        if arguments
+            .iter()
+            .any(|word| matches!(word.as_str(), "--pipe" | "--spreadstdin" | "--pipepart"))
+        {
+            // The items are the input of the command.
+            return self.in_shell("parallel", &text);
+        }
+        if text.contains("{=") {
+            self.opaque("parallel changes the words by code", &text);
+        }
         let marks = ["{1}", "{2}", "{3}", "{4}"];
         if marks.iter().any(|mark| text.contains(mark)) || rest.iter().any(|word| word == ":::+") {
             return self.parallel_places(&text, &items);

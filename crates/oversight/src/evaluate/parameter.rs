@@ -158,6 +158,10 @@ impl Evaluator<'_> {
                 Some(value) if value.known().is_some() => self.value(word),
                 Some(_) => self.value(word).or(&Value::empty()),
             },
+            Operation::Required(message) => {
+                self.value(message);
+                found.unwrap_or_else(Value::environment)
+            }
             Operation::Length => self.length(parameter, found.as_ref()),
             operation => {
                 let value = found.unwrap_or_else(Value::environment);
@@ -299,9 +303,20 @@ impl Evaluator<'_> {
             } => {
                 let wanted = self.pattern(wanted);
                 let with = self.value(replacement);
-                let mut ways = with.possibilities().iter().map(|with| {
+                // `&` is what was found, unless it is quoted or the shell is an old one.
+                let found = with.possibilities().iter().any(|with| with.contains('&'));
+                let both: &[bool] = if found { &[true, false] } else { &[false] };
+                let ways = with.possibilities().iter();
+                let ways = ways.flat_map(|with| both.iter().map(move |found| (with, *found)));
+                let mut ways = ways.map(|(with, found)| {
                     edit(value, &wanted, |text, wanted| {
-                        replaced(text, wanted, with, *place)
+                        replaced(text, wanted, *place, |part| {
+                            if found {
+                                with.replace('&', part)
+                            } else {
+                                with.clone()
+                            }
+                        })
                     })
                 });
                 let first = ways.next().unwrap_or_else(Value::unknown);
@@ -412,14 +427,15 @@ fn edit(value: &Value, wanted: &Value, change: impl Fn(&str, &str) -> String) ->
     Value::one_of(all)
 }
 
-fn replaced(text: &str, wanted: &str, with: &str, place: Place) -> String {
+fn replaced(text: &str, wanted: &str, place: Place, with: impl Fn(&str) -> String) -> String {
     match place {
         Place::Start => {
             let rest = pattern::remove_prefix(text, wanted, true);
             if rest.len() == text.len() {
                 rest
             } else {
-                format!("{with}{rest}")
+                let part = text.strip_suffix(rest.as_str()).unwrap_or_default();
+                with(part) + &rest
             }
         }
         Place::End => {
@@ -427,7 +443,8 @@ fn replaced(text: &str, wanted: &str, with: &str, place: Place) -> String {
             if rest.len() == text.len() {
                 rest
             } else {
-                format!("{rest}{with}")
+                let part = text.strip_prefix(rest.as_str()).unwrap_or_default();
+                format!("{rest}{}", with(part))
             }
         }
         Place::First => pattern::replace(text, wanted, with, false),

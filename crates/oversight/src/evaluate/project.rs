@@ -43,9 +43,17 @@ impl Evaluator<'_> {
         }
         self.compiles(name, arguments);
         // Tools whose words are the files.
-        if matches!(name, "ansible-playbook" | "packer" | "ansible-pull") {
+        if matches!(
+            name,
+            "ansible-playbook" | "packer" | "ansible-pull" | "logrotate"
+        ) {
+            let reading = if name == "logrotate" {
+                Reading::Values
+            } else {
+                Reading::Keys
+            };
             for file in arguments.iter().filter(|word| !word.starts_with('-')) {
-                self.project_file(name, file, Reading::Keys, arguments, "");
+                self.project_file(name, file, reading, arguments, "");
             }
         }
         if name == "aws" && verb == "ssm" {
@@ -105,7 +113,12 @@ impl Evaluator<'_> {
                         .any(|key| super::glance::contains_word(line, key))
                 });
                 let kept: Vec<&str> = lines.collect();
-                this.values_of(&kept.join("\n"));
+                let kept = kept.join("\n");
+                this.values_of(&kept);
+                let texts = super::literal::literals(&kept);
+                let words =
+                    super::glance::words_of(texts.iter().map(|literal| literal.text.as_str()));
+                this.names_an_act(tool, &kept, &words);
                 for command in xml_commands(&text) {
                     this.perhaps(|this| this.shell_text(&command));
                 }

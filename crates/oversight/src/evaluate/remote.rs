@@ -57,6 +57,13 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn switch_user(&mut self, arguments: &[String]) -> Outcome {
+        // Behind the name of the user stand words of its shell.
+        let words: Vec<String> = arguments
+            .iter()
+            .filter(|word| *word != "--")
+            .cloned()
+            .collect();
+        let arguments = words.as_slice();
         match letter_value(arguments, 'c')
             .or_else(|| option_value(arguments, &["--command", "--session-command"]))
         {

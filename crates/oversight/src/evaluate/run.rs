@@ -11,7 +11,7 @@ use super::{Certainty, Evaluator, Finding, Outcome};
 /// Environment variables whose value some program runs.
 const RUN_BY_NAME: &[&str] = crate::words::names!(
     "EDITOR PAGER COMMAND SHELL OPEN ASKPASS DIFF SSH BROWSER HELPER VISUAL RSH PROG OPTIONS \
-    LESSCLOSE MAKEFLAGS GOFLAGS WRAPPER PROXY_COMMAND RUSTC RUSTDOC CC CXX LINKER RUNNER"
+    LESSCLOSE MAKEFLAGS GOFLAGS WRAPPER PROXY_COMMAND RUSTC RUSTDOC CC CXX LINKER RUNNER FCEDIT"
 );
 
 /// Knows what some programs do: name and arguments, and None for all others.
@@ -319,6 +319,21 @@ impl Evaluator<'_> {
 
     /// A name that nobody knows may be handed to the function for such names.
     fn not_found(&mut self, words: &[String]) {
+        let program = words.first().map_or("", String::as_str);
+        if program
+            .split_once('[')
+            .is_some_and(|(_, key)| !key.contains(']'))
+        {
+            // `m[a b]=x`: the parser ends the word at the blank.
+            self.opaque("a subscript with a blank in it is not understood", program);
+        }
+        if &*self.state.shell_name == "fish" {
+            let path = format!("{}/.config/fish/functions/{program}.fish", self.home);
+            if let Some(text) = self.known_file(&path) {
+                self.perhaps(|this| this.linked(&path, |this| this.shell_text(&text)));
+                self.glance_inside(program, &text);
+            }
+        }
         let handler = "command_not_found_handle";
         if let Some(body) = self.state.functions.get(handler).cloned()
             && self.walking.insert(handler.to_owned())

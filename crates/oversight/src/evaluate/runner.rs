@@ -69,6 +69,7 @@ impl Evaluator<'_> {
                         matches!(verb.as_str(), "exec" | "x")
                     }
                     "nix" => matches!(verb.as_str(), "shell" | "develop" | "run"),
+                    "hatch" if verb == "env" => after.first().is_some_and(|word| word == "run"),
                     "nix-shell" => true,
                     "sops" => matches!(verb.as_str(), "exec-env" | "exec-file"),
                     _ => matches!(verb.as_str(), "run" | "exec" | "x"),
@@ -79,7 +80,7 @@ impl Evaluator<'_> {
                 if !starts {
                     return None;
                 }
-                let after = if verb == "tool" {
+                let after = if verb == "tool" || verb == "env" {
                     after.get(1..).unwrap_or_default()
                 } else {
                     after
@@ -105,7 +106,20 @@ impl Evaluator<'_> {
         {
             return Some(outcome);
         }
+        if matches!(name, "turbo" | "lerna" | "nx") {
+            for script in inner.iter().filter(|word| !word.starts_with('-')) {
+                self.script_of(script, &[], None);
+                self.script_of(script, &[], Some("*"));
+            }
+        }
         let mut words = inner.to_vec();
+        if name == "hatch"
+            && let Some(first) = words.first_mut()
+            && let Some((_, program)) = first.split_once(':')
+        {
+            // `hatch run environment:program`.
+            *first = program.to_owned();
+        }
         words.splice(0..0, self.program_before(name, arguments));
         if let Some(first) = words.first_mut() {
             *first = without_version(first);

@@ -71,7 +71,22 @@ impl Evaluator<'_> {
                         .map_or(name.as_str(), |(_, last)| last)
             {
                 for (index, command) in value.split('"').enumerate() {
-                    if index % 2 == 1 {
+                    // `module:function`.
+                    if let Some((module, _)) = command.split_once(':').filter(|_| index % 2 == 1)
+                        && !command.contains(char::is_whitespace)
+                        && let Some(language) = super::modules::python()
+                    {
+                        let path = module.replace('.', "/");
+                        for file in [
+                            format!("{path}.py"),
+                            format!("{path}/__init__.py"),
+                            format!("src/{path}.py"),
+                        ] {
+                            if self.known_file(&file).is_some() {
+                                self.code_file(language, "python", &file);
+                            }
+                        }
+                    } else if index % 2 == 1 {
                         self.in_shell(&format!("{tool} script"), command);
                     }
                 }

@@ -63,6 +63,7 @@ impl Evaluator<'_> {
                 let before = self.content_value(path);
                 let after = before.map(|text| {
                     super::filter::apply("sed", arguments, text)
+                        .filter(|_| !text.is_empty())
                         .unwrap_or_else(|| crate::value::HOLE.to_string())
                 });
                 self.write(path, &after, false);
@@ -251,7 +252,7 @@ fn delimited(text: &str) -> Option<(String, &str)> {
 }
 
 /// Text up to a sign that is not escaped, and what follows it.
-fn until(text: &str, mark: char) -> Option<(String, &str)> {
+pub(super) fn until(text: &str, mark: char) -> Option<(String, &str)> {
     let mut part = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {

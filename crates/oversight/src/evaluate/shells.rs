@@ -44,6 +44,7 @@ impl Evaluator<'_> {
         }
         let mut state = self.state.child();
         state.shell_name = name.into();
+        state.reads_escapes = !matches!(name, "bash" | "rbash" | "fish");
         Some(self.apart(state, |this| {
             for function in std::mem::take(&mut this.passed_functions) {
                 this.shell_text(&function);
@@ -109,7 +110,10 @@ impl Evaluator<'_> {
             if self.written.contains_key(&path) {
                 self.linked(file, |this| this.shell_text(&text));
             } else if self.catalog.mentions_part(&text) {
-                self.perhaps(|this| this.linked(file, |this| this.shell_text(&text)));
+                // What it defines can be called by its name.
+                let before = std::mem::replace(&mut self.certainty, super::Certainty::Possible);
+                self.linked(file, |this| this.shell_text(&text));
+                self.certainty = before;
             }
         }
         if interactive {
@@ -142,7 +146,12 @@ impl Evaluator<'_> {
                 self.state.shell_name = zero.into();
             }
             self.state.positional = rest.collect();
-            let text = text.clone();
+            let text = if name == "nu" {
+                // `^git`: the program and no command of the shell.
+                text.replace('^', "")
+            } else {
+                text.clone()
+            };
             self.other_dialect(name, &text);
             return self.linked(format!("{name} -c"), |this| this.evaluated(&text));
         }
@@ -223,6 +232,7 @@ impl Evaluator<'_> {
         let mut state = self.state.child();
         state.positional = arguments.to_vec();
         state.shell_name = path.into();
+        state.set("BASH_SOURCE", Value::text(path), false);
         match interpreter {
             Some(words) if !words.first().is_some_and(|name| is_shell(name)) => {
                 let mut words = words;

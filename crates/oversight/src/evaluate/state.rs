@@ -82,6 +82,8 @@ pub(crate) struct State {
     pub(crate) last_pipe: bool,
     /// `shopt -s nocasematch`.
     pub(crate) any_case: bool,
+    /// `echo` may read escapes without being told, as in most shells but bash.
+    pub(crate) reads_escapes: bool,
 }
 
 impl State {
@@ -130,6 +132,7 @@ impl State {
             locals: None,
             last_pipe: false,
             any_case: false,
+            reads_escapes: false,
         };
         state.set("HOME", Value::text(home), true);
         state.set("IFS", Value::text(" \t\n"), false);
@@ -346,6 +349,7 @@ impl State {
         child.locals = None;
         child.functions_perhaps();
         child.any_case = false;
+        child.reads_escapes = true;
         child.positional.clear();
         child.set("IFS", Value::text(" \t\n"), false);
         child

@@ -5,6 +5,7 @@ use crate::shell::escape;
 use crate::value::{ENVIRONMENT, HOLE, LISTED, Value, has_hole};
 
 use super::filter::{apply, matched_group, substitute};
+use super::given::Given;
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
 
@@ -12,30 +13,36 @@ impl Evaluator<'_> {
     /// The output of a program that only handles text.
     pub(crate) fn computed(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let output = match name {
-            "echo" => echo(arguments),
+            "echo" => self.echoed(arguments),
             "printf" => printf(arguments),
             "pwd" => Value::text(format!("{}\n", self.state.directory)),
             "which" | "whereis" => match arguments.iter().find(|word| !word.starts_with('-')) {
+                Some(program) if name == "whereis" => {
+                    Value::text(format!("{program}: /usr/bin/{program}\n"))
+                }
                 Some(program) => Value::text(format!("/usr/bin/{program}\n")),
                 None => Value::empty(),
             },
             "basename" => {
-                let words: Vec<&String> = arguments
-                    .iter()
-                    .filter(|word| !word.starts_with('-'))
-                    .collect();
-                let name = base_name(words.first()?);
-                let name = words
-                    .get(1)
-                    .and_then(|ending| name.strip_suffix(ending.as_str()))
+                let given = Given::read(arguments, "s:", &[("suffix", 's')])?;
+                let name = base_name(given.operands.first()?);
+                let ending = given.value('s').or_else(|| given.operands.get(1).copied());
+                let name = ending
+                    .and_then(|ending| name.strip_suffix(ending))
+                    .filter(|rest| !rest.is_empty())
                     .unwrap_or(name);
                 Value::text(name.to_owned() + "\n")
             }
-            "dirname" => Value::text(directory_of(arguments.first()?).to_owned() + "\n"),
+            "dirname" => match arguments {
+                [path] => Value::text(directory_of(path).to_owned() + "\n"),
+                _ => return None,
+            },
             "ssh-agent" | "dircolors" | "lesspipe" => Value::empty(),
             "tee" => {
                 let input = self.state.input.clone().unwrap_or_else(Value::empty);
-                let append = arguments.iter().any(|word| word == "-a");
+                let append = arguments
+                    .iter()
+                    .any(|word| matches!(word.as_str(), "-a" | "-ai" | "-ia" | "--append"));
                 for path in arguments.iter().filter(|word| !word.starts_with('-')) {
                     self.write(path, &input, append);
                 }
@@ -54,17 +61,17 @@ impl Evaluator<'_> {
             | "egrep" | "fgrep" | "iconv" | "column" | "fold" | "nl" | "strings" | "fmt"
             | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
             | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
-            | "expand" => return Some(self.filter(name, arguments)),
+            | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
             _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
             _ => return None,
         };
         Some(Outcome::prints(output))
     }
 
-    fn filter(&mut self, name: &str, arguments: &[String]) -> Outcome {
+    pub(crate) fn filter(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let own: usize = match name {
             "tr" | "envsubst" => return Outcome::prints(self.over_input(name, arguments, &[])),
-            "sed" | "grep" | "egrep" | "fgrep" | "jq" | "awk" | "gawk" => {
+            "sed" | "grep" | "egrep" | "fgrep" | "jq" | "awk" | "gawk" | "mawk" | "nawk" => {
                 usize::from(option_value(arguments, &["-e", "-f"]).is_none())
             }
             _ => 0,
@@ -84,7 +91,8 @@ impl Evaluator<'_> {
                     | ("base64", "-w")
                     | ("column", "-s" | "-N")
                     | ("jq", "--arg")
-                    | ("awk" | "gawk", "-F" | "-v")
+                    | ("awk" | "gawk" | "mawk" | "nawk", "-F" | "-v")
+                    | ("paste", "-d" | "-sd" | "-ds")
                     | ("fmt", "-w" | "-p" | "-g")
                     | ("uniq", "-f" | "-s" | "-w")
                     | ("expand", "-t")
@@ -105,10 +113,54 @@ impl Evaluator<'_> {
                 seen += 1;
             }
         }
+        if name == "openssl" {
+            files.extend(option_value(arguments, &["-in"]));
+        }
+        let output = if name == "paste" && files.len() > 1 {
+            self.side_by_side(arguments, &files)
+        } else {
+            self.over_input(name, arguments, &files)
+        };
         Outcome {
             status: None,
-            output: self.over_input(name, arguments, &files),
+            output,
         }
+    }
+
+    /// `paste a b`: lines of two files with a mark between.
+    fn side_by_side(&mut self, arguments: &[String], files: &[String]) -> Value {
+        let mark = option_value(arguments, &["-d"]);
+        let mark = match mark.as_deref() {
+            None => "\t",
+            Some("\\0" | "") => "",
+            Some(mark) if mark.chars().count() == 1 => mark,
+            Some(_) => return Value::unknown(),
+        };
+        let [left, right] = files else {
+            return Value::unknown();
+        };
+        let (left, right) = (self.content_value(left), self.content_value(right));
+        let (Some(left), Some(right)) = (left.known(), right.known()) else {
+            return Value::unknown();
+        };
+        if left.lines().count() != right.lines().count() {
+            return Value::unknown();
+        }
+        let pairs = left.lines().zip(right.lines());
+        Value::text(
+            pairs
+                .map(|(left, right)| format!("{left}{mark}{right}\n"))
+                .collect::<String>(),
+        )
+    }
+
+    /// `echo`; whether it reads escapes without being told depends on the shell.
+    fn echoed(&self, arguments: &[String]) -> Value {
+        let value = echo(arguments, false);
+        if self.state.reads_escapes && value.first().contains('\\') {
+            return value.or(&echo(arguments, true));
+        }
+        value
     }
 
     fn over_input(&mut self, name: &str, arguments: &[String], files: &[String]) -> Value {
@@ -147,15 +199,31 @@ impl Evaluator<'_> {
     }
 }
 
-fn echo(arguments: &[String]) -> Value {
+/// Whether `openssl` only decodes base64.
+pub(super) fn is_base64(arguments: &[String]) -> bool {
+    let file = option_value(arguments, &["-in"]);
+    let known = |word: &String| {
+        matches!(
+            word.as_str(),
+            "base64" | "enc" | "-base64" | "-a" | "-A" | "-d" | "-in"
+        ) || Some(word) == file.as_ref()
+    };
+    let named = |word: &String| matches!(word.as_str(), "base64" | "-base64" | "-a");
+    arguments.iter().all(known) && arguments.iter().any(named)
+}
+
+fn echo(arguments: &[String], escapes: bool) -> Value {
     let mut words = arguments;
-    let (mut escapes, mut newline) = (false, true);
+    let (mut escapes, mut newline) = (escapes, true);
     while let Some((first, rest)) = words.split_first()
         && let Some(flags) = first.strip_prefix('-')
         && !flags.is_empty()
         && flags.chars().all(|flag| "neE".contains(flag))
     {
-        escapes |= flags.contains('e');
+        escapes = match flags.rfind(['e', 'E']) {
+            Some(at) => flags.get(at..).is_some_and(|last| last.starts_with('e')),
+            None => escapes,
+        };
         newline &= !flags.contains('n');
         words = rest;
     }
@@ -201,18 +269,16 @@ pub(crate) fn printf(arguments: &[String]) -> Value {
                 .unwrap_or(0);
             let (flags, rest) = piece.split_at_checked(kind).unwrap_or(("", piece));
             let mut rest = rest.chars();
+            let mut flags = flags.to_owned();
+            while flags.contains('*') {
+                let width = words.next().map_or("0", String::as_str);
+                flags = flags.replacen('*', width, 1);
+            }
             let word = words.next().cloned().unwrap_or_default();
-            match rest.next() {
-                Some('s' | 'd' | 'i' | 'u') => {
-                    let most = flags
-                        .split_once('.')
-                        .and_then(|(_, most)| most.parse::<usize>().ok());
-                    text.extend(word.chars().take(most.unwrap_or(usize::MAX)));
-                }
-                Some('b') => text.push_str(&escape::backslashes(&word)),
-                Some('c') => text.extend(word.chars().next()),
-                Some('q') => text.push_str(&super::run::quote(&word)),
-                _ => text.push(HOLE),
+            match (formatted(rest.next(), &flags, &word), has_hole(&word)) {
+                (Some(part), _) => text.push_str(&part),
+                (None, true) => text.push_str(&word),
+                (None, false) => text.push(HOLE),
             }
             text.push_str(&escape::backslashes(rest.as_str()));
         }
@@ -221,4 +287,47 @@ pub(crate) fn printf(arguments: &[String]) -> Value {
         }
     }
     Value::text(text)
+}
+
+/// One word by its letter, the width and the precision before it; None for what is seldom met.
+fn formatted(letter: Option<char>, flags: &str, word: &str) -> Option<String> {
+    let (width, most) = match flags.split_once('.') {
+        Some((width, "")) => (width, Some(0)),
+        Some((width, most)) => (width, Some(most.parse::<usize>().ok()?)),
+        None => (flags, None),
+    };
+    let letters = |text: String| text.chars().take(most.unwrap_or(usize::MAX)).collect();
+    let number = || {
+        if word.is_empty() {
+            return Some(0);
+        }
+        word.parse::<i64>().ok()
+    };
+    let part: String = match letter? {
+        's' => letters(word.to_owned()),
+        'b' if !word.contains("\\c") => letters(escape::backslashes(word)),
+        'c' => word.chars().take(1).collect(),
+        'q' => super::run::quote(word),
+        'd' | 'i' | 'u' if most.is_none() => number()?.to_string(),
+        'x' if most.is_none() => format!("{:x}", number()?),
+        'X' if most.is_none() => format!("{:X}", number()?),
+        'o' if most.is_none() => format!("{:o}", number()?),
+        _ => return None,
+    };
+    let (left, width) = match width.strip_prefix('-') {
+        Some(width) => (true, width),
+        None => (false, width),
+    };
+    if width.is_empty() {
+        return Some(part);
+    }
+    let zeros = width.starts_with('0');
+    let size: usize = width.parse().ok().filter(|size| *size < 512)?;
+    Some(if left {
+        format!("{part:<size$}")
+    } else if zeros && !part.starts_with('-') {
+        format!("{part:0>size$}")
+    } else {
+        format!("{part:>size$}")
+    })
 }

@@ -185,6 +185,14 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
         &["xtask/src/main.rs"],
         Reading::Code("rust"),
     ),
+    ("cargo", "make", &["Makefile.toml"], Reading::Task),
+    ("devbox", "run", &["devbox.json"], Reading::Values),
+    (
+        "act",
+        "",
+        &[".github/workflows/*.yml", ".github/workflows/*.yaml"],
+        Reading::Values,
+    ),
     ("mise", "run", &["mise.toml", ".mise.toml"], Reading::Task),
     ("mise", "r", &["mise.toml", ".mise.toml"], Reading::Task),
     (
@@ -256,7 +264,6 @@ pub(super) const NAMED: &[(&str, &[&str], Reading)] = &[
     ("task", &["-t", "--taskfile"], Reading::Values),
     ("tmux", &["-f", "source-file", "source"], Reading::Values),
     ("nmap", &["--script"], Reading::Code("lua")),
-    ("logrotate", &["-f", "-vf"], Reading::Values),
     ("ant", &["-f", "-buildfile", "-file"], Reading::Values),
     ("gradle", &["-I", "--init-script", "-b"], Reading::Keys),
     ("gradlew", &["-I", "--init-script", "-b"], Reading::Keys),

@@ -334,6 +334,8 @@ pub enum Operation {
         /// Used when it is set.
         word: Word,
     },
+    /// `:?`, `?`: the text is a message, which is expanded when it is not set.
+    Required(Word),
     /// `#` in front.
     Length,
     /// `#`, `##`.

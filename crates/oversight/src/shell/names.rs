@@ -144,7 +144,9 @@ fn inside<'a>(
                 words.push(word);
             }
             match &parameter.operation {
-                Operation::Default { word, .. } | Operation::Alternative { word, .. } => {
+                Operation::Default { word, .. }
+                | Operation::Alternative { word, .. }
+                | Operation::Required(word) => {
                     words.push(word);
                 }
                 Operation::RemovePrefix { pattern, .. }

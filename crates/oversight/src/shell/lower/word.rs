@@ -37,8 +37,10 @@ impl Lowering {
         }
         match word::parse_brace_expansions(&word.value, &self.options) {
             Ok(Some(parts)) => {
+                // An empty member leaves no word.
                 let texts = texts(&parts);
-                texts.iter().map(|text| self.word(text, span)).collect()
+                let texts = texts.iter().filter(|text| !text.is_empty());
+                texts.map(|text| self.word(text, span)).collect()
             }
             _ => vec![self.word(&word.value, span)],
         }
@@ -60,10 +62,16 @@ impl Lowering {
             return Word { pieces, span };
         }
         let parsed = limit::is_bearable_word(text).then(|| word::parse(text, &self.options));
-        let pieces = match parsed {
+        let mut pieces = match parsed {
             Some(Ok(pieces)) => self.pieces(pieces, false),
             _ => vec![Piece::Opaque],
         };
+        if let Some(inner) = grouped(text) {
+            pieces.push(
+                self.nested(inner)
+                    .map_or(Piece::Opaque, |script| Piece::Command(Rc::new(script))),
+            );
+        }
         Word { pieces, span }
     }
 
@@ -87,6 +95,8 @@ impl Lowering {
 
     fn piece(&self, piece: WordPiece, quoted: bool) -> Piece {
         match piece {
+            // A form of `${…}` that the parser does not know.
+            WordPiece::Text(text) if text.contains("${") => Piece::Opaque,
             WordPiece::Text(text) if quoted => Piece::Quoted(text.replace("\\\n", "")),
             WordPiece::Text(text) => Piece::Text(text),
             WordPiece::SingleQuotedText(text) => Piece::Quoted(text),
@@ -96,7 +106,7 @@ impl Lowering {
                 Piece::Double(self.pieces(pieces, true))
             }
             WordPiece::TildeExpansion(tilde) => Piece::Tilde(tilde_name(&tilde)),
-            WordPiece::ParameterExpansion(expression) => self.parameter(expression),
+            WordPiece::ParameterExpansion(expression) => self.parameter(expression, quoted),
             WordPiece::CommandSubstitution(text)
             | WordPiece::BackquotedCommandSubstitution(text) => match self.nested(&text) {
                 Some(script) => Piece::Command(Rc::new(script)),
@@ -112,8 +122,8 @@ impl Lowering {
         }
     }
 
-    fn parameter(&self, expression: ParameterExpr) -> Piece {
-        let (parameter, indirect, operation) = match self.operation(expression) {
+    fn parameter(&self, expression: ParameterExpr, quoted: bool) -> Piece {
+        let (parameter, indirect, operation) = match self.operation(expression, quoted) {
             Ok(parts) => parts,
             Err(piece) => return piece,
         };
@@ -127,20 +137,32 @@ impl Lowering {
     fn operation(
         &self,
         expression: ParameterExpr,
+        quoted: bool,
     ) -> Result<(word::Parameter, bool, Operation), Piece> {
         use ParameterExpr as Expr;
-        let part = |text: Option<String>| self.inner(text.as_deref().unwrap_or_default());
+        let part = |text: Option<String>| {
+            let text = text.unwrap_or_default();
+            if quoted && text.contains('\'') {
+                return self.inner(&single_quotes_as_text(&text));
+            }
+            self.inner(&text)
+        };
         let colon = |test: &ParameterTestType| matches!(test, ParameterTestType::UnsetOrNull);
         Ok(match expression {
             Expr::Parameter {
                 parameter,
                 indirect,
-            }
-            | Expr::IndicateErrorIfNullOrUnset {
+            } => (parameter, indirect, Operation::Value),
+            Expr::IndicateErrorIfNullOrUnset {
                 parameter,
                 indirect,
+                error_message,
                 ..
-            } => (parameter, indirect, Operation::Value),
+            } => (
+                parameter,
+                indirect,
+                Operation::Required(part(error_message)),
+            ),
             Expr::UseDefaultValues {
                 parameter,
                 indirect,
@@ -354,6 +376,32 @@ impl Lowering {
             },
         }
     }
+}
+
+/// What stands in `${ command; }` and `${| command; }`, which newer shells and other ones run.
+fn grouped(text: &str) -> Option<&str> {
+    let (_, inner) = text.split_once("${")?;
+    let inner = inner
+        .strip_prefix('|')
+        .or_else(|| inner.starts_with([' ', '\t', '\n']).then_some(inner))?;
+    inner.rsplit_once('}').map(|(inner, _)| inner)
+}
+
+/// In `"${x:-'a'}"` single quotes quote nothing.
+fn single_quotes_as_text(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len().saturating_add(2));
+    let (mut depth, mut double) = (0_usize, false);
+    for character in text.chars() {
+        match character {
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            '"' if depth == 0 => double = !double,
+            '\'' if depth == 0 && !double => whole.push('\\'),
+            _ => {}
+        }
+        whole.push(character);
+    }
+    whole
 }
 
 fn place(kind: &SubstringMatchKind) -> Place {
