@@ -180,6 +180,14 @@ impl Evaluator<'_> {
     }
 
     fn set(&mut self, arguments: &[String]) -> Outcome {
+        if &*self.state.shell_name == "fish" {
+            // `set -gx name words`.
+            let words = super::wrapper::skip_options(arguments, "", &[]);
+            if let Some((name, words)) = words.split_first() {
+                self.state.set(name, Value::text(words.join(" ")), true);
+            }
+            return Outcome::quiet(Some(true));
+        }
         let mut rest = arguments.iter();
         while let Some(word) = rest.as_slice().first() {
             match word.as_str() {

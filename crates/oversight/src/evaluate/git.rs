@@ -4,7 +4,7 @@
 
 use crate::actions::git_command;
 use crate::lookup::absolute;
-use crate::value::has_hole;
+use crate::value::{Value, has_hole};
 
 use super::run::quote;
 use super::settings::is_run;
@@ -97,7 +97,7 @@ impl Evaluator<'_> {
             this.git_helpers(rest, &settings);
             this.git_hooks(verb, rest, &settings);
             this.git_external(verb, rest, &settings);
-            Outcome::unknown()
+            formatted(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
         });
         if let Some((verb, rest)) = call.rest.split_first() {
             self.git_brings(verb, rest);
@@ -461,6 +461,44 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// What `--format` makes a command of git print: its own words, and places for what the repository holds.
+fn formatted(verb: &str, rest: &[String]) -> Option<Value> {
+    if !matches!(
+        verb,
+        "for-each-ref" | "log" | "show" | "branch" | "tag" | "rev-list"
+    ) {
+        return None;
+    }
+    let format = option_value(rest, &["--format", "--pretty"])?;
+    let format = format
+        .strip_prefix("format:")
+        .or_else(|| format.strip_prefix("tformat:"))
+        .unwrap_or(&format);
+    let mut pieces = format.split('%');
+    let mut text = pieces.next()?.to_owned();
+    for piece in pieces {
+        let code = piece.strip_prefix('x').and_then(|rest| rest.get(..2));
+        let letter = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        let after = match (letter, piece.strip_prefix('(')) {
+            (Some(letter), _) => {
+                text.push(char::from(letter));
+                piece.get(3..)
+            }
+            (None, Some(inner)) => {
+                text.push(crate::value::HOLE);
+                inner.split_once(')').map(|(_, after)| after)
+            }
+            (None, None) => {
+                text.push(crate::value::HOLE);
+                piece.get(1..)
+            }
+        };
+        text.push_str(after.unwrap_or_default());
+    }
+    let words = text.contains(|one: char| one.is_ascii_alphabetic());
+    words.then(|| Value::text(text + "\n"))
 }
 
 /// `git clone -c key=value` makes settings for the new repository and uses them.

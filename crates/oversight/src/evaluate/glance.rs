@@ -108,6 +108,9 @@ impl Evaluator<'_> {
         });
         if let Some((program, verb)) = act {
             let text = format!("{program} … {verb}");
+            // Where the two words alone are the act it can be named.
+            let (program, verb) = (program.to_owned(), [verb.to_owned()]);
+            self.perhaps(|this| this.linked(name, |this| this.classify(&program, &verb)));
             self.opaque(
                 "code starts programs and names the words of a gated act",
                 &text,

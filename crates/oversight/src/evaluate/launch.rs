@@ -249,7 +249,12 @@ impl Evaluator<'_> {
             if name != "find" && !inner.iter().any(|word| word.contains("{}")) {
                 inner.push("{}".to_owned());
             }
-            let names = self.find_names(arguments);
+            let mut names = self.find_names(arguments);
+            if inner.first().is_some_and(|program| {
+                program == "{}" || super::shells::is_shell(&super::run::program_name(program))
+            }) {
+                names.extend(self.find_scripts(arguments));
+            }
             let outcome = self.apart_words(&format!("{name} -exec"), |this| {
                 this.replaced(&inner, "{}", &names)
             });
@@ -274,6 +279,22 @@ impl Evaluator<'_> {
             names.truncate(6);
         }
         names
+    }
+
+    /// Files in the directories that `find` looks through.
+    fn find_scripts(&self, arguments: &[String]) -> Vec<String> {
+        let places = arguments.iter().take_while(|word| !word.starts_with('-'));
+        let wanted = option_value(arguments, &["-name"]);
+        let fits = |name: &String| {
+            let wanted = wanted.as_deref();
+            wanted.is_none_or(|wanted| super::pattern::matches(wanted, name))
+        };
+        let files = places.flat_map(|place| {
+            let directory = crate::lookup::absolute(&self.state.directory, place);
+            let names = self.names_in(&directory).into_iter().filter(fits);
+            names.map(move |name| format!("{}/{name}", directory.trim_end_matches('/')))
+        });
+        files.take(8).collect()
     }
 
     fn container(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {

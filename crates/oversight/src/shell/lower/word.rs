@@ -66,6 +66,9 @@ impl Lowering {
             Some(Ok(pieces)) => self.pieces(pieces, false),
             _ => vec![Piece::Opaque],
         };
+        if toggles(text) {
+            pieces.push(Piece::Opaque);
+        }
         if let Some(inner) = grouped(text) {
             pieces.push(
                 self.nested(inner)
@@ -376,6 +379,15 @@ impl Lowering {
             },
         }
     }
+}
+
+/// `${x~~}`, which changes the case of letters.
+fn toggles(text: &str) -> bool {
+    text.contains('~')
+        && text.split("${").skip(1).any(|part| {
+            let name = |one: char| one.is_alphanumeric() || one == '_';
+            part.starts_with(name) && part.trim_start_matches(name).starts_with('~')
+        })
 }
 
 /// What stands in `${ command; }` and `${| command; }`, which newer shells and other ones run.
