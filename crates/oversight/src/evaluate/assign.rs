@@ -56,6 +56,24 @@ impl Evaluator<'_> {
         } else {
             Vec::new()
         };
+        // `declare -A a=(key value)`: words in pairs.
+        let bare = parts.iter().all(|(key, _)| key.is_none());
+        if self.state.is_associative(name) && bare && !parts.is_empty() {
+            let words = parts.iter().flat_map(|(_, words)| words);
+            let values: Vec<Value> = words
+                .collect::<Vec<_>>()
+                .into_iter()
+                .flat_map(|word| columns(&self.fields(word)))
+                .collect();
+            for pair in values.chunks(2) {
+                let key = pair.first().map_or("", Value::first).to_owned();
+                let value = pair.get(1).cloned().unwrap_or_else(Value::empty);
+                elements.retain(|(old, _)| *old != key);
+                elements.push((key, value));
+            }
+            self.state.set_array(name, elements);
+            return;
+        }
         for (key, words) in parts {
             match key {
                 Some(key) => {

@@ -69,7 +69,19 @@ impl Evaluator<'_> {
             } else if runs.is_none() {
                 status = None;
             }
-            all.output = all.output.followed(outcome.output);
+            all.output = match (runs, connector) {
+                (Some(_), _) | (None, Connector::First) => all.output.followed(outcome.output),
+                _ if outcome.output == Value::empty() => all.output,
+                (None, Connector::And) => {
+                    let both = all.output.then(&outcome.output);
+                    all.output.or(&both)
+                }
+                // What fails seldom prints anything: then this one alone is all.
+                (None, Connector::Or) => {
+                    let both = all.output.then(&outcome.output);
+                    all.output.or(&outcome.output).or(&both)
+                }
+            };
         }
         for before in otherwise {
             self.state.join(before);

@@ -354,17 +354,21 @@ impl Evaluator<'_> {
             _ => {}
         }
         for word in rest {
-            // `ext::sh -c …` is a transport that runs a command; `% ` is a blank inside a word.
             if let Some(text) = word.strip_prefix("ext::") {
-                let words: Vec<String> = text
-                    .replace("% ", "\u{1}")
-                    .split(' ')
-                    .map(|word| word.replace('\u{1}', " ").replace("%%", "%"))
-                    .collect();
-                self.in_shell("git ext::", text);
-                self.linked("git ext::", |this| this.run(&words));
+                self.transport(text);
             }
         }
+    }
+
+    /// `ext::sh -c …` is a transport that runs a command; `% ` is a blank inside a word.
+    pub(crate) fn transport(&mut self, text: &str) {
+        let words: Vec<String> = text
+            .replace("% ", "\u{1}")
+            .split(' ')
+            .map(|word| word.replace('\u{1}', " ").replace("%%", "%"))
+            .collect();
+        self.in_shell("git ext::", text);
+        self.linked("git ext::", |this| this.run(&words));
     }
 
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {

@@ -167,6 +167,7 @@ impl Evaluator<'_> {
             for text in input.possibilities() {
                 let items = items(arguments.get(..own).unwrap_or_default(), text);
                 outcome = match &place {
+                    Some(place) if text.contains('\0') => this.replaced(&words, place, &items),
                     Some(place) => this.replaced(&words, place, &lines(text)),
                     None => {
                         let mut all = words.clone();

@@ -96,6 +96,10 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
                     .map(|(_, command)| command.trim().to_owned()),
             );
         }
+        for option in ["term ", "terminal "] {
+            let rest = code.split_once(option).map(|(_, rest)| rest);
+            found.extend(rest.map(|rest| rest.trim_start_matches('+').to_owned()));
+        }
         // `set makeprg=cmd` is run by `:make`.
         for option in ["makeprg=", "grepprg=", "mp=", "gp="] {
             let rest = code.split_once(option).map(|(_, rest)| rest);

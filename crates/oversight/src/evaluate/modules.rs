@@ -27,7 +27,14 @@ impl Evaluator<'_> {
                 return Some(outcome);
             }
             let path = name.replace('.', "/");
-            for file in [format!("{path}.py"), format!("{path}/__main__.py")] {
+            let mut places = LANGUAGES
+                .first()
+                .map_or_else(Vec::new, |language| self.module_places(language));
+            places.insert(0, self.state.directory.to_string());
+            let files = places.iter().flat_map(|place| {
+                [".py", "/__main__.py"].map(|ending| format!("{place}/{path}{ending}"))
+            });
+            for file in files {
                 if let Some(text) = self.known_file(&file) {
                     let language = LANGUAGES.first()?;
                     let directory = self.state.directory.clone();
@@ -113,7 +120,7 @@ impl Evaluator<'_> {
     pub(crate) fn imported(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
         let found = match language.names.first().copied() {
             Some("python") => python_modules(code),
-            Some("node") => script_modules(code),
+            Some("node") => script_modules(code, self.state.get("NODE_PATH").is_some()),
             Some("perl") => path_modules(code, &["do ", "require "], &["", ".pl"]),
             Some("ruby") => path_modules(
                 code,
@@ -128,8 +135,14 @@ impl Evaluator<'_> {
             Some("lua") => path_modules(code, &["dofile", "require", "loadfile"], &[".lua", ""]),
             _ => return,
         };
-        for path in found.into_iter().take(MAX_MODULES) {
-            let path = absolute(beside, &path);
+        let mut places = self.module_places(language);
+        places.insert(0, beside.to_owned());
+        for (place, path) in found
+            .iter()
+            .take(MAX_MODULES)
+            .flat_map(|path| places.iter().map(move |place| (place, path)))
+        {
+            let path = absolute(place, path);
             let key = format!("module {path}");
             if self.walking.insert(key.clone()) {
                 if let Some(text) = self.known_file(&path) {
@@ -138,6 +151,25 @@ impl Evaluator<'_> {
                 self.walking.remove(&key);
             }
         }
+    }
+
+    /// Directories that the command itself names for modules.
+    fn module_places(&self, language: &Language) -> Vec<String> {
+        let variable = match language.names.first().copied() {
+            Some("python") => "PYTHONPATH",
+            Some("node") => "NODE_PATH",
+            Some("perl") => "PERL5LIB",
+            Some("ruby") => "RUBYLIB",
+            _ => return Vec::new(),
+        };
+        let value = self.state.get(variable);
+        let text = value.map_or_else(String::new, |value| value.first().to_owned());
+        let places = text.split(':').filter(|place| !place.is_empty());
+        places
+            .filter(|place| !crate::value::has_hole(place))
+            .map(|place| absolute(&self.state.directory, place))
+            .take(4)
+            .collect()
     }
 
     /// Files that an interpreter reads before the code.
@@ -404,7 +436,7 @@ fn python_modules(code: &str) -> Vec<String> {
 }
 
 /// `require('./x')`, `import './x.mjs'`, `from './x'`.
-fn script_modules(code: &str) -> Vec<String> {
+fn script_modules(code: &str, named: bool) -> Vec<String> {
     if !["require", "import", "from", "fork(", "Worker("]
         .iter()
         .any(|word| code.contains(word))
@@ -415,7 +447,10 @@ fn script_modules(code: &str) -> Vec<String> {
     // `fork("x.js")`: a path, not a module.
     let starts = code.contains("fork(") || code.contains("Worker(");
     let paths = texts.filter(|text| {
-        text.starts_with("./") || text.starts_with("../") || (starts && text.ends_with("js"))
+        text.starts_with("./")
+            || text.starts_with("../")
+            || (starts && text.ends_with("js"))
+            || (named && !text.contains(char::is_whitespace))
     });
     paths
         .take(MAX_MODULES)

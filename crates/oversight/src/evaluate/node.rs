@@ -142,6 +142,16 @@ impl Evaluator<'_> {
                 vec![script.clone()]
             }
             "test" | "t" | "tst" => vec!["test".to_owned()],
+            "install-test" | "it" | "install-ci-test" | "cit" if name == "npm" => [
+                "preinstall",
+                "install",
+                "postinstall",
+                "prepublish",
+                "prepare",
+                "test",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
             "start" => vec!["start".to_owned()],
             "stop" => vec!["stop".to_owned()],
             "restart" => vec!["restart".to_owned(), "stop".to_owned(), "start".to_owned()],

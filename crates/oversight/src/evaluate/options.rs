@@ -134,7 +134,8 @@ pub(crate) fn values(arguments: &[String], option: &str) -> Vec<String> {
     let long = option.starts_with("--");
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        if word == option {
+        let shortened = long && word.len() > 8 && option.starts_with(word.as_str());
+        if word == option || shortened {
             all.extend(words.next().cloned());
         } else if let Some((head, value)) = word.split_once('=')
             && (head == option || (long && head.len() > 8 && option.starts_with(head)))

@@ -95,7 +95,10 @@ impl Evaluator<'_> {
                 .get(variable)
                 .map(|value| value.first().to_owned())
         });
-        let home = self.home.clone();
+        let home = self.state.get("HOME");
+        let home = home.and_then(|home| home.known().map(str::to_owned));
+        let home = home.unwrap_or_else(|| self.home.clone());
+        let home = absolute(&self.state.directory, &home);
         let included: Vec<String> = all
             .iter()
             .filter(|(key, _)| is_include(key))
@@ -166,7 +169,7 @@ impl Evaluator<'_> {
                 // `url.ext::cmd.insteadOf`: addresses become a transport that runs it.
                 let command = base.rsplit_once('.').map_or(base, |(base, _)| base);
                 let command = command.trim_end_matches('#').to_owned();
-                self.perhaps(|this| this.in_shell("git ext::", &command));
+                self.perhaps(|this| this.transport(&command));
             } else if key.ends_with(".vcs") {
                 programs.push(format!("git-remote-{word}"));
             } else if let Some((helper, _)) = word.split_once("::") {

@@ -302,7 +302,7 @@ impl Call {
                     if flags.contains('n') {
                         call.syntax_only = set;
                     }
-                    if flags.ends_with(['o', 'O']) {
+                    if flags.contains(['o', 'O']) {
                         words.next();
                     }
                 }

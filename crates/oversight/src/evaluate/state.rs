@@ -263,7 +263,7 @@ impl State {
     }
 
     /// A program that is started sees only those functions that were exported: none is sure.
-    fn functions_perhaps(&mut self) {
+    pub(crate) fn functions_perhaps(&mut self) {
         let names = self.functions.keys();
         let names = names.filter(|name| !name.ends_with([OTHER_BODY, LACKING]));
         let names: Vec<String> = names.filter(|name| !self.may_lack(name)).cloned().collect();

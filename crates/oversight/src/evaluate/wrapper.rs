@@ -323,8 +323,9 @@ impl Evaluator<'_> {
                 return this.in_shell(name, &text);
             }
             // What a wrapper starts is a program: functions and aliases of the shell are not seen there.
+            // One that is exported a shell behind it sees.
             if !matches!(name, "command" | "builtin" | "exec" | "time") {
-                std::rc::Rc::make_mut(&mut this.state.functions).clear();
+                this.state.functions_perhaps();
                 this.state.aliases.clear();
             } else if name == "command" || name == "exec" {
                 std::rc::Rc::make_mut(&mut this.state.functions).clear();
