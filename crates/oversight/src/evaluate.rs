@@ -4,7 +4,7 @@
 //! [`parameter`], [`pattern`], [`arithmetic`], [`assign`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
-//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`], [`node`], [`text`] and [`filter`] with [`given`], [`decode`],
+//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`] and [`hooks`], [`node`], [`text`] and [`filter`] with [`given`], [`decode`],
 //! [`edited`], [`columns`], [`query`], [`translate`] and [`expressions`] (outputs that can be computed), [`outputs`] (those of a known kind), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
@@ -32,6 +32,7 @@ pub(crate) mod gh;
 pub(crate) mod git;
 mod given;
 pub(crate) mod glance;
+mod hooks;
 pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;

@@ -61,11 +61,7 @@ impl Evaluator<'_> {
                 Outcome::quiet(last.map(|number| number != 0))
             }
             "enable" => self.enabled(arguments),
-            "hash" | "type"
-                if arguments.first().is_some_and(|flag| {
-                    matches!(flag.as_str(), "-t" | "-p" | "-P" | "-ap" | "-pa")
-                }) && arguments.len() == 2 =>
-            {
+            "hash" | "type" if shows_path(arguments) => {
                 let program = arguments.get(1).map_or("", String::as_str);
                 Outcome {
                     status: None,
@@ -261,34 +257,6 @@ impl Evaluator<'_> {
         Outcome::quiet(Some(true))
     }
 
-    fn alias(&mut self, arguments: &[String]) -> Outcome {
-        for word in arguments {
-            if let Some((name, text)) = word.split_once('=') {
-                self.state.aliases.insert(name.to_owned(), text.to_owned());
-            }
-        }
-        // In fish the text is a word of its own.
-        if let [name, text] = without_dashes(arguments)
-            && !name.contains('=')
-        {
-            self.state.aliases.insert(name.clone(), text.clone());
-        }
-        let shown = |name: &String| {
-            let text = self.state.aliases.get(name)?;
-            Some(format!("alias {name}='{text}'\n"))
-        };
-        let lists = arguments.iter().all(|word| word == "-p");
-        let shown: String = if lists {
-            self.state.aliases.keys().filter_map(shown).collect()
-        } else {
-            arguments.iter().filter_map(shown).collect()
-        };
-        Outcome {
-            status: Some(true),
-            output: Value::text(shown),
-        }
-    }
-
     fn trap(&mut self, arguments: &[String]) -> Outcome {
         let arguments = without_dashes(arguments);
         let Some(text) = arguments
@@ -438,7 +406,12 @@ impl Evaluator<'_> {
     }
 }
 
-fn without_dashes(arguments: &[String]) -> &[String] {
+/// `hash -t x`, `type -p x`: where a program lies.
+fn shows_path(arguments: &[String]) -> bool {
+    matches!(arguments, [flag, _] if matches!(flag.as_str(), "-t" | "-p" | "-P" | "-ap" | "-pa"))
+}
+
+pub(super) fn without_dashes(arguments: &[String]) -> &[String] {
     match arguments.split_first() {
         Some((first, rest)) if first == "--" => rest,
         _ => arguments,

@@ -158,26 +158,30 @@ impl Evaluator<'_> {
                 self.code(language, name, &text);
             }
         }
-        if is_awk {
-            return self.filter(name, arguments);
-        }
-        if name == "perl" {
-            // `perl -ne … 'command|'`: what is named as a file may be a command.
-            for word in arguments.iter().filter(|word| !word.starts_with('-')) {
-                let command = word.trim();
-                if let Some(command) = command
-                    .strip_suffix('|')
-                    .or_else(|| command.strip_prefix('|'))
-                {
-                    self.in_shell("perl <>", &command.to_owned());
-                }
+        self.printed(name, arguments)
+    }
+
+    /// `perl -ne … 'command|'`: what is named as a file may be a command.
+    fn files_as_commands(&mut self, arguments: &[String]) {
+        for word in arguments.iter().filter(|word| !word.starts_with('-')) {
+            let command = word.trim();
+            if let Some(command) = command
+                .strip_suffix('|')
+                .or_else(|| command.strip_prefix('|'))
+            {
+                self.in_shell("perl <>", command);
             }
         }
-        self.printed(name, arguments)
     }
 
     /// What a one-liner prints when all it does is print a literal.
     fn printed(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        if name.ends_with("awk") {
+            return self.filter(name, arguments);
+        }
+        if name == "perl" {
+            self.files_as_commands(arguments);
+        }
         let code = arguments.windows(2).find_map(|pair| match pair {
             [flag, code] if matches!(flag.as_str(), "-c" | "-e" | "-p") => Some(code.trim()),
             _ => None,

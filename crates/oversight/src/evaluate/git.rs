@@ -4,51 +4,11 @@
 
 use crate::actions::git_command;
 use crate::lookup::absolute;
-use crate::value::{Value, has_hole};
+use crate::value::has_hole;
 
 use super::run::quote;
 use super::settings::is_run;
-use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
-
-/// Hooks that a command runs.
-const HOOKS: &[(&str, &[&str])] = &[
-    (
-        "commit",
-        &[
-            "pre-commit",
-            "prepare-commit-msg",
-            "commit-msg",
-            "post-commit",
-            "post-rewrite",
-        ],
-    ),
-    (
-        "merge",
-        &[
-            "pre-merge-commit",
-            "post-merge",
-            "commit-msg",
-            "prepare-commit-msg",
-        ],
-    ),
-    ("pull", &["post-merge", "pre-rebase", "post-rewrite"]),
-    ("checkout", &["post-checkout"]),
-    ("switch", &["post-checkout"]),
-    ("clone", &["post-checkout"]),
-    ("worktree", &["post-checkout"]),
-    ("rebase", &["pre-rebase", "post-rewrite", "post-checkout"]),
-    (
-        "am",
-        &["applypatch-msg", "pre-applypatch", "post-applypatch"],
-    ),
-    ("push", &["pre-push"]),
-    ("gc", &["pre-auto-gc"]),
-    ("add", &["post-index-change"]),
-    ("reset", &["post-index-change"]),
-    ("cherry-pick", &["post-commit", "prepare-commit-msg"]),
-    ("revert", &["post-commit", "prepare-commit-msg"]),
-];
 
 impl Evaluator<'_> {
     /// Follows what git starts.
@@ -97,7 +57,7 @@ impl Evaluator<'_> {
             this.git_helpers(rest, &settings);
             this.git_hooks(verb, rest, &settings);
             this.git_external(verb, rest, &settings);
-            formatted(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
+            super::outputs::git_format(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
         });
         if let Some((verb, rest)) = call.rest.split_first() {
             self.git_brings(verb, rest);
@@ -261,21 +221,7 @@ impl Evaluator<'_> {
                     self.in_shell("git submodule foreach", &words.join(" "));
                 }
             }
-            "filter-repo" => {
-                let mut words = rest.iter();
-                while let Some(word) = words.next() {
-                    let (option, code) = match word.split_once('=') {
-                        Some((option, code)) => (option, Some(code.to_owned())),
-                        None => (word.as_str(), None),
-                    };
-                    if option.ends_with("-callback")
-                        && let Some(code) = code.or_else(|| words.next().cloned())
-                        && let Some(language) = super::modules::python()
-                    {
-                        self.code(language, "python", &code);
-                    }
-                }
-            }
+            "filter-repo" => self.git_callbacks(rest),
             "config" => self.git_config(rest),
             "for-each-repo" => {
                 let words: Vec<String> = rest
@@ -370,139 +316,6 @@ impl Evaluator<'_> {
         self.in_shell("git ext::", text);
         self.linked("git ext::", |this| this.run(&words));
     }
-
-    fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
-        let asked: Vec<&str> = match rest {
-            [run, hooks @ ..] if verb == "hook" && run == "run" => {
-                hooks.iter().map(String::as_str).collect()
-            }
-            _ => Vec::new(),
-        };
-        let named = HOOKS
-            .iter()
-            .find(|(name, _)| *name == verb)
-            .map_or(asked.as_slice(), |(_, hooks)| hooks);
-        // Whatever moves a reference or writes the index runs these.
-        let reads = matches!(
-            verb,
-            "status"
-                | "log"
-                | "diff"
-                | "show"
-                | "config"
-                | "rev-parse"
-                | "ls-files"
-                | "blame"
-                | "grep"
-                | "help"
-        );
-        let always: &[&str] = if reads {
-            &[]
-        } else {
-            &["reference-transaction", "post-index-change"]
-        };
-        if named.is_empty() && always.is_empty() {
-            return;
-        }
-        let unchecked = rest
-            .iter()
-            .any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));
-        let directory = settings
-            .iter()
-            .find(|(key, _)| key == "core.hookspath")
-            .map_or_else(|| self.repository() + "/hooks", |(_, value)| value.clone());
-        let template = option_value(rest, &["--template"])
-            .or_else(|| {
-                self.state
-                    .get("GIT_TEMPLATE_DIR")
-                    .map(|value| value.first().to_owned())
-            })
-            .or_else(|| {
-                settings
-                    .iter()
-                    .find(|(key, _)| key == "init.templatedir")
-                    .map(|(_, value)| value.clone())
-            });
-        let directory = match template.filter(|_| matches!(verb, "clone" | "init")) {
-            Some(template) if verb == "init" => {
-                self.template = Some(absolute(
-                    &self.state.directory,
-                    &format!("{template}/hooks"),
-                ));
-                return;
-            }
-            Some(template) => format!("{template}/hooks"),
-            None => match (
-                &self.template,
-                self.names_in(&absolute(&self.state.directory, &directory))
-                    .is_empty(),
-            ) {
-                (Some(template), true) => template.clone(),
-                _ => directory,
-            },
-        };
-        let places: Vec<String> = std::iter::once(directory)
-            .chain(self.template.clone())
-            .collect();
-        for (hook, directory) in named
-            .iter()
-            .chain(always)
-            .flat_map(|hook| places.iter().map(move |place| (hook, place)))
-        {
-            if unchecked
-                && matches!(
-                    *hook,
-                    "pre-commit" | "commit-msg" | "pre-push" | "pre-merge-commit"
-                )
-            {
-                continue;
-            }
-            let path = format!("{directory}/{hook}");
-            if self.known_file(&path).is_some() {
-                self.linked(format!("git hook {hook}"), |this| {
-                    this.script_file(&path, &[], "run")
-                });
-            }
-        }
-    }
-}
-
-/// What `--format` makes a command of git print: its own words, and places for what the repository holds.
-fn formatted(verb: &str, rest: &[String]) -> Option<Value> {
-    if !matches!(
-        verb,
-        "for-each-ref" | "log" | "show" | "branch" | "tag" | "rev-list"
-    ) {
-        return None;
-    }
-    let format = option_value(rest, &["--format", "--pretty"])?;
-    let format = format
-        .strip_prefix("format:")
-        .or_else(|| format.strip_prefix("tformat:"))
-        .unwrap_or(&format);
-    let mut pieces = format.split('%');
-    let mut text = pieces.next()?.to_owned();
-    for piece in pieces {
-        let code = piece.strip_prefix('x').and_then(|rest| rest.get(..2));
-        let letter = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        let after = match (letter, piece.strip_prefix('(')) {
-            (Some(letter), _) => {
-                text.push(char::from(letter));
-                piece.get(3..)
-            }
-            (None, Some(inner)) => {
-                text.push(crate::value::HOLE);
-                inner.split_once(')').map(|(_, after)| after)
-            }
-            (None, None) => {
-                text.push(crate::value::HOLE);
-                piece.get(1..)
-            }
-        };
-        text.push_str(after.unwrap_or_default());
-    }
-    let words = text.contains(|one: char| one.is_ascii_alphabetic());
-    words.then(|| Value::text(text + "\n"))
 }
 
 /// `git clone -c key=value` makes settings for the new repository and uses them.

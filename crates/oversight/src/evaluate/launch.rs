@@ -60,37 +60,6 @@ impl Evaluator<'_> {
             "at" | "batch" | "crontab" => self.scheduled(name, arguments),
             "socat" => self.relay(arguments),
             "hyperfine" => self.benchmarks(arguments),
-            "cmake" if arguments.first().is_some_and(|word| word == "--build") => {
-                let place = arguments.get(1)?.clone();
-                let target = option_value(arguments, &["--target", "-t"]);
-                let mut words = vec!["make".to_owned(), "-C".to_owned(), place];
-                words.extend(target);
-                self.linked("cmake --build", |this| this.run(&words));
-                return None;
-            }
-            "mvn" => {
-                let value = |key: &str| arguments.iter().find_map(|word| word.strip_prefix(key));
-                let program = value("-Dexec.executable=")?;
-                let text = format!("{program} {}", value("-Dexec.args=").unwrap_or_default());
-                self.in_shell(name, &text)
-            }
-            "zargs" => {
-                // `zargs -- items -- command`.
-                let mut parts = arguments.split(|word| word == "--").skip(1);
-                let (items, command) = (parts.next()?, parts.next()?);
-                let words = [command, items].concat();
-                self.linked(name, |this| this.run(&words))
-            }
-            "qsub" | "sbatch" | "bsub" => {
-                let scripts = arguments.iter().filter(|word| !word.starts_with('-'));
-                for script in scripts.cloned().collect::<Vec<_>>() {
-                    if self.known_file(&script).is_some() {
-                        self.script_file(&script, &[], "run");
-                    }
-                }
-                self.session_input(name);
-                return None;
-            }
             "newgrp" | "sg" | "ansible-console" => {
                 self.session_input(name);
                 return None;
@@ -115,7 +84,7 @@ impl Evaluator<'_> {
                 self.linked(name, |this| this.run(&words))
             }
             "time" => self.run(&rest(arguments, 0)),
-            _ => return None,
+            _ => return self.launched_rarely(name, arguments),
         })
     }
 

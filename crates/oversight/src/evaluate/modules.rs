@@ -27,6 +27,16 @@ impl Evaluator<'_> {
                 return Some(outcome);
             }
             let path = name.replace('.', "/");
+            if let Some((package, _)) = name.split_once('.')
+                && let Some(language) = LANGUAGES.first()
+            {
+                // The package is loaded before its module.
+                for file in [format!("{package}.py"), format!("{package}/__init__.py")] {
+                    if self.known_file(&file).is_some() {
+                        self.code_file(language, "python", &file);
+                    }
+                }
+            }
             let mut places = LANGUAGES
                 .first()
                 .map_or_else(Vec::new, |language| self.module_places(language));

@@ -57,6 +57,9 @@ const LIFE_CYCLE: &[(&[&str], &[&str])] = &[
     ),
 ];
 
+/// What `npm install-test` runs.
+const INSTALL_TEST: &[&str] = crate::words::names!("preinstall install postinstall prepare test");
+
 /// Options that take a value in the next word.
 const VALUED: &[&str] = &[
     "-w",
@@ -142,16 +145,10 @@ impl Evaluator<'_> {
                 vec![script.clone()]
             }
             "test" | "t" | "tst" => vec!["test".to_owned()],
-            "install-test" | "it" | "install-ci-test" | "cit" if name == "npm" => [
-                "preinstall",
-                "install",
-                "postinstall",
-                "prepublish",
-                "prepare",
-                "test",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
+            "install-test" | "it" | "install-ci-test" | "cit" if name == "npm" => INSTALL_TEST
+                .iter()
+                .map(|&script| script.to_owned())
+                .collect(),
             "start" => vec!["start".to_owned()],
             "stop" => vec!["stop".to_owned()],
             "restart" => vec!["restart".to_owned(), "stop".to_owned(), "start".to_owned()],
@@ -167,12 +164,8 @@ impl Evaluator<'_> {
             self.shell_of_scripts();
             for script in scripts {
                 let found = self.script_of(&script, &extra, place.as_deref());
-                if !found
-                    && script == "start"
-                    && let Some(language) = super::language::of("node")
-                    && self.known_file("server.js").is_some()
-                {
-                    self.code_file(language, "node", "server.js");
+                if !found && script == "start" {
+                    self.server_file();
                 }
                 if !found && name != "npm" && self.catalog.is_program(&script) {
                     let mut all = vec![script.clone()];
@@ -189,19 +182,7 @@ impl Evaluator<'_> {
             return;
         }
         if verb == "workspaces" || verb == "workspace" {
-            // `yarn workspaces foreach exec …` and `run …` start what follows.
-            let mut rest = arguments
-                .iter()
-                .skip_while(|word| !matches!(word.as_str(), "exec" | "run" | "dlx"));
-            let kind = rest.next().map_or("", String::as_str);
-            let rest: Vec<String> = rest.cloned().collect();
-            if kind == "run" {
-                for script in rest.iter().take(1) {
-                    self.script_of(script, &[], Some("*"));
-                }
-            } else if !rest.is_empty() {
-                self.linked(name, |this| this.run(&rest));
-            }
+            self.in_workspaces(name, arguments);
             return;
         }
         if matches!(verb, "pkg" | "set-script") {
@@ -240,6 +221,32 @@ impl Evaluator<'_> {
                     .collect();
                 self.linked(name, |this| this.run(&all));
             }
+        }
+    }
+
+    /// `yarn workspaces foreach …`.
+    fn in_workspaces(&mut self, name: &str, arguments: &[String]) {
+        // `yarn workspaces foreach exec …` and `run …` start what follows.
+        let mut rest = arguments
+            .iter()
+            .skip_while(|word| !matches!(word.as_str(), "exec" | "run" | "dlx"));
+        let kind = rest.next().map_or("", String::as_str);
+        let rest: Vec<String> = rest.cloned().collect();
+        if kind == "run" {
+            for script in rest.iter().take(1) {
+                self.script_of(script, &[], Some("*"));
+            }
+        } else if !rest.is_empty() {
+            self.linked(name, |this| this.run(&rest));
+        }
+    }
+
+    /// Without a script, `npm start` runs this file.
+    fn server_file(&mut self) {
+        if let Some(language) = super::language::of("node")
+            && self.known_file("server.js").is_some()
+        {
+            self.code_file(language, "node", "server.js");
         }
     }
 

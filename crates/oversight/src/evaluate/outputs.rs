@@ -229,3 +229,41 @@ pub(super) fn meant(ways: &[Vec<String>]) -> impl Iterator<Item = &Vec<String>> 
         .filter(|way| !way.is_empty())
         .filter(move |way| !named || !unset(way))
 }
+
+/// What `--format` makes a command of git print: its own words, and places for what the repository holds.
+pub(super) fn git_format(verb: &str, rest: &[String]) -> Option<Value> {
+    if !matches!(
+        verb,
+        "for-each-ref" | "log" | "show" | "branch" | "tag" | "rev-list"
+    ) {
+        return None;
+    }
+    let format = super::wrapper::option_value(rest, &["--format", "--pretty"])?;
+    let format = format
+        .strip_prefix("format:")
+        .or_else(|| format.strip_prefix("tformat:"))
+        .unwrap_or(&format);
+    let mut pieces = format.split('%');
+    let mut text = pieces.next()?.to_owned();
+    for piece in pieces {
+        let code = piece.strip_prefix('x').and_then(|rest| rest.get(..2));
+        let letter = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        let after = match (letter, piece.strip_prefix('(')) {
+            (Some(letter), _) => {
+                text.push(char::from(letter));
+                piece.get(3..)
+            }
+            (None, Some(inner)) => {
+                text.push(HOLE);
+                inner.split_once(')').map(|(_, after)| after)
+            }
+            (None, None) => {
+                text.push(HOLE);
+                piece.get(1..)
+            }
+        };
+        text.push_str(after.unwrap_or_default());
+    }
+    let words = text.contains(|one: char| one.is_ascii_alphabetic());
+    words.then(|| Value::text(text + "\n"))
+}

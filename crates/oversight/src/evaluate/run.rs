@@ -262,7 +262,7 @@ impl Evaluator<'_> {
         self.known_program(words)
     }
 
-    fn call(
+    pub(crate) fn call(
         &mut self,
         name: &str,
         body: &crate::shell::ir::Command,
@@ -315,32 +315,6 @@ impl Evaluator<'_> {
             Outcome::unknown()
         });
         super::outputs::of_known_kind(&name, arguments, outcome)
-    }
-
-    /// A name that nobody knows may be handed to the function for such names.
-    fn not_found(&mut self, words: &[String]) {
-        let program = words.first().map_or("", String::as_str);
-        if program
-            .split_once('[')
-            .is_some_and(|(_, key)| !key.contains(']'))
-        {
-            // `m[a b]=x`: the parser ends the word at the blank.
-            self.opaque("a subscript with a blank in it is not understood", program);
-        }
-        if &*self.state.shell_name == "fish" {
-            let path = format!("{}/.config/fish/functions/{program}.fish", self.home);
-            if let Some(text) = self.known_file(&path) {
-                self.perhaps(|this| this.linked(&path, |this| this.shell_text(&text)));
-                self.glance_inside(program, &text);
-            }
-        }
-        let handler = "command_not_found_handle";
-        if let Some(body) = self.state.functions.get(handler).cloned()
-            && self.walking.insert(handler.to_owned())
-        {
-            self.call(handler, &body, words);
-            self.walking.remove(handler);
-        }
     }
 
     /// A file that is run: a script, or a program under another name.

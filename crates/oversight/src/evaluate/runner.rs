@@ -106,26 +106,10 @@ impl Evaluator<'_> {
         {
             return Some(outcome);
         }
-        if matches!(name, "turbo" | "lerna" | "nx") {
-            for script in inner.iter().filter(|word| !word.starts_with('-')) {
-                self.script_of(script, &[], None);
-                self.script_of(script, &[], Some("*"));
-            }
-        }
-        let mut words = inner.to_vec();
-        if name == "hatch"
-            && let Some(first) = words.first_mut()
-            && let Some((_, program)) = first.split_once(':')
-        {
-            // `hatch run environment:program`.
-            *first = program.to_owned();
-        }
+        let mut words = self.own_words(name, inner);
         words.splice(0..0, self.program_before(name, arguments));
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
-        }
-        if name == "uv" && words.first().is_some_and(|word| word == "-") {
-            words.insert(0, "python".to_owned());
         }
         if words.len() == 1 && words.first().is_some_and(|word| word.contains(' ')) {
             return Some(self.in_shell(name, &words.concat()));
@@ -133,6 +117,37 @@ impl Evaluator<'_> {
         let mut state = self.state.child();
         std::rc::Rc::make_mut(&mut state.functions).clear();
         Some(self.apart(state, |this| this.linked(name, |this| this.run(&words))))
+    }
+
+    /// Scripts that a runner of many packages starts; `hatch run environment:program`.
+    fn own_words(&mut self, name: &str, inner: &[String]) -> Vec<String> {
+        let mut words = inner.to_vec();
+        match (name, words.first_mut()) {
+            ("turbo" | "lerna" | "nx", _) => {
+                for script in inner.iter().filter(|word| !word.starts_with('-')) {
+                    self.script_of(script, &[], None);
+                    self.script_of(script, &[], Some("*"));
+                }
+            }
+            ("hatch", Some(first)) => {
+                if let Some((_, program)) = first.split_once(':') {
+                    *first = program.to_owned();
+                }
+            }
+            ("uv", Some(first)) if first == "-" => words.insert(0, "python".to_owned()),
+            ("npx" | "pnpx" | "bunx" | "npm" | "pnpm" | "yarn" | "bun", Some(program)) => {
+                // A script of the project under the name of a package.
+                let path = format!("node_modules/.bin/{program}");
+                if let Some(text) = self.known_file(&path)
+                    && text.starts_with("#!")
+                    && self.catalog.mentions_part(&text)
+                {
+                    self.perhaps(|this| this.script_file(&path, &[], "run"));
+                }
+            }
+            _ => {}
+        }
+        words
     }
 
     /// The program that stands before the dashes: `nix run nixpkgs#git -- push`, `npm exec gh-pages -- -d dist`.

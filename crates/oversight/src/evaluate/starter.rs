@@ -154,6 +154,48 @@ impl Evaluator<'_> {
             || matches!(self.file(word), File::Text(text) if text.first().starts_with("#!") || self.written.contains_key(&path))
     }
 
+    /// Launchers that are seldom met.
+    pub(crate) fn launched_rarely(
+        &mut self,
+        name: &str,
+        arguments: &[String],
+    ) -> Option<super::Outcome> {
+        Some(match name {
+            "cmake" if arguments.first().is_some_and(|word| word == "--build") => {
+                let place = arguments.get(1)?.clone();
+                let target = super::wrapper::option_value(arguments, &["--target", "-t"]);
+                let mut words = vec!["make".to_owned(), "-C".to_owned(), place];
+                words.extend(target);
+                self.linked("cmake --build", |this| this.run(&words));
+                return None;
+            }
+            "mvn" => {
+                let value = |key: &str| arguments.iter().find_map(|word| word.strip_prefix(key));
+                let program = value("-Dexec.executable=")?;
+                let text = format!("{program} {}", value("-Dexec.args=").unwrap_or_default());
+                self.in_shell(name, &text)
+            }
+            "zargs" => {
+                // `zargs -- items -- command`.
+                let mut parts = arguments.split(|word| word == "--").skip(1);
+                let (items, command) = (parts.next()?, parts.next()?);
+                let words = [command, items].concat();
+                self.linked(name, |this| this.run(&words))
+            }
+            "qsub" | "sbatch" | "bsub" => {
+                let scripts = arguments.iter().filter(|word| !word.starts_with('-'));
+                for script in scripts.cloned().collect::<Vec<_>>() {
+                    if self.known_file(&script).is_some() {
+                        self.script_file(&script, &[], "run");
+                    }
+                }
+                self.session_input(name);
+                return None;
+            }
+            _ => return None,
+        })
+    }
+
     /// A library of the project's own that every program loads: its code is not known.
     pub(crate) fn preloaded_library(&mut self, name: &str) {
         let value = self.state.get(name);

@@ -36,6 +36,35 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `alias x=text`, and what it prints of those that are there.
+    pub(crate) fn alias(&mut self, arguments: &[String]) -> Outcome {
+        for word in arguments {
+            if let Some((name, text)) = word.split_once('=') {
+                self.state.aliases.insert(name.to_owned(), text.to_owned());
+            }
+        }
+        // In fish the text is a word of its own.
+        if let [name, text] = super::builtin::without_dashes(arguments)
+            && !name.contains('=')
+        {
+            self.state.aliases.insert(name.clone(), text.clone());
+        }
+        let shown = |name: &String| {
+            let text = self.state.aliases.get(name)?;
+            Some(format!("alias {name}='{text}'\n"))
+        };
+        let lists = arguments.iter().all(|word| word == "-p");
+        let shown: String = if lists {
+            self.state.aliases.keys().filter_map(shown).collect()
+        } else {
+            arguments.iter().filter_map(shown).collect()
+        };
+        Outcome {
+            status: Some(true),
+            output: Value::text(shown),
+        }
+    }
+
     /// The text of an alias, with the words after it.
     pub(crate) fn expand_alias(&mut self, name: &str, text: &str, arguments: &[String]) -> Outcome {
         let mut whole = text.to_owned();

@@ -4,8 +4,11 @@ use crate::shell::escape;
 
 use super::given::Given;
 
+/// Whether a character is one of a class.
+type Holds = fn(&char) -> bool;
+
 /// Classes of characters by their names.
-const CLASSES: &[(&str, fn(&char) -> bool)] = &[
+const CLASSES: &[(&str, Holds)] = &[
     ("[:upper:]", char::is_ascii_uppercase),
     ("[:lower:]", char::is_ascii_lowercase),
     ("[:digit:]", char::is_ascii_digit),
