@@ -5,7 +5,7 @@
 //! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
 //! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
 //! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`] and [`hooks`], [`node`], [`text`] and [`filter`] with [`given`], [`decode`],
-//! [`edited`], [`columns`], [`query`], [`translate`] and [`expressions`] (outputs that can be computed), [`outputs`] (those of a known kind), [`files`] (what the command itself wrote or brought) and [`touch`] (protected things).
+//! [`edited`], [`columns`], [`query`], [`translate`] and [`expressions`] (outputs that can be computed), [`outputs`] (those of a known kind), [`files`] with [`written`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -68,6 +68,7 @@ pub(crate) mod tools;
 pub(crate) mod touch;
 mod translate;
 pub(crate) mod wrapper;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -228,6 +229,10 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) certainty: Certainty,
     /// Scripts and recipes that are being walked, to see a circle.
     pub(crate) walking: BTreeSet<String>,
+    /// Ways that may not be taken, one in the other: what they write may as well not be there.
+    pub(crate) unsure: usize,
+    /// What was sent to where errors go.
+    pub(crate) errors: Value,
     /// How often `break`, `continue` or `return` was met.
     pub(crate) jumps: usize,
     steps: usize,
@@ -283,6 +288,8 @@ impl<'a> Evaluator<'a> {
             texts: 0,
             certainty: Certainty::Certain,
             walking: BTreeSet::new(),
+            unsure: 0,
+            errors: Value::empty(),
             jumps: 0,
             steps: 0,
             depth: 0,
@@ -447,6 +454,14 @@ impl<'a> Evaluator<'a> {
         let before = std::mem::replace(&mut self.state, state);
         let result = what(self);
         self.state = before;
+        result
+    }
+
+    /// Walks a way that may not be taken.
+    pub(crate) fn unsurely<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        self.unsure = self.unsure.saturating_add(1);
+        let result = what(self);
+        self.unsure = self.unsure.saturating_sub(1);
         result
     }
 

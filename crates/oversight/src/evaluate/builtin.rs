@@ -270,10 +270,14 @@ impl Evaluator<'_> {
             self.traps.push(text.clone());
         }
         let state = self.state.clone();
-        self.apart(state, |this| {
+        let outcome = self.apart(state, |this| {
             this.linked("trap", |this| this.evaluated(&text))
         });
-        Outcome::quiet(Some(true))
+        // It prints when it runs, at the end or never.
+        Outcome {
+            status: Some(true),
+            output: Value::empty().or(&outcome.output),
+        }
     }
 
     fn get_options(&mut self, arguments: &[String]) -> Outcome {

@@ -267,6 +267,12 @@ impl Evaluator<'_> {
         self.guard_code(code);
         if writes(code) {
             self.filled(beside);
+            // Files that the command wrote and that the code names may be other ones now.
+            let named = self.written.keys();
+            let named = named.filter(|path| code.contains(crate::lookup::base_name(path)));
+            for path in named.cloned().collect::<Vec<_>>() {
+                self.unsurely(|this| this.write(&path, &Value::unknown(), false));
+            }
         }
         if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
             self.opaque("what the code prints is run by a shell", code);

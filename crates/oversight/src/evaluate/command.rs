@@ -5,6 +5,9 @@ use crate::value::Value;
 
 use super::{Evaluator, Outcome, pattern};
 
+/// Rounds of a loop that may be its last ones are not told apart beyond these.
+const MAX_LEFT: usize = 3;
+
 /// Rounds of a loop whose end is known to come.
 const MAX_ROUNDS: usize = 64;
 
@@ -45,6 +48,7 @@ impl Evaluator<'_> {
         let mut status = Some(true);
         // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
         let mut otherwise: Vec<super::state::State> = Vec::new();
+        let mut files = None;
         for (connector, pipeline) in &item.pipelines {
             let runs = match (connector, status) {
                 (Connector::First, _) => Some(true),
@@ -57,11 +61,13 @@ impl Evaluator<'_> {
                 if otherwise.len() < 2 {
                     otherwise.push(self.state.clone());
                 }
+                files.get_or_insert_with(|| self.written.clone());
                 self.pipeline(pipeline)
             } else {
                 for before in otherwise.drain(..) {
                     self.state.join(before);
                 }
+                self.join_files(files.take());
                 self.branch(runs, |this| this.pipeline(pipeline))
             };
             if runs == Some(true) {
@@ -86,6 +92,7 @@ impl Evaluator<'_> {
         for before in otherwise {
             self.state.join(before);
         }
+        self.join_files(files);
         all.status = status;
         all
     }
@@ -96,12 +103,12 @@ impl Evaluator<'_> {
             Some(true) => walk(self),
             Some(false) => {
                 let state = self.state.clone();
-                self.apart(state, walk);
+                self.unsurely(|this| this.apart(state, walk));
                 Outcome::quiet(None)
             }
             None => {
                 let before = self.state.clone();
-                let outcome = walk(self);
+                let outcome = self.unsurely(walk);
                 self.state.join(before);
                 outcome
             }
@@ -207,17 +214,27 @@ impl Evaluator<'_> {
         }
     }
 
+    /// One of several ways: what it prints, and what is known behind it.
+    fn way(&mut self, body: &Script) -> (Value, super::state::State) {
+        let state = self.state.clone();
+        self.unsurely(|this| {
+            this.apart(state, |this| {
+                let outcome = this.script(body);
+                (outcome.output, this.state.clone())
+            })
+        })
+    }
+
     fn choose(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Outcome {
         let mut ways = Vec::new();
         let mut open = true;
         let mut output = Value::empty();
         for (condition, body) in arms {
-            let status = self.script(condition).status;
-            let state = self.state.clone();
-            let (printed, after) = self.apart(state, |this| {
-                let outcome = this.script(body);
-                (outcome.output, this.state.clone())
-            });
+            let tested = self.script(condition);
+            let status = tested.status;
+            output = output.followed(tested.output);
+            let (printed, after) = self.way(body);
+            let printed = output.then(&printed);
             if open && status != Some(false) {
                 ways.push(after);
                 output = output.or(&printed);
@@ -225,11 +242,7 @@ impl Evaluator<'_> {
             open &= status != Some(true);
         }
         if let Some(body) = otherwise {
-            let state = self.state.clone();
-            let (printed, after) = self.apart(state, |this| {
-                let outcome = this.script(body);
-                (outcome.output, this.state.clone())
-            });
+            let (printed, after) = self.way(body);
             if open {
                 ways.push(after);
                 output = output.or(&printed);
@@ -283,16 +296,21 @@ impl Evaluator<'_> {
     ) -> Outcome {
         let mut output = Value::empty();
         let mut blind = 0;
+        let mut left: Vec<super::state::State> = Vec::new();
         for round in 0..MAX_ROUNDS {
             let status = holds(self);
             let before = self.state.clone();
             if status == Some(false) {
                 if round == 0 {
-                    self.apart(before, |this| this.script(body));
+                    self.unsurely(|this| this.apart(before, |this| this.script(body)));
                 }
                 break;
             }
+            let jumps = self.jumps;
             output = output.followed(self.script(body).output);
+            if self.jumps != jumps && left.len() < MAX_LEFT {
+                left.push(self.state.clone());
+            }
             next(self);
             if status.is_none() {
                 self.state.join(before.clone());
@@ -303,6 +321,9 @@ impl Evaluator<'_> {
                 output = output.followed(Value::unknown());
                 break;
             }
+        }
+        for state in left {
+            self.state.join(state);
         }
         Outcome {
             status: None,
@@ -323,9 +344,11 @@ impl Evaluator<'_> {
             }
         };
         let mut output = Value::empty();
+        // A loop may end in any round that has a `break` in it.
+        let mut left: Vec<super::state::State> = Vec::new();
         if values.is_empty() {
             let state = self.state.clone();
-            self.apart(state, |this| this.script(body));
+            self.unsurely(|this| this.apart(state, |this| this.script(body)));
         }
         let many = values.len() > MAX_ROUNDS;
         let refers = self.state.variables.get(variable);
@@ -336,10 +359,17 @@ impl Evaluator<'_> {
                 self.subscripted(&value);
             }
             self.state.set(variable, Value::text(value), false);
+            let jumps = self.jumps;
             output = output.followed(self.script(body).output);
+            if self.jumps != jumps && left.len() < MAX_LEFT {
+                left.push(self.state.clone());
+            }
             if !self.step() {
                 break;
             }
+        }
+        for state in left {
+            self.state.join(state);
         }
         if many {
             self.state.set(variable, Value::unknown(), false);
@@ -369,11 +399,7 @@ impl Evaluator<'_> {
                 }),
                 None => true,
             };
-            let state = self.state.clone();
-            let (printed, after) = self.apart(state, |this| {
-                let outcome = this.script(&arm.body);
-                (outcome.output, this.state.clone())
-            });
+            let (printed, after) = self.way(&arm.body);
             if (fits && !decided) || falls {
                 falls = arm.end == ArmEnd::Next;
                 if falls || (arm.end == ArmEnd::Others && subject.known().is_some()) {

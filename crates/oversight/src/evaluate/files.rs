@@ -154,45 +154,9 @@ impl Evaluator<'_> {
     /// The text of a file when it is known exactly.
     pub(crate) fn known_file(&mut self, path: &str) -> Option<String> {
         match self.file(path) {
-            File::Text(value) => value.known().map(str::to_owned),
+            // Of several the newest.
+            File::Text(value) => Some(value.first().to_owned()).filter(|text| !has_hole(text)),
             _ => None,
-        }
-    }
-
-    /// Remembers what the command writes.
-    pub(crate) fn write(&mut self, path: &str, content: &Value, append: bool) {
-        if has_hole(path) || path.starts_with("/dev/") || has_hole(&self.state.directory) {
-            return;
-        }
-        let path = absolute(&self.state.directory, path);
-        let content = match (append, self.written.get(&path)) {
-            (true, Some(before)) => before.then(content),
-            (true, None) => match self.lookup.read(&path) {
-                Content::Text(before) => Value::text(before).then(content),
-                _ => content.clone(),
-            },
-            (false, _) => content.clone(),
-        };
-        if let Some(before) = self.written.insert(path.clone(), content) {
-            let earlier = self.earlier.entry(path).or_default();
-            if earlier.len() < 4 && !earlier.contains(&before) {
-                earlier.push(before);
-            }
-        }
-    }
-
-    /// Git brings back what files held before: they may hold any of it.
-    pub(crate) fn brought_back(&mut self) {
-        for (path, contents) in std::mem::take(&mut self.earlier) {
-            let mut all = self
-                .written
-                .get(&path)
-                .cloned()
-                .unwrap_or_else(Value::empty);
-            for content in &contents {
-                all = all.or(content);
-            }
-            self.written.insert(path, all);
         }
     }
 
@@ -268,11 +232,11 @@ impl Evaluator<'_> {
     pub(crate) fn file_tool(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         let words = operands(name, arguments);
         match name {
-            "cp" | "mv" | "ln" | "install" | "rsync" | "scp" | "aws" | "docker" | "gsutil"
-            | "kubectl"
+            "cp" | "mv" | "ln" | "link" | "install" | "rsync" | "scp" | "aws" | "docker"
+            | "gsutil" | "kubectl"
                 if self.fetches(name, &words) => {}
             "docker" | "podman" | "kubectl" if words.first().is_some_and(|verb| verb == "cp") => {}
-            "cp" | "mv" | "ln" | "install" | "rsync" => {
+            "cp" | "mv" | "ln" | "link" | "install" | "rsync" => {
                 if let Some(place) = option_value(arguments, &["-t", "--target-directory"]) {
                     for one in words.iter().filter(|word| **word != place) {
                         self.alias_file(one, &format!("{place}/"));

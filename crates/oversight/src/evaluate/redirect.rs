@@ -32,9 +32,28 @@ impl Evaluator<'_> {
         let input = self.state.input.clone();
         let descriptors = self.state.descriptors.clone();
         let sinks = self.open(redirects);
+        let caught = redirects.iter().find(|redirect| redirect.descriptor == 2);
+        let errors = std::mem::replace(&mut self.errors, Value::empty());
         let mut outcome = run(self);
+        let sent = std::mem::replace(&mut self.errors, errors);
         self.state.input = input;
         self.state.descriptors = descriptors;
+        if sent != Value::empty() {
+            match caught.map(|redirect| &redirect.target) {
+                Some(Target::Duplicate(_)) => {
+                    let both = outcome.output.then(&sent);
+                    outcome.output = outcome.output.or(&both);
+                }
+                Some(Target::Write(word) | Target::Append(word)) => {
+                    let path = self.value(word).first().to_owned();
+                    self.write(&path, &sent, false);
+                }
+                _ => {
+                    let all = std::mem::replace(&mut self.errors, Value::empty());
+                    self.errors = all.followed(sent);
+                }
+            }
+        }
         if !sinks.is_empty() {
             self.deliver(&outcome.output, sinks, redirects);
             outcome.output = Value::empty();
@@ -152,7 +171,10 @@ impl Evaluator<'_> {
     fn deliver(&mut self, output: &Value, sinks: Vec<Sink>, redirects: &[Redirect]) {
         for sink in sinks {
             match sink {
-                Sink::Nowhere => {}
+                Sink::Nowhere => {
+                    let errors = std::mem::replace(&mut self.errors, Value::empty());
+                    self.errors = errors.followed(output.clone());
+                }
                 Sink::Beside => {
                     if let Some(body) = self.coprocess.take() {
                         let mut state = self.state.clone();

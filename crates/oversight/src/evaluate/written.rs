@@ -1,0 +1,80 @@
+//! What the command writes to files, and what they hold when it is not sure that it does.
+
+use std::collections::BTreeMap;
+
+use crate::lookup::{Content, absolute, directory_of};
+use crate::value::{ENVIRONMENT, HOLE, Value, has_hole};
+
+use super::Evaluator;
+
+impl Evaluator<'_> {
+    /// Remembers what the command writes.
+    pub(crate) fn write(&mut self, path: &str, content: &Value, append: bool) {
+        // A name that is known in part can still be found by a pattern.
+        let nameless = has_hole(directory_of(path)) || path.starts_with([HOLE, ENVIRONMENT]);
+        if nameless || path.starts_with("/dev/") || has_hole(&self.state.directory) {
+            return;
+        }
+        let path = absolute(&self.state.directory, path);
+        let content = match (append, self.written.get(&path)) {
+            (true, Some(before)) => before.then(content),
+            (true, None) => match self.lookup.read(&path) {
+                Content::Text(before) => Value::text(before).then(content),
+                _ => content.clone(),
+            },
+            (false, _) => content.clone(),
+        };
+        let content = if self.unsure > 0 {
+            let before = self.written.get(&path).cloned();
+            self.or_before(&path, content, before)
+        } else {
+            content
+        };
+        if let Some(before) = self.written.insert(path.clone(), content) {
+            let earlier = self.earlier.entry(path).or_default();
+            if earlier.len() < 4 && !earlier.contains(&before) {
+                earlier.push(before);
+            }
+        }
+    }
+
+    /// What a file holds when it is not sure that it was written.
+    fn or_before(&self, path: &str, content: Value, before: Option<Value>) -> Value {
+        match (before, self.lookup.read(path)) {
+            (Some(before), _) => content.or(&before),
+            (None, Content::Text(before)) => content.or(&Value::text(before)),
+            (None, _) => content,
+        }
+    }
+
+    /// After a chain that may have ended early: files may hold what they held before it.
+    pub(crate) fn join_files(&mut self, before: Option<BTreeMap<String, Value>>) {
+        let Some(before) = before else { return };
+        let written = std::mem::take(&mut self.written);
+        let joined = written.into_iter().map(|(path, content)| {
+            let old = before.get(&path);
+            let content = if old == Some(&content) || path.starts_with("/dev/") {
+                content
+            } else {
+                self.or_before(&path, content, old.cloned())
+            };
+            (path, content)
+        });
+        self.written = joined.collect();
+    }
+
+    /// Git brings back what files held before: they may hold any of it.
+    pub(crate) fn brought_back(&mut self) {
+        for (path, contents) in std::mem::take(&mut self.earlier) {
+            let mut all = self
+                .written
+                .get(&path)
+                .cloned()
+                .unwrap_or_else(Value::empty);
+            for content in &contents {
+                all = all.or(content);
+            }
+            self.written.insert(path, all);
+        }
+    }
+}
