@@ -266,7 +266,7 @@ impl Evaluator<'_> {
             return Outcome::quiet(Some(true));
         };
         let text = text.clone();
-        if self.traps.len() < 16 && self.texts == 0 {
+        if self.traps.len() < 16 {
             self.traps.push(text.clone());
         }
         let state = self.state.clone();

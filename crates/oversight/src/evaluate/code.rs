@@ -161,6 +161,18 @@ impl Evaluator<'_> {
         self.printed(name, arguments)
     }
 
+    /// Files that code reads and may run: those that hold a command.
+    fn texts_of_files(&mut self, name: &str, literals: &[super::literal::Literal]) {
+        let paths = literals.iter().map(|literal| literal.text.as_str());
+        let paths = paths.filter(|path| path.contains('.') && !path.contains(char::is_whitespace));
+        for path in paths.take(16) {
+            let text = self.known_file(path).filter(|text| text.len() < 4096);
+            if let Some(text) = text.filter(|text| self.starts_in(text)) {
+                self.perhaps(|this| this.in_shell(name, &text));
+            }
+        }
+    }
+
     /// `perl -ne … 'command|'`: what is named as a file may be a command.
     fn files_as_commands(&mut self, arguments: &[String]) {
         for word in arguments.iter().filter(|word| !word.starts_with('-')) {
@@ -368,6 +380,9 @@ impl Evaluator<'_> {
             if self.starts_in(&text) {
                 self.in_shell(name, &text);
             }
+        }
+        if code.contains("read") || code.contains("open(") {
+            self.texts_of_files(name, &found);
         }
         let changed = code.len() < 300 && super::literal::changes_text(code);
         let hidden = changed && visible.contains("getattr");

@@ -131,6 +131,10 @@ impl Evaluator<'_> {
         if skips_empty && input.known().is_some_and(|text| text.trim().is_empty()) {
             return Outcome::quiet(Some(true));
         }
+        let own_words = arguments.get(..own).unwrap_or_default();
+        let most = letter_value(own_words, 'n').or_else(|| letter_value(own_words, 'L'));
+        let most = most.or_else(|| option_value(own_words, &["--max-args", "--max-lines"]));
+        let most = most.and_then(|most| most.parse::<usize>().ok());
         self.apart_words("xargs", |this| {
             let mut outcome = Outcome::unknown();
             for text in input.possibilities() {
@@ -138,15 +142,28 @@ impl Evaluator<'_> {
                 outcome = match &place {
                     Some(place) if text.contains('\0') => this.replaced(&words, place, &items),
                     Some(place) => this.replaced(&words, place, &lines(text)),
-                    None => {
-                        let mut all = words.clone();
-                        all.extend(items);
-                        this.run(&all)
-                    }
+                    None => this.batches(&words, &items, most),
                 };
             }
             outcome
         })
+    }
+
+    /// Runs the words with all items, or with so many at once.
+    fn batches(&mut self, words: &[String], items: &[String], most: Option<usize>) -> Outcome {
+        let size = most.filter(|most| *most > 0 && *most < items.len());
+        let mut all: Option<Outcome> = None;
+        for batch in items.chunks(size.unwrap_or(usize::MAX)).take(16) {
+            let outcome = self.run(&[words, batch].concat());
+            all = Some(match all {
+                None => outcome,
+                Some(before) => Outcome {
+                    status: None,
+                    output: before.output.followed(outcome.output),
+                },
+            });
+        }
+        all.unwrap_or_else(|| self.run(words))
     }
 
     /// Runs the words once for each item, with the item in the place of a mark.

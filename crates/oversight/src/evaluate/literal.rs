@@ -111,7 +111,9 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
         name,
         "tclsh" | "expect" | "wish" | "gdb" | "lldb" | "sqlite3"
     ) {
-        for line in code.split(['\n', ';', '[', ']']) {
+        // Bodies of procedures stand in braces; braces that quote words do as well.
+        let bodies = code.split(['{', '}']).skip(1);
+        for line in code.split(['\n', ';', '[', ']']).chain(bodies) {
             let line = line.trim().trim_start_matches(':');
             let words = [
                 "exec ",

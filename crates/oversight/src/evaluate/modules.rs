@@ -47,7 +47,7 @@ impl Evaluator<'_> {
             for file in files {
                 if let Some(text) = self.known_file(&file) {
                     let language = LANGUAGES.first()?;
-                    let directory = self.state.directory.clone();
+                    let directory = directory_of(&file).to_owned();
                     self.linked(format!("python -m {name}"), |this| {
                         this.code_in(language, "python", &text, &directory);
                     });
@@ -131,7 +131,7 @@ impl Evaluator<'_> {
         let found = match language.names.first().copied() {
             Some("python") => python_modules(code),
             Some("node") => script_modules(code, self.state.get("NODE_PATH").is_some()),
-            Some("perl") => path_modules(code, &["do ", "require "], &["", ".pl"]),
+            Some("perl") => perl_modules(code),
             Some("ruby") => path_modules(
                 code,
                 &["require_relative ", "load ", "require "],
@@ -174,8 +174,12 @@ impl Evaluator<'_> {
         };
         let value = self.state.get(variable);
         let text = value.map_or_else(String::new, |value| value.first().to_owned());
+        let given = self.code_words.iter();
+        let given = given.filter_map(|word| word.strip_prefix("-I"));
+        let given = given.filter(|_| variable.starts_with("PERL") || variable.starts_with("RUBY"));
         let places = text.split(':').filter(|place| !place.is_empty());
         places
+            .chain(given)
             .filter(|place| !crate::value::has_hole(place))
             .map(|place| absolute(&self.state.directory, place))
             .take(4)
@@ -468,6 +472,27 @@ fn script_modules(code: &str, named: bool) -> Vec<String> {
             ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"].map(|ending| format!("{path}{ending}"))
         })
         .collect()
+}
+
+/// `use A::B;`, and files that are loaded by their path.
+fn perl_modules(code: &str) -> Vec<String> {
+    let mut paths = path_modules(code, &["do ", "require "], &["", ".pl"]);
+    for line in code.split(['\n', ';', '{']) {
+        let line = line.trim();
+        let name = line
+            .strip_prefix("use ")
+            .or_else(|| line.strip_prefix("require "));
+        let name = name.and_then(|rest| rest.split_whitespace().next());
+        if let Some(name) = name.filter(|name| {
+            name.starts_with(|one: char| one.is_ascii_uppercase())
+                && name
+                    .chars()
+                    .all(|one| one.is_alphanumeric() || one == ':' || one == '_')
+        }) {
+            paths.push(name.replace("::", "/") + ".pm");
+        }
+    }
+    paths
 }
 
 fn path_modules(code: &str, words: &[&str], endings: &[&str]) -> Vec<String> {

@@ -458,7 +458,15 @@ impl Evaluator<'_> {
     /// What runs when the shell ends: traps again, with what is known by then.
     pub(crate) fn at_exit(&mut self) {
         self.certainty = Certainty::Certain;
-        for text in std::mem::take(&mut self.traps) {
+        self.run_traps(0);
+    }
+
+    /// Runs the traps that were set since there were so many.
+    pub(crate) fn run_traps(&mut self, before: usize) {
+        if self.traps.len() <= before {
+            return;
+        }
+        for text in self.traps.split_off(before) {
             self.linked("trap", |this| this.evaluated(&text));
         }
     }

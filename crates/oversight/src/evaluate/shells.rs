@@ -153,7 +153,12 @@ impl Evaluator<'_> {
                 text.clone()
             };
             self.other_dialect(name, &text);
-            return self.linked(format!("{name} -c"), |this| this.evaluated(&text));
+            return self.linked(format!("{name} -c"), |this| {
+                let traps = this.traps.len();
+                let outcome = this.evaluated(&text);
+                this.run_traps(traps);
+                outcome
+            });
         }
         match call.words.split_first() {
             Some((script, rest)) if !call.reads_input => self.script_file(script, rest, name),
@@ -244,7 +249,10 @@ impl Evaluator<'_> {
                 if text.contains([HOLE, LISTED]) {
                     this.opaque("a script that nobody can know is run", path);
                 }
-                this.shell_text(text)
+                let traps = this.traps.len();
+                let outcome = this.shell_text(text);
+                this.run_traps(traps);
+                outcome
             }),
         }
     }
