@@ -3,19 +3,44 @@
 /// `${x~~}`, which changes the case of letters.
 pub(super) fn toggles(text: &str) -> bool {
     text.contains('~')
-        && text.split("${").skip(1).any(|part| {
+        && text.contains("${")
+        && without_quoted(text).split("${").skip(1).any(|part| {
             let name = |one: char| one.is_alphanumeric() || one == '_';
             part.starts_with(name) && part.trim_start_matches(name).starts_with('~')
         })
 }
 
 /// What stands in `${ command; }` and `${| command; }`, which newer shells and other ones run.
-pub(super) fn grouped(text: &str) -> Option<&str> {
-    let (_, inner) = text.split_once("${")?;
-    let inner = inner
-        .strip_prefix('|')
-        .or_else(|| inner.starts_with([' ', '\t', '\n']).then_some(inner))?;
-    inner.rsplit_once('}').map(|(inner, _)| inner)
+pub(super) fn grouped(text: &str) -> Option<String> {
+    let opened = ["${ ", "${\t", "${\n", "${|"];
+    if !opened.iter().any(|open| text.contains(open)) {
+        return None;
+    }
+    let text = without_quoted(text);
+    let at = opened.iter().filter_map(|open| text.find(open)).min()?;
+    let inner = text.get(at.saturating_add(2)..)?;
+    let inner = inner.strip_prefix('|').unwrap_or(inner);
+    inner.rsplit_once('}').map(|(inner, _)| inner.to_owned())
+}
+
+/// The text without what stands in single quotes or behind a backslash.
+fn without_quoted(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len());
+    let (mut single, mut double) = (false, false);
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\'' if !double => single = !single,
+            _ if single => {}
+            '\\' => drop(characters.next()),
+            '"' => {
+                double = !double;
+                whole.push(character);
+            }
+            _ => whole.push(character),
+        }
+    }
+    whole
 }
 
 /// In `"${x:-'a'}"` single quotes quote nothing.
