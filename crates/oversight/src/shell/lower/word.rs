@@ -102,8 +102,8 @@ impl Lowering {
 
     fn piece(&self, piece: WordPiece, quoted: bool) -> Piece {
         match piece {
-            // `${ command; }`: the parser ends the word at the blank.
-            WordPiece::Text(text) if text.ends_with("${") => Piece::Opaque,
+            // A form of `${…}` that the parser does not know.
+            WordPiece::Text(text) if text.contains("${") => Piece::Opaque,
             WordPiece::Text(text) if quoted => Piece::Quoted(text.replace("\\\n", "")),
             WordPiece::Text(text) => Piece::Text(text),
             WordPiece::SingleQuotedText(text) => Piece::Quoted(text),
