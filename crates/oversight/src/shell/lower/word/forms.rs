@@ -11,14 +11,23 @@ pub(super) fn toggles(text: &str) -> bool {
 }
 
 /// What stands in `${ command; }` and `${| command; }`, which newer shells and other ones run.
+///
+/// The parser leaves out the first blank, so that a name with a blank behind it is such a command as well.
 pub(super) fn grouped(text: &str) -> Option<String> {
-    let opened = ["${ ", "${\t", "${\n", "${|"];
-    if !opened.iter().any(|open| text.contains(open)) {
+    let is_command = |inner: &str| {
+        let name = |one: char| one.is_alphanumeric() || matches!(one, '_' | '-' | '/' | '.');
+        let blank = [' ', '\t', '\n', ';'];
+        inner.starts_with(['|', ' ', '\t', '\n'])
+            || (inner.starts_with(char::is_alphabetic)
+                && inner.trim_start_matches(name).starts_with(blank))
+    };
+    if !text.split("${").skip(1).any(is_command) {
         return None;
     }
     let text = without_quoted(text);
-    let at = opened.iter().filter_map(|open| text.find(open)).min()?;
-    let inner = text.get(at.saturating_add(2)..)?;
+    let inner = text.split("${").skip(1).find(|inner| is_command(inner))?;
+    let at = text.find(inner)?;
+    let inner = text.get(at..)?;
     let inner = inner.strip_prefix('|').unwrap_or(inner);
     inner.rsplit_once('}').map(|(inner, _)| inner.to_owned())
 }
