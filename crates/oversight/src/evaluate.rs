@@ -231,6 +231,9 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) walking: BTreeSet<String>,
     /// Ways that may not be taken, one in the other: what they write may as well not be there.
     pub(crate) unsure: usize,
+    /// Chains that may end early, one in the other, and what files held before they wrote them.
+    pub(crate) chains: usize,
+    pub(crate) held: Vec<(String, Option<Value>)>,
     /// What was sent to where errors go.
     pub(crate) errors: Value,
     /// How often `break`, `continue` or `return` was met.
@@ -289,6 +292,8 @@ impl<'a> Evaluator<'a> {
             certainty: Certainty::Certain,
             walking: BTreeSet::new(),
             unsure: 0,
+            chains: 0,
+            held: Vec::new(),
             errors: Value::empty(),
             jumps: 0,
             steps: 0,

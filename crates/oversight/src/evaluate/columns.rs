@@ -7,6 +7,10 @@ use super::given::Given;
 pub(super) fn printed(arguments: &[String], text: &str) -> Option<String> {
     let given = Given::read(arguments, "F:", &[])?;
     let program = given.operands.first()?.trim();
+    // `FS=:` among the files is an assignment.
+    if given.operands.iter().skip(1).any(|word| word.contains('=')) {
+        return None;
+    }
     let (condition, deed) = match program.split_once('{') {
         Some((condition, deed)) => (condition.trim(), deed.trim_end().strip_suffix('}')?.trim()),
         None => (program, "print"),

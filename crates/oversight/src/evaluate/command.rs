@@ -61,13 +61,13 @@ impl Evaluator<'_> {
                 if otherwise.len() < 2 {
                     otherwise.push(self.state.clone());
                 }
-                files.get_or_insert_with(|| self.written.clone());
+                files = files.or_else(|| Some(self.begin_chain()));
                 self.pipeline(pipeline)
             } else {
                 for before in otherwise.drain(..) {
                     self.state.join(before);
                 }
-                self.join_files(files.take());
+                self.end_chain(files.take());
                 self.branch(runs, |this| this.pipeline(pipeline))
             };
             if runs == Some(true) {
@@ -92,7 +92,7 @@ impl Evaluator<'_> {
         for before in otherwise {
             self.state.join(before);
         }
-        self.join_files(files);
+        self.end_chain(files);
         all.status = status;
         all
     }
@@ -265,8 +265,9 @@ impl Evaluator<'_> {
 
     fn repeat(&mut self, condition: &Script, until: bool, body: &Script) -> Outcome {
         let holds = |this: &mut Self| {
-            let status = this.script(condition).status;
-            status.map(|holds| holds != until)
+            let tested = this.script(condition);
+            let holds = tested.status.map(|holds| holds != until);
+            (holds, tested.output)
         };
         self.rounds(body, holds, |_| ())
     }
@@ -277,8 +278,9 @@ impl Evaluator<'_> {
             self.arithmetic(first);
         }
         let holds = |this: &mut Self| {
-            let condition = expressions.get(1)?;
-            this.arithmetic(condition).map(|number| number != 0)
+            let condition = expressions.get(1);
+            let number = condition.and_then(|condition| this.arithmetic(condition));
+            (number.map(|number| number != 0), Value::empty())
         };
         self.rounds(body, holds, |this| {
             if let Some(next) = expressions.get(2) {
@@ -291,14 +293,15 @@ impl Evaluator<'_> {
     fn rounds(
         &mut self,
         body: &Script,
-        holds: impl Fn(&mut Self) -> Option<bool>,
+        holds: impl Fn(&mut Self) -> (Option<bool>, Value),
         next: impl Fn(&mut Self),
     ) -> Outcome {
         let mut output = Value::empty();
         let mut blind = 0;
         let mut left: Vec<super::state::State> = Vec::new();
         for round in 0..MAX_ROUNDS {
-            let status = holds(self);
+            let (status, printed) = holds(self);
+            output = output.followed(printed);
             let before = self.state.clone();
             if status == Some(false) {
                 if round == 0 {

@@ -244,6 +244,11 @@ fn echo(arguments: &[String], escapes: bool) -> Value {
     }
     let mut text = words.join(" ");
     if escapes {
+        // `\c` ends it.
+        if let Some((before, _)) = text.split_once("\\c") {
+            text = before.to_owned();
+            newline = false;
+        }
         text = escape::backslashes(&text);
     }
     if newline {

@@ -1,7 +1,5 @@
 //! What the command writes to files, and what they hold when it is not sure that it does.
 
-use std::collections::BTreeMap;
-
 use crate::lookup::{Content, absolute, directory_of};
 use crate::value::{ENVIRONMENT, HOLE, Value, has_hole};
 
@@ -30,6 +28,10 @@ impl Evaluator<'_> {
         } else {
             content
         };
+        if self.chains > 0 {
+            let before = self.written.get(&path).cloned();
+            self.held.push((path.clone(), before));
+        }
         if let Some(before) = self.written.insert(path.clone(), content) {
             let earlier = self.earlier.entry(path).or_default();
             if earlier.len() < 4 && !earlier.contains(&before) {
@@ -43,24 +45,30 @@ impl Evaluator<'_> {
         match (before, self.lookup.read(path)) {
             (Some(before), _) => content.or(&before),
             (None, Content::Text(before)) => content.or(&Value::text(before)),
-            (None, _) => content,
+            // Where there was none there may be none.
+            (None, _) => content.or(&Value::empty()),
         }
     }
 
-    /// After a chain that may have ended early: files may hold what they held before it.
-    pub(crate) fn join_files(&mut self, before: Option<BTreeMap<String, Value>>) {
-        let Some(before) = before else { return };
-        let written = std::mem::take(&mut self.written);
-        let joined = written.into_iter().map(|(path, content)| {
-            let old = before.get(&path);
-            let content = if old == Some(&content) || path.starts_with("/dev/") {
-                content
-            } else {
-                self.or_before(&path, content, old.cloned())
-            };
-            (path, content)
-        });
-        self.written = joined.collect();
+    /// A chain begins that may end early.
+    pub(crate) fn begin_chain(&mut self) -> usize {
+        self.chains = self.chains.saturating_add(1);
+        self.held.len()
+    }
+
+    /// It ends: files that it wrote may hold what they held before it.
+    pub(crate) fn end_chain(&mut self, begin: Option<usize>) {
+        let Some(begin) = begin else { return };
+        for (path, before) in self.held.get(begin..).unwrap_or_default().to_vec() {
+            if let Some(content) = self.written.get(&path).cloned() {
+                let content = self.or_before(&path, content, before);
+                self.written.insert(path, content);
+            }
+        }
+        self.chains = self.chains.saturating_sub(1);
+        if self.chains == 0 {
+            self.held.clear();
+        }
     }
 
     /// Git brings back what files held before: they may hold any of it.
