@@ -250,13 +250,14 @@ const HEAD: &str = "# How often the gate errs\n\n\
     Written by `cargo xtask gate-report`; do not edit.\n\
     A miss is a command that performs a gated action and is answered `allow` or `advise`.\n\
     A false alarm is a command that performs none and is answered `ask` or `deny`; level opaque is not counted, asking is right there.\n\
-    The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
+    The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, for the most part without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
 
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - Recipes and scripts of package managers that git changes by switching branches in the same command are read as they are before; a script that is run by its name is asked about.\n\
     - `npm install`, `pip install .` and builds in a repository that the same command clones run code that nobody has read; asking about each of them would be asking about every README.\n\
     - A script that exists and that a build step writes anew in the same command before it is run.\n\
-    - Commands in options of programs that are seldom met: `puppet apply -e`, `flatpak run --command`, `docker build` with a Dockerfile on its input.\n\
+    - Commands in options of programs that are seldom met: `puppet apply -e`, `flatpak run --command`, `docker build` with a Dockerfile on its input, `maxima --batch-string`, `nim e`, `just -f -`.\n\
+    - Code of packages under `node_modules` that a one-liner loads by the name of the package.\n\
     - Programs that were compiled before, and libraries that publish without a program.\n";
 
 /// Wilson's score interval, in percent.

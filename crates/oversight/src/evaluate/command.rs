@@ -5,6 +5,9 @@ use crate::value::Value;
 
 use super::{Evaluator, Outcome, pattern};
 
+/// More variables than this are not copied for every round.
+const MAX_COPIED: usize = 64;
+
 /// Rounds of a loop that may be its last ones are not told apart beyond these.
 const MAX_LEFT: usize = 3;
 
@@ -289,6 +292,13 @@ impl Evaluator<'_> {
         })
     }
 
+    /// Remembers a round that may be the last one, unless that would mean copying very much.
+    fn leave(&self, left: &mut Vec<super::state::State>) {
+        if left.len() < MAX_LEFT && self.state.variables.len() < MAX_COPIED {
+            left.push(self.state.clone());
+        }
+    }
+
     /// A loop as long as something holds, with what is done behind each round.
     fn rounds(
         &mut self,
@@ -311,8 +321,8 @@ impl Evaluator<'_> {
             }
             let jumps = self.jumps;
             output = output.followed(self.script(body).output);
-            if self.jumps != jumps && left.len() < MAX_LEFT {
-                left.push(self.state.clone());
+            if self.jumps != jumps {
+                self.leave(&mut left);
             }
             next(self);
             if status.is_none() {
@@ -364,8 +374,8 @@ impl Evaluator<'_> {
             self.state.set(variable, Value::text(value), false);
             let jumps = self.jumps;
             output = output.followed(self.script(body).output);
-            if self.jumps != jumps && left.len() < MAX_LEFT {
-                left.push(self.state.clone());
+            if self.jumps != jumps {
+                self.leave(&mut left);
             }
             if !self.step() {
                 break;
