@@ -3,7 +3,7 @@
 //! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
 //! [`parameter`], [`pattern`], [`arithmetic`], [`assign`] (words), [`redirect`], then what a started program does:
 //! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
-//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
+//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`] with [`imports`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
 //! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`] and [`hooks`], [`node`], [`text`] and [`filter`] with [`given`], [`decode`],
 //! [`edited`], [`columns`], [`query`], [`translate`] and [`expressions`] (outputs that can be computed), [`outputs`] (those of a known kind), [`files`] with [`written`] (what the command itself wrote or brought) and [`touch`] (protected things).
 //!
@@ -33,6 +33,7 @@ pub(crate) mod git;
 mod given;
 pub(crate) mod glance;
 mod hooks;
+mod imports;
 pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;

@@ -83,7 +83,7 @@ impl Evaluator<'_> {
                 let after = self.code_words.iter().position(|word| word == code);
                 let after = after.map_or(0, |at| at.saturating_add(1));
                 let given: Vec<String> = self.code_words.iter().skip(after).cloned().collect();
-                for program in super::modules::python_packages(code) {
+                for program in super::imports::python_packages(code) {
                     if self.catalog.is_program(&program) {
                         let mut words = vec![program];
                         words.extend(given.iter().cloned());

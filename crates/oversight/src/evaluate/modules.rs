@@ -3,13 +3,13 @@
 use crate::lookup::{absolute, directory_of};
 
 use super::files::{File, is_system};
+use super::imports::{path_modules, perl_modules, python_modules, script_modules};
 use super::language::{LANGUAGES, Language};
-use super::literal::literals;
 use super::wrapper::skip_options;
 use super::{Evaluator, Outcome};
 
 /// More modules than this are not followed.
-const MAX_MODULES: usize = 64;
+pub(super) const MAX_MODULES: usize = 64;
 
 impl Evaluator<'_> {
     /// `python -m x`: a program by the name of its module, or a package in the directory.
@@ -340,51 +340,6 @@ fn option_files(arguments: &[String], options: &[&str]) -> Vec<String> {
     files
 }
 
-/// What `import` and `from … import` name.
-fn imported_names(code: &str) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for line in code.split(['\n', ';']) {
-        let line = line.trim();
-        if let Some(rest) = line.strip_prefix("import ") {
-            names.extend(
-                rest.split(',')
-                    .filter_map(|part| part.split_whitespace().next())
-                    .map(str::to_owned),
-            );
-        } else if let Some((module, what)) = line
-            .strip_prefix("from ")
-            .and_then(|rest| rest.split_once(" import "))
-        {
-            let module = module.trim().trim_start_matches('.');
-            names.push(module.to_owned());
-            names.extend(
-                what.split(',')
-                    .filter_map(|part| part.split_whitespace().next())
-                    .map(|part| {
-                        if module.is_empty() {
-                            part.to_owned()
-                        } else {
-                            format!("{module}.{part}")
-                        }
-                    }),
-            );
-        }
-    }
-    names
-}
-
-/// Packages that the code takes anything from.
-pub(super) fn python_packages(code: &str) -> Vec<String> {
-    let mut packages: Vec<String> = imported_names(code)
-        .iter()
-        .filter_map(|name| name.split('.').next())
-        .map(str::to_owned)
-        .collect();
-    packages.sort();
-    packages.dedup();
-    packages
-}
-
 /// Where `-m` stands, alone or behind other letters, and what is glued to it.
 fn module_option(arguments: &[String]) -> Option<(usize, &str)> {
     let mut words = arguments.iter().enumerate();
@@ -414,95 +369,4 @@ fn module_option(arguments: &[String]) -> Option<(usize, &str)> {
         }
     }
     None
-}
-
-fn python_modules(code: &str) -> Vec<String> {
-    let mut names = imported_names(code);
-    let loads = [
-        "import_module",
-        "run_path",
-        "run_module",
-        "__import__",
-        "exec(",
-        "execfile",
-    ];
-    if loads.iter().any(|word| code.contains(word)) {
-        names.extend(
-            literals(code)
-                .into_iter()
-                .map(|literal| literal.text)
-                .filter(|text| text.len() < 200),
-        );
-    }
-    let mut paths = Vec::new();
-    for name in names {
-        if name.ends_with(".py") {
-            paths.push(name);
-            continue;
-        }
-        let path = name.replace('.', "/");
-        if !path.is_empty() && !path.contains(char::is_whitespace) {
-            paths.push(format!("{path}.py"));
-            paths.push(format!("{path}/__init__.py"));
-        }
-    }
-    paths
-}
-
-/// `require('./x')`, `import './x.mjs'`, `from './x'`.
-fn script_modules(code: &str, named: bool) -> Vec<String> {
-    if !["require", "import", "from", "fork(", "Worker("]
-        .iter()
-        .any(|word| code.contains(word))
-    {
-        return Vec::new();
-    }
-    let texts = literals(code).into_iter().map(|literal| literal.text);
-    // `fork("x.js")`: a path, not a module.
-    let starts = code.contains("fork(") || code.contains("Worker(");
-    let paths = texts.filter(|text| {
-        text.starts_with("./")
-            || text.starts_with("../")
-            || (starts && text.ends_with("js"))
-            || (named && !text.contains(char::is_whitespace))
-    });
-    paths
-        .take(MAX_MODULES)
-        .flat_map(|path| {
-            ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"].map(|ending| format!("{path}{ending}"))
-        })
-        .collect()
-}
-
-/// `use A::B;`, and files that are loaded by their path.
-fn perl_modules(code: &str) -> Vec<String> {
-    let mut paths = path_modules(code, &["do ", "require "], &["", ".pl"]);
-    for line in code.split(['\n', ';', '{']) {
-        let line = line.trim();
-        let name = line
-            .strip_prefix("use ")
-            .or_else(|| line.strip_prefix("require "));
-        let name = name.and_then(|rest| rest.split_whitespace().next());
-        if let Some(name) = name.filter(|name| {
-            name.starts_with(|one: char| one.is_ascii_uppercase())
-                && name
-                    .chars()
-                    .all(|one| one.is_alphanumeric() || one == ':' || one == '_')
-        }) {
-            paths.push(name.replace("::", "/") + ".pm");
-        }
-    }
-    paths
-}
-
-fn path_modules(code: &str, words: &[&str], endings: &[&str]) -> Vec<String> {
-    if !words.iter().any(|word| code.contains(word)) {
-        return Vec::new();
-    }
-    let texts = literals(code).into_iter().map(|literal| literal.text);
-    texts
-        .filter(|text| !text.contains(char::is_whitespace) && text.len() < 200)
-        .take(MAX_MODULES)
-        .flat_map(|path| endings.iter().map(move |ending| format!("{path}{ending}")))
-        .collect()
 }

@@ -24,7 +24,7 @@ impl Evaluator<'_> {
         };
         let content = if self.unsure > 0 {
             let before = self.written.get(&path).cloned();
-            self.or_before(&path, content, before)
+            self.or_before(&path, &content, before)
         } else {
             content
         };
@@ -41,7 +41,7 @@ impl Evaluator<'_> {
     }
 
     /// What a file holds when it is not sure that it was written.
-    fn or_before(&self, path: &str, content: Value, before: Option<Value>) -> Value {
+    fn or_before(&self, path: &str, content: &Value, before: Option<Value>) -> Value {
         match (before, self.lookup.read(path)) {
             (Some(before), _) => content.or(&before),
             (None, Content::Text(before)) => content.or(&Value::text(before)),
@@ -61,7 +61,7 @@ impl Evaluator<'_> {
         let Some(begin) = begin else { return };
         for (path, before) in self.held.get(begin..).unwrap_or_default().to_vec() {
             if let Some(content) = self.written.get(&path).cloned() {
-                let content = self.or_before(&path, content, before);
+                let content = self.or_before(&path, &content, before);
                 self.written.insert(path, content);
             }
         }
