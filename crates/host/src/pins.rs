@@ -124,7 +124,8 @@ fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
 
 fn changed(what: &str) -> Held {
     Held::No(format!(
-        "{what} since this session began, and not by `roleos`; all grants are void until the next session"
+        "{what} since this session began, and not by `roleos`; all grants and approvals are void in it, until a person \
+         ends it and starts the agent anew"
     ))
 }
 

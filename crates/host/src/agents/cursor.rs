@@ -85,6 +85,9 @@ fn tool(fields: &Fields<'_>, read: &mut Event) -> Result<(), BadEvent> {
             read.input = only("command", fields.get("command"));
         }
         "beforeReadFile" => {
+            if fields.get("file_path").and_then(Value::as_str).is_none() {
+                return Err(BadEvent::new("the event of a file has no `file_path`"));
+            }
             "Read".clone_into(&mut read.tool);
             read.input = only("file_path", fields.get("file_path"));
         }

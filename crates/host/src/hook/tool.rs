@@ -301,6 +301,13 @@ impl<'a> Judging<'a> {
         if decision.verdict != Verdict::Deny || !decision.approvable {
             return None;
         }
+        if let Held::No(why) = self.held() {
+            // An approval would not count in this session, so none is offered.
+            if !decision.reasons.contains(why) {
+                decision.reasons.push(why.clone());
+            }
+            return None;
+        }
         let act = self.bound(&decision.act);
         let kept = approvals::refuse(
             &self.desk.workspace,

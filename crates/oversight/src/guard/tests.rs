@@ -47,6 +47,13 @@ fn policy() -> Policy {
         guard: Guard {
             root: Some("/w".to_owned()),
             binary: Some("/opt/tools/roleos-1".to_owned()),
+            linked: vec![
+                (
+                    "/dots/c.json".to_owned(),
+                    "/w/.claude/settings.json".to_owned(),
+                ),
+                ("/data/ours".to_owned(), "/other/.role-os".to_owned()),
+            ],
         },
         ..Policy::default()
     }
@@ -72,6 +79,28 @@ fn all(commands: &[&str], expected: Verdict) {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_a_protected_link_leads_to_is_protected_as_well() {
+    all(
+        &[
+            "echo x > /dots/c.json",
+            "rm /dots/c.json",
+            "rm -rf /dots",
+            "echo x > /data/ours/config.toml",
+            "cat /data/ours/keys/approval",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "cat /dots/c.json",
+            "echo x > /dots/d.json",
+            "cat /data/ours/config.toml",
+        ],
+        Verdict::Allow,
+    );
 }
 
 #[test]

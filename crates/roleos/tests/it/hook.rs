@@ -395,6 +395,41 @@ fn a_change_of_settings_that_takes_the_hook_out_is_refused() {
 }
 
 #[test]
+fn a_text_that_was_cut_inside_of_a_character_is_still_an_event() {
+    let workspace = workspace(true);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    for (command, code) in [("echo half", 0), ("git push; echo half", 2)] {
+        let event = call("claude", &root, &json!({ "command": command })).to_string();
+        let event = event.replace("half", "\\ud83d");
+        tell(hook(&workspace, "claude", &[]), &event).exits(code);
+    }
+}
+
+#[test]
+fn a_file_that_cursor_does_not_name_is_not_read() {
+    let workspace = workspace(true);
+    let event =
+        json!({ "hook_event_name": "beforeReadFile", "conversation_id": "c", "content": "x" });
+    let refused = tell(hook(&workspace, "cursor", &[]), &event.to_string()).exits(2);
+    assert!(refused.stderr.contains("`file_path`"), "{refused:#?}");
+}
+
+#[test]
+fn settings_that_are_links_are_protected_where_they_lead() {
+    let workspace = workspace(true);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    workspace.write("dots/claude.json", "{}");
+    std::fs::create_dir_all(workspace.path(".claude")).unwrap();
+    let link = workspace.path(".claude/settings.local.json");
+    std::os::unix::fs::symlink("../dots/claude.json", link).unwrap();
+    for (file, code) in [("claude.json", 2), ("other.json", 0)] {
+        let command = format!("echo x > dots/{file}");
+        let event = call("claude", &root, &json!({ "command": command }));
+        tell(hook(&workspace, "claude", &[]), &event.to_string()).exits(code);
+    }
+}
+
+#[test]
 fn secrets_are_not_kept() {
     let workspace = Workspace::with_config(GATE);
     let key = format!("ghp_{}", "0123456789abcdefghij".repeat(2));

@@ -27,7 +27,7 @@ pub(crate) fn git(workspace: &Workspace, words: &[&str]) -> Ran {
     ran(quiet(command, workspace))
 }
 
-fn quiet(mut command: Command, workspace: &Workspace) -> Command {
+pub(crate) fn quiet(mut command: Command, workspace: &Workspace) -> Command {
     for mark in MARKS {
         command.env_remove(mark);
     }
@@ -193,6 +193,15 @@ fn hooks_in_the_toml_of_codex_get_company_there() {
     assert!(again.stderr.contains("nothing to change"), "{again:#?}");
     roleos(&workspace, &["init", "--uninstall"]).exits(0);
     assert_eq!(workspace.read(".codex/config.toml"), text);
+    let bare = text.trim_end().to_owned();
+    for odd in [text.replace('\n', "\r\n"), bare] {
+        workspace.write(".codex/config.toml", &odd);
+        roleos(&workspace, &["init", "--agent", "codex"]).exits(0);
+        let after = workspace.read(".codex/config.toml");
+        assert!(after.starts_with(&odd), "{after:?}");
+        roleos(&workspace, &["init", "--uninstall"]).exits(0);
+        assert_eq!(workspace.read(".codex/config.toml"), odd);
+    }
 }
 
 #[test]
@@ -350,7 +359,7 @@ fn push_somewhere(workspace: &Workspace) -> Ran {
 
 /// A push below an agent, as a script of the agent makes it.
 #[track_caller]
-fn agents_push(workspace: &Workspace, words: &[&str]) -> Ran {
+pub(crate) fn agents_push(workspace: &Workspace, words: &[&str]) -> Ran {
     let mut command = Command::new("git");
     command.args(words).current_dir(workspace.root());
     let mut command = quiet(command, workspace);

@@ -609,8 +609,12 @@ fn a_grant_that_no_person_gave_is_void_in_this_session() {
         assert!(
             refusal
                 .stderr
-                .contains("not by `roleos`; all grants are void"),
+                .contains("not by `roleos`; all grants and approvals are void"),
             "{refusal:#?}"
+        );
+        assert!(
+            !refusal.stderr.contains("roleos approve"),
+            "an approval would not count: {refusal:#?}"
         );
     }
 }
