@@ -110,7 +110,12 @@ pub(super) fn contracts_check(workspace: &Workspace) -> Check {
         None => "those that are shipped".to_owned(),
     };
     if problems > 0 {
-        return Check::wrong("contracts", format!("{problems} problems in {from}"), next);
+        let problems = if problems == 1 {
+            "1 problem".to_owned()
+        } else {
+            format!("{problems} problems")
+        };
+        return Check::wrong("contracts", format!("{problems} in {from}"), next);
     }
     let tools = parsed.tools().count();
     Check::good("contracts", format!("{tools} tools, {from}"))

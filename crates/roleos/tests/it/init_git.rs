@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::init::{agents_push, git, prepare_push, quiet, repository, roleos};
-use crate::workspace::Workspace;
+use crate::workspace::{Ran, Workspace, ran};
 
 fn executable(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -117,44 +117,41 @@ fn a_hook_that_is_a_link_stays_one() {
     }
 }
 
-/// Runs the binary in a folder below the workspace, which is its own root.
-fn roleos_in(workspace: &Workspace, folder: &str, words: &[&str]) -> crate::workspace::Ran {
+/// Runs the binary in a folder that is a workspace of its own.
+fn roleos_in(workspace: &Workspace, folder: &Path, words: &[&str]) -> Ran {
     let mut command = workspace.command(words);
-    command
-        .current_dir(workspace.path(folder))
-        .env_remove("ROLEOS_ROOT");
-    crate::workspace::ran(quiet(command, workspace))
+    command.current_dir(folder).env_remove("ROLEOS_ROOT");
+    ran(quiet(command, workspace))
 }
 
 #[test]
 fn working_trees_of_one_repository_share_the_hook() {
     let workspace = repository();
     prepare_push(&workspace);
-    git(
-        &workspace,
-        &["worktree", "add", "--quiet", "a tree", "-b", "side"],
-    )
-    .exits(0);
-    for folder in [".", "a tree"] {
+    let tree = workspace.home().join("a tree");
+    let (tree_name, remote) = (tree.to_str().unwrap(), workspace.path("remote.git"));
+    let add = ["worktree", "add", "--quiet", tree_name, "-b", "side"];
+    git(&workspace, &add).exits(0);
+    let both = [workspace.root(), &tree];
+    for folder in both {
         roleos_in(&workspace, folder, &["init", "--agent", "claude"]).exits(0);
     }
-    for folder in [".", "a tree"] {
+    for folder in both {
         let again = roleos_in(&workspace, folder, &["init", "--agent", "claude"]).exits(0);
         assert!(again.stderr.contains("nothing to change"), "{again:#?}");
         roleos_in(&workspace, folder, &["doctor"]).exits(0);
     }
     // Each asks the gate of its own workspace.
-    let remote = workspace.path("remote.git");
-    let push = ["-C", "a tree", "push", remote.to_str().unwrap(), "side"];
+    let push = ["-C", tree_name, "push", remote.to_str().unwrap(), "side"];
     let refused = agents_push(&workspace, &push).exits(1);
     let id = refused.stderr.split("roleos approve ").nth(1).unwrap();
-    let kept = format!("a tree/.role-os/approvals/{}.refused", &id[..12]);
-    assert!(workspace.path(&kept).exists(), "{refused:#?}");
+    let kept = tree.join(format!(".role-os/approvals/{}.refused", &id[..12]));
+    assert!(kept.exists(), "{refused:#?}");
 
-    roleos_in(&workspace, "a tree", &["init", "--uninstall"]).exits(0);
-    roleos_in(&workspace, ".", &["doctor"]).exits(0);
+    roleos_in(&workspace, &tree, &["init", "--uninstall"]).exits(0);
+    roleos_in(&workspace, workspace.root(), &["doctor"]).exits(0);
     agents_push(&workspace, &["push", "origin", "main"]).exits(1);
-    roleos_in(&workspace, ".", &["init", "--uninstall"]).exits(0);
+    roleos_in(&workspace, workspace.root(), &["init", "--uninstall"]).exits(0);
     assert!(!workspace.path(".git/hooks/pre-push").exists());
 }
 
