@@ -213,6 +213,11 @@ impl There {
     }
 }
 
+/// Git passes over a hook that is not.
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0)
+}
+
 /// Where a link that a plan wants leads.
 pub(super) fn target(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
@@ -237,7 +242,7 @@ pub fn install(hooks: &Path, program: &Program) -> Result<Vec<Change>, InstallEr
     };
     let known = now.as_ref().and_then(There::text).and_then(Knows::of);
     let text = known.unwrap_or_else(nothing).with(program).script();
-    if now.as_ref().and_then(There::text) == Some(&text) {
+    if now.as_ref().and_then(There::text) == Some(&text) && is_executable(&path) {
         return Ok(Vec::new());
     }
     let mut changes = Vec::new();
@@ -314,7 +319,7 @@ pub fn state(hooks: &Path, program: &Program) -> Option<bool> {
     let text = read_text(&hooks.join(NAME)).ok()??;
     let current = |known: Knows| {
         let knows = known.program == program.path && known.roots.contains(&program.root);
-        knows && text == known.script()
+        knows && text == known.script() && is_executable(&hooks.join(NAME))
     };
     is_ours(&text).then(|| Knows::of(&text).is_some_and(current))
 }

@@ -39,8 +39,9 @@ const STACK: usize = 128 * 1024;
 Agents call this; `roleos init` installs it. Exit codes: 0 proceed, 2 block.
 
 Example:
-  echo '{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"cwd\":\"/tmp\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"git push\"}}' \\
-    | ROLEOS_CAPABILITY_GATE=1 roleos hook claude")]
+  echo '{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"cwd\":\"/tmp\",
+    \"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"git push\"}}' |
+    ROLEOS_CAPABILITY_GATE=1 roleos hook claude")]
 pub struct Args {
     /// The agent that calls.
     #[arg(value_enum)]

@@ -542,6 +542,53 @@ fn doctor_says_protected_only_where_the_canary_proved_it() {
 }
 
 #[test]
+fn doctor_does_not_call_protected_what_lets_calls_pass() {
+    let narrowed = |text: &str| text.replacen("\"matcher\": \"*\"", "\"matcher\": \"Read\"", 1);
+    let open = |text: &str| text.replacen("\"onFailure\": \"block\"", "\"note\": 1", 1);
+    let off = |text: &str| text.replacen('{', "{ \"disableAllHooks\": true, // for now\n", 1);
+    let changes: [(&dyn Fn(&str) -> String, &str); 3] = [
+        (&narrowed, "its matcher is `Read`"),
+        (&open, "`\"onFailure\": \"block\"`"),
+        (&off, "`disableAllHooks`"),
+    ];
+    for (change, expected) in changes {
+        let workspace = repository();
+        roleos(&workspace, &["init", "--agent", "claude"]).exits(0);
+        let file = ".claude/settings.local.json";
+        let whole = workspace.read(file);
+        workspace.write(file, change(&whole));
+        assert_ne!(workspace.read(file), whole, "{expected}");
+        let report = roleos(&workspace, &["doctor"]).exits(1);
+        assert!(
+            report.stdout.contains("Claude Code: not protected"),
+            "{report:#?}"
+        );
+        assert!(report.stdout.contains(expected), "{report:#?}");
+    }
+}
+
+#[test]
+fn doctor_notices_open_keys_and_a_git_hook_that_cannot_run() {
+    let workspace = repository();
+    roleos(&workspace, &["init"]).exits(0);
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let (key, hook) = (
+        workspace.path(".role-os/keys/approval/approval.key"),
+        workspace.path(".git/hooks/pre-push"),
+    );
+    mode(&key, 0o644);
+    mode(&hook, 0o644);
+    let report = roleos(&workspace, &["doctor"]).exits(1).stdout;
+    assert!(report.contains("others can read"), "{report}");
+    assert!(report.contains("cannot be executed"), "{report}");
+    mode(&key, 0o600);
+    roleos(&workspace, &["init"]).exits(0);
+    roleos(&workspace, &["doctor"]).exits(0);
+}
+
+#[test]
 fn doctor_notices_a_program_that_is_gone_and_a_gate_that_is_off() {
     let workspace = repository();
     roleos(&workspace, &["init"]).exits(0);
