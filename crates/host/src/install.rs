@@ -11,6 +11,7 @@ pub mod record;
 pub mod registration;
 pub mod settings;
 pub mod starter;
+pub(crate) mod strength;
 pub mod system;
 pub(crate) mod words;
 

@@ -238,8 +238,7 @@ fn judge_below(
     };
     let reply = hook::answer(&request, &Progress::default(), None);
     // Nobody can be asked here, so a question is a refusal.
-    let asks = reply.stdout.contains("\"ask\"");
-    match (reply.code, asks) {
+    match (reply.code, reply.asks) {
         (0, false) => Seen::Allowed,
         (0, true) => Seen::Refused(reply.stdout),
         _ => Seen::Refused(reply.stderr),

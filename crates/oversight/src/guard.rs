@@ -246,6 +246,9 @@ impl Guard {
         if self.root.as_deref().is_some_and(holds) || has(".role-os") {
             return Some(Thing::Ours);
         }
+        if self.binary.as_deref().is_some_and(holds) {
+            return Some(Thing::Binary);
+        }
         if self.linked.iter().any(|(real, _)| holds(real)) {
             return Some(Thing::Settings);
         }

@@ -7,10 +7,8 @@ use serde_json::Value;
 
 use super::Check;
 use crate::agents::Agent;
-use crate::environment;
-use crate::install::merge;
-use crate::install::record::read_text;
 use crate::install::registration::{self, Found, Program};
+use crate::install::strength;
 
 /// Which program an entry starts, and whether there is one entry.
 pub(super) fn checks(agent: Agent, found: &Found, running: &Path, count: usize) -> Vec<Check> {
@@ -49,18 +47,14 @@ pub(super) fn weaknesses(
     let mut found = Vec::new();
     let gate_event = registration::gate_event(agent);
     let ours = entries.iter().filter_map(|(event, group)| {
-        let handlers = group.get("hooks").and_then(Value::as_array);
-        let mut handlers = handlers
-            .map_or_else(|| std::slice::from_ref(group), Vec::as_slice)
-            .iter();
-        let handler = handlers.find(|handler| registration::is_ours(agent, handler))?;
+        let handler = strength::our_handler(agent, group)?;
         Some((event.as_str(), group, handler))
     });
     let ours: Vec<(&str, &Value, &Value)> = ours.collect();
     let gates: Vec<Vec<String>> = ours
         .iter()
         .filter(|(event, _, _)| *event == gate_event)
-        .map(|(_, group, handler)| of_entry(agent, group, handler))
+        .map(|(_, group, handler)| strength::weaknesses(agent, group, handler))
         .collect();
     // One entry that is whole is enough.
     if let Some(first) = gates
@@ -86,7 +80,7 @@ pub(super) fn weaknesses(
         found.push(Check::wrong("entry", text, again));
     }
     if agent == Agent::Claude && !is_managed {
-        found.extend(switched_off(root).map(|path| {
+        found.extend(strength::switched_off(root).map(|path| {
             let text = format!(
                 "`{}` says `disableAllHooks`, so no hook runs",
                 path.display()
@@ -106,55 +100,6 @@ fn events(agent: Agent) -> Vec<&'static str> {
     };
     let wanted = registration::wanted(agent, &any, true);
     wanted.entries.iter().map(|entry| entry.event).collect()
-}
-
-/// What is wrong with the entry before a tool call.
-fn of_entry(agent: Agent, group: &Value, handler: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    let matcher = group.get("matcher").and_then(Value::as_str);
-    if let Some(matcher) = matcher.filter(|text| !matches!(*text, "" | "*" | ".*")) {
-        found.push(format!(
-            "its matcher is `{matcher}`, and all other tools pass unseen"
-        ));
-    }
-    if let Some(rule) = handler.get("if").and_then(Value::as_str) {
-        found.push(format!(
-            "it runs only if `{rule}`, which wrapped commands escape"
-        ));
-    }
-    for name in ["async", "asyncRewake"] {
-        if handler.get(name).and_then(Value::as_bool) == Some(true) {
-            found.push(format!(
-                "it is `{name}`, so the agent does not wait for the answer"
-            ));
-        }
-    }
-    let closed = match agent {
-        Agent::Claude => handler.get("onFailure").and_then(Value::as_str) == Some("block"),
-        Agent::Cursor => handler.get("failClosed").and_then(Value::as_bool) == Some(true),
-        Agent::Codex | Agent::Gemini | Agent::Copilot => true,
-    };
-    if !closed {
-        let missing = match agent {
-            Agent::Claude => "`\"onFailure\": \"block\"`",
-            _ => "`\"failClosed\": true`",
-        };
-        found.push(format!(
-            "it has no {missing}, so a call passes when the hook fails"
-        ));
-    }
-    found
-}
-
-/// The settings of Claude Code that switch all hooks off, if one does.
-fn switched_off(root: &Path) -> Option<PathBuf> {
-    let own = ["settings.local.json", "settings.json"].map(|name| root.join(".claude").join(name));
-    let home = environment::home().map(|home| home.join(".claude/settings.json"));
-    own.into_iter().chain(home).find(|path| {
-        let text = read_text(path).ok().flatten().unwrap_or_default();
-        let dialect = registration::dialect(Agent::Claude);
-        merge::setting(&text, dialect, "disableAllHooks") == Some(Value::Bool(true))
-    })
 }
 
 #[cfg(test)]

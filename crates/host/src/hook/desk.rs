@@ -13,6 +13,7 @@ use crate::config::oversight::{Unattended, recorded};
 use crate::config::{Config, ConfigError};
 use crate::environment::{self, Environment};
 use crate::files::FileError;
+use crate::install::strength;
 use crate::journal::SessionId;
 use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
@@ -118,7 +119,7 @@ impl<'a> Desk<'a> {
             branch: state.map(|state| state.branch().to_owned()),
             cwd: directory,
             pins: Some(pins::pin(&self.workspace, self.environment)),
-            wired: super::notes::is_wired(self.workspace.root()),
+            wired: strength::is_wired(self.workspace.root()),
             roleos: self.version.to_owned(),
             gate: self.gate,
             unattended: self.is_unattended(),

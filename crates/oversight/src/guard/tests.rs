@@ -82,7 +82,7 @@ fn all(commands: &[&str], expected: Verdict) {
 }
 
 #[test]
-fn what_a_protected_link_leads_to_is_protected_as_well() {
+fn what_a_protected_link_leads_to_and_what_lies_around_the_program_is_protected_as_well() {
     all(
         &[
             "echo x > /dots/c.json",
@@ -90,6 +90,9 @@ fn what_a_protected_link_leads_to_is_protected_as_well() {
             "rm -rf /dots",
             "echo x > /data/ours/config.toml",
             "cat /data/ours/keys/approval",
+            "rm -rf /opt/tools",
+            "mv /opt /opt2",
+            "cp /tmp/roleos-1 /opt/tools/",
         ],
         Verdict::Deny,
     );

@@ -389,9 +389,40 @@ fn a_change_of_settings_that_takes_the_hook_out_is_refused() {
         ran.stderr.contains("take the hook of roleos out"),
         "{ran:#?}"
     );
-    workspace.write(".claude/settings.json", "{ \"disableAllHooks\" : true }");
-    workspace.write(".claude/settings.local.json", settings);
+    let narrow = settings.replacen("{\"hooks\":[", "{\"matcher\":\"Read\",\"hooks\":[", 1);
+    workspace.write(".claude/settings.local.json", narrow);
     tell("ConfigChange").exits(2);
+    workspace.write(".claude/settings.local.json", settings);
+    workspace.write(".claude/settings.json", "{ // \"disableAllHooks\": true\n}");
+    tell("ConfigChange").exits(0);
+    workspace.write(".claude/settings.json", "{ \"disableAllHooks\" : true }");
+    tell("ConfigChange").exits(2);
+}
+
+#[test]
+fn a_question_that_does_not_arrive_blocks_and_says_so_and_advice_does_not() {
+    let workspace = workspace(true);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let inputs = [
+        (json!({ "command": "bash -c \"$X\"" }), 2, "could not ask"),
+        (json!({ "command": "ls", "timeout": 700_000 }), 0, ""),
+    ];
+    for (input, code, expected) in inputs {
+        let event = call("claude", &root, &input).to_string();
+        let heard = tell(hook(&workspace, "claude", &[]), &event).exits(0);
+        assert!(!heard.stdout.is_empty(), "{heard:#?}");
+        let mut child = hook(&workspace, "claude", &[])
+            .stdin(Stdio::piped())
+            .stdout(File::create("/dev/full").unwrap())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.as_bytes()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
 }
 
 #[test]

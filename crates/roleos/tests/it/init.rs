@@ -455,6 +455,7 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
     let secret = fs::metadata(machine.path().join("etc/roleos/approval.key")).unwrap();
     assert_eq!(secret.permissions().mode() & 0o777, 0o600);
     assert!(machine.path().join("etc/codex/hooks.json").exists());
+    assert!(!machine.path().join("etc/.gitignore").exists());
     // The same hook twice would count twice.
     assert!(!workspace.path(".claude/settings.local.json").exists());
     assert!(workspace.path(".cursor/hooks.json").exists());
