@@ -117,7 +117,7 @@ pub fn examine(
         .collect();
     agents.sort_by_key(|report| report.agent);
     let mut checks = vec![
-        self::workspace::gate_check(config, environment),
+        self::workspace::gate_check(workspace, config, environment),
         self::workspace::contracts_check(workspace),
         self::workspace::grants_check(workspace),
         self::workspace::journal_check(workspace),

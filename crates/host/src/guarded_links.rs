@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::environment;
 
-/// Folders of ours and of the agents, with the entries that can be links of their own.
-const FOLDERS: &[(&str, &[&str])] = &[
-    (".role-os", &["config.toml", "keys", "sessions"]),
+/// Folders of ours and of the agents, with the entries that can be links of their own. Each is looked at before every
+/// call, so these are the ones that are known to be kept elsewhere.
+const IN_WORKSPACE: &[(&str, &[&str])] = &[
+    (".role-os", &[]),
     (
         ".claude",
         &["settings.json", "settings.local.json", "role-os"],
@@ -15,31 +16,37 @@ const FOLDERS: &[(&str, &[&str])] = &[
     (".codex", &["config.toml", "hooks.json"]),
     (".gemini", &["settings.json"]),
     (".cursor", &["hooks.json"]),
-    (".copilot", &["config.json", "settings.json"]),
-    (".github/hooks", &["role-os.json"]),
+];
+const AT_HOME: &[(&str, &[&str])] = &[
+    (".claude", &["settings.json"]),
+    (".codex", &["config.toml", "hooks.json"]),
+    (".gemini", &["settings.json"]),
+    (".cursor", &["hooks.json"]),
 ];
 
 /// Where each link leads, and its name: in the workspace, and in the user's own folder.
 pub(crate) fn find(root: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for place in [Some(root.to_owned()), environment::home()]
-        .into_iter()
-        .flatten()
-    {
-        for (folder, entries) in FOLDERS {
-            let folder = place.join(folder);
-            let Ok(facts) = fs::symlink_metadata(&folder) else {
-                continue;
-            };
-            if facts.is_symlink() {
-                found.extend(link(&folder));
-            }
-            let inside = entries.iter().map(|entry| folder.join(entry));
-            let links = inside.filter(|path| path.is_symlink());
-            found.extend(links.filter_map(|path| link(&path)));
-        }
+    below(root, IN_WORKSPACE, &mut found);
+    if let Some(home) = environment::home() {
+        below(&home, AT_HOME, &mut found);
     }
     found
+}
+
+fn below(place: &Path, folders: &[(&str, &[&str])], found: &mut Vec<(String, String)>) {
+    for (folder, entries) in folders {
+        let folder = place.join(folder);
+        let Ok(facts) = fs::symlink_metadata(&folder) else {
+            continue;
+        };
+        if facts.is_symlink() {
+            found.extend(link(&folder));
+        }
+        let inside = entries.iter().map(|entry| folder.join(entry));
+        let links = inside.filter(|path| path.is_symlink());
+        found.extend(links.filter_map(|path| link(&path)));
+    }
 }
 
 fn link(path: &Path) -> Option<(String, String)> {

@@ -24,7 +24,19 @@ use crate::workspace::Workspace;
 /// The newest journals are looked into; older ones were looked into before.
 const JOURNALS: usize = 20;
 
-pub(super) fn gate_check(config: &Config, environment: &Environment) -> Check {
+pub(super) fn gate_check(
+    workspace: &Workspace,
+    config: &Config,
+    environment: &Environment,
+) -> Check {
+    let is_gone = environment.config.is_none() && !workspace.config_path().exists();
+    if is_gone && config.oversight.capability_gate {
+        return Check::wrong(
+            "gate",
+            "`.role-os/config.toml` is gone although hooks were installed with it; the gate counts as on",
+            "`roleos init` writes it anew, `roleos init --uninstall` takes the hooks out",
+        );
+    }
     let by = match (
         config.oversight.capability_gate,
         environment.capability_gate,

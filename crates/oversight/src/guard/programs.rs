@@ -411,11 +411,14 @@ fn versioned(arguments: &[String], input: Option<&str>) -> Touches {
     if verb == "apply" {
         found.extend(input.map(patched).unwrap_or_default());
     }
-    if verb == "clean"
-        && operands(rest).is_empty()
-        && has_flag(rest, "xX", &[])
-        && has_flag(rest, "d", &[])
-    {
+    // What git ignores here is ours, and the agent's settings with the hook.
+    let takes_ignored = match verb.as_str() {
+        "clean" => has_flag(rest, "xX", &[]),
+        "stash" => has_flag(rest, "a", &["--all"]),
+        _ => false,
+    };
+    let is_path = |word: &&String| !matches!(word.as_str(), "push" | "save");
+    if takes_ignored && !operands(rest).iter().any(is_path) {
         found.push((Touch::Tree, inside(&".".to_owned())));
     }
     found

@@ -107,6 +107,32 @@ fn what_a_protected_link_leads_to_and_what_lies_around_the_program_is_protected_
 }
 
 #[test]
+fn git_may_not_take_what_it_ignores_away() {
+    all(
+        &[
+            "git clean -fdx",
+            "git clean -fx",
+            "git clean -f -X",
+            "git stash -a",
+            "git stash push --all -q",
+            "git clean -fdx .",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "git clean -fd",
+            "git clean -ndx",
+            "git clean -fdx build",
+            "git stash -u",
+            "git stash",
+            "git stash push -m x",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
 fn writing_to_our_own_things_is_denied_however_it_is_written() {
     all(
         &[

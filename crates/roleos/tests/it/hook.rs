@@ -437,6 +437,25 @@ fn a_text_that_was_cut_inside_of_a_character_is_still_an_event() {
 }
 
 #[test]
+fn settings_that_are_gone_do_not_switch_off_what_was_installed() {
+    let workspace = crate::init::repository();
+    crate::init::roleos(&workspace, &["init", "--agent", "claude"]).exits(0);
+    crate::init::git(&workspace, &["clean", "--quiet", "-fd"]).exits(0);
+    assert!(!workspace.path(".role-os/config.toml").exists());
+    let event = push(&workspace, "claude");
+    tell(hook(&workspace, "claude", &[]), &event).exits(2);
+    let doctor = crate::init::roleos(&workspace, &["doctor"]).exits(1);
+    assert!(
+        doctor.stdout.contains("the gate counts as on"),
+        "{doctor:#?}"
+    );
+    crate::init::roleos(&workspace, &["init", "--uninstall"]).exits(0);
+    // Another session: one that began with the gate keeps it.
+    let event = event.replace("8000-000000000001", "8000-000000000009");
+    tell(hook(&workspace, "claude", &[]), &event).exits(0);
+}
+
+#[test]
 fn a_file_that_cursor_does_not_name_is_not_read() {
     let workspace = workspace(true);
     let event =
