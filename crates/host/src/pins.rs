@@ -34,6 +34,13 @@ pub struct Pin {
     receipts: u64,
 }
 
+impl Pin {
+    /// Whether the settings are, byte for byte, those that were pinned.
+    pub(crate) fn has_settings(&self, workspace: &Workspace, environment: &Environment) -> bool {
+        self.config == config_mark(&workspace.settings_path(environment))
+    }
+}
+
 /// Whether what was pinned still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {

@@ -437,6 +437,26 @@ fn a_text_that_was_cut_inside_of_a_character_is_still_an_event() {
 }
 
 #[test]
+fn giving_the_settings_to_git_does_not_free_a_running_session() {
+    let workspace = crate::init::repository();
+    workspace.write(
+        ".role-os/config.toml",
+        "[oversight]\nmode = \"autonomous\"\nmax_tool_calls = 1\n",
+    );
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let event = call("claude", &root, &json!({ "command": "ls" })).to_string();
+    tell(hook(&workspace, "claude", &[]), &event).exits(0);
+    crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
+    let refused = tell(hook(&workspace, "claude", &[]), &event).exits(2);
+    assert!(refused.stderr.contains("budget exceeded"), "{refused:#?}");
+    // A session that begins now does not believe what may have come with a clone.
+    let other = event.replace("8000-000000000001", "8000-000000000009");
+    for _ in 0..2 {
+        tell(hook(&workspace, "claude", &[]), &other).exits(0);
+    }
+}
+
+#[test]
 fn settings_that_are_gone_do_not_switch_off_what_was_installed() {
     let workspace = crate::init::repository();
     crate::init::roleos(&workspace, &["init", "--agent", "claude"]).exits(0);

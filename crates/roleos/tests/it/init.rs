@@ -547,10 +547,11 @@ fn doctor_does_not_call_protected_what_lets_calls_pass() {
     let narrowed = |text: &str| text.replacen("\"matcher\": \"*\"", "\"matcher\": \"Read\"", 1);
     let open = |text: &str| text.replacen("\"onFailure\": \"block\"", "\"note\": 1", 1);
     let off = |text: &str| text.replacen('{', "{ \"disableAllHooks\": true, // for now\n", 1);
-    let changes: [(&dyn Fn(&str) -> String, &str); 3] = [
-        (&narrowed, "its matcher is `Read`"),
-        (&open, "`\"onFailure\": \"block\"`"),
-        (&off, "`disableAllHooks`"),
+    type Change = fn(&str) -> String;
+    let changes: [(Change, &str); 3] = [
+        (narrowed, "its matcher is `Read`"),
+        (open, "`\"onFailure\": \"block\"`"),
+        (off, "`disableAllHooks`"),
     ];
     for (change, expected) in changes {
         let workspace = repository();

@@ -144,8 +144,9 @@ fn working_trees_of_one_repository_share_the_hook() {
     // Each asks the gate of its own workspace.
     let push = ["-C", tree_name, "push", remote.to_str().unwrap(), "side"];
     let refused = agents_push(&workspace, &push).exits(1);
-    let id = refused.stderr.split("roleos approve ").nth(1).unwrap();
-    let kept = tree.join(format!(".role-os/approvals/{}.refused", &id[..12]));
+    let after = refused.stderr.split("roleos approve ").nth(1).unwrap();
+    let id = after.split_whitespace().next().unwrap();
+    let kept = tree.join(format!(".role-os/approvals/{id}.refused"));
     assert!(kept.exists(), "{refused:#?}");
 
     roleos_in(&workspace, &tree, &["init", "--uninstall"]).exits(0);
