@@ -150,7 +150,7 @@ pub fn plan(
             hooks.display()
         )),
         Place::NoRepository => plan.notes.push(
-            "this is no git repository, so there is no pre-push hook as a second seam; run `roleos init` again after `git init`"
+            "this is no working tree of git, so there is no pre-push hook as a second seam; run `roleos init` again after `git init`"
                 .to_owned(),
         ),
     }

@@ -7,6 +7,7 @@ mod powershell;
 
 use serde_json::Value;
 
+use crate::act::sorted;
 use crate::decide::Call;
 use crate::evaluate::run::quote;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
@@ -215,7 +216,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
             span: None,
             chain: vec![(*tool).to_owned()],
             certainty: Certainty::Certain,
-            words: vec![(*tool).to_owned(), input.to_string()],
+            words: vec![(*tool).to_owned(), sorted(input)],
             directory: place.directory.to_owned(),
             environment: Vec::new(),
         });

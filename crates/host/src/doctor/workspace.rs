@@ -244,7 +244,7 @@ pub(super) fn git_check(workspace: &Workspace, running: &Path) -> Check {
     match git_hook::place(workspace.root()) {
         git_hook::Place::NoRepository => Check::note(
             name,
-            "this is no git repository, so there is no second seam",
+            "this is no working tree of git, so there is no second seam",
             "`git init`, then `roleos init`",
         ),
         git_hook::Place::Shared(hooks) => Check::note(
