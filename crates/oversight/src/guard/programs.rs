@@ -217,9 +217,9 @@ fn archived(arguments: &[String], found: &mut Touches) {
         }
     }
     if extracts {
-        for directory in directories {
-            found.push((Touch::Write, directory.to_owned()));
-        }
+        directories
+            .iter()
+            .for_each(|directory| unpacked(directory, found));
     }
     if creates {
         for archive in value(arguments, &["-f", "--file"]) {
@@ -228,10 +228,18 @@ fn archived(arguments: &[String], found: &mut Touches) {
     }
 }
 
-fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
-    for directory in value(arguments, &["-d", "-o"]) {
-        found.push((Touch::Write, directory.to_owned()));
+/// What comes out of an archive can have any name, also that of an agent's settings.
+fn unpacked(directory: &str, found: &mut Touches) {
+    found.push((Touch::Write, directory.to_owned()));
+    for name in ["settings.json", "hooks.json"] {
+        found.push((Touch::Write, format!("{directory}/{name}")));
     }
+}
+
+fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
+    value(arguments, &["-d", "-o"])
+        .iter()
+        .for_each(|directory| unpacked(directory, found));
     if name == "zip" || arguments.first().is_some_and(|word| word == "a") {
         let words = operands(arguments);
         for (index, path) in words.into_iter().enumerate() {

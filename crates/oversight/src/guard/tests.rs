@@ -107,6 +107,27 @@ fn what_a_protected_link_leads_to_and_what_lies_around_the_program_is_protected_
 }
 
 #[test]
+fn nothing_is_unpacked_over_settings() {
+    all(
+        &[
+            "unzip x.zip -d .claude",
+            "unzip -o x.zip -d ./.cursor",
+            "tar -xf x.tar -C .codex",
+            "tar xzf x.tgz --directory=.gemini",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "unzip x.zip -d build",
+            "tar xf x.tar -C /tmp/x",
+            "tar xf x.tar",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
 fn git_may_not_take_what_it_ignores_away() {
     all(
         &[
