@@ -42,6 +42,7 @@ pub(super) struct Decisions {
     session: Option<String>,
     /// Calendar week, such as `2026-W07`.
     week: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     after: Option<String>,
 }
@@ -76,6 +77,7 @@ pub(super) struct Sessions {
     agent: Option<String>,
     /// The model.
     model: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     after: Option<String>,
 }

@@ -29,6 +29,7 @@ pub(super) struct Runs {
     passed: Option<bool>,
     /// Whether it won.
     won: Option<bool>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     after: Option<String>,
 }

@@ -71,6 +71,7 @@ fn unknown(role: &str) -> Problem {
 pub(super) struct Events {
     /// `promote`, `halt`, `shadow-probe`, ….
     kind: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     after: Option<String>,
 }
@@ -102,6 +103,7 @@ pub(super) struct Dispatches {
     served_by: Option<String>,
     /// The version that answered or was asked.
     version: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     after: Option<String>,
 }

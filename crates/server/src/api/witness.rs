@@ -50,6 +50,7 @@ pub(super) struct Tasks {
     agent: Option<String>,
     /// The agent's session.
     session: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     after: Option<String>,
 }

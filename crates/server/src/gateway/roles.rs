@@ -29,6 +29,7 @@ use crate::up::App;
 
 use self::play::play;
 
+mod crossing;
 pub(super) mod general;
 pub(super) mod play;
 mod verified;

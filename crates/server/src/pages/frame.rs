@@ -94,10 +94,6 @@ impl Visit {
         }
     }
 
-    pub(super) fn operator(&self) -> Option<&str> {
-        self.frame.operator.as_deref()
-    }
-
     /// The person, or the way to the login.
     pub(super) fn person(&self, back: &str) -> Result<String, Redirect> {
         self.frame.operator.clone().ok_or_else(|| {
@@ -134,7 +130,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Filled<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = crate::api::body(body).await?;
+        let bytes = crate::api::body(&parts.headers, body).await?;
         let request = Request::from_parts(parts, Body::from(bytes));
         let form = Form::<T>::from_request(request, state).await;
         form.map(|Form(value)| Self(value)).map_err(|rejection| {

@@ -179,12 +179,33 @@ fn another_api_gets_a_plain_question_and_everybody_is_told() {
         "Be a writer."
     );
     assert_eq!(stage.receipt()["crossed"], "anthropic to openai");
+    // What the client says beside its question, and the settings that both have, are not lost; others are named.
+    let extra =
+        json!({ "system": "In verse.", "stop_sequences": ["x"], "thinking": {}, "stream": true });
+    let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &extra));
+    let told = "anthropic to openai, without `thinking`";
+    assert_eq!(answer.header("x-roleos-crossed"), Some(told));
+    let asked = general.last().json();
+    assert_eq!(asked["messages"][0]["content"], "Be a writer.\n\nIn verse.");
+    assert_eq!(
+        (&asked["max_tokens"], &asked["stop"]),
+        (&json!(10), &json!(["x"]))
+    );
     // What would be lost is refused.
     for extra in [json!({ "tools": [{}] }), json!({ "messages": [] })] {
         let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &extra));
         assert_eq!(answer.status(), 422);
         assert_eq!(answer.json()["error"]["type"], "invalid_request_error");
     }
+}
+
+#[test]
+fn a_busy_general_model_of_another_api_is_a_busy_one_here() {
+    let general = Stub::new(|_, stream| write(stream, 429, &[], "{}"));
+    let stage = stage(&fallback("openai", &general.url), &adapter());
+    let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &json!({})));
+    assert_eq!(answer.status(), 429);
+    assert_eq!(answer.json()["error"]["type"], "rate_limit_error");
 }
 
 #[test]
