@@ -150,6 +150,19 @@ async fn a_workspace_without_anything_is_told_what_to_do() {
     assert_eq!(status, StatusCode::OK);
     assert!(text.contains("No catalog here yet"), "{text}");
     assert!(text.contains("roleos catalog new bundle"), "{text}");
+    // A role from elsewhere is there all the same.
+    let role = "source:\n  slug: poet\n  language: en\n  version: 3\nenabled: true\nname: Poet\ninstructions: In <verse>.\n";
+    write(&place.root(), ".role-os/roles/poet.en.yaml", role);
+    let (_, text) = page(&place, "/catalog", None).await;
+    assert!(text.contains("/catalog/roles/poet?lang=en"), "{text}");
+    let (status, text) = page(&place, "/catalog/roles/poet?lang=en", None).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        text.contains("In &#60;verse&#62;.") && text.contains("not in this catalog"),
+        "{text}"
+    );
+    let (status, _) = page(&place, "/catalog/roles/poet?lang=ru", None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
     assert!(text.contains("No role is installed."), "{text}");
     let (_, text) = page(&place, "/", None).await;
     assert!(text.contains("No verified task yet"), "{text}");
