@@ -91,7 +91,7 @@ impl Gateway {
         self.upstreams.iter().filter_map(|upstream| {
             let name = upstream.missing_key()?;
             Some(format!(
-                "the variable `{name}` is not set, so that the upstream `{}` cannot be asked",
+                "the variable `{name}` holds no key, so that the upstream `{}` cannot be asked",
                 upstream.name
             ))
         })

@@ -353,6 +353,7 @@ fn a_dispatch_of_our_own() {
     for (body, status, code) in [
         ("{", 400, "bad_request"),
         ("[]", 400, "bad_request"),
+        (r#"["writer", 1]"#, 400, "bad_request"),
         (r#"{"role":1,"input":2}"#, 400, "bad_request"),
         (r#"{"role":"writer"}"#, 400, "bad_request"),
         (
