@@ -125,12 +125,20 @@ fn known_roles(app: &App) -> Vec<(String, String)> {
     let stored = Roles::new(app.workspace.roles_dir())
         .list()
         .unwrap_or_default();
-    let mut known: Vec<(String, String)> = stored
+    let installed: Vec<_> = stored
         .into_iter()
         .filter_map(|stored| stored.role.ok())
-        .filter(|role| role.enabled)
-        .filter_map(|role| Some((role.source?.slug, role.content.name)))
+        .filter_map(|role| Some((role.source?.slug, role.content.name, role.enabled)))
         .collect();
+    // What is installed and switched off is not there, whatever the catalog has.
+    let others = roles::all_in_catalog(app);
+    let others = others.into_iter().filter(|(slug, _)| {
+        let mut installed = installed.iter();
+        !installed.any(|(installed, _, _)| installed == slug)
+    });
+    let mut known: Vec<(String, String)> = others.collect();
+    let enabled = installed.into_iter().filter(|(_, _, enabled)| *enabled);
+    known.extend(enabled.map(|(slug, name, _)| (slug, name)));
     let registry = app.specialists.registry().ok();
     for entry in registry.iter().flat_map(|registry| registry.entries()) {
         let is_known = known

@@ -200,6 +200,41 @@ fn another_api_gets_a_plain_question_and_everybody_is_told() {
 }
 
 #[test]
+fn a_role_that_only_lies_in_the_catalog_is_listed_and_played_in_english() {
+    let general = Stub::json(&json!({ "choices": [{ "message": { "content": "x" } }] }));
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
+    let stage = Stage::with(&fallback("openai", &general.url), |root| {
+        for file in [
+            "index.yaml",
+            "bundles/editorial/ru.yaml",
+            "bundles/editorial/en.yaml",
+        ] {
+            let copy = root.join("catalog").join(file);
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(shipped.join(file), copy).unwrap();
+        }
+        role_file(root, "narrator", false);
+    });
+    let list = stage.get("/v1/models").json();
+    let models = list["data"].as_array().unwrap();
+    let has = |slug: &str| {
+        models
+            .iter()
+            .any(|model| model["id"] == format!("role:{slug}"))
+    };
+    assert!(has("proofreader") && has("fact-checker"), "{list:#}");
+    assert!(!has("narrator"), "it is switched off here");
+    let answer = stage.post(
+        "/v1/chat/completions",
+        &chat("role:proofreader", "hi", &json!({})),
+    );
+    assert_eq!(answer.status(), 200);
+    let said = general.last().json();
+    let instructions = said["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(instructions.contains("proofread") && !instructions.contains('и'));
+}
+
+#[test]
 fn a_busy_general_model_of_another_api_is_a_busy_one_here() {
     let general = Stub::new(|_, stream| write(stream, 429, &[], "{}"));
     let stage = stage(&fallback("openai", &general.url), &adapter());
