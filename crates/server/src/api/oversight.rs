@@ -44,6 +44,7 @@ pub(super) struct Decisions {
     week: Option<String>,
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 
@@ -79,6 +80,7 @@ pub(super) struct Sessions {
     model: Option<String>,
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

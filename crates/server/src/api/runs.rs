@@ -31,6 +31,7 @@ pub(super) struct Runs {
     won: Option<bool>,
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

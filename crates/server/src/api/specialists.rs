@@ -73,6 +73,7 @@ pub(super) struct Events {
     kind: Option<String>,
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 
@@ -105,6 +106,7 @@ pub(super) struct Dispatches {
     version: Option<String>,
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

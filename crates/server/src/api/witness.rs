@@ -52,6 +52,7 @@ pub(super) struct Tasks {
     session: Option<String>,
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

@@ -93,6 +93,15 @@ async fn dispatched(
     entry.line.verified = verified.then(|| PASS.to_owned());
     let receipt = answer.receipt.to_json();
     entry.line.route = answer.receipt.source.name();
+    let adapter = match &answer.receipt.call {
+        Some(Ok(answered)) if entry.line.route == "specialist" => Some(&answered.adapter_id),
+        _ => None,
+    };
+    entry.line.served = match (adapter, &answer.result) {
+        (Some(adapter), _) => Some(adapter.clone()),
+        (None, Ok(_)) => Some(roles::general::name(app)),
+        (None, Err(_)) => None,
+    };
     if entry.line.route != "specialist" {
         entry.line.route = "general";
     }

@@ -377,7 +377,9 @@ fn a_dispatch_of_our_own() {
         ),
         (&json!("mine"), Some("mine"))
     );
+    assert_eq!(answer.header("x-roleos-model"), Some("pin"));
     let general = ask(r#"{"role":"writer","input":"hi"}"#);
+    assert_eq!(general.header("x-roleos-model"), Some("command"));
     assert_eq!(
         (
             general.json()["result"].as_str(),

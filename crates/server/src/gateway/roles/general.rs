@@ -119,10 +119,7 @@ async fn crossed(
         told,
     } = crossing;
     entry.line.crossed = Some(told);
-    entry.line.served = Some(match set.kind {
-        Kind::Command => "command".to_owned(),
-        _ => set.model.clone(),
-    });
+    entry.line.served = Some(name(app));
     let since = Instant::now();
     let asked = (protocol, request);
     let (role, trace) = (role.clone(), entry.line.trace.clone());
@@ -156,6 +153,15 @@ async fn crossed(
     };
     let response = chat::reply(protocol, request, reply);
     Ok(receipt_headers(response, entry))
+}
+
+/// How receipts call the general model.
+pub(in crate::gateway) fn name(app: &App) -> String {
+    let set = &app.config.fallback.claude;
+    match set.kind {
+        Kind::Command => "command".to_owned(),
+        _ => set.model.clone(),
+    }
 }
 
 /// Nobody is left who could answer.
