@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::Serialize;
@@ -291,6 +291,17 @@ impl<T> List<T> {
 /// What is not there.
 pub(super) fn missing(code: &'static str, message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, code, message)
+}
+
+/// A call that is there for another method, which `Allow` names.
+pub(super) async fn wrong_method(method: Method) -> Problem {
+    let message = format!("`{method}` is not how this is called");
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        message,
+    )
+    .hint("`/openapi.json` says how")
 }
 
 /// A path below `/api/` that nobody answers.
