@@ -25,6 +25,7 @@ pub(super) struct Login {
     code: String,
     /// Who acts, for the logs [default: the user that runs `roleos up`].
     #[schema(max_length = 100)]
+    #[schema(min_length = 1, max_length = 100)]
     operator: Option<String>,
 }
 
