@@ -12,7 +12,7 @@ use super::tokens::{Family, Token, cut};
 
 /// What a call starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Start {
+pub(super) enum Start {
     /// A text for a shell.
     Shell(String),
     /// A text for a shell that reads what the code prints.
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn text_of_code(&mut self, text: &str, input: Option<Value>) {
+    pub(super) fn text_of_code(&mut self, text: &str, input: Option<Value>) {
         let mut state = self.state.child();
         if input.is_some() {
             state.input = input;

@@ -206,8 +206,7 @@ impl Evaluator<'_> {
                 let own = self.wrote(path);
                 for text in value.possibilities().to_vec() {
                     self.linked(path, |this| {
-                        this.code_in(language, name, &text, &beside);
-                        if own {
+                        if !this.code_in(language, name, &text, &beside) && own {
                             this.calls_in(language, name, &text);
                         }
                     });
@@ -231,18 +230,25 @@ impl Evaluator<'_> {
 
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
-        self.code_in(language, name, code, &beside);
-        self.calls_in(language, name, code);
+        if !self.code_in(language, name, code, &beside) {
+            self.calls_in(language, name, code);
+        }
     }
 
-    /// Follows code that stands in a directory.
-    pub(crate) fn code_in(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
+    /// Follows code that stands in a directory; says whether all that it starts is known.
+    pub(crate) fn code_in(
+        &mut self,
+        language: &Language,
+        name: &str,
+        code: &str,
+        beside: &str,
+    ) -> bool {
         if has_hole(code) && without_holes(code).trim().is_empty() {
             self.opaque("code that nobody can know is run", name);
-            return;
+            return false;
         }
         if !self.step() {
-            return;
+            return false;
         }
         self.deeper(|| (), |this| this.imported(language, name, code, beside));
         self.guard_code(code);
@@ -275,11 +281,15 @@ impl Evaluator<'_> {
         if !language.starts.iter().any(|word| visible.contains(word))
             && !super::literal::names_a_start(code)
         {
-            return;
+            return false;
+        }
+        if self.settled(language, name, code) {
+            return true;
         }
         self.linked(format!("{name} code"), |this| {
             this.started(name, code, &visible);
         });
+        false
     }
 
     pub(crate) fn started(&mut self, name: &str, code: &str, visible: &str) {

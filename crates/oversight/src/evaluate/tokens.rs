@@ -113,20 +113,28 @@ struct Cutter<'c> {
     code: &'c str,
     at: usize,
     tokens: Vec<Token>,
+    /// The code that texts are filled with.
+    fillings: Vec<String>,
 }
 
 /// Cuts code; none when it is too long to be looked at closely.
 pub(super) fn cut(family: Family, code: &str) -> Option<Vec<Token>> {
+    cut_in(family, code, false).map(|(tokens, _)| tokens)
+}
+
+/// Cuts code and keeps the code that its texts are filled with.
+pub(super) fn cut_filled(family: Family, code: &str) -> Option<(Vec<Token>, Vec<String>)> {
     cut_in(family, code, false)
 }
 
-fn cut_in(family: Family, code: &str, nested: bool) -> Option<Vec<Token>> {
+fn cut_in(family: Family, code: &str, nested: bool) -> Option<(Vec<Token>, Vec<String>)> {
     let mut cutter = Cutter {
         family,
         nested,
         code,
         at: 0,
         tokens: Vec::new(),
+        fillings: Vec::new(),
     };
     while cutter.at < code.len() {
         cutter.one();
@@ -134,7 +142,7 @@ fn cut_in(family: Family, code: &str, nested: bool) -> Option<Vec<Token>> {
             return None;
         }
     }
-    Some(cutter.tokens)
+    Some((cutter.tokens, cutter.fillings))
 }
 
 impl Cutter<'_> {
@@ -249,8 +257,9 @@ impl Cutter<'_> {
         }
         if runs && operator == "s" {
             let inside = (!self.nested).then(|| cut_in(self.family, &new, true));
+            let inside = inside.flatten().map(|(tokens, _)| tokens);
             let unread = || vec![Token::Command(HOLE.to_string())];
-            self.tokens.extend(inside.flatten().unwrap_or_else(unread));
+            self.tokens.extend(inside.unwrap_or_else(unread));
         }
         self.tokens.push(Token::Sign('/'));
         true
@@ -373,6 +382,9 @@ impl Cutter<'_> {
             self.at = self.at.saturating_add(2);
             let text = self.until(&format!("{quote}{triple}"));
             let filled = prefix.contains(['f', 'F']) && text.contains('{');
+            if filled {
+                self.fillings.push(text.clone());
+            }
             return self
                 .tokens
                 .push(Token::Text(if filled { HOLE.to_string() } else { text }));
@@ -397,7 +409,12 @@ impl Cutter<'_> {
                 break;
             } else if self.family.fills(quote, prefix, one, self.peek()) {
                 text.push(HOLE);
+                let begin = self.at;
                 self.skip_filling(one);
+                let filling = self.code.get(begin..self.at).unwrap_or_default();
+                let filling = filling.strip_suffix('}').unwrap_or(filling);
+                let filling = filling.strip_prefix('{').unwrap_or(filling);
+                self.fillings.push(filling.to_owned());
             } else {
                 if open != close && one == open {
                     depth = depth.saturating_add(1);
