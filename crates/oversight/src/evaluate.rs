@@ -51,6 +51,8 @@ pub(crate) mod scripts;
 pub(crate) mod sed;
 pub(crate) mod settings;
 mod settled;
+mod settled_given;
+mod settled_names;
 mod settled_python;
 mod settled_script;
 pub(crate) mod shells;
@@ -62,6 +64,7 @@ pub(crate) mod text;
 mod tokens;
 pub(crate) mod tools;
 pub(crate) mod touch;
+mod unescape;
 pub(crate) mod wrapper;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -32,7 +32,7 @@ impl Evaluator<'_> {
         let call = Call {
             targets,
             variables,
-            only_prints: given(&["-n", "--dry-run", "--just-print", "--recon"]),
+            only_prints: runs_no_recipe(arguments),
         };
         let mut state = self.state.child();
         if let Some(directory) = option_value(arguments, &["-C", "--directory"])
@@ -272,6 +272,47 @@ fn texts_of(arguments: &[String], options: &[&str], letter: Option<char>) -> Vec
         }
     }
     all
+}
+
+/// Whether make only prints, asks or touches; an option after `--` or in the place of a value is none.
+fn runs_no_recipe(arguments: &[String]) -> bool {
+    const VALUED: &[&str] = &[
+        "-C",
+        "-E",
+        "-I",
+        "-W",
+        "-f",
+        "-o",
+        "--assume-new",
+        "--assume-old",
+        "--directory",
+        "--eval",
+        "--file",
+        "--include-dir",
+        "--makefile",
+        "--new-file",
+        "--old-file",
+        "--what-if",
+    ];
+    const NONE_RUNS: &[&str] = &[
+        "-n",
+        "--dry-run",
+        "--just-print",
+        "--recon",
+        "-q",
+        "--question",
+        "-t",
+        "--touch",
+    ];
+    let mut words = arguments.iter().take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        if VALUED.contains(&word.as_str()) {
+            words.next();
+        } else if NONE_RUNS.contains(&word.as_str()) {
+            return true;
+        }
+    }
+    false
 }
 
 fn make_words(arguments: &[String]) -> (Vec<String>, Vec<(String, String)>) {

@@ -6,211 +6,11 @@ use crate::value::HOLE;
 
 use super::calls::Start;
 use super::settled::{Walk, closes_texts};
+use super::settled_names::{
+    SCRIPT_MODULES, SCRIPT_OUTSIDE, SCRIPT_PROCESSES, SCRIPT_REACHING, SCRIPT_SAFE,
+    SCRIPT_SETTINGS, SCRIPT_STARTS, has,
+};
 use super::tokens::{Family, Token};
-
-const PROCESSES: &[&str] = &["child_process", "node:child_process"];
-
-/// Modules that start no program by any of the names below.
-const MODULES: &[&str] = &[
-    "assert",
-    "crypto",
-    "fs",
-    "node:assert",
-    "node:crypto",
-    "node:fs",
-    "node:os",
-    "node:path",
-    "node:url",
-    "node:util",
-    "os",
-    "path",
-    "url",
-    "util",
-];
-
-/// Names that are there without being declared and reach what is not named, or run text.
-const REACHING: &[&str] = &[
-    "eval",
-    "Function",
-    "globalThis",
-    "global",
-    "self",
-    "window",
-    "this",
-    "super",
-    "Reflect",
-    "Proxy",
-    "module",
-    "exports",
-    "Deno",
-    "Bun",
-    "arguments",
-    "with",
-    "WebAssembly",
-    "Worker",
-    "vm",
-    "worker_threads",
-    "cluster",
-    "repl",
-    "inspector",
-    "test",
-    "v8",
-    "class",
-    "debugger",
-    "child_process",
-    "import",
-    "export",
-    "setTimeout",
-    "setInterval",
-    "AsyncFunction",
-];
-
-const STARTS: &[&str] = &[
-    "exec",
-    "execSync",
-    "spawn",
-    "spawnSync",
-    "execFile",
-    "execFileSync",
-];
-
-/// What may be asked of anything without a program being started.
-const SAFE: &[&str] = &[
-    "log",
-    "error",
-    "warn",
-    "info",
-    "table",
-    "stdout",
-    "stderr",
-    "write",
-    "exit",
-    "exitCode",
-    "cwd",
-    "version",
-    "versions",
-    "node",
-    "platform",
-    "arch",
-    "hrtime",
-    "uptime",
-    "parse",
-    "stringify",
-    "keys",
-    "values",
-    "entries",
-    "fromEntries",
-    "isArray",
-    "from",
-    "of",
-    "length",
-    "map",
-    "filter",
-    "forEach",
-    "reduce",
-    "find",
-    "findIndex",
-    "some",
-    "every",
-    "includes",
-    "indexOf",
-    "lastIndexOf",
-    "slice",
-    "splice",
-    "concat",
-    "join",
-    "push",
-    "pop",
-    "shift",
-    "unshift",
-    "sort",
-    "reverse",
-    "flat",
-    "flatMap",
-    "fill",
-    "split",
-    "trim",
-    "trimEnd",
-    "trimStart",
-    "toString",
-    "toLowerCase",
-    "toUpperCase",
-    "startsWith",
-    "endsWith",
-    "replace",
-    "replaceAll",
-    "padStart",
-    "padEnd",
-    "repeat",
-    "charAt",
-    "charCodeAt",
-    "substring",
-    "at",
-    "localeCompare",
-    "toFixed",
-    "has",
-    "add",
-    "size",
-    "readFileSync",
-    "existsSync",
-    "readdirSync",
-    "statSync",
-    "mkdirSync",
-    "isDirectory",
-    "isFile",
-    "name",
-    "basename",
-    "dirname",
-    "resolve",
-    "extname",
-    "relative",
-    "now",
-    "getTime",
-    "toISOString",
-    "max",
-    "min",
-    "floor",
-    "ceil",
-    "round",
-    "random",
-    "abs",
-    "inspect",
-    "status",
-    "message",
-    "scripts",
-    "dependencies",
-    "devDependencies",
-    "private",
-];
-
-/// Names that change files, or bring in words from outside; what is started may then be among them.
-const OUTSIDE: &[&str] = &[
-    "writeFileSync",
-    "appendFileSync",
-    "writeFile",
-    "appendFile",
-    "copyFileSync",
-    "renameSync",
-    "symlinkSync",
-    "linkSync",
-    "chmodSync",
-    "cpSync",
-    "createWriteStream",
-    "argv",
-    "env",
-    "stdin",
-    "chdir",
-];
-
-/// Settings of a start that do not change what is started.
-const SETTINGS: &[&str] = &[
-    "stdio",
-    "encoding",
-    "cwd",
-    "timeout",
-    "maxBuffer",
-    "windowsHide",
-];
 
 struct Script {
     walk: Walk,
@@ -276,10 +76,10 @@ impl Script {
                 return None;
             }
             self.read.extend(at..end);
-            if MODULES.contains(&module.as_str()) {
+            if has(SCRIPT_MODULES, &module) {
                 continue;
             }
-            if !PROCESSES.contains(&module.as_str()) {
+            if !has(SCRIPT_PROCESSES, &module) {
                 return None;
             }
             if self.walk.sign(end.saturating_add(1), '.') {
@@ -311,7 +111,7 @@ impl Script {
                 return None;
             };
             let name = self.walk.word(*place)?;
-            STARTS.contains(&name).then_some(())?;
+            has(SCRIPT_STARTS, name).then_some(())?;
             self.taken.insert(name.to_owned());
             self.read.insert(*place);
         }
@@ -378,17 +178,17 @@ impl Script {
                         && self
                             .walk
                             .text(&[text])
-                            .is_some_and(|text| PROCESSES.contains(&text.as_str()))
+                            .is_some_and(|text| has(SCRIPT_PROCESSES, &text))
                 });
             if named || required {
                 self.starts.push(at);
-                return (called && STARTS.contains(&word)).then_some(());
+                return (called && has(SCRIPT_STARTS, word)).then_some(());
             }
-            if OUTSIDE.contains(&word) {
+            if has(SCRIPT_OUTSIDE, word) {
                 self.outside = true;
                 return Some(());
             }
-            return SAFE.contains(&word).then_some(());
+            return has(SCRIPT_SAFE, word).then_some(());
         }
         if self.processes.contains(word) {
             return self.walk.sign(next, '.').then_some(());
@@ -399,7 +199,7 @@ impl Script {
         }
         let process = word == "process" && !self.walk.sign(next, '.');
         let reaching =
-            REACHING.contains(&word) || word.starts_with(['_', '$']) || word == "require";
+            has(SCRIPT_REACHING, word) || word.starts_with(['_', '$']) || word == "require";
         (!process && !reaching).then_some(())
     }
 
@@ -458,7 +258,7 @@ impl Script {
             let known = self
                 .walk
                 .word(*places.first()?)
-                .is_some_and(|name| SETTINGS.contains(&name));
+                .is_some_and(|name| has(SCRIPT_SETTINGS, name));
             (known && self.walk.sign(*places.get(1)?, ':')).then_some(())?;
         }
         Some(())
