@@ -372,8 +372,7 @@ impl<'a> Evaluator<'a> {
         let seen = crate::shell::names::program_words(script);
         for name in names {
             // Words of the grammar that the second parser takes for programs.
-            let keyword = matches!(name.as_str(), "time" | "coproc" | "function" | "select");
-            if !keyword && !seen.contains(name.as_str()) {
+            if !second::is_grammar(&name) && !seen.contains(name.as_str()) {
                 self.opaque("two parsers disagree about a program", &name);
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`ir`] (the picture), [`lower`] (the first parser, and the only place that knows it), [`second`]
 //! (the second opinion, compared with [`names`]), [`limit`] (what is too deep or too long to be parsed at all),
-//! `quoted` (what is in quotes for sure), [`escape`] (backslashes).
+//! `quoted` (what is in quotes for sure), `retry` (what the first parser is told otherwise), [`escape`] (backslashes).
 //! Nothing here evaluates.
 
 pub mod ir;
@@ -16,5 +16,7 @@ pub(crate) mod lower;
 pub(crate) mod names;
 
 mod quoted;
+
+mod retry;
 
 pub(crate) mod second;

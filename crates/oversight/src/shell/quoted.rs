@@ -13,23 +13,41 @@ struct Scan<'t> {
     /// Here-documents whose text begins with the next line: their end, and whether tabs before it and quotes count.
     awaited: Vec<(&'t [u8], bool, bool)>,
     quoted: Vec<(usize, usize)>,
+    /// Names of here-documents that the text ends before.
+    unended: Vec<&'t [u8]>,
 }
 
 /// The places, from where to where, that are in quotes, in a comment or in the text of a here-document.
 pub(super) fn quoted(text: &str) -> Vec<(usize, usize)> {
-    let mut scan = Scan {
-        bytes: text.as_bytes(),
-        at: 0,
-        depth: 0,
-        awaited: Vec::new(),
-        quoted: Vec::new(),
-    };
-    // Where it stops, what is known so far is still true.
-    let _ = scan.commands(false);
-    scan.quoted
+    Scan::of(text).quoted
+}
+
+/// Names of the here-documents that the text ends before.
+pub(super) fn unended(text: &str) -> Option<Vec<&str>> {
+    let names = Scan::of(text).unended;
+    let names = names.iter().map(|name| std::str::from_utf8(name));
+    names.collect::<Result<_, _>>().ok()
 }
 
 impl<'t> Scan<'t> {
+    fn of(text: &'t str) -> Self {
+        let mut scan = Self {
+            bytes: text.as_bytes(),
+            at: 0,
+            depth: 0,
+            awaited: Vec::new(),
+            quoted: Vec::new(),
+            unended: Vec::new(),
+        };
+        // Where it stops, what is known so far is still true.
+        let _ = scan.commands(false);
+        if scan.at >= scan.bytes.len() && scan.depth == 0 {
+            let awaited = std::mem::take(&mut scan.awaited);
+            scan.unended.extend(awaited.iter().map(|(name, ..)| *name));
+        }
+        scan
+    }
+
     fn byte(&self, by: usize) -> Option<u8> {
         self.bytes.get(self.at.saturating_add(by)).copied()
     }
@@ -237,10 +255,11 @@ impl<'t> Scan<'t> {
 
     /// Passes the texts of the here-documents that begin here.
     fn texts(&mut self) -> Option<()> {
-        for (name, tabs, is_quoted) in std::mem::take(&mut self.awaited) {
+        let awaited = std::mem::take(&mut self.awaited);
+        for (index, (name, tabs, is_quoted)) in awaited.iter().copied().enumerate() {
             let from = self.at;
             loop {
-                let rest: &'t [u8] = self.bytes.get(self.at..)?;
+                let rest: &'t [u8] = self.bytes.get(self.at..).unwrap_or_default();
                 let whole = rest.split(|one| *one == b'\n').next()?;
                 let begin = if tabs {
                     whole.iter().take_while(|one| **one == b'\t').count()
@@ -249,6 +268,10 @@ impl<'t> Scan<'t> {
                 };
                 let is_last = whole.get(begin..) == Some(name);
                 if !is_last && whole.len() == rest.len() {
+                    if self.depth == 0 {
+                        let left = awaited.iter().skip(index).map(|(name, ..)| *name);
+                        self.unended = left.collect();
+                    }
                     return None;
                 }
                 let end = self.at;
@@ -281,7 +304,7 @@ mod tests {
     #[test]
     fn what_stands_in_quotes_is_found() {
         assert_eq!(parts("echo 'a<<b' \"c<<d\" e"), ["a<<b", "c<<d"]);
-        assert_eq!(parts("echo \"a $(cat <<x 'y') b\""), ["a "]);
+        assert_eq!(parts("echo \"a $(cat <<x 'y') b\""), ["a ", "y", " b"]);
         assert_eq!(parts("echo \"a $(b 'c') d\" # e"), ["a ", "c", " d", "# e"]);
         assert_eq!(
             parts("cat <<'E'\nx << `y`\nE\necho 'z'"),
