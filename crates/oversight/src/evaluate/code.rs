@@ -449,10 +449,17 @@ impl Evaluator<'_> {
 
 /// Whether code may write files.
 fn writes(code: &str) -> bool {
-    [
-        "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
-        ".once", ".output", ".backup", ".save",
-    ]
-    .iter()
-    .any(|word| code.contains(word))
+    // `Popen(` and `urlopen(` open no file.
+    let opens = code.match_indices("open(").any(|(at, _)| {
+        let before = code.get(..at).unwrap_or_default();
+        let word = before
+            .rsplit(|one: char| !one.is_alphanumeric() && one != '_')
+            .next();
+        !matches!(word, Some("P" | "p" | "url"))
+    });
+    let named = [
+        "write", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(", ".once",
+        ".output", ".backup", ".save",
+    ];
+    opens || named.iter().any(|word| code.contains(word))
 }

@@ -117,11 +117,14 @@ impl Evaluator<'_> {
     }
 
     /// Scripts that are in a manifest that the command itself brings are not known.
-    fn needs_scripts(&mut self, verb: &str) {
+    fn needs_scripts(&mut self) {
         if let super::files::File::Unreadable(why) = self.file("package.json")
             && !self.is_only_switched()
         {
-            self.opaque(format!("the scripts cannot be read: {why}"), verb);
+            self.opaque(
+                format!("the package file cannot be read: {why}"),
+                "package.json",
+            );
         }
     }
 
@@ -148,7 +151,7 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
-            self.needs_scripts(verb);
+            self.needs_scripts();
             let extra = if extra.is_empty() {
                 behind_script(name, verb, words)
             } else {

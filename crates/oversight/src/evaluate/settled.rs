@@ -5,7 +5,7 @@
 //! program is given words that stand there. Then these words alone decide. Whatever is not known to be harmless leaves
 //! the code unsettled, and the generous search goes on as ever.
 
-use crate::value::{has_hole, without_holes};
+use crate::value::has_hole;
 
 use super::Evaluator;
 use super::calls::Start;
@@ -62,12 +62,10 @@ fn starts(language: &str, code: &str) -> Option<Vec<Start>> {
         "perl" | "ruby" => plain_starts(Family::of(language)?, code),
         _ => None,
     }?;
-    // A hole in the text of a shell may hold a command of its own.
+    // What is not known may be any word, and the generous search knows more of where it comes from.
     let unknown = |start: &Start| match start {
         Start::Shell(text) => has_hole(text),
-        Start::Words(words) => words
-            .first()
-            .is_none_or(|program| without_holes(program).len() != program.len()),
+        Start::Words(words) => words.is_empty() || words.iter().any(|word| has_hole(word)),
         Start::Fed(_) | Start::Code(_) => true,
     };
     (!found.iter().any(unknown)).then_some(found)

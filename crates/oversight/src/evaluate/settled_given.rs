@@ -96,8 +96,12 @@ impl Python {
         if all.next().is_some() || bound {
             return None;
         }
-        let uses = self.occurrences(parameter);
-        if one.stars == 0 && uses.into_iter().any(|at| !self.only_reads(at)) {
+        let mut uses = self.occurrences(parameter);
+        let read = uses.all(|at| self.only_reads(at)) && !self.fills_with(parameter);
+        // A call that fills a text is none of those below.
+        let mut fillings = self.walk.fillings.iter();
+        let called = fillings.any(|filling| super::glance::contains_word(filling, &one.function));
+        if (one.stars == 0 && !read) || called {
             return None;
         }
         let mut defined = 0_usize;
@@ -226,11 +230,17 @@ impl Python {
 
     /// One word of a list: its text, or a word that nobody knows.
     fn element(&self, places: &[usize]) -> String {
+        if let Some(text) = self.walk.text(places) {
+            return text;
+        }
         let names: Vec<&str> = places.iter().filter_map(|at| self.walk.word(*at)).collect();
-        match self.walk.text(places) {
-            Some(text) => text,
-            None if names == ["sys", "executable"] && places.len() == 3 => "python3".to_owned(),
-            None => HOLE.to_string(),
+        match (names.as_slice(), places.len()) {
+            (["sys", "executable"], 3) => "python3".to_owned(),
+            ([name], 1) => match self.name(name, 0) {
+                Some(Given::Text(text)) => text,
+                _ => HOLE.to_string(),
+            },
+            _ => HOLE.to_string(),
         }
     }
 
@@ -255,16 +265,28 @@ impl Python {
         let end = self.end_of_statement(begin);
         let given = self.given(&self.walk.places((begin, end)), depth.saturating_add(1))?;
         match given {
-            Given::Words(_)
-                if self
-                    .occurrences(name)
-                    .any(|other| other != at && !self.only_reads(other)) =>
-            {
-                None
+            Given::Words(_) => {
+                let mut others = self.occurrences(name).filter(|other| *other != at);
+                let read = others.all(|other| self.only_reads(other)) && !self.fills_with(name);
+                read.then_some(given)
             }
             Given::Own { .. } => None,
-            other => Some(other),
+            other @ Given::Text(_) => Some(other),
         }
+    }
+
+    /// Whether a text is filled with more of a list than its words.
+    fn fills_with(&self, name: &str) -> bool {
+        let plain = [
+            name.to_owned(),
+            format!("' '.join({name})"),
+            format!("\" \".join({name})"),
+            format!("shlex.join({name})"),
+        ];
+        let fillings = self.walk.fillings.iter();
+        fillings
+            .filter(|filling| super::glance::contains_word(filling, name))
+            .any(|filling| !plain.contains(filling))
     }
 
     fn occurrences<'s>(&'s self, name: &'s str) -> impl Iterator<Item = usize> + 's {
@@ -327,6 +349,10 @@ impl Python {
 
     /// Whether what a name holds is only looked at here, and not changed.
     fn only_reads(&self, at: usize) -> bool {
+        // `f(x=list)`, `(x := list)`: another name for it.
+        if self.walk.sign_before(at, 1, '=') {
+            return false;
+        }
         if self.walk.sign(at.saturating_add(1), '.') {
             return self.walk.word(at.saturating_add(2)) == Some("split");
         }

@@ -44,7 +44,7 @@ pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
     let mut python = Python::new(code)?;
     python.import()?;
     python.vet()?;
-    for filling in std::mem::take(&mut python.walk.fillings) {
+    for filling in python.walk.fillings.clone() {
         python.vet_filling(&filling)?;
     }
     if python.starts.is_empty() {
@@ -241,6 +241,13 @@ impl Python {
         if word == "system" {
             return (base == "platform").then_some(());
         }
+        if word == "executable" {
+            // It may be read, not changed.
+            let read = [',', ')', ']']
+                .iter()
+                .any(|sign| self.walk.sign(next, *sign));
+            return (base == "sys" && read && self.walk.outer(at).is_some()).then_some(());
+        }
         if has(PYTHON_OUTSIDE, word) {
             self.outside = true;
             return Some(());
@@ -312,7 +319,11 @@ impl Python {
             .iter()
             .find_map(|mark| expression.strip_suffix(mark))
             .unwrap_or(expression);
-        if !closes_texts(filling) || (shown && expression.contains(['\'', '"'])) {
+        // A name that is bound in there would not be seen.
+        if !closes_texts(filling)
+            || filling.contains(":=")
+            || (shown && expression.contains(['\'', '"']))
+        {
             return None;
         }
         let mut inner = Self::new(expression)?;
