@@ -239,7 +239,7 @@ fn next(reason: &str) -> String {
     } else if is(&["parser", "cannot be analysed", "too deeply"]) {
         "look at its quotes and brackets, or split it into shorter commands"
     } else if is(&["is not known"]) {
-        "write the name out where a variable stands"
+        "write the words out where a variable stands"
     } else if reason.starts_with("code starts") {
         "start programs by words that stand in the code, such as [\"git\", \"log\"]"
     } else {

@@ -177,11 +177,17 @@ impl Evaluator<'_> {
             call.targets.clone()
         };
         waiting.extend(file.remade());
+        let unknown = waiting.iter().any(|target| has_hole(target));
+        self.make_each(file, call, waiting);
         // A target that nobody can know may be any.
-        if waiting.iter().any(|target| has_hole(target)) {
+        if unknown {
             let known = file.rules.iter().map(|rule| rule.target.clone());
-            waiting.extend(known.filter(|target| !has_hole(target)));
+            let known = known.filter(|target| !has_hole(target)).collect();
+            self.perhaps(|this| this.make_each(file, call, known));
         }
+    }
+
+    fn make_each(&mut self, file: &Makefile, call: &Call, mut waiting: Vec<String>) {
         let mut done: Vec<String> = Vec::new();
         while let Some(target) = waiting.pop() {
             if done.contains(&target) || done.len() > MAX_TARGETS {
