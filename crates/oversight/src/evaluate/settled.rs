@@ -73,8 +73,9 @@ fn starts(language: &str, code: &str) -> Option<Vec<Start>> {
 
 /// `system("echo", "git", "push")`, `exec "ls"`, `print "text"`: statements of texts and nothing else.
 fn plain_starts(family: Family, code: &str) -> Option<Vec<Start>> {
-    let walk = Walk::new(family, code)?;
-    if code.contains(['#', '\\', '%', '<', '$', '@']) || !walk.fillings.is_empty() {
+    let code = without_comments(code)?;
+    let walk = Walk::new(family, &code)?;
+    if code.contains(['#', '\\', '%', '<', '$', '@', '=']) || !walk.fillings.is_empty() {
         return None;
     }
     let mut found = Vec::new();
@@ -111,6 +112,41 @@ fn plain_starts(family: Family, code: &str) -> Option<Vec<Start>> {
         }
     }
     Some(found)
+}
+
+/// The code without lines that are comments; none when a text may reach over the end of a line.
+fn without_comments(code: &str) -> Option<String> {
+    let mut kept = String::with_capacity(code.len());
+    for line in code.lines() {
+        if line.trim_start().starts_with('#') {
+            continue;
+        }
+        if !closes_texts(line) || !is_plain_line(line) {
+            return None;
+        }
+        kept.push_str(line);
+        kept.push('\n');
+    }
+    Some(kept)
+}
+
+/// Whether a line holds but words, texts and brackets that it closes: no quote of another kind is open at its end.
+fn is_plain_line(line: &str) -> bool {
+    let mut quote = None;
+    let mut depth = 0_usize;
+    for one in line.chars() {
+        match (quote, one) {
+            (Some(open), _) if open == one => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(one),
+            (None, '(') => depth = depth.saturating_add(1),
+            (None, ')') if depth > 0 => depth = depth.saturating_sub(1),
+            (None, ' ' | '\t' | ',' | ';') => {}
+            (None, other) if other.is_ascii_alphanumeric() || other == '_' => {}
+            _ => return false,
+        }
+    }
+    depth == 0
 }
 
 /// Code cut into pieces, with its brackets and the expressions that fill its texts.
