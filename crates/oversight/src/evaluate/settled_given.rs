@@ -7,6 +7,12 @@ use super::settled_names::{PYTHON_SETTINGS, has};
 use super::settled_python::{Parameter, Python};
 use super::tokens::Token;
 
+/// More names than this are not looked up in one code.
+const MAX_ASKED: usize = 128;
+
+/// More calls of functions that start something are not followed.
+const MAX_FOUND: usize = 128;
+
 /// What a start is given.
 enum Given {
     Text(String),
@@ -111,7 +117,7 @@ impl Python {
                 continue;
             }
             let open = at.saturating_add(1);
-            if !self.walk.sign(open, '(') {
+            if !self.walk.sign(open, '(') || found.len() > MAX_FOUND {
                 return None;
             }
             let (words, given) = self.own_call(one, open)?;
@@ -246,6 +252,10 @@ impl Python {
 
     /// What a name holds that is bound once, or the parameter that it is.
     fn name(&self, name: &str, depth: usize) -> Option<Given> {
+        self.asked.set(self.asked.get().saturating_add(1));
+        if self.asked.get() > MAX_ASKED {
+            return None;
+        }
         if self.parameters.iter().any(|one| one.name == name) {
             return Some(Given::Own {
                 parameter: name.to_owned(),

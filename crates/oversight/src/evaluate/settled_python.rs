@@ -1,5 +1,6 @@
 //! Python whose starts are all written out.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::calls::Start;
@@ -30,7 +31,12 @@ pub(super) struct Python {
     pub(super) starts: Vec<usize>,
     writes: bool,
     outside: bool,
+    /// How many names have been looked up.
+    pub(super) asked: Cell<usize>,
 }
+
+/// More starts than this are not followed.
+const MAX_STARTS: usize = 64;
 
 /// Everything that the code starts; none when it is not all written out.
 pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
@@ -50,7 +56,7 @@ pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
     if python.starts.is_empty() {
         return Some(Vec::new());
     }
-    if python.writes || python.outside {
+    if python.writes || python.outside || python.starts.len() > MAX_STARTS {
         return None;
     }
     python.define()?;
@@ -72,6 +78,7 @@ impl Python {
             starts: Vec::new(),
             writes: false,
             outside: false,
+            asked: Cell::new(0),
         })
     }
 

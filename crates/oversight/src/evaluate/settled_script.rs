@@ -12,6 +12,9 @@ use super::settled_names::{
 };
 use super::tokens::{Family, Token};
 
+/// More starts than this are not followed.
+const MAX_STARTS: usize = 64;
+
 struct Script {
     walk: Walk,
     /// Places that belong to a `require` that is understood.
@@ -41,7 +44,7 @@ pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
     if script.starts.is_empty() {
         return Some(Vec::new());
     }
-    if script.outside {
+    if script.outside || script.starts.len() > MAX_STARTS {
         return None;
     }
     script.starts.iter().map(|at| script.started(*at)).collect()
