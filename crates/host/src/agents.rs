@@ -268,6 +268,8 @@ pub struct Reply {
     pub stderr: String,
     /// Exit code: 0 proceed, 2 block.
     pub code: u8,
+    /// It is a question: should it not reach the agent, the call must not run.
+    pub asks: bool,
 }
 
 impl Reply {
@@ -281,6 +283,14 @@ impl Reply {
         Self {
             stdout: format!("{value}\n"),
             ..Self::default()
+        }
+    }
+
+    /// The same, as a question.
+    fn question(value: &Value) -> Self {
+        Self {
+            asks: true,
+            ..Self::json(value)
         }
     }
 

@@ -240,7 +240,10 @@ impl Place {
         };
         let mut text = Zeroizing::new(serde_json::to_vec_pretty(&file).unwrap_or_default());
         text.push(b'\n');
-        keys::make_home(files::parent(&self.directory))?;
+        // A folder of the machine is nobody's workspace: what git does there is not ours to say.
+        if self.owner.is_none() {
+            keys::make_home(files::parent(&self.directory))?;
+        }
         files::make_directory(&self.directory, Privacy::Secret)?;
         let secret = files::prepare(&self.secret_path(), &text, Privacy::Secret)?;
         let line = keys::public_line(&key.public());

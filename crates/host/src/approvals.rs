@@ -18,6 +18,7 @@ use witness::key::{PublicKey, SigningKey};
 
 use crate::approval_key;
 use crate::files::{self, FileError, Lock, Privacy};
+use crate::journal::capture;
 use crate::keys::{self, KeyError};
 use crate::receipts::Changing;
 use crate::repository::State;
@@ -83,7 +84,7 @@ impl Act {
         actions.dedup();
         Self {
             tool: call.tool.to_owned(),
-            command: command.unwrap_or_else(|| call.input.to_string()),
+            command: command.unwrap_or_else(|| capture::canonical(call.input)),
             facts: found.lines(),
             actions,
             directory: call.place.directory.to_owned(),

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::environment::{Environment, VARIABLES, Variable};
+use crate::install::record::Installed;
 use crate::workspace::Workspace;
 
 use self::gateway::Gateway;
@@ -155,10 +156,17 @@ impl Config {
         }
         match Self::read(&workspace.config_path()) {
             Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::default())
+                Ok(Self::without_file(workspace))
             }
             loaded => loaded,
         }
+    }
+
+    /// Settings that are gone, with `git clean` perhaps, do not switch off the gate that was installed with them.
+    fn without_file(workspace: &Workspace) -> Self {
+        let mut config = Self::default();
+        config.oversight.capability_gate = Installed::exists(workspace);
+        config
     }
 
     /// Reads one file.

@@ -2,6 +2,7 @@
 
 pub mod canary;
 pub mod codex_trust;
+mod entry;
 mod workspace;
 
 use std::path::{Path, PathBuf};
@@ -116,7 +117,7 @@ pub fn examine(
         .collect();
     agents.sort_by_key(|report| report.agent);
     let mut checks = vec![
-        self::workspace::gate_check(config, environment),
+        self::workspace::gate_check(workspace, config, environment),
         self::workspace::contracts_check(workspace),
         self::workspace::grants_check(workspace),
         self::workspace::journal_check(workspace),
@@ -164,10 +165,12 @@ fn agent_report(
         Err(error) => checks.push(unreadable(&error)),
     }
     let mut entries: Vec<(Settings, bool, Found)> = Vec::new();
+    let mut raw = Vec::new();
     for (index, settings) in places.into_iter().enumerate() {
         let text = read_text(&settings.path).ok().flatten().unwrap_or_default();
         match settings.entries(&text) {
             Ok(found) => {
+                raw.extend(found.iter().cloned());
                 let found = registration::found(agent, &found);
                 let is_managed = index < managed;
                 entries.extend(
@@ -202,7 +205,10 @@ fn agent_report(
             checks,
         });
     };
-    checks.extend(entry_checks(agent, found, running, before.len()));
+    checks.extend(entry::checks(agent, found, running, before.len()));
+    let weak = entry::weaknesses(agent, &raw, workspace.root(), *is_managed);
+    let whole = weak.is_empty();
+    checks.extend(weak);
     let (canary, refused) = canary_check(workspace, agent, found, gate);
     checks.push(canary);
     let mut runs = agent.dialect().tried;
@@ -221,7 +227,7 @@ fn agent_report(
     Some(AgentReport {
         agent,
         settings: Some(settings.path.clone()),
-        protected: refused && runs && gate,
+        protected: refused && runs && gate && whole,
         checks,
     })
 }
@@ -232,30 +238,6 @@ fn unreadable(error: &crate::install::InstallError) -> Check {
         said(error),
         "correct that place; the agent cannot read the file either",
     )
-}
-
-fn entry_checks(agent: Agent, found: &Found, running: &Path, count: usize) -> Vec<Check> {
-    let again = format!("`roleos init --agent {}` puts it right", agent.name());
-    let mut checks = Vec::new();
-    if !found.program.exists() {
-        let text = format!("`{}` is not there", found.program.display());
-        checks.push(Check::wrong("entry", text, again.clone()));
-    } else if found.program != running {
-        let text = format!(
-            "the hook starts `{}`, and this is `{}`",
-            found.program.display(),
-            running.display()
-        );
-        checks.push(Check::note("entry", text, again.clone()));
-    }
-    if count > 1 {
-        checks.push(Check::wrong(
-            "entry",
-            "the hook is entered more than once, so every call is judged and counted more than once",
-            again,
-        ));
-    }
-    checks
 }
 
 fn canary_check(workspace: &Workspace, agent: Agent, found: &Found, gate: bool) -> (Check, bool) {

@@ -8,6 +8,7 @@
 mod around;
 mod ceiling;
 mod desk;
+mod half_characters;
 mod notes;
 mod outcome;
 mod tool;
@@ -173,6 +174,10 @@ fn parse(request: &Request<'_>) -> Result<Event, String> {
         return Err("there is no event on standard input".to_owned());
     }
     let value: Value = serde_json::from_slice(bytes)
+        .or_else(|error| match half_characters::mended(bytes) {
+            Some(mended) => serde_json::from_slice(&mended),
+            None => Err(error),
+        })
         .map_err(|error| format!("the event on standard input is no JSON: {error}"))?;
     let read = request.agent.dialect().read(&value, request.named);
     read.map_err(|error| format!("the event on standard input cannot be used: {error}"))

@@ -11,10 +11,12 @@ pub mod record;
 pub mod registration;
 pub mod settings;
 pub mod starter;
+pub(crate) mod strength;
 pub mod system;
 pub(crate) mod words;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::agents::Agent;
@@ -51,6 +53,8 @@ pub enum Mode {
     Plain,
     /// Exactly these.
     Like(u32),
+    /// A symbolic link; what the file "holds" is where it leads.
+    Link,
 }
 
 /// What would be done.
@@ -124,25 +128,29 @@ pub fn plan(
         }
         settings.extend(file.install(program, true, &mut record)?);
         if git::is_tracked(root, &file.path) {
-            plan.notes.push(format!(
-                "`{}` is tracked by git; the entries name a program on this machine, so keep them out of commits",
-                shown(root, &file.path)
-            ));
+            plan.notes.push(tracked(root, &file.path));
         }
         if agent == Agent::Codex {
             plan.notes.push(CODEX_TRUST.to_owned());
         }
     }
-    settings.extend(exclude(workspace, agents, &mut record)?);
-    match git_hook::place(root) {
-        Place::Here(hooks) => settings.extend(git_hook::install(&hooks, program)?),
+    let place = git_hook::place(root);
+    settings.extend(exclude(workspace, agents, &place, &mut record)?);
+    match place {
+        Place::Here(hooks) => {
+            settings.extend(git_hook::install(&hooks, program)?);
+            let [hook, _] = git_hook::files_in(&hooks);
+            if git::is_tracked(root, &hook) {
+                plan.notes.push(tracked(root, &hook));
+            }
+        }
         Place::Shared(hooks) => plan.notes.push(format!(
             "git takes its hooks from `{}`, which other repositories use as well, so no pre-push hook was put there; \
              `git config core.hooksPath .git/hooks` gives this repository its own",
             hooks.display()
         )),
         Place::NoRepository => plan.notes.push(
-            "this is no git repository, so there is no pre-push hook as a second seam; run `roleos init` again after `git init`"
+            "this is no working tree of git, so there is no pre-push hook as a second seam; run `roleos init` again after `git init`"
                 .to_owned(),
         ),
     }
@@ -150,6 +158,13 @@ pub fn plan(
     plan.changes.extend(record_change(workspace, &record)?);
     plan.changes.extend(settings);
     Ok(plan)
+}
+
+fn tracked(root: &Path, path: &Path) -> String {
+    format!(
+        "`{}` is tracked by git; what was put there names a program on this machine, so keep it out of commits",
+        shown(root, path)
+    )
 }
 
 /// How Codex is told to run the hook.
@@ -172,10 +187,15 @@ pub fn plan_removal(workspace: &Workspace, agents: &[Agent]) -> Result<Plan, Ins
         .into_iter()
         .any(|agent| !agents.contains(&agent));
     if !others_left {
+        let mut shared = false;
         if let Place::Here(hooks) = git_hook::place(root) {
-            plan.changes.extend(git_hook::uninstall(&hooks)?);
+            plan.changes.extend(git_hook::uninstall(&hooks, root)?);
+            shared = git_hook::is_shared(&hooks, root);
         }
-        plan.changes.extend(unexclude(root, &mut record)?);
+        // All working trees share the file.
+        if !shared {
+            plan.changes.extend(unexclude(root, &mut record)?);
+        }
     }
     plan.changes.extend(record_change(workspace, &record)?);
     Ok(plan)
@@ -224,7 +244,19 @@ fn write(change: &Change) -> Result<(), FileError> {
     match change.mode {
         Mode::Plain => files::rewrite(&change.path, bytes, 0o644),
         Mode::Like(mode) => files::write_as(&change.path, bytes, mode),
+        Mode::Link => link(&change.path, git_hook::target(bytes)),
     }
+}
+
+/// Makes a link in one step, in place of what is there.
+fn link(path: &Path, target: &Path) -> Result<(), FileError> {
+    let beside = path.with_file_name(format!(".roleos-{}-link", std::process::id()));
+    let made = symlink(target, &beside).and_then(|()| fs::rename(&beside, path));
+    made.map_err(|source| {
+        // It may never have been made.
+        fs::remove_file(&beside).ok();
+        FileError::new(files::Action::Write, path, source)
+    })
 }
 
 /// Directories that were made for a file go with it.
@@ -260,6 +292,7 @@ fn record_change(workspace: &Workspace, record: &Installed) -> Result<Option<Cha
 fn exclude(
     workspace: &Workspace,
     agents: &[Agent],
+    place: &Place,
     record: &mut Installed,
 ) -> Result<Option<Change>, InstallError> {
     let root = workspace.root();
@@ -268,7 +301,8 @@ fn exclude(
     };
     let private = agents
         .iter()
-        .map(|agent| root.join(registration::file(*agent)));
+        .map(|agent| root.join(registration::file(*agent)))
+        .chain(hooks_in_tree(place));
     let top = fs::canonicalize(&top).unwrap_or(top);
     let lines: Vec<String> = private
         .filter(|file| !git::is_tracked(root, file) && !git::is_ignored(root, file))
@@ -307,6 +341,16 @@ fn exclude(
         mode: Mode::Plain,
         what: "files that this clone alone ignores".to_owned(),
     }))
+}
+
+/// Hooks that lie among the files of the working tree, as husky's do.
+fn hooks_in_tree(place: &Place) -> Vec<PathBuf> {
+    match place {
+        Place::Here(hooks) if !hooks.iter().any(|part| part == ".git") => {
+            git_hook::files_in(hooks).to_vec()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn unexclude(root: &Path, record: &mut Installed) -> Result<Option<Change>, InstallError> {

@@ -27,6 +27,7 @@ pub mod agents_above;
 pub mod receipts;
 
 pub mod grants;
+mod guarded_links;
 
 pub mod pins;
 

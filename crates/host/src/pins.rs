@@ -34,6 +34,13 @@ pub struct Pin {
     receipts: u64,
 }
 
+impl Pin {
+    /// Whether the settings are, byte for byte, those that were pinned.
+    pub(crate) fn has_settings(&self, workspace: &Workspace, environment: &Environment) -> bool {
+        self.config == config_mark(&workspace.settings_path(environment))
+    }
+}
+
 /// Whether what was pinned still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
@@ -124,7 +131,8 @@ fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
 
 fn changed(what: &str) -> Held {
     Held::No(format!(
-        "{what} since this session began, and not by `roleos`; all grants are void until the next session"
+        "{what} since this session began, and not by `roleos`; all grants and approvals are void in it, until a person \
+         ends it and starts the agent anew"
     ))
 }
 

@@ -29,6 +29,24 @@ const SWEEPS: usize = 20;
 /// Variable by which processes are known that left their group.
 const MARK: &str = "ROLEOS_RERUN";
 
+/// Whether this process is to outlive its terminal, as `nohup` wants it: it was started with the signal of its end
+/// ignored. Where that cannot be told, it is left alone.
+#[must_use]
+pub fn outlives_its_terminal() -> bool {
+    let status = fs::read_to_string("/proc/self/status");
+    status.map_or(true, |status| ignores(&status, SIGHUP).unwrap_or(true))
+}
+
+/// Whether a process with this `status` of `/proc` ignores a signal.
+fn ignores(status: &str, signal: i32) -> Option<bool> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let ignored = u64::from_str_radix(line.trim(), 16).ok()?;
+    let place = u32::try_from(signal).ok()?.checked_sub(1)?;
+    Some(ignored.checked_shr(place)? & 1 == 1)
+}
+
 /// What a command may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -238,4 +256,24 @@ fn marked(mark: &[u8]) -> Vec<Pid> {
             carries_mark(&entry.path()).then_some(process)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ignored_signal_is_a_bit_of_the_mask() {
+        let status = |mask: &str| format!("Name:\tx\nSigBlk:\t0001\nSigIgn:\t{mask}\nSigCgt:\t0\n");
+        for (mask, hangup) in [
+            ("0000000000000001", Some(true)),
+            ("0000000000001000", Some(false)),
+            ("ffffffffffffffff", Some(true)),
+            ("x", None),
+        ] {
+            assert_eq!(ignores(&status(mask), SIGHUP), hangup, "{mask}");
+        }
+        assert_eq!(ignores("", SIGHUP), None);
+        assert_eq!(ignores(&status("4000"), SIGTERM), Some(true));
+    }
 }

@@ -238,8 +238,7 @@ fn judge_below(
     };
     let reply = hook::answer(&request, &Progress::default(), None);
     // Nobody can be asked here, so a question is a refusal.
-    let asks = reply.stdout.contains("\"ask\"");
-    match (reply.code, asks) {
+    match (reply.code, reply.asks) {
         (0, false) => Seen::Allowed,
         (0, true) => Seen::Refused(reply.stdout),
         _ => Seen::Refused(reply.stderr),
@@ -259,46 +258,79 @@ fn covers(noted: &Noted, push: &Push, now: &State, directory: &Path) -> bool {
     unchanged && (same_commit || (!noted.alone && grown())) && names(&noted.words, push, now)
 }
 
-/// Whether words of `git push` name this remote and these refs.
-fn names(words: &[String], push: &Push, now: &State) -> bool {
-    let rest = words.iter().skip_while(|word| *word != "push").skip(1);
-    let mut operands = Vec::new();
-    let mut everything = false;
-    for word in rest {
-        match word.as_str() {
-            "--all" | "--branches" | "--mirror" | "--tags" | "--follow-tags" => everything = true,
-            word if word.starts_with('-') => {}
-            word => operands.push(word),
+/// Options of `git push` whose value is the next word.
+const WITH_VALUE: &[&str] = &["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
+
+/// What the words of `git push` name.
+#[derive(Debug, Default)]
+struct Named<'a> {
+    remote: Option<&'a str>,
+    specs: Vec<&'a str>,
+    /// Beginnings of refs that are pushed without being named.
+    kinds: Vec<&'static str>,
+    /// Nothing is pushed but these kinds.
+    only_kinds: bool,
+}
+
+impl<'a> Named<'a> {
+    fn of(words: &'a [String]) -> Self {
+        let mut named = Self::default();
+        let mut operands = Vec::new();
+        let mut words = words.iter().skip_while(|word| *word != "push").skip(1);
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--all" | "--branches" => named.kind("refs/heads/", true),
+                "--mirror" => named.kind("", true),
+                "--tags" => named.kind("refs/tags/", true),
+                "--follow-tags" => named.kind("refs/tags/", false),
+                "--repo" => named.remote = words.next().map(String::as_str),
+                word if WITH_VALUE.contains(&word) => drop(words.next()),
+                word if word.starts_with("--repo=") => named.remote = word.get(7..),
+                word if word.starts_with('-') => {}
+                word => operands.push(word),
+            }
         }
+        let mut operands = operands.into_iter();
+        named.remote = operands.next().or(named.remote);
+        named.specs = operands.collect();
+        named
     }
-    let remote = operands.first();
-    if remote.is_some_and(|remote| *remote != push.remote && *remote != push.url) {
-        return false;
+
+    fn kind(&mut self, kind: &'static str, only: bool) {
+        self.kinds.push(kind);
+        self.only_kinds |= only;
     }
-    let specs = operands.get(1..).unwrap_or_default();
-    let branch = format!("refs/heads/{}", now.branch());
-    push.refs.iter().all(|one| {
-        if everything {
+
+    /// Whether it pushes this ref.
+    fn holds(&self, one: &PushedRef, branch: &str) -> bool {
+        if self.kinds.iter().any(|kind| one.remote.starts_with(kind)) {
             return true;
         }
-        if specs.is_empty() {
-            return one.local == branch || one.local == "HEAD";
+        if self.specs.is_empty() {
+            let own = one.local == format!("refs/heads/{branch}") || one.local == "HEAD";
+            return own && !self.only_kinds;
         }
-        specs.iter().any(|spec| {
+        let short = one
+            .remote
+            .split_once('/')
+            .and_then(|(_, rest)| rest.split_once('/'));
+        self.specs.iter().any(|spec| {
             let spec = spec.trim_start_matches('+');
             let target = spec.rsplit_once(':').map_or(spec, |(_, target)| target);
-            let target = if target == "HEAD" {
-                now.branch()
-            } else {
-                target
-            };
-            let short = one
-                .remote
-                .split_once('/')
-                .and_then(|(_, rest)| rest.split_once('/'));
+            let target = if target == "HEAD" { branch } else { target };
             one.remote == target || short.is_some_and(|(_, short)| short == target)
         })
-    })
+    }
+}
+
+/// Whether words of `git push` name this remote and these refs.
+fn names(words: &[String], push: &Push, now: &State) -> bool {
+    let named = Named::of(words);
+    let same_remote = named
+        .remote
+        .is_none_or(|remote| remote == push.remote || remote == push.url);
+    let branch = now.branch();
+    same_remote && push.refs.iter().all(|one| named.holds(one, branch))
 }
 
 #[cfg(test)]
@@ -339,6 +371,15 @@ mod tests {
         check("push origin work:main", &main, true);
         check("push --force-with-lease origin +main", &main, true);
         check("push https://example.org/x.git main", &main, true);
+        check("push -o ci.skip origin main", &main, true);
+        check("push --push-option=x origin main", &main, true);
+        check("push --receive-pack other origin main", &main, true);
+        check("push --repo=origin", &main, true);
+        check("push --repo other", &main, false);
+        check("push --repo other origin main", &main, true);
+        check("push -o origin other main", &main, false);
+        check("push --all origin", &main, true);
+        check("push --mirror", &main, true);
         check("push other main", &main, false);
         check("push origin work", &main, false);
         check("push origin main:work", &main, false);
@@ -346,6 +387,15 @@ mod tests {
         check("push", &tag, false);
         check("push origin v1", &tag, true);
         check("push --tags", &tag, true);
+        check("push --follow-tags", &tag, true);
+        check("push --mirror", &tag, true);
+        check("push --all", &tag, false);
+        check("push --tags", &main, false);
+        check("push --tags origin main", &main, true);
+        let other = push("origin", "refs/heads/x aaaa refs/heads/x 0000\n");
+        check("push --follow-tags origin main", &other, false);
+        check("push --tags origin", &other, false);
+        check("push --all", &other, true);
         check("push origin main", &tag, false);
         let both = push(
             "origin",

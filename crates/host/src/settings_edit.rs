@@ -88,7 +88,8 @@ pub fn set_text(
         before: pins::config_mark(&path),
         after: pins::content_mark(new.as_bytes()),
     };
-    let was_trusted = trust::is_trusted(&path, old.as_bytes());
+    // What a person sets here stays trusted when the file is given to git later.
+    let was_trusted = !trust::needs_trust(&path, old.as_bytes());
     changing.replace(&receipt, &path, new.as_bytes(), signer)?;
     if was_trusted {
         trust::trust(&path, new.as_bytes())?;

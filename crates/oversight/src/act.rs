@@ -83,7 +83,7 @@ impl Act {
 }
 
 /// JSON with the keys of objects in order, so that the same input is the same text.
-fn sorted(value: &Value) -> String {
+pub(crate) fn sorted(value: &Value) -> String {
     match value {
         Value::Object(entries) => {
             let mut entries: Vec<_> = entries.iter().collect();

@@ -23,6 +23,8 @@ pub struct Guard {
     pub root: Option<String>,
     /// The binary that decides, a real path.
     pub binary: Option<String>,
+    /// Things of these names that are links: where each leads, and its name.
+    pub linked: Vec<(String, String)>,
 }
 
 /// Something protected that a call touches.
@@ -165,8 +167,18 @@ fn is_within(path: &str, directory: &str) -> bool {
 }
 
 impl Guard {
-    /// What a path names, by its words alone.
+    /// What a path names: by its words, and by the names of links that lead to it.
     fn thing(&self, path: &str, home: &str) -> Option<Thing> {
+        self.named(path, home).or_else(|| {
+            let mut names = self.linked.iter().filter_map(|(real, name)| {
+                let rest = path.strip_prefix(real.as_str())?;
+                is_within(path, real).then(|| format!("{name}{rest}"))
+            });
+            names.find_map(|name| self.named(&name, home))
+        })
+    }
+
+    fn named(&self, path: &str, home: &str) -> Option<Thing> {
         if self.binary.as_deref() == Some(path) {
             return Some(Thing::Binary);
         }
@@ -233,6 +245,12 @@ impl Guard {
         let holds = |directory: &str| !directory.is_empty() && is_within(directory, path);
         if self.root.as_deref().is_some_and(holds) || has(".role-os") {
             return Some(Thing::Ours);
+        }
+        if self.binary.as_deref().is_some_and(holds) {
+            return Some(Thing::Binary);
+        }
+        if self.linked.iter().any(|(real, _)| holds(real)) {
+            return Some(Thing::Settings);
         }
         let settings = |directory: &str| {
             let names = lookup.list(directory);

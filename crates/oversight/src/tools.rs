@@ -7,6 +7,7 @@ mod powershell;
 
 use serde_json::Value;
 
+use crate::act::sorted;
 use crate::decide::Call;
 use crate::evaluate::run::quote;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
@@ -23,6 +24,8 @@ enum Sign {
     Repository,
     /// `method` or `action` is one of the words that make or change something.
     Method,
+    /// The name of the server tells what is meant.
+    Server(&'static str),
 }
 
 /// Endings of tool names and the action they perform; the server's name stands in front.
@@ -67,6 +70,10 @@ const TOOLS: &[(&str, &str, Sign)] = &[
     ("docker_push", "docker:push", Sign::Name),
     ("merge_pull_request", "gh:pr-merge", Sign::Name),
     ("merge_merge_request", "gh:pr-merge", Sign::Name),
+    ("push", "git:push", Sign::Server("git")),
+    ("publish", "npm:publish", Sign::Server("npm")),
+    ("publish", "pypi:publish", Sign::Server("pypi")),
+    ("upload", "pypi:publish", Sign::Server("pypi")),
 ];
 
 /// Tools of coding agents whose input is a shell command.
@@ -80,9 +87,14 @@ const SHELLS: &[&str] = &[
     "run_in_terminal",
     "runInTerminal",
     "Shell",
+    "shell_command",
     "exec_command",
     "unified_exec",
+    "Monitor",
 ];
+
+/// Parts of the names of tools that type into a program that runs already.
+const TYPING: &[&str] = &["write_stdin", "write_bash", "write_powershell", "send_keys"];
 
 /// Parts of the names of other tools that run what they are given.
 const RUNNERS: &[&str] = &[
@@ -127,6 +139,14 @@ fn command_of(input: &Value) -> Option<String> {
     }
 }
 
+/// What is typed into a program that may be a shell.
+fn typed(name: &str, input: &Value) -> Option<String> {
+    TYPING.iter().find(|part| name.contains(**part))?;
+    let keys = ["chars", "input", "keys", "text"];
+    let text = keys.iter().find_map(|key| input.get(key)?.as_str())?;
+    Some(text.to_owned())
+}
+
 /// Where a call runs: some agents give a shell's directory with the command.
 pub(crate) fn directory_of(call: &Call<'_>) -> String {
     let keys = [
@@ -135,6 +155,7 @@ pub(crate) fn directory_of(call: &Call<'_>) -> String {
         "working_directory",
         "workingDirectory",
         "dir_path",
+        "directory",
     ];
     let named = keys.iter().find_map(|key| call.input.get(key)?.as_str());
     match named {
@@ -174,10 +195,14 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     }
     let name = bare_name(tool);
     by_program(&mut evaluator, &name, input);
-    if RUNNERS.iter().any(|part| name.contains(part))
-        && let Some(command) = command_of(input)
-    {
-        evaluator.whole(&command);
+    let runs = RUNNERS.iter().any(|part| name.contains(part));
+    if let Some(text) = command_of(input).or_else(|| typed(&name, input)) {
+        let known = evaluator.findings.opaque.len();
+        evaluator.whole(&text);
+        if !runs {
+            // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
+            evaluator.findings.opaque.truncate(known);
+        }
     }
     by_address(&mut evaluator, input);
     for (touch, path) in inputs::touches(tool, input) {
@@ -191,7 +216,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
             span: None,
             chain: vec![(*tool).to_owned()],
             certainty: Certainty::Certain,
-            words: vec![(*tool).to_owned(), input.to_string()],
+            words: vec![(*tool).to_owned(), sorted(input)],
             directory: place.directory.to_owned(),
             environment: Vec::new(),
         });
@@ -225,23 +250,25 @@ fn bare_name(tool: &str) -> String {
 
 /// The action that a tool performs by itself.
 fn action_of(tool: &str, name: &str, input: &Value) -> Option<&'static str> {
-    let (_, action, sign) = TOOLS.iter().find(|(ending, ..)| {
-        name == *ending
-            || name
-                .strip_suffix(ending)
-                .is_some_and(|front| front.ends_with('_'))
-    })?;
+    let is_named = |ending: &str| {
+        let front = name.strip_suffix(ending);
+        front.is_some_and(|front| front.is_empty() || front.ends_with('_'))
+    };
     let text = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default();
-    let shown = match sign {
+    let server = tool.to_lowercase();
+    let shows = |sign: Sign| match sign {
         Sign::Name => true,
-        Sign::Repository => tool.to_lowercase().contains("git") || input.get("repo").is_some(),
+        Sign::Repository => server.contains("git") || input.get("repo").is_some(),
         Sign::Method => {
             let method = format!("{}{}", text("method"), text("action")).to_lowercase();
             let harmless = ["get", "list", "read", "search", "view"];
             !harmless.iter().any(|word| method.starts_with(word))
         }
+        Sign::Server(word) => server.contains(word),
     };
-    shown.then_some(*action)
+    let mut fitting = TOOLS.iter().filter(|(ending, ..)| is_named(ending));
+    let found = fitting.find(|(_, _, sign)| shows(*sign));
+    found.map(|(_, action, _)| *action)
 }
 
 /// A tool that is a program by its name: `git` with `args: ["push"]`.

@@ -81,6 +81,9 @@ pub enum Command {
     /// Set this repository up for coding agents: hooks, settings, keys.
     Init(command::init::Args),
     /// Is everything installed, reachable and current?
+    #[command(
+        after_help = "Examples:\n  roleos doctor\n  roleos doctor --json\n\nExit code 1 when something is wrong."
+    )]
     Doctor,
     /// Judge a push; git's hook calls this.
     #[command(hide = true)]
@@ -107,10 +110,17 @@ pub enum Command {
     /// Take a grant back.
     Revoke(command::grant::Revoke),
     /// Show what is granted.
+    #[command(after_help = "Examples:\n  roleos grants\n  roleos grants --json")]
     Grants,
     /// Show or set how much freedom agents have.
     Mode(command::mode::Args),
     /// Trust the settings that came with a clone.
+    #[command(after_help = "\
+Settings that git tracks came with the clone. What in them runs programs, weakens the gate or
+redirects traffic is ignored until a person trusts exactly this content.
+
+Example:
+  roleos trust")]
     Trust,
     /// Trained adapters that may play a role: who serves, who is halted, who is next.
     Specialist(command::specialist::Words),

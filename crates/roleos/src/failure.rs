@@ -144,6 +144,11 @@ impl From<FileError> for Failure {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => ("no_space", "make room and try again", true),
+            io::ErrorKind::AlreadyExists => (
+                "file_in_the_way",
+                "something of another kind has this name; move it away",
+                false,
+            ),
             _ => ("file", "try again", true),
         };
         Self {

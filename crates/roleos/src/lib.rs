@@ -66,6 +66,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Completions(args)) => return command::completions::run(ui, args),
         Some(Command::Hook(args)) => return Ok(command::hook::run(args, cli.root.as_deref())),
         Some(Command::Up(args)) => return command::up::run(ui, cli.root.as_deref(), args),
+        Some(Command::PrePush(args)) => return command::pre_push::run(cli.root.as_deref(), args),
         _ => {}
     }
     let context = Context::load(cli.root.as_deref())?;
@@ -79,7 +80,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Up(args) => command::up::run(ui, cli.root.as_deref(), args),
         Command::Init(args) => command::init::run(ui, &context, args),
         Command::Doctor => command::doctor::run(ui, &context),
-        Command::PrePush(args) => command::pre_push::run(ui, &context, args),
+        Command::PrePush(args) => command::pre_push::run(cli.root.as_deref(), args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Hook(args) => Ok(command::hook::run(args, cli.root.as_deref())),

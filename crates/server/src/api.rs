@@ -211,6 +211,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
     router
         .route("/openapi.json", axum::routing::get(document::serve))
         .route("/api/{*path}", axum::routing::any(frame::unknown_path))
+        .method_not_allowed_fallback(frame::wrong_method)
         .layer(map_response(plain_headers))
         .with_state(desk)
 }

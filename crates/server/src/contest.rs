@@ -430,6 +430,7 @@ fn prompt<'a>(asked: Asked<'a>, asking: &Asking<'a>) -> Prompt<'a> {
         instructions: asking.instructions,
         input: asked.input,
         trace_id: asked.trace_id,
+        beside: None,
     }
 }
 

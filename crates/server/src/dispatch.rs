@@ -84,6 +84,7 @@ impl<'a> Dispatcher<'a> {
             instructions,
             input: asked.input,
             trace_id: asked.trace_id,
+            beside: None,
         };
         let (source, result) = match &call {
             Some(Ok(answered)) => (Source::Specialist, Ok(answered.verdict.clone())),

@@ -13,7 +13,7 @@ use host::specialists::command;
 use host::specialists::spending::{MicroUsd, Spending, SpendingError};
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use specialist::contract::{Wire, read_text};
 
 use crate::exchange::{self, Post, Received};
@@ -47,6 +47,17 @@ pub struct Prompt<'a> {
     pub input: &'a Value,
     /// The caller's name for it.
     pub trace_id: &'a str,
+    /// What the caller says beside the input.
+    pub beside: Option<&'a Beside>,
+}
+
+/// What a client says beside its input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// Its own instructions, which stand behind the role's.
+    pub system: Option<String>,
+    /// Settings under the names that the general model's API has for them.
+    pub settings: Map<String, Value>,
 }
 
 /// Why the general model did not answer.
@@ -62,6 +73,9 @@ pub enum FallbackError {
     /// The day's money is spent.
     #[error(transparent)]
     Spending(#[from] SpendingError),
+    /// It has too much to do, or the client has asked too often.
+    #[error("the general model did not answer: http_429")]
+    Busy,
     /// It was asked and did not answer.
     #[error("the general model did not answer: {0}")]
     NoAnswer(String),
@@ -81,7 +95,7 @@ impl FallbackError {
             Self::Spending(_) => {
                 "raise `daily_cap_usd` under `[fallback.claude]`, or wait until tomorrow (UTC)"
             }
-            Self::NoAnswer(_) | Self::Elsewhere => {
+            Self::NoAnswer(_) | Self::Busy | Self::Elsewhere => {
                 "try again; `[fallback.claude]` in `.role-os/config.toml` says who is asked"
             }
         }
@@ -92,7 +106,7 @@ impl FallbackError {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::NoAnswer(_) | Self::Spending(SpendingError::Cap { .. })
+            Self::NoAnswer(_) | Self::Busy | Self::Spending(SpendingError::Cap { .. })
         )
     }
 }
@@ -195,9 +209,14 @@ impl Fallback {
             .as_ref()
             .map_err(|why| FallbackError::NoAnswer(why.clone()))?;
         let headers = self.headers()?;
-        let body = self.body(prompt).to_string();
+        let body = self.body(prompt);
+        let max_tokens = body.get("max_tokens").and_then(Value::as_u64);
+        let body = body.to_string();
         // No tokenizer makes more tokens than there are bytes.
-        let most = self.cost(body.len() as u64, self.set.max_tokens.get());
+        let most = self.cost(
+            body.len() as u64,
+            max_tokens.unwrap_or_else(|| self.set.max_tokens.get()),
+        );
         self.spending.reserve(most)?;
         let received = self.attempts(client, &url, &headers, &body).await;
         let answer =
@@ -209,7 +228,10 @@ impl Fallback {
             Err(_) => 0,
         };
         self.spending.settle(most, cost).ok();
-        let (verdict, _) = answer.map_err(FallbackError::NoAnswer)?;
+        let (verdict, _) = answer.map_err(|why| match received.wire {
+            Wire::Answer { status: 429, .. } => FallbackError::Busy,
+            _ => FallbackError::NoAnswer(why),
+        })?;
         verdict.ok_or_else(|| FallbackError::NoAnswer("its answer holds no text".to_owned()))
     }
 
@@ -296,16 +318,19 @@ impl Fallback {
     }
 
     fn body(&self, prompt: Prompt<'_>) -> Value {
-        let system = prompt.instructions.map_or_else(
+        let mut system = prompt.instructions.map_or_else(
             || format!("You play the role \"{}\".", prompt.role),
             str::to_owned,
         );
+        if let Some(own) = prompt.beside.and_then(|beside| beside.system.as_deref()) {
+            system = format!("{system}\n\n{own}");
+        }
         let content = match prompt.input {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
         let max_tokens = self.set.max_tokens.get();
-        match self.set.kind {
+        let mut body = match self.set.kind {
             Kind::Anthropic => json!({
                 "model": self.set.model,
                 "max_tokens": max_tokens,
@@ -320,7 +345,11 @@ impl Fallback {
                     { "role": "user", "content": content },
                 ],
             }),
+        };
+        if let (Some(body), Some(beside)) = (body.as_object_mut(), prompt.beside) {
+            body.extend(beside.settings.clone());
         }
+        body
     }
 
     fn verdict(&self, answer: &Value) -> Option<Value> {

@@ -1,7 +1,7 @@
 //! Everything under `/v1` and every other path that is not ours: models pass through untouched, roles are dispatched.
 //!
 //! [`upstream`] knows where models lie, `client` the way there, `scan` finds the model in a body, `receipt` writes down
-//! what became of a request, `proxy` passes on, `roles` dispatches, `chat` speaks the clients' formats, `models` lists,
+//! what became of a request, `packed` looks into packed bodies, `proxy` passes on, `roles` dispatches, `chat` speaks the clients' formats, `models` lists,
 //! `native` is our own endpoint, and `files` hands out the catalog.
 
 use std::collections::BTreeMap;
@@ -32,6 +32,7 @@ mod client;
 pub(crate) mod files;
 mod models;
 mod native;
+mod packed;
 mod proxy;
 mod receipt;
 mod roles;
@@ -90,7 +91,7 @@ impl Gateway {
         self.upstreams.iter().filter_map(|upstream| {
             let name = upstream.missing_key()?;
             Some(format!(
-                "the variable `{name}` is not set, so that the upstream `{}` cannot be asked",
+                "the variable `{name}` holds no key, so that the upstream `{}` cannot be asked",
                 upstream.name
             ))
         })
@@ -151,16 +152,8 @@ fn protocol(parts: &Parts) -> Option<Protocol> {
     if below("/v1/messages") || parts.headers.contains_key("anthropic-version") {
         return Some(Protocol::Anthropic);
     }
-    let openai = [
-        "/v1/chat",
-        "/v1/completions",
-        "/v1/responses",
-        "/v1/embeddings",
-    ];
-    openai
-        .iter()
-        .any(|root| below(root))
-        .then_some(Protocol::OpenAi)
+    // Anthropic answers nobody who does not name the version of its API; what is left under `/v1` is asked OpenAI's way.
+    below("/v1").then_some(Protocol::OpenAi)
 }
 
 /// Answers a request that the guard has let through.

@@ -41,6 +41,8 @@ pub mod problem;
 
 mod exchange;
 
+mod linger;
+
 pub mod view;
 
 pub mod login;

@@ -85,7 +85,7 @@ pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
             "hookSpecificOutput": specific("additionalContext", text),
         })),
         Answer::Tell(text) => Reply::json(&json!({ "systemMessage": text })),
-        Answer::Ask(reason) => Reply::json(&json!({
+        Answer::Ask(reason) => Reply::question(&json!({
             "hookSpecificOutput": {
                 "hookEventName": event.name,
                 "permissionDecision": "ask",

@@ -90,7 +90,7 @@ fn reply(event: &Event, answer: &Answer) -> Reply {
             ..Reply::default()
         },
         Answer::Ask(reason) if event.kind == Kind::BeforeTool => {
-            Reply::json(&decision("ask", reason))
+            Reply::question(&decision("ask", reason))
         }
         Answer::Ask(reason) | Answer::Deny(reason) => {
             Reply::block_with(&decision("deny", reason), reason)

@@ -85,6 +85,9 @@ fn tool(fields: &Fields<'_>, read: &mut Event) -> Result<(), BadEvent> {
             read.input = only("command", fields.get("command"));
         }
         "beforeReadFile" => {
+            if fields.get("file_path").and_then(Value::as_str).is_none() {
+                return Err(BadEvent::new("the event of a file has no `file_path`"));
+            }
             "Read".clone_into(&mut read.tool);
             read.input = only("file_path", fields.get("file_path"));
         }
@@ -121,7 +124,7 @@ fn reply(event: &Event, answer: &Answer) -> Reply {
         }
         Answer::Advise(text) => Reply::json(&json!({ "additional_context": text })),
         Answer::Tell(text) => Reply::json(&json!({ "continue": true, "user_message": text })),
-        Answer::Ask(reason) => Reply::json(&permission("ask", reason)),
+        Answer::Ask(reason) => Reply::question(&permission("ask", reason)),
         Answer::Deny(reason) => Reply::block_with(&permission("deny", reason), reason),
     }
 }

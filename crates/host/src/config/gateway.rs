@@ -32,7 +32,7 @@ pub struct Gateway {
     pub log_keep: Within<0, 1000>,
     /// Roles of agents: what stands in `x-claude-code-agent-id`, and the role that answers for it where it may.
     pub agents: BTreeMap<String, String>,
-    /// Where models lie, `[[gateway.upstream]]`: `name`, `kind` ("openai" or "anthropic"), `base_url`, `models` (patterns with `*`, all when missing) and `api_key_env` (without it the client's own credentials are passed on). The first that fits answers.
+    /// Where models lie, `[[gateway.upstream]]`: `name`, `kind` ("openai" or "anthropic"), `base_url`, `models` (patterns with `*` and `?`, all when missing) and `api_key_env` (without it the client's own credentials are passed on). The first that fits answers.
     pub upstream: Vec<Upstream>,
 }
 
@@ -90,7 +90,7 @@ pub struct Upstream {
     pub kind: Protocol,
     /// Its address; the path and query of a request are put behind it.
     pub base_url: String,
-    /// The models that it has, as patterns with `*`.
+    /// The models that it has, as patterns with `*` and `?`.
     #[serde(default = "every_model")]
     pub models: Vec<String>,
     /// Environment variable that holds its key; empty means that the client's own credentials are passed on.

@@ -14,6 +14,7 @@ use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::within::Within;
+use crate::guarded_links;
 use crate::workspace::Workspace;
 
 /// Section `[oversight]`.
@@ -323,6 +324,7 @@ impl Oversight {
             guard: Guard {
                 root: Some(text(workspace.root())),
                 binary: binary.ok().map(|path| text(&path)),
+                linked: guarded_links::find(workspace.root()),
             },
             ..self.policy()
         }

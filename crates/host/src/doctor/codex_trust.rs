@@ -74,6 +74,10 @@ fn judge(config: &toml::Table, settings: &Path, root: &Path, entries: &[(String,
     if !trusted_folder {
         return Trust::ProjectUntrusted;
     }
+    let features = config.get("features").and_then(|all| all.get("hooks"));
+    if features.and_then(toml::Value::as_bool) == Some(false) {
+        return Trust::Disabled;
+    }
     let event = registration::gate_event(Agent::Codex);
     let groups = entries.iter().filter(|(name, _)| name == event);
     for (group_index, (_, group)) in groups.enumerate() {
@@ -174,6 +178,10 @@ mod tests {
         );
         check(
             &format!("{folder}{state}enabled = false\n"),
+            Trust::Disabled,
+        );
+        check(
+            &format!("{folder}{state}trusted_hash = \"{hash}\"\n[features]\nhooks = false\n"),
             Trust::Disabled,
         );
         let other = state.replace(":1:0", ":0:0");

@@ -1,5 +1,7 @@
 //! What the workspace itself has to show: gate, contracts, grants, journals, keys, and git's hook.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -22,7 +24,19 @@ use crate::workspace::Workspace;
 /// The newest journals are looked into; older ones were looked into before.
 const JOURNALS: usize = 20;
 
-pub(super) fn gate_check(config: &Config, environment: &Environment) -> Check {
+pub(super) fn gate_check(
+    workspace: &Workspace,
+    config: &Config,
+    environment: &Environment,
+) -> Check {
+    let is_gone = environment.config.is_none() && !workspace.config_path().exists();
+    if is_gone && config.oversight.capability_gate {
+        return Check::wrong(
+            "gate",
+            "`.role-os/config.toml` is gone although hooks were installed with it; the gate counts as on",
+            "`roleos init` writes it anew, `roleos init --uninstall` takes the hooks out",
+        );
+    }
     let by = match (
         config.oversight.capability_gate,
         environment.capability_gate,
@@ -110,7 +124,12 @@ pub(super) fn contracts_check(workspace: &Workspace) -> Check {
         None => "those that are shipped".to_owned(),
     };
     if problems > 0 {
-        return Check::wrong("contracts", format!("{problems} problems in {from}"), next);
+        let problems = if problems == 1 {
+            "1 problem".to_owned()
+        } else {
+            format!("{problems} problems")
+        };
+        return Check::wrong("contracts", format!("{problems} in {from}"), next);
     }
     let tools = parsed.tools().count();
     Check::good("contracts", format!("{tools} tools, {from}"))
@@ -168,8 +187,27 @@ fn nearest(path: &Path) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
+/// A key that is not for its owner alone. The folder around it stops nobody who has it open already.
+fn open_to_others(keys: &Path) -> Option<PathBuf> {
+    let below = fs::read_dir(keys).into_iter().flatten().flatten();
+    below.map(|entry| entry.path()).find_map(|path| {
+        let facts = fs::symlink_metadata(&path).ok()?;
+        if facts.is_dir() {
+            return open_to_others(&path);
+        }
+        let is_key = path.extension().is_some_and(|end| end == "key");
+        let is_open = facts.permissions().mode() & 0o077 != 0;
+        (is_key && is_open).then_some(path)
+    })
+}
+
 pub(super) fn keys_check(workspace: &Workspace) -> Check {
     let next = "`roleos key new` makes the missing ones, and so does `roleos init`";
+    if let Some(open) = open_to_others(&workspace.keys_dir()) {
+        let text = format!("others can read `{}`", open.display());
+        let next = "`chmod -R go= .role-os/keys`, and `roleos key rotate` if somebody may have";
+        return Check::wrong("keys", text, next);
+    }
     match KeyStore::open(&workspace.keys_dir()) {
         Err(error) => Check::wrong("keys", said(&error), "restore the file from a backup"),
         Ok(store) => match (store.hmac(), store.signing()) {
@@ -206,7 +244,7 @@ pub(super) fn git_check(workspace: &Workspace, running: &Path) -> Check {
     match git_hook::place(workspace.root()) {
         git_hook::Place::NoRepository => Check::note(
             name,
-            "this is no git repository, so there is no second seam",
+            "this is no working tree of git, so there is no second seam",
             "`git init`, then `roleos init`",
         ),
         git_hook::Place::Shared(hooks) => Check::note(
@@ -221,7 +259,7 @@ pub(super) fn git_check(workspace: &Workspace, running: &Path) -> Check {
             Some(true) => Check::good(name, "pre-push asks the gate about pushes below an agent"),
             Some(false) => Check::wrong(
                 name,
-                "the pre-push hook is ours but starts another program or root",
+                "the pre-push hook is ours but starts another program or root, or cannot be executed",
                 "`roleos init` brings it up to date",
             ),
             None => Check::wrong(

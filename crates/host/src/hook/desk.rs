@@ -13,6 +13,7 @@ use crate::config::oversight::{Unattended, recorded};
 use crate::config::{Config, ConfigError};
 use crate::environment::{self, Environment};
 use crate::files::FileError;
+use crate::install::strength;
 use crate::journal::SessionId;
 use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
@@ -23,6 +24,7 @@ use crate::sealing::liveness;
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
+#[derive(Clone)]
 pub(super) struct Desk<'a> {
     pub(super) agent: Agent,
     pub(super) workspace: Workspace,
@@ -118,7 +120,7 @@ impl<'a> Desk<'a> {
             branch: state.map(|state| state.branch().to_owned()),
             cwd: directory,
             pins: Some(pins::pin(&self.workspace, self.environment)),
-            wired: super::notes::is_wired(self.workspace.root()),
+            wired: strength::is_wired(self.workspace.root()),
             roleos: self.version.to_owned(),
             gate: self.gate,
             unattended: self.is_unattended(),
@@ -134,6 +136,30 @@ impl<'a> Desk<'a> {
         pin.map_or(Held::Yes, |pin| {
             pins::check(pin, &self.workspace, self.environment)
         })
+    }
+
+    /// The same with the mode in which the session began, where the settings are what they were and only their trust is
+    /// gone: an agent that adds them to git's index does not free itself of its budgets.
+    pub(super) fn in_session(&self, journal: Option<&Journal>) -> Option<Self> {
+        let mut ignored = self.config.ignored.iter().map(|one| one.key);
+        if !ignored.any(|key| key.starts_with("oversight.")) {
+            return None;
+        }
+        let start = journal?.start().ok()??;
+        let mode = Mode::from_name(&start.mode).filter(|mode| *mode != Mode::Off)?;
+        let same = start
+            .pins
+            .is_some_and(|pin| pin.has_settings(&self.workspace, self.environment));
+        let limits = start.limits.filter(|_| same)?;
+        let mut desk = self.clone();
+        desk.governance = Governance {
+            mode,
+            allowed_tools: limits.allowed_tools,
+            denied_tools: limits.denied_tools,
+            max_cost_microdollars: limits.max_cost_microdollars,
+            max_tool_calls: limits.max_tool_calls,
+        };
+        Some(desk)
     }
 
     /// Whether the gate is on for this session. It stays on for one that began with it, unless a person has switched it

@@ -1,22 +1,17 @@
 //! Events that nobody has to answer: they are written down. Only a change of the agent's settings can be refused.
 
-use std::path::Path;
-
 use oversight::redact;
 use serde_json::Value;
 
 use super::desk::Desk;
 use super::{Progress, around, outcome, words};
 use crate::agents::{Agent, Answer, Event, Kind};
-use crate::environment;
-use crate::files::{self, FileError};
+use crate::files::FileError;
+use crate::install::strength;
 use crate::journal::append::Journal;
 use crate::journal::capture::{self, MAX_TEXT};
 use crate::journal::record::{ConfigChange, End, ModelSwitch, Plan, Prompt, Record, Stop};
 use crate::said;
-
-/// Longest settings file of an agent that is looked at.
-const MAX_SETTINGS: u64 = 4 * 1024 * 1024;
 
 /// Tools by which agents say what they are going to do.
 const PLANS: &[&str] = &[
@@ -149,25 +144,9 @@ fn unwired(desk: &Desk<'_>, journal: &Journal) -> Result<Option<String>, FileErr
         return Ok(None);
     }
     let was_wired = journal.start()?.is_some_and(|start| start.wired);
-    let lost = was_wired && !is_wired(desk.workspace.root());
-    Ok(lost.then(|| "this change would take the hook of roleos out of the settings".to_owned()))
-}
-
-/// Whether our hook stands in the settings of Claude Code that we can see, and hooks are not switched off there.
-pub(super) fn is_wired(root: &Path) -> bool {
-    let home = environment::home().map(|home| home.join(".claude/settings.json"));
-    let own = ["settings.local.json", "settings.json"].map(|name| root.join(".claude").join(name));
-    let texts: Vec<String> = own
-        .into_iter()
-        .chain(home)
-        .filter_map(|path| files::read(&path, MAX_SETTINGS).ok())
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .collect();
-    let switched_off = |text: &String| {
-        let rest = text.split_once("\"disableAllHooks\"").map(|(_, rest)| rest);
-        rest.and_then(|rest| rest.trim_start().strip_prefix(':'))
-            .is_some_and(|rest| rest.trim_start().starts_with("true"))
-    };
-    let holds = |text: &String| text.contains("roleos") && text.contains("\"PreToolUse\"");
-    texts.iter().any(holds) && !texts.iter().any(switched_off)
+    let lost = was_wired && !strength::is_wired(desk.workspace.root());
+    Ok(lost.then(|| {
+        "this change would take the hook of roleos out of the settings, or keep calls from it"
+            .to_owned()
+    }))
 }

@@ -38,6 +38,8 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         Err(error) if desk.is_closed() => return Answer::Deny(words::failure(&said(&error))),
         Err(_) => None,
     };
+    let as_begun = desk.in_session(journal.as_ref());
+    let desk = as_begun.as_ref().unwrap_or(desk);
     let gate = match desk.gate_in(journal.as_ref()) {
         Ok(gate) => gate,
         Err(error) => return Answer::Deny(words::failure(&said(&error))),
@@ -299,6 +301,13 @@ impl<'a> Judging<'a> {
     /// Keeps a refused act, so that a person can approve it.
     fn refuse(&self, decision: &mut Decision) -> Option<String> {
         if decision.verdict != Verdict::Deny || !decision.approvable {
+            return None;
+        }
+        if let Held::No(why) = self.held() {
+            // An approval would not count in this session, so none is offered.
+            if !decision.reasons.contains(why) {
+                decision.reasons.push(why.clone());
+            }
             return None;
         }
         let act = self.bound(&decision.act);

@@ -98,6 +98,20 @@ pub fn entries(text: &str, dialect: Dialect) -> Result<Vec<(String, Value)>, Mer
     Ok(found)
 }
 
+/// One setting beside the hooks; `None` when it is not there, or the text cannot be understood.
+#[must_use]
+pub fn setting(text: &str, dialect: Dialect, key: &str) -> Option<Value> {
+    let file = Parsed::new(text, dialect).ok()?;
+    let Some(Node::Object(root)) = &file.root else {
+        return None;
+    };
+    let property = root
+        .properties
+        .iter()
+        .find(|one| one.name.as_str() == key)?;
+    Some(Value::from(property.value.clone()))
+}
+
 /// The text without the entries that are `ours`, and without lists that held nothing else.
 ///
 /// # Errors

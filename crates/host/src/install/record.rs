@@ -37,6 +37,11 @@ pub struct Put {
 }
 
 impl Installed {
+    /// Whether something was put somewhere.
+    pub(crate) fn exists(workspace: &Workspace) -> bool {
+        workspace.role_os_dir().join(FILE).exists()
+    }
+
     /// Reads the record. A missing or damaged one is empty: entries are then found by what they say.
     #[must_use]
     pub fn read(workspace: &Workspace) -> Self {

@@ -109,8 +109,12 @@ impl Settings {
         if complete {
             return Ok(None);
         }
-        // Older entries of ours are replaced, not doubled.
-        let clean = self.without(&now, record)?;
+        // Older entries of ours are replaced, not doubled. What holds none stays as it is.
+        let clean = if present.is_empty() {
+            before.clone()
+        } else {
+            self.without(&now, record)?
+        };
         let made = record
             .of(&self.path)
             .map_or(before.is_none(), |put| put.made);
@@ -208,7 +212,9 @@ impl Settings {
         if after.parse::<toml::Table>().is_err() {
             return Err(InstallError::Settings {
                 path: self.path.clone(),
-                why: "its hooks are written on one line, to which nothing can be added".to_owned(),
+                why: "its hooks are written on one line, to which nothing can be added; write them as `[[hooks.<event>]]`, \
+                      or move them to `.codex/hooks.json`"
+                    .to_owned(),
             });
         }
         Ok(vec![insertion])
@@ -219,7 +225,7 @@ impl Settings {
         let Some(hooks) = document.get_mut("hooks").and_then(Item::as_table_like_mut) else {
             return Ok(text.to_owned());
         };
-        let mut emptied = Vec::new();
+        let (mut emptied, mut found) = (Vec::new(), false);
         for (event, list) in hooks.iter_mut() {
             let Some(groups) = list.as_array_of_tables_mut() else {
                 continue;
@@ -227,6 +233,7 @@ impl Settings {
             let had = groups.len();
             groups
                 .retain(|group| !group.to_string().contains("roleos") || !self.is_our_group(group));
+            found |= groups.len() < had;
             if had > 0 && groups.is_empty() {
                 emptied.push(event.get().to_owned());
             }
@@ -234,7 +241,16 @@ impl Settings {
         for event in emptied {
             hooks.remove(&event);
         }
-        Ok(document.to_string())
+        if !found {
+            return Ok(text.to_owned());
+        }
+        // The writer ends all lines with a line feed.
+        let after = document.to_string();
+        Ok(if text.contains("\r\n") {
+            after.replace("\r\n", "\n").replace('\n', "\r\n")
+        } else {
+            after
+        })
     }
 
     fn is_our_group(&self, group: &toml_edit::Table) -> bool {

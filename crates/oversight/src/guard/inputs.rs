@@ -17,6 +17,8 @@ const PATHS: &[&str] = &[
     "path",
     "paths",
     "notebook_path",
+    "target_notebook",
+    "include",
     "absolute_path",
     "relative_path",
     "target_file",

@@ -217,9 +217,9 @@ fn archived(arguments: &[String], found: &mut Touches) {
         }
     }
     if extracts {
-        for directory in directories {
-            found.push((Touch::Write, directory.to_owned()));
-        }
+        directories
+            .iter()
+            .for_each(|directory| unpacked(directory, found));
     }
     if creates {
         for archive in value(arguments, &["-f", "--file"]) {
@@ -228,10 +228,18 @@ fn archived(arguments: &[String], found: &mut Touches) {
     }
 }
 
-fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
-    for directory in value(arguments, &["-d", "-o"]) {
-        found.push((Touch::Write, directory.to_owned()));
+/// What comes out of an archive can have any name, also that of an agent's settings.
+fn unpacked(directory: &str, found: &mut Touches) {
+    found.push((Touch::Write, directory.to_owned()));
+    for name in ["settings.json", "hooks.json"] {
+        found.push((Touch::Write, format!("{directory}/{name}")));
     }
+}
+
+fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
+    value(arguments, &["-d", "-o"])
+        .iter()
+        .for_each(|directory| unpacked(directory, found));
     if name == "zip" || arguments.first().is_some_and(|word| word == "a") {
         let words = operands(arguments);
         for (index, path) in words.into_iter().enumerate() {
@@ -411,11 +419,14 @@ fn versioned(arguments: &[String], input: Option<&str>) -> Touches {
     if verb == "apply" {
         found.extend(input.map(patched).unwrap_or_default());
     }
-    if verb == "clean"
-        && operands(rest).is_empty()
-        && has_flag(rest, "xX", &[])
-        && has_flag(rest, "d", &[])
-    {
+    // What git ignores here is ours, and the agent's settings with the hook.
+    let takes_ignored = match verb.as_str() {
+        "clean" => has_flag(rest, "xX", &[]),
+        "stash" => has_flag(rest, "a", &["--all"]),
+        _ => false,
+    };
+    let is_path = |word: &&String| !matches!(word.as_str(), "push" | "save");
+    if takes_ignored && !operands(rest).iter().any(is_path) {
         found.push((Touch::Tree, inside(&".".to_owned())));
     }
     found

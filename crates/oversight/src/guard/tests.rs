@@ -47,6 +47,13 @@ fn policy() -> Policy {
         guard: Guard {
             root: Some("/w".to_owned()),
             binary: Some("/opt/tools/roleos-1".to_owned()),
+            linked: vec![
+                (
+                    "/dots/c.json".to_owned(),
+                    "/w/.claude/settings.json".to_owned(),
+                ),
+                ("/data/ours".to_owned(), "/other/.role-os".to_owned()),
+            ],
         },
         ..Policy::default()
     }
@@ -72,6 +79,78 @@ fn all(commands: &[&str], expected: Verdict) {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_a_protected_link_leads_to_and_what_lies_around_the_program_is_protected_as_well() {
+    all(
+        &[
+            "echo x > /dots/c.json",
+            "rm /dots/c.json",
+            "rm -rf /dots",
+            "echo x > /data/ours/config.toml",
+            "cat /data/ours/keys/approval",
+            "rm -rf /opt/tools",
+            "mv /opt /opt2",
+            "cp /tmp/roleos-1 /opt/tools/",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "cat /dots/c.json",
+            "echo x > /dots/d.json",
+            "cat /data/ours/config.toml",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
+fn nothing_is_unpacked_over_settings() {
+    all(
+        &[
+            "unzip x.zip -d .claude",
+            "unzip -o x.zip -d ./.cursor",
+            "tar -xf x.tar -C .codex",
+            "tar xzf x.tgz --directory=.gemini",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "unzip x.zip -d build",
+            "tar xf x.tar -C /tmp/x",
+            "tar xf x.tar",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
+fn git_may_not_take_what_it_ignores_away() {
+    all(
+        &[
+            "git clean -fdx",
+            "git clean -fx",
+            "git clean -f -X",
+            "git stash -a",
+            "git stash push --all -q",
+            "git clean -fdx .",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "git clean -fd",
+            "git clean -ndx",
+            "git clean -fdx build",
+            "git stash -u",
+            "git stash",
+            "git stash push -m x",
+        ],
+        Verdict::Allow,
+    );
 }
 
 #[test]

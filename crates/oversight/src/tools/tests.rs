@@ -40,6 +40,38 @@ fn found(tool: &str, input: &Value, expected: &[&str]) {
 }
 
 #[test]
+fn a_command_is_followed_whatever_the_tool_is_called() {
+    let push = json!({"command": "git push"});
+    for tool in ["Monitor", "shell_command", "mcp__ide__watch", "Background"] {
+        found(tool, &push, &["git:push"]);
+    }
+    found(
+        "write_stdin",
+        &json!({"chars": "git push\n"}),
+        &["git:push"],
+    );
+    found("write_bash", &json!({"input": "git push\n"}), &["git:push"]);
+    // Words that are no command, and what nobody may run.
+    for input in [
+        json!({"command": "create", "path": "/tmp/x", "file_text": "git push"}),
+        json!({"command": "/review $1"}),
+        json!({"command": "$X"}),
+    ] {
+        found("mcp__editor__work", &input, &[]);
+    }
+    found("write_stdin", &json!({"chars": "$X\n"}), &[]);
+}
+
+#[test]
+fn a_short_name_means_what_its_server_is() {
+    found("mcp__git__push", &json!({}), &["git:push"]);
+    found("mcp__npm__publish", &json!({}), &["npm:publish"]);
+    found("mcp__pypi-tools__upload", &json!({}), &["pypi:publish"]);
+    found("mcp__queue__push", &json!({}), &[]);
+    found("mcp__blog__publish", &json!({}), &[]);
+}
+
+#[test]
 fn servers_perform_the_same_actions() {
     let repository = json!({"owner":"a","repo":"b"});
     found(

@@ -39,8 +39,9 @@ const STACK: usize = 128 * 1024;
 Agents call this; `roleos init` installs it. Exit codes: 0 proceed, 2 block.
 
 Example:
-  echo '{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"cwd\":\"/tmp\",\"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"git push\"}}' \\
-    | ROLEOS_CAPABILITY_GATE=1 roleos hook claude")]
+  echo '{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"cwd\":\"/tmp\",
+    \"tool_name\":\"Bash\",\"tool_input\":{\"command\":\"git push\"}}' |
+    ROLEOS_CAPABILITY_GATE=1 roleos hook claude")]
 pub struct Args {
     /// The agent that calls.
     #[arg(value_enum)]
@@ -146,8 +147,11 @@ fn speak(reply: &Reply, progress: &Progress) -> Exit {
         // What this cannot start is sealed by the next one that can.
         background::start(&program, root).ok();
     }
-    // A question that did not arrive was not asked.
-    if printed.is_err() && !reply.stdout.is_empty() {
+    // A question that did not arrive was not asked; advice may get lost.
+    if let (Err(error), true) = (printed, reply.asks) {
+        let text = format!("roleos could not ask about this call, so it is blocked: {error}\n");
+        // Nobody may be left to read it.
+        io::stderr().write_all(text.as_bytes()).ok();
         return Exit::Refused;
     }
     if reply.code == 0 {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use host::config::Config;
+use host::config::{Config, ConfigError};
 use host::rehearsal::{self, Changed, Rehearsal};
 use host::{clock, grants};
 use jiff::civil::Date;
@@ -72,13 +72,23 @@ impl Since {
     }
 }
 
+/// Elsewhere a settings file that is not there was named by a variable.
+fn unread(error: ConfigError) -> Failure {
+    let is_missing = matches!(error, ConfigError::Read { .. });
+    let failure = Failure::from(error);
+    if is_missing {
+        return failure.hint("`--policy` names a settings file; its `[oversight]` section counts");
+    }
+    failure
+}
+
 /// Does it.
 ///
 /// # Errors
 /// The policy or a journal cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let config = match &args.policy {
-        Some(path) => Config::read(path)?,
+        Some(path) => Config::read(path).map_err(unread)?,
         None => context.config.clone(),
     };
     let rehearsal = Rehearsal {

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
-use crate::render::units::{cost, counted, dollars, grouped, percent, without_cost};
+use crate::render::units::{cost, cost_per_solve, counted, grouped, percent, without_cost};
 use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
 /// Words of `scorecard`.
@@ -123,11 +123,6 @@ pub(super) fn show_without_cost(
     Ok(())
 }
 
-fn cost_per_solve(card: &Scorecard) -> String {
-    card.cost_per_solve
-        .map_or_else(|| "unknown".to_owned(), dollars)
-}
-
 fn metrics(card: &Scorecard) -> [(&'static str, String); 16] {
     [
         ("total_tasks", grouped(card.total_tasks)),
@@ -144,7 +139,7 @@ fn metrics(card: &Scorecard) -> [(&'static str, String); 16] {
             "total_cost",
             cost(card.total_cost_microdollars, card.tasks_without_cost == 0),
         ),
-        ("cost_per_solve", cost_per_solve(card)),
+        ("cost_per_solve", cost_per_solve(card.cost_per_solve)),
         ("total_tokens", grouped(card.total_tokens)),
         ("total_retries", grouped(card.total_retries)),
         ("median_latency_ms", grouped(card.median_latency_ms)),
@@ -172,7 +167,7 @@ fn show_groups(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
             percent(card.solve_rate),
             percent(card.evidence_coverage),
             grouped(card.policy_violations),
-            cost_per_solve(card),
+            cost_per_solve(card.cost_per_solve),
             grouped(card.p95_latency_ms),
         )?;
     }

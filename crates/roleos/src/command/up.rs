@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use host::agents_above::{self, AgentAbove};
 use host::environment::Environment;
 use host::install::starter;
-use host::running::Running;
+use host::running::{Running, RunningError};
 use host::workspace::Workspace;
 use serde_json::json;
 use server::api::{Desk, DeskError, Notice};
@@ -191,7 +191,7 @@ impl From<UpError> for Failure {
     fn from(error: UpError) -> Self {
         let hint = error.hint();
         match error {
-            UpError::File(error) => error.into(),
+            UpError::File(error) | UpError::Running(RunningError::File(error)) => error.into(),
             UpError::Setting(message) => Self::input("bad_setting", message).hint(hint),
             UpError::Listen { .. } => Self::refused("cannot_listen", chain(&error)).hint(hint),
             UpError::Running(_) => Self::refused("already_up", error.to_string()).hint(hint),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use server::demo::{Backstage, MODEL, repairs};
 use server::up::UpError;
 
+use super::shelf;
 use super::shell::sh;
 use crate::failure::Failure;
 
@@ -151,6 +152,7 @@ impl Place {
         ] {
             files::write(&tree.join(name), text.as_bytes(), Privacy::Shared)?;
         }
+        shelf::fill(&tree)?;
         // The user's own settings of git must not sign, hook or rename anything here.
         sh(
             "git init -q . && git symbolic-ref HEAD refs/heads/main \

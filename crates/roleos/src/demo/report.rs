@@ -12,7 +12,7 @@ use server::demo::tasks::{DATES, ROUTER};
 use super::{Stage, agent};
 use crate::command::specialist::open;
 use crate::failure::Failure;
-use crate::render::units::{dollars, percent};
+use crate::render::units::{cost_per_solve, percent};
 use crate::ui::{BAD, BOLD, DIM, GOOD};
 
 /// Tells it.
@@ -124,8 +124,7 @@ fn tell_evidence(stage: &Stage<'_>) -> Result<(), Failure> {
         card.solved,
         card.total_tasks,
         percent(card.solve_rate),
-        card.cost_per_solve
-            .map_or_else(|| "unknown".to_owned(), dollars),
+        cost_per_solve(card.cost_per_solve),
     ));
     let audit = context.store.audit(&keys, None)?;
     let state = if audit.problems.is_empty() {

@@ -177,6 +177,7 @@ async fn propose(
         instructions: None,
         input: &input,
         trace_id: &trace_id,
+        beside: None,
     });
     let said = said
         .await

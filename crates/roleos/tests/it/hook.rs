@@ -389,9 +389,114 @@ fn a_change_of_settings_that_takes_the_hook_out_is_refused() {
         ran.stderr.contains("take the hook of roleos out"),
         "{ran:#?}"
     );
-    workspace.write(".claude/settings.json", "{ \"disableAllHooks\" : true }");
-    workspace.write(".claude/settings.local.json", settings);
+    let narrow = settings.replacen("{\"hooks\":[", "{\"matcher\":\"Read\",\"hooks\":[", 1);
+    workspace.write(".claude/settings.local.json", narrow);
     tell("ConfigChange").exits(2);
+    workspace.write(".claude/settings.local.json", settings);
+    workspace.write(".claude/settings.json", "{ // \"disableAllHooks\": true\n}");
+    tell("ConfigChange").exits(0);
+    workspace.write(".claude/settings.json", "{ \"disableAllHooks\" : true }");
+    tell("ConfigChange").exits(2);
+}
+
+#[test]
+fn a_question_that_does_not_arrive_blocks_and_says_so_and_advice_does_not() {
+    let workspace = workspace(true);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let inputs = [
+        (json!({ "command": "bash -c \"$X\"" }), 2, "could not ask"),
+        (json!({ "command": "ls", "timeout": 700_000 }), 0, ""),
+    ];
+    for (input, code, expected) in inputs {
+        let event = call("claude", &root, &input).to_string();
+        let heard = tell(hook(&workspace, "claude", &[]), &event).exits(0);
+        assert!(!heard.stdout.is_empty(), "{heard:#?}");
+        let mut child = hook(&workspace, "claude", &[])
+            .stdin(Stdio::piped())
+            .stdout(File::create("/dev/full").unwrap())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), event.as_bytes()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn a_text_that_was_cut_inside_of_a_character_is_still_an_event() {
+    let workspace = workspace(true);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    for (command, code) in [("echo half", 0), ("git push; echo half", 2)] {
+        let event = call("claude", &root, &json!({ "command": command })).to_string();
+        let event = event.replace("half", "\\ud83d");
+        tell(hook(&workspace, "claude", &[]), &event).exits(code);
+    }
+}
+
+#[test]
+fn giving_the_settings_to_git_does_not_free_a_running_session() {
+    let workspace = crate::init::repository();
+    workspace.write(
+        ".role-os/config.toml",
+        "[oversight]\nmode = \"autonomous\"\nmax_tool_calls = 1\n",
+    );
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let event = call("claude", &root, &json!({ "command": "ls" })).to_string();
+    tell(hook(&workspace, "claude", &[]), &event).exits(0);
+    crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
+    let refused = tell(hook(&workspace, "claude", &[]), &event).exits(2);
+    assert!(refused.stderr.contains("budget exceeded"), "{refused:#?}");
+    // A session that begins now does not believe what may have come with a clone.
+    let other = event.replace("8000-000000000001", "8000-000000000009");
+    for _ in 0..2 {
+        tell(hook(&workspace, "claude", &[]), &other).exits(0);
+    }
+}
+
+#[test]
+fn settings_that_are_gone_do_not_switch_off_what_was_installed() {
+    let workspace = crate::init::repository();
+    crate::init::roleos(&workspace, &["init", "--agent", "claude"]).exits(0);
+    crate::init::git(&workspace, &["clean", "--quiet", "-fd"]).exits(0);
+    assert!(!workspace.path(".role-os/config.toml").exists());
+    let event = push(&workspace, "claude");
+    tell(hook(&workspace, "claude", &[]), &event).exits(2);
+    let doctor = crate::init::roleos(&workspace, &["doctor"]).exits(1);
+    assert!(
+        doctor.stdout.contains("the gate counts as on"),
+        "{doctor:#?}"
+    );
+    crate::init::roleos(&workspace, &["init", "--uninstall"]).exits(0);
+    // Another session: one that began with the gate keeps it.
+    let event = event.replace("8000-000000000001", "8000-000000000009");
+    tell(hook(&workspace, "claude", &[]), &event).exits(0);
+}
+
+#[test]
+fn a_file_that_cursor_does_not_name_is_not_read() {
+    let workspace = workspace(true);
+    let event =
+        json!({ "hook_event_name": "beforeReadFile", "conversation_id": "c", "content": "x" });
+    let refused = tell(hook(&workspace, "cursor", &[]), &event.to_string()).exits(2);
+    assert!(refused.stderr.contains("`file_path`"), "{refused:#?}");
+}
+
+#[test]
+fn settings_that_are_links_are_protected_where_they_lead() {
+    let workspace = workspace(true);
+    let root = workspace.root().to_str().unwrap().to_owned();
+    workspace.write("dots/claude.json", "{}");
+    std::fs::create_dir_all(workspace.path(".claude")).unwrap();
+    let link = workspace.path(".claude/settings.local.json");
+    std::os::unix::fs::symlink("../dots/claude.json", link).unwrap();
+    for (file, code) in [("claude.json", 2), ("other.json", 0)] {
+        let command = format!("echo x > dots/{file}");
+        let event = call("claude", &root, &json!({ "command": command }));
+        tell(hook(&workspace, "claude", &[]), &event.to_string()).exits(code);
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) fn git(workspace: &Workspace, words: &[&str]) -> Ran {
     ran(quiet(command, workspace))
 }
 
-fn quiet(mut command: Command, workspace: &Workspace) -> Command {
+pub(crate) fn quiet(mut command: Command, workspace: &Workspace) -> Command {
     for mark in MARKS {
         command.env_remove(mark);
     }
@@ -193,6 +193,15 @@ fn hooks_in_the_toml_of_codex_get_company_there() {
     assert!(again.stderr.contains("nothing to change"), "{again:#?}");
     roleos(&workspace, &["init", "--uninstall"]).exits(0);
     assert_eq!(workspace.read(".codex/config.toml"), text);
+    let bare = text.trim_end().to_owned();
+    for odd in [text.replace('\n', "\r\n"), bare] {
+        workspace.write(".codex/config.toml", &odd);
+        roleos(&workspace, &["init", "--agent", "codex"]).exits(0);
+        let after = workspace.read(".codex/config.toml");
+        assert!(after.starts_with(&odd), "{after:?}");
+        roleos(&workspace, &["init", "--uninstall"]).exits(0);
+        assert_eq!(workspace.read(".codex/config.toml"), odd);
+    }
 }
 
 #[test]
@@ -350,7 +359,7 @@ fn push_somewhere(workspace: &Workspace) -> Ran {
 
 /// A push below an agent, as a script of the agent makes it.
 #[track_caller]
-fn agents_push(workspace: &Workspace, words: &[&str]) -> Ran {
+pub(crate) fn agents_push(workspace: &Workspace, words: &[&str]) -> Ran {
     let mut command = Command::new("git");
     command.args(words).current_dir(workspace.root());
     let mut command = quiet(command, workspace);
@@ -446,6 +455,7 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
     let secret = fs::metadata(machine.path().join("etc/roleos/approval.key")).unwrap();
     assert_eq!(secret.permissions().mode() & 0o777, 0o600);
     assert!(machine.path().join("etc/codex/hooks.json").exists());
+    assert!(!machine.path().join("etc/.gitignore").exists());
     // The same hook twice would count twice.
     assert!(!workspace.path(".claude/settings.local.json").exists());
     assert!(workspace.path(".cursor/hooks.json").exists());
@@ -530,6 +540,54 @@ fn doctor_says_protected_only_where_the_canary_proved_it() {
     assert_eq!(wrong.len(), 1, "{wrong:#?}");
     assert_eq!(wrong[0]["name"], "trust");
     assert!(wrong.iter().all(|check| check["next"].is_string()));
+}
+
+#[test]
+fn doctor_does_not_call_protected_what_lets_calls_pass() {
+    let narrowed = |text: &str| text.replacen("\"matcher\": \"*\"", "\"matcher\": \"Read\"", 1);
+    let open = |text: &str| text.replacen("\"onFailure\": \"block\"", "\"note\": 1", 1);
+    let off = |text: &str| text.replacen('{', "{ \"disableAllHooks\": true, // for now\n", 1);
+    type Change = fn(&str) -> String;
+    let changes: [(Change, &str); 3] = [
+        (narrowed, "its matcher is `Read`"),
+        (open, "`\"onFailure\": \"block\"`"),
+        (off, "`disableAllHooks`"),
+    ];
+    for (change, expected) in changes {
+        let workspace = repository();
+        roleos(&workspace, &["init", "--agent", "claude"]).exits(0);
+        let file = ".claude/settings.local.json";
+        let whole = workspace.read(file);
+        workspace.write(file, change(&whole));
+        assert_ne!(workspace.read(file), whole, "{expected}");
+        let report = roleos(&workspace, &["doctor"]).exits(1);
+        assert!(
+            report.stdout.contains("Claude Code: not protected"),
+            "{report:#?}"
+        );
+        assert!(report.stdout.contains(expected), "{report:#?}");
+    }
+}
+
+#[test]
+fn doctor_notices_open_keys_and_a_git_hook_that_cannot_run() {
+    let workspace = repository();
+    roleos(&workspace, &["init"]).exits(0);
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let (key, hook) = (
+        workspace.path(".role-os/keys/approval/approval.key"),
+        workspace.path(".git/hooks/pre-push"),
+    );
+    mode(&key, 0o644);
+    mode(&hook, 0o644);
+    let report = roleos(&workspace, &["doctor"]).exits(1).stdout;
+    assert!(report.contains("others can read"), "{report}");
+    assert!(report.contains("cannot be executed"), "{report}");
+    mode(&key, 0o600);
+    roleos(&workspace, &["init"]).exits(0);
+    roleos(&workspace, &["doctor"]).exits(0);
 }
 
 #[test]

@@ -87,6 +87,8 @@ mod bad_input;
 
 mod init;
 
+mod init_git;
+
 mod wording;
 
 mod catalog_remote;

@@ -595,6 +595,38 @@ fn a_counted_grant_lets_so_many_pushes_through() {
 }
 
 #[test]
+fn the_arguments_of_a_tool_may_come_in_another_order_and_with_no_other_value() {
+    let workspace = repository();
+    let opens = |title: &str, first: &str| {
+        let (owner, repo) = (r#""owner":"a""#, r#""repo":"b""#);
+        let input = match first {
+            "owner" => format!(r#"{{{owner},{repo},"title":"{title}"}}"#),
+            _ => format!(r#"{{"title":"{title}",{repo},{owner}}}"#),
+        };
+        let root = workspace.root().to_str().unwrap();
+        let event = format!(
+            r#"{{"hook_event_name":"PreToolUse","session_id":"s","cwd":"{root}","tool_use_id":"t",
+                "tool_name":"mcp__github__create_pull_request","tool_input":{input}}}"#
+        );
+        crate::hook::tell(crate::hook::hook(&workspace, "claude", &[]), &event)
+    };
+    let id = |ran: &Ran| {
+        ran.stderr
+            .split("roleos approve ")
+            .nth(1)
+            .map(str::to_owned)
+    };
+    workspace.write(
+        ".role-os/config.toml",
+        "[oversight]\ncapability_gate = true\n",
+    );
+    let refused = id(&opens("x", "owner").exits(2));
+    assert!(refused.is_some());
+    assert_eq!(id(&opens("x", "title").exits(2)), refused);
+    assert_ne!(id(&opens("y", "owner").exits(2)), refused);
+}
+
+#[test]
 fn a_grant_that_no_person_gave_is_void_in_this_session() {
     let workspace = repository();
     grant(&workspace, &["git:push"]);
@@ -609,8 +641,12 @@ fn a_grant_that_no_person_gave_is_void_in_this_session() {
         assert!(
             refusal
                 .stderr
-                .contains("not by `roleos`; all grants are void"),
+                .contains("not by `roleos`; all grants and approvals are void"),
             "{refusal:#?}"
+        );
+        assert!(
+            !refusal.stderr.contains("roleos approve"),
+            "an approval would not count: {refusal:#?}"
         );
     }
 }

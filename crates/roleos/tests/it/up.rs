@@ -21,7 +21,16 @@ struct Up {
 
 impl Up {
     fn start(root: &std::path::Path, words: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut child = Command::new(ROLEOS)
+        Self::of(Command::new(ROLEOS), root, words, variables)
+    }
+
+    fn of(
+        mut command: Command,
+        root: &std::path::Path,
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let mut child = command
             .arg("--root")
             .arg(root)
             .arg("up")
@@ -112,6 +121,23 @@ fn it_makes_what_is_missing_says_where_it_is_and_ends_cleanly() {
     assert_eq!(code, Some(0), "{said}");
     assert!(took < Duration::from_secs(5), "{took:?}");
     assert!(!role_os.join("up.json").exists());
+}
+
+#[test]
+fn a_closed_terminal_ends_it_unless_it_was_started_to_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let listen = ["--listen", "127.0.0.1:0"];
+    let up = Up::start(folder.path(), &listen, &[]);
+    let (code, _, said) = up.end(Signal::HUP);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!folder.path().join(".role-os/up.json").exists());
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh", ROLEOS]);
+    let up = Up::of(command, folder.path(), &listen, &[]);
+    let pid = Pid::from_raw(i32::try_from(up.child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    assert!(up.get("/healthz", "").starts_with("HTTP/1.1 200"));
+    assert_eq!(up.end(Signal::TERM).0, Some(0));
 }
 
 #[test]

@@ -149,8 +149,10 @@ pub(crate) enum How {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Import {
     /// The bundle.
+    #[schema(pattern = "^[a-z0-9-]+$")]
     pub(crate) bundle: String,
     /// The language.
+    #[schema(pattern = "^[a-z0-9-]+$")]
     pub(crate) language: String,
     /// Roles of it [default: all].
     #[serde(default)]

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use utoipa::ToSchema;
 
 use super::Desk;
+use crate::linger::linger;
 use crate::problem::{Problem, Shape};
 use crate::view::list::{Key, Listed, MAX_PAGE, Page};
 
@@ -88,7 +90,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
             )
             .hint("send the header `content-type: application/json`"));
         }
-        let body = body(request.into_body()).await?;
+        let (parts, sent) = request.into_parts();
+        let body = body(&parts.headers, sent).await?;
         // First whether it is JSON at all, then whether it is what was asked for.
         let parsed: Result<IgnoredAny, _> = serde_json::from_slice(&body);
         parsed.map_err(|error| syntax(&error.to_string()))?;
@@ -102,8 +105,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
 }
 
 /// A body under a limit of size and one of time.
-pub(crate) async fn body(body: Body) -> Result<Bytes, Problem> {
-    let read = tokio::time::timeout(PATIENCE, read(body)).await;
+pub(crate) async fn body(headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
+    let read = tokio::time::timeout(PATIENCE, read(headers, body)).await;
     read.unwrap_or_else(|_| {
         Err(Problem::new(
             StatusCode::REQUEST_TIMEOUT,
@@ -113,7 +116,7 @@ pub(crate) async fn body(body: Body) -> Result<Bytes, Problem> {
     })
 }
 
-async fn read(body: Body) -> Result<Bytes, Problem> {
+async fn read(headers: &HeaderMap, mut body: Body) -> Result<Bytes, Problem> {
     let too_long = || {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -122,22 +125,21 @@ async fn read(body: Body) -> Result<Bytes, Problem> {
         )
     };
     if body.size_hint().lower() > MAX_BODY as u64 {
+        linger(headers, body);
         return Err(too_long());
     }
-    to_bytes(body, MAX_BODY).await.map_err(|error| {
-        let mut cause: Option<&dyn std::error::Error> = Some(&error);
-        while let Some(error) = cause {
-            if error.is::<http_body_util::LengthLimitError>() {
-                return too_long();
-            }
-            cause = error.source();
+    match Limited::new(&mut body, MAX_BODY).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => {
+            linger(headers, body);
+            Err(too_long())
         }
-        Problem::new(
+        Err(_) => Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "body_cut_off",
             "the body did not come to its end",
-        )
-    })
+        )),
+    }
 }
 
 fn syntax(why: &str) -> Problem {
@@ -289,6 +291,17 @@ impl<T> List<T> {
 /// What is not there.
 pub(super) fn missing(code: &'static str, message: impl Into<String>) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, code, message)
+}
+
+/// A call that is there for another method, which `Allow` names.
+pub(super) async fn wrong_method(method: Method) -> Problem {
+    let message = format!("`{method}` is not how this is called");
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        message,
+    )
+    .hint("`/openapi.json` says how")
 }
 
 /// A path below `/api/` that nobody answers.

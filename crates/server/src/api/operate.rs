@@ -28,6 +28,7 @@ const MAX_REASON: usize = 2000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Who {
     /// Who acts [default: whoever is logged in].
+    #[schema(min_length = 1, max_length = 100)]
     operator: Option<String>,
     /// Why; it stays in the log.
     #[schema(min_length = 1, max_length = 2000)]
@@ -41,6 +42,7 @@ pub(super) struct Point {
     /// Id of the version.
     version: String,
     /// Who acts [default: whoever is logged in].
+    #[schema(min_length = 1, max_length = 100)]
     operator: Option<String>,
     /// Why; it stays in the log.
     #[schema(min_length = 1, max_length = 2000)]
@@ -60,6 +62,7 @@ pub(super) struct Register {
     #[schema(minimum = 0.0, maximum = 1.0)]
     workload_quota: Option<f64>,
     /// Who acts [default: whoever is logged in].
+    #[schema(min_length = 1, max_length = 100)]
     operator: Option<String>,
     /// Why; it stays in the log.
     #[schema(max_length = 2000)]

@@ -24,7 +24,7 @@ pub(super) struct Login {
     /// What the terminal of `roleos up` shows.
     code: String,
     /// Who acts, for the logs [default: the user that runs `roleos up`].
-    #[schema(max_length = 100)]
+    #[schema(min_length = 1, max_length = 100)]
     operator: Option<String>,
 }
 

@@ -42,7 +42,9 @@ pub(super) struct Decisions {
     session: Option<String>,
     /// Calendar week, such as `2026-W07`.
     week: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 
@@ -76,7 +78,9 @@ pub(super) struct Sessions {
     agent: Option<String>,
     /// The model.
     model: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

@@ -29,7 +29,9 @@ pub(super) struct Runs {
     passed: Option<bool>,
     /// Whether it won.
     won: Option<bool>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

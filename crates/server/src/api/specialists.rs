@@ -71,7 +71,9 @@ fn unknown(role: &str) -> Problem {
 pub(super) struct Events {
     /// `promote`, `halt`, `shadow-probe`, ….
     kind: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 
@@ -102,7 +104,9 @@ pub(super) struct Dispatches {
     served_by: Option<String>,
     /// The version that answered or was asked.
     version: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

@@ -50,7 +50,9 @@ pub(super) struct Tasks {
     agent: Option<String>,
     /// The agent's session.
     session: Option<String>,
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
+    #[param(pattern = "^[^~]*~[0-9]{1,18}$")]
     after: Option<String>,
 }
 

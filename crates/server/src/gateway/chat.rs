@@ -47,6 +47,30 @@ pub(super) fn input(protocol: Protocol, body: &Value) -> Result<Value, &'static 
     }
 }
 
+/// What the client says beside its messages.
+///
+/// # Errors
+/// It is more than text.
+pub(super) fn system(protocol: Protocol, body: &Value) -> Result<Option<String>, &'static str> {
+    let said = match protocol {
+        Protocol::Anthropic => match body.get("system") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(said) => vec![text_of(Some(said))?],
+        },
+        Protocol::OpenAi => {
+            let messages = body.get("messages").and_then(Value::as_array);
+            let is_system = |message: &&Value| {
+                let role = message.get("role").and_then(Value::as_str);
+                matches!(role, Some("system" | "developer"))
+            };
+            let said = messages.into_iter().flatten().filter(is_system);
+            said.map(text).collect::<Result<_, _>>()?
+        }
+    };
+    let said = said.join("\n\n");
+    Ok((!said.is_empty()).then_some(said))
+}
+
 fn wants_a_tool(body: &Value) -> bool {
     match body.get("tool_choice") {
         Some(Value::String(choice)) => choice == "required",
@@ -60,7 +84,11 @@ fn wants_a_tool(body: &Value) -> bool {
 
 /// The text of a message, when it is nothing else.
 fn text(message: &Value) -> Result<String, &'static str> {
-    match message.get("content") {
+    text_of(message.get("content"))
+}
+
+fn text_of(content: Option<&Value>) -> Result<String, &'static str> {
+    match content {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Array(blocks)) => {
             let texts = blocks.iter().map(|block| {

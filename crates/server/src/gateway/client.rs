@@ -8,8 +8,8 @@ use axum::body::Body;
 use http_body_util::LengthLimitError;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{
-    CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE,
+    CONNECTION, COOKIE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version};
@@ -21,6 +21,7 @@ use tower_http::timeout::TimeoutError;
 
 use super::upstream::Upstream;
 use crate::guard::TOKEN;
+use crate::login;
 use crate::problem::Problem;
 
 /// How long an unused connection to an upstream is kept.
@@ -205,13 +206,28 @@ pub(crate) fn request(
 
 /// A page that is logged in here must not tell an upstream so.
 fn drop_own_cookie(headers: &mut HeaderMap) {
-    let is_ours = |value: &HeaderValue| {
-        let text = String::from_utf8_lossy(value.as_bytes());
-        text.split(';')
-            .any(|crumb| crumb.trim().starts_with("roleos"))
+    let is_ours = |crumb: &&[u8]| {
+        let value = crumb.trim_ascii().strip_prefix(login::NAME.as_bytes());
+        value.is_some_and(|value| value.trim_ascii_start().first() == Some(&b'='))
     };
-    if headers.get_all("cookie").iter().any(is_ours) {
-        headers.remove("cookie");
+    let crumbs = |value: &HeaderValue| -> Vec<Vec<u8>> {
+        let all = value.as_bytes().split(|byte| *byte == b';');
+        all.map(<[u8]>::to_vec).collect()
+    };
+    let values: Vec<_> = headers.get_all(COOKIE).iter().map(crumbs).collect();
+    if !values.iter().flatten().any(|crumb| is_ours(&&**crumb)) {
+        return;
+    }
+    headers.remove(COOKIE);
+    for mut crumbs in values {
+        crumbs.retain(|crumb| !is_ours(&&**crumb));
+        let kept = crumbs.join(&b';');
+        if let Some(kept) = HeaderValue::from_bytes(kept.trim_ascii())
+            .ok()
+            .filter(|it| !it.is_empty())
+        {
+            headers.append(COOKIE, kept);
+        }
     }
 }
 
@@ -281,14 +297,24 @@ mod tests {
     #[test]
     fn our_own_cookie_stays_here() {
         for (cookie, stays) in [
-            ("a=b", true),
-            ("a=b; roleos_login=x", false),
-            ("roleos=x", false),
+            ("a=b", Some("a=b")),
+            ("a=b ;c", Some("a=b ;c")),
+            ("a=b; roleos_session=x; c=\"d\"", Some("a=b; c=\"d\"")),
+            ("roleos_session=x; a=b", Some("a=b")),
+            ("roleos_session = x", None),
+            ("roleos_session=x", None),
+            (
+                "roleos_sessions=x; roleos=y",
+                Some("roleos_sessions=x; roleos=y"),
+            ),
         ] {
             let mut headers = HeaderMap::new();
-            headers.insert("cookie", HeaderValue::from_static(cookie));
+            headers.append(COOKIE, HeaderValue::from_static(cookie));
+            headers.append(COOKIE, HeaderValue::from_static("z=1"));
             drop_own_cookie(&mut headers);
-            assert_eq!(headers.contains_key("cookie"), stays, "{cookie}");
+            let left: Vec<_> = headers.get_all(COOKIE).iter().collect();
+            let expected: Vec<_> = stays.into_iter().chain(["z=1"]).collect();
+            assert_eq!(left, expected, "{cookie}");
         }
     }
 }

@@ -54,7 +54,7 @@ async fn file(app: Arc<App>, path: String, headers: &HeaderMap) -> Response<Body
     let bytes = match read.await {
         Ok(Ok(Some(bytes))) => bytes,
         Ok(Err(why)) => {
-            let message = format!("the file cannot be read: {why}");
+            let message = format!("this file is not handed out: {why}");
             return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "unreadable", message)
                 .response(Shape::Own);
         }

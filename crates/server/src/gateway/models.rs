@@ -65,16 +65,34 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts) -> Response<Body> {
 
 /// The role of `GET /v1/models/role:<slug>`.
 pub(super) fn role_in(parts: &Parts) -> Option<String> {
+    let model = in_path(parts).filter(|_| parts.method == Method::GET)?;
+    model.strip_prefix("role:").map(str::to_owned)
+}
+
+/// The model that a path names: `/v1/models/<id>`.
+pub(super) fn in_path(parts: &Parts) -> Option<String> {
     let name = parts.uri.path().strip_prefix("/v1/models/")?;
-    let colon = name
-        .get(4..7)
-        .filter(|colon| colon.eq_ignore_ascii_case("%3a"));
-    let slug = match colon {
-        Some(_) => name.strip_prefix("role").and_then(|rest| rest.get(3..)),
-        None => name.strip_prefix("role:"),
-    };
-    let slug = slug.filter(|_| parts.method == Method::GET)?;
-    Some(slug.to_owned())
+    (!name.is_empty()).then(|| decoded(name))
+}
+
+/// A part of a path without its `%`; what is no text stays as it is.
+fn decoded(part: &str) -> String {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let code = match (first, behind) {
+            (b'%', [high, low, ..]) => hex::decode([*high, *low]).ok(),
+            _ => None,
+        };
+        if let (Some(code), Some(further)) = (code, behind.get(2..)) {
+            bytes.extend(code);
+            rest = further;
+        } else {
+            bytes.push(*first);
+            rest = behind;
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| part.to_owned())
 }
 
 /// One role as a model.
@@ -107,12 +125,20 @@ fn known_roles(app: &App) -> Vec<(String, String)> {
     let stored = Roles::new(app.workspace.roles_dir())
         .list()
         .unwrap_or_default();
-    let mut known: Vec<(String, String)> = stored
+    let installed: Vec<_> = stored
         .into_iter()
         .filter_map(|stored| stored.role.ok())
-        .filter(|role| role.enabled)
-        .filter_map(|role| Some((role.source?.slug, role.content.name)))
+        .filter_map(|role| Some((role.source?.slug, role.content.name, role.enabled)))
         .collect();
+    // What is installed and switched off is not there, whatever the catalog has.
+    let others = roles::all_in_catalog(app);
+    let others = others.into_iter().filter(|(slug, _)| {
+        let mut installed = installed.iter();
+        !installed.any(|(installed, _, _)| installed == slug)
+    });
+    let mut known: Vec<(String, String)> = others.collect();
+    let enabled = installed.into_iter().filter(|(_, _, enabled)| *enabled);
+    known.extend(enabled.map(|(slug, name, _)| (slug, name)));
     let registry = app.specialists.registry().ok();
     for entry in registry.iter().flat_map(|registry| registry.entries()) {
         let is_known = known

@@ -58,14 +58,17 @@ async fn dispatched(
 ) -> Result<Response<Body>, Problem> {
     let body = proxy::read(app, parts, body, entry).await?;
     entry.line.request_bytes = body.len() as u64;
-    let question: Question = serde_json::from_slice(&body).map_err(|error| {
-        Problem::new(
-            StatusCode::BAD_REQUEST,
-            "bad_request",
-            format!("the body is no dispatch: {error}"),
-        )
-        .hint("send `{\"role\": …, \"input\": …}`")
-    })?;
+    let no_dispatch = |why: &str| {
+        let message = format!("the body is no dispatch: {why}");
+        Problem::new(StatusCode::BAD_REQUEST, "bad_request", message)
+            .hint("send `{\"role\": …, \"input\": …}`")
+    };
+    // A list with the fields in their order would be taken as well.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(no_dispatch("it is a list"));
+    }
+    let question: Question =
+        serde_json::from_slice(&body).map_err(|error| no_dispatch(&error.to_string()))?;
     entry.line.role = Some(shortened(&question.role));
     let trace = question.trace_id.filter(|trace| !trace.is_empty());
     let trace = trace.map_or_else(|| entry.line.trace.clone(), |trace| shortened(&trace));
@@ -90,6 +93,15 @@ async fn dispatched(
     entry.line.verified = verified.then(|| PASS.to_owned());
     let receipt = answer.receipt.to_json();
     entry.line.route = answer.receipt.source.name();
+    let adapter = match &answer.receipt.call {
+        Some(Ok(answered)) if entry.line.route == "specialist" => Some(&answered.adapter_id),
+        _ => None,
+    };
+    entry.line.served = match (adapter, &answer.result) {
+        (Some(adapter), _) => Some(adapter.clone()),
+        (None, Ok(_)) => Some(roles::general::name(app)),
+        (None, Err(_)) => None,
+    };
     if entry.line.route != "specialist" {
         entry.line.route = "general";
     }

@@ -15,10 +15,12 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
 use tower_http::timeout::TimeoutBody;
 
+use super::packed::unpacked;
 use super::receipt::{Entry, Tried, shortened};
 use super::scan::{Edits, Scanned, scan};
 use super::upstream::Upstream;
-use super::{client, protocol, roles};
+use super::{client, models, protocol, roles};
+use crate::linger::linger;
 use crate::problem::{Problem, Shape};
 use crate::up::App;
 
@@ -45,7 +47,10 @@ const ROLE: &str = "role:";
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) parts: Parts,
+    /// As it can be read.
     pub(super) body: Bytes,
+    /// As it came, where it was packed.
+    packed: Option<Bytes>,
     pub(super) scanned: Scanned,
     pub(super) protocol: Option<Protocol>,
 }
@@ -84,9 +89,13 @@ fn names_a_model(parts: &Parts) -> bool {
         kind.get(..16)
             .is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"))
     });
-    parts.method == Method::POST
-        && !parts.headers.contains_key(CONTENT_ENCODING)
-        && (is_json || WITH_MODEL.contains(&parts.uri.path()))
+    let is_packed = parts.headers.contains_key(CONTENT_ENCODING);
+    parts.method == Method::POST && (has_model(parts) || is_json && !is_packed)
+}
+
+/// Whether this is one of the calls whose body says which model is to answer.
+fn has_model(parts: &Parts) -> bool {
+    WITH_MODEL.contains(&parts.uri.path())
 }
 
 async fn without_model(
@@ -96,10 +105,16 @@ async fn without_model(
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
     if length(parts).is_some_and(|length| length > MAX_UPLOAD as u64) {
+        linger(&parts.headers, body);
         return Err(too_large(MAX_UPLOAD));
     }
     entry.line.request_bytes = length(parts).unwrap_or(0);
-    let upstream = app.gateway.upstream(None, protocol(parts));
+    let named = models::in_path(parts).and_then(|model| {
+        let upstream = app.gateway.upstream(Some(&model), protocol(parts))?;
+        entry.line.model = Some(shortened(&model));
+        Some(upstream)
+    });
+    let upstream = named.or_else(|| app.gateway.upstream(None, protocol(parts)));
     let upstream = upstream.ok_or_else(|| {
         let message = format!("there is nothing at `{}`", shortened(parts.uri.path()));
         Problem::new(StatusCode::NOT_FOUND, "not_found", message)
@@ -120,11 +135,16 @@ async fn with_model(
     body: Body,
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
-    let body = read(app, &parts, body, entry).await?;
-    entry.line.request_bytes = body.len() as u64;
+    let came = read(app, &parts, body, entry).await?;
+    entry.line.request_bytes = came.len() as u64;
+    let (body, packed) = match plain(app, &parts, &came).await {
+        Some(plain) => (plain, Some(came)),
+        None => (came, None),
+    };
+    let is_sealed = packed.is_none() && parts.headers.contains_key(CONTENT_ENCODING);
     let scanned = match scan(&body) {
         Ok(scanned) => scanned,
-        Err(place) if WITH_MODEL.contains(&parts.uri.path()) => {
+        Err(place) if has_model(&parts) && !is_sealed => {
             let message = format!(
                 "the body is no JSON object: it breaks off at byte {}",
                 place.0
@@ -138,12 +158,15 @@ async fn with_model(
     let whole = Whole {
         parts,
         body,
+        packed,
         scanned,
         protocol,
     };
     let model = whole.scanned.model(&whole.body);
     entry.line.model = model.as_deref().map(shortened);
-    if let Some(models) = whole.scanned.models(&whole.body) {
+    let models = whole.scanned.models(&whole.body);
+    // Elsewhere a list of this name is the upstream's business.
+    if let Some(models) = models.filter(|_| has_model(&whole.parts)) {
         return one_of(app, &whole, model, models, entry).await;
     }
     if let Some(slug) = model.as_deref().and_then(|model| model.strip_prefix(ROLE)) {
@@ -157,12 +180,22 @@ async fn with_model(
         }
     }
     let upstream = upstream(app, model.as_deref(), &whole)?;
-    let body = Body::from(whole.body.clone());
+    let body = whole.packed.as_ref().unwrap_or(&whole.body);
+    let body = Body::from(body.clone());
     let answered = forward(app, &whole.parts, upstream, body, entry).await;
     match entry.line.role {
         Some(_) => roles::note_agent(app, &whole, playing, answered?, entry).await,
         None => answered,
     }
+}
+
+/// What a packed body holds, to be looked at; none where it is not packed, or in a way that is not understood.
+async fn plain(app: &App, parts: &Parts, body: &Bytes) -> Option<Bytes> {
+    let encoding = parts.headers.get(CONTENT_ENCODING)?.to_str().ok()?;
+    let encoding = encoding.trim().to_ascii_lowercase();
+    let (body, most) = (body.clone(), app.config.gateway.max_body_bytes());
+    let plain = tokio::task::spawn_blocking(move || unpacked(Some(&encoding), &body, most));
+    plain.await.ok()?.ok().map(Bytes::from)
 }
 
 /// The upstream of a model.
@@ -198,6 +231,8 @@ async fn one_of(
     ));
     for (place, model) in wanted.iter().enumerate() {
         let is_last = place + 1 == wanted.len();
+        // What the one before left in the receipt is not this one's.
+        entry.anew();
         last = match model.strip_prefix(ROLE) {
             Some(slug) => roles::asked(app, whole, slug, Some(is_last), entry).await,
             None => listed(app, whole, model, entry).await,
@@ -275,8 +310,11 @@ pub(super) async fn forward_edited(
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
     let mut parts = whole.parts.clone();
-    // The client told the length of another body.
+    // The client told the length of another body, and may have packed it.
     parts.headers.remove(CONTENT_LENGTH);
+    if whole.packed.is_some() {
+        parts.headers.remove(CONTENT_ENCODING);
+    }
     forward(app, &parts, upstream, Body::from(edits.done()), entry).await
 }
 
@@ -332,15 +370,21 @@ pub(super) async fn read(
 ) -> Result<Bytes, Problem> {
     let set = &app.config.gateway;
     let most = set.max_body_bytes();
+    let mut body = body;
     if length(parts).is_some_and(|length| length > most as u64) {
+        linger(&parts.headers, body);
         return Err(too_large(most));
     }
     let since = Instant::now();
-    let read = tokio::time::timeout(set.body_timeout(), Limited::new(body, most).collect()).await;
+    let whole = Limited::new(&mut body, most).collect();
+    let read = tokio::time::timeout(set.body_timeout(), whole).await;
     entry.waited(since);
     match read {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(most)),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            linger(&parts.headers, body);
+            Err(too_large(most))
+        }
         Ok(Err(_)) => {
             let message = "the body did not arrive as it was announced";
             Err(Problem::new(

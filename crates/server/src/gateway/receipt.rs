@@ -112,6 +112,21 @@ impl Entry {
         }
     }
 
+    /// Another model is asked: what was noted of the one before does not count.
+    pub(crate) fn anew(&mut self) {
+        self.verdict = None;
+        self.line = Line {
+            route: "passthrough",
+            reason: None,
+            role: None,
+            served: None,
+            upstream: None,
+            crossed: None,
+            verified: None,
+            ..std::mem::take(&mut self.line)
+        };
+    }
+
     /// This much of the time was somebody else's.
     pub(crate) fn waited(&mut self, since: Instant) {
         self.waited += since.elapsed();

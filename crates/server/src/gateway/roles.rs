@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use bytes::Bytes;
-use catalog::contents::Field;
+use catalog::browse::{self, Wanted};
 use host::catalog::Directory;
 use host::clock;
 use host::config::gateway::Protocol;
@@ -29,6 +29,7 @@ use crate::up::App;
 
 use self::play::play;
 
+mod crossing;
 pub(super) mod general;
 pub(super) mod play;
 mod verified;
@@ -129,10 +130,21 @@ pub(super) fn find(app: &App, slug: &str) -> Result<Role, Problem> {
 fn in_catalog(app: &App, slug: &str) -> Option<String> {
     let directory = Directory::open(&app.workspace.root().join("catalog")).ok()?;
     let draft = directory.draft();
-    let translations = draft.claims().translations();
-    let mut roles = translations.flat_map(|translation| translation.roles());
-    let role = roles.find(|role| role.slug().as_deref() == Some(slug))?;
-    role.text(Field::Instructions).map(str::to_owned)
+    let card = browse::card(draft.claims(), slug, Wanted::Rather(None)).ok()?;
+    Some(card.fields.instructions)
+}
+
+/// Slugs and names of all roles in the workspace's own catalog.
+pub(super) fn all_in_catalog(app: &App) -> Vec<(String, String)> {
+    let Ok(directory) = Directory::open(&app.workspace.root().join("catalog")) else {
+        return Vec::new();
+    };
+    let draft = directory.draft();
+    let contents = draft.claims();
+    let entries = contents.bundles().flat_map(|bundle| &bundle.entries);
+    let slugs = entries.filter_map(|entry| entry.slug.as_deref());
+    let cards = slugs.filter_map(|slug| browse::card(contents, slug, Wanted::Rather(None)).ok());
+    cards.map(|card| (card.slug, card.fields.name)).collect()
 }
 
 /// Now, to the millisecond, as logs write it.

@@ -85,7 +85,7 @@ impl Upstream {
 
     /// Models that are named in full.
     pub fn named_models(&self) -> impl Iterator<Item = &str> {
-        let named = self.models.iter().filter(|name| !name.contains('*'));
+        let named = self.models.iter().filter(|name| !name.contains(['*', '?']));
         named.map(String::as_str)
     }
 
@@ -153,23 +153,36 @@ fn key(kind: Protocol, variable: &str) -> Key {
     }
 }
 
-/// Whether a name fits a pattern, in which `*` is any text.
+/// Whether a name fits a pattern, in which `*` is any text and `?` one character.
 fn fits(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        let Some((_, behind)) = rest.split_once(part) else {
+    let (mut pattern, mut name) = (pattern.chars(), name.chars());
+    // Behind the last `*`, and where the text that it stands for ends for now.
+    let mut star = None;
+    loop {
+        let (mut wanted, mut given) = (pattern.clone(), name.clone());
+        let fits = match (wanted.next(), given.next()) {
+            (Some('*'), _) => {
+                star = Some((wanted.clone(), name.clone()));
+                pattern = wanted;
+                continue;
+            }
+            (None, None) => return true,
+            (Some(wanted), Some(given)) => wanted == '?' || wanted == given,
+            _ => false,
+        };
+        if fits {
+            (pattern, name) = (wanted, given);
+            continue;
+        }
+        // The last `*` takes one character more, as long as there is one.
+        let Some((behind, end)) = &mut star else {
             return false;
         };
-        rest = behind;
+        if end.next().is_none() {
+            return false;
+        }
+        (pattern, name) = (behind.clone(), end.clone());
     }
-    rest.ends_with(last)
 }
 
 #[cfg(test)]
@@ -196,6 +209,10 @@ mod tests {
             ("a**b", "ab"),
             ("x", "x"),
             ("*-mini", "o-mini-mini"),
+            ("gpt-?", "gpt-5"),
+            ("?", "é"),
+            ("*a?b*", "xaab-acb"),
+            ("*/llama-*", "meta/llama-4"),
         ] {
             assert!(fits(pattern, name), "{pattern} {name}");
         }
@@ -206,6 +223,9 @@ mod tests {
             ("x", "xy"),
             ("a*c*e", "abde"),
             ("a.c", "abc"),
+            ("gpt-?", "gpt-"),
+            ("gpt-?", "gpt-55"),
+            ("*ab", "aba"),
         ] {
             assert!(!fits(pattern, name), "{pattern} {name}");
         }

@@ -3,7 +3,10 @@
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::IntoResponse;
 
-const PAGE: &str = include_str!("../../templates/pages/page.css");
+const PAGE: &str = concat!(
+    include_str!("../../templates/palette.css"),
+    include_str!("../../templates/pages/page.css")
+);
 const REPLAY: &str = include_str!("../../templates/replay.css");
 const LIVE: &str = include_str!("../../templates/pages/live.js");
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use ::catalog::browse::{self, Wanted};
+use ::catalog::installed::Installed as Owned;
 use ::catalog::yaml::number_text;
 use askama::Template;
 use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use host::roles::Roles;
 use host::view::roles as shape;
@@ -181,7 +183,8 @@ pub(super) async fn list(
 struct One {
     frame: Frame,
     slug: String,
-    bundle: String,
+    /// None when it is installed from elsewhere.
+    bundle: Option<String>,
     language: String,
     languages: Vec<(String, String)>,
     version: String,
@@ -203,9 +206,62 @@ pub(super) async fn role(
     Query(asked): Query<Asked>,
 ) -> Response {
     show(&desk, visit, "Catalog", move |desk, visit| {
-        one(desk, visit, &slug, &asked)
+        let known = one(desk, visit, &slug, &asked);
+        let problem = match known {
+            Err(problem) if problem.status == StatusCode::NOT_FOUND => problem,
+            known => return known,
+        };
+        // It may have come from another catalog, or the one here may be gone.
+        let mine = mine(desk, &slug, asked.lang())?;
+        mine.and_then(|mine| installed_one(visit, mine))
+            .ok_or(problem)
     })
     .await
+}
+
+/// The installed role of a slug, in this language where one is named.
+fn mine(desk: &Desk, slug: &str, language: Option<&str>) -> Result<Option<Owned>, Problem> {
+    let mine = Roles::new(desk.workspace.roles_dir()).list()?;
+    let mut mine = mine.into_iter().filter_map(|one| one.role.ok());
+    Ok(mine.find(|role| {
+        role.source.as_ref().is_some_and(|source| {
+            source.slug == slug && language.is_none_or(|language| source.language == language)
+        })
+    }))
+}
+
+fn shown_name(emoji: Option<&str>, name: &str) -> String {
+    let name = format!("{} {name}", emoji.unwrap_or_default());
+    clean::line(name.trim(), 120)
+}
+
+/// A text of several lines.
+fn shown(text: &str) -> String {
+    clean::text(text.as_bytes()).into_owned()
+}
+
+/// A role that is installed and not in the catalog.
+fn installed_one(visit: &Visit, role: Owned) -> Option<One> {
+    let (source, content) = (role.source?, role.content);
+    let name = shown_name(content.emoji.as_deref(), &content.name);
+    let version = number_text(source.version);
+    Some(One {
+        frame: visit.frame("Catalog", name.clone()),
+        languages: Vec::new(),
+        bundle: None,
+        slug: clean::line(&source.slug, 120),
+        language: clean::line(&source.language, 40),
+        state: "not in this catalog",
+        name,
+        description: shown(content.description.as_deref().unwrap_or_default()),
+        launch: content.launch_message.as_deref().map(shown),
+        auto_start: content.auto_start,
+        model: None,
+        instructions: shown(&content.instructions),
+        installed: Some(version.clone()),
+        version,
+        changes: Vec::new(),
+    })
 }
 
 fn one(desk: &Desk, visit: &Visit, slug: &str, asked: &Asked) -> Result<One, Problem> {
@@ -215,28 +271,16 @@ fn one(desk: &Desk, visit: &Visit, slug: &str, asked: &Asked) -> Result<One, Pro
     let card = browse::card(draft.claims(), slug, Wanted::Rather(asked.lang()));
     let card = card.map_err(|reason| no_card(slug, &reason))?;
     let fields = &card.fields;
-    let mine = Roles::new(desk.workspace.roles_dir()).list()?;
-    let mine = mine
-        .into_iter()
-        .filter_map(|one| one.role.ok())
-        .find(|role| {
-            let source = role.source.as_ref();
-            source.is_some_and(|source| source.slug == slug && source.language == card.language)
-        });
+    let mine = mine(desk, slug, Some(card.language))?;
     let changes = match &mine {
         Some(role) => changes(&role.content.instructions, &fields.instructions),
         None => Vec::new(),
     };
-    let name = format!(
-        "{} {}",
-        fields.emoji.as_deref().unwrap_or_default(),
-        fields.name
-    );
-    let name = clean::line(name.trim(), 120);
+    let name = shown_name(fields.emoji.as_deref(), &fields.name);
     Ok(One {
         frame: visit.frame("Catalog", name.clone()),
         slug: card.slug.to_string(),
-        bundle: card.bundle.id.clone(),
+        bundle: Some(card.bundle.id.clone()),
         language: card.language.to_string(),
         languages: card
             .languages
@@ -246,21 +290,14 @@ fn one(desk: &Desk, visit: &Visit, slug: &str, asked: &Asked) -> Result<One, Pro
         version: number_text(card.version),
         state: states.get(slug).copied().unwrap_or("not_in_lock"),
         name,
-        description: fields
-            .description
-            .as_deref()
-            .map(|text| clean::text(text.as_bytes()).into_owned())
-            .unwrap_or_default(),
-        launch: fields
-            .launch_message
-            .as_deref()
-            .map(|text| clean::text(text.as_bytes()).into_owned()),
+        description: fields.description.as_deref().map(shown).unwrap_or_default(),
+        launch: fields.launch_message.as_deref().map(shown),
         auto_start: fields.auto_start.unwrap_or(true),
         model: card
             .role
             .model_config()
             .and_then(::catalog::model_config::described),
-        instructions: clean::text(fields.instructions.as_bytes()).into_owned(),
+        instructions: shown(&fields.instructions),
         installed: mine.and_then(|role| role.source.map(|source| number_text(source.version))),
         changes,
     })

@@ -21,6 +21,9 @@ use crate::show::clean;
 const POLICY: &str = "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; \
     img-src 'self' data:; object-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'";
 
+/// Columns of what went wrong; a message may repeat what somebody sent.
+const MOST_WORDS: usize = 1000;
+
 /// The rooms, in the order of the navigation.
 const ROOMS: [(&str, &str); 6] = [
     ("/", "Overview"),
@@ -94,10 +97,6 @@ impl Visit {
         }
     }
 
-    pub(super) fn operator(&self) -> Option<&str> {
-        self.frame.operator.as_deref()
-    }
-
     /// The person, or the way to the login.
     pub(super) fn person(&self, back: &str) -> Result<String, Redirect> {
         self.frame.operator.clone().ok_or_else(|| {
@@ -112,8 +111,11 @@ impl Visit {
         let page = Message {
             frame: self.frame(room, "That did not work"),
             tone: "bad",
-            message: problem.message.clone(),
-            hint: problem.hint.clone(),
+            message: clean::line(&problem.message, MOST_WORDS),
+            hint: problem
+                .hint
+                .as_deref()
+                .map(|hint| clean::line(hint, MOST_WORDS)),
             back: ROOMS
                 .iter()
                 .find(|(_, name)| *name == room)
@@ -129,19 +131,27 @@ impl Visit {
 #[derive(Debug)]
 pub(super) struct Filled<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Filled<T> {
-    type Rejection = Problem;
+impl<T: DeserializeOwned> FromRequest<Arc<Desk>> for Filled<T> {
+    type Rejection = Response;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        let bytes = crate::api::body(body).await?;
-        let request = Request::from_parts(parts, Body::from(bytes));
-        let form = Form::<T>::from_request(request, state).await;
-        form.map(|Form(value)| Self(value)).map_err(|rejection| {
-            let message = format!("the form cannot be used: {}", rejection.body_text());
-            Problem::new(rejection.status(), "bad_form", message)
-        })
+    async fn from_request(request: Request, desk: &Arc<Desk>) -> Result<Self, Response> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(visit) = Visit::from_request_parts(&mut parts, desk).await;
+        let form = filled(Request::from_parts(parts, body)).await;
+        // A person reads the answer, whatever is wrong.
+        form.map(Self).map_err(|problem| visit.wrong("", &problem))
     }
+}
+
+async fn filled<T: DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    let (parts, body) = request.into_parts();
+    let bytes = crate::api::body(&parts.headers, body).await?;
+    let request = Request::from_parts(parts, Body::from(bytes));
+    let form = Form::<T>::from_request(request, &()).await;
+    form.map(|Form(value)| value).map_err(|rejection| {
+        let message = format!("the form cannot be used: {}", rejection.body_text());
+        Problem::new(rejection.status(), "bad_form", message)
+    })
 }
 
 /// A text as one part of an address.

@@ -275,6 +275,7 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         limit: 20,
         after: None,
     };
+    let sessions = desk.view.sessions(&Filter::default(), &recent)?.items;
     let pending = approvals::pending(&desk.workspace, host::clock::now_ns())?;
     let place = host::approval_key::Place::of(&desk.workspace);
     let next = listed.next.map(|key| {
@@ -308,9 +309,19 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         rows: rows.map(|(one, spans)| Row::of(one, spans)).collect(),
         total: listed.total,
         next,
-        sessions: desk.view.sessions(&Filter::default(), &recent)?.items,
+        sessions: sessions.into_iter().map(as_shown).collect(),
         asked,
     })
+}
+
+/// A session as a list shows it; the id stays as it is, because it is also an address.
+fn as_shown(session: Session) -> Session {
+    Session {
+        agent: clean::line(&session.agent, 100),
+        model: clean::line(&session.model, 100),
+        last: short_time(&session.last),
+        ..session
+    }
 }
 
 /// What opens the approval key, as a form sends it.

@@ -14,7 +14,7 @@ use super::attention::{Attention, attention};
 use super::frame::{Choice, Frame, Rate, Visit, choices, encoded, show, with_headers};
 use super::outcomes::Outcomes;
 use crate::api::{Desk, waiting};
-use crate::show::units::{cost, dollars, duration, grouped, without_cost};
+use crate::show::units::{cost, cost_per_solve, dollars, duration, grouped, without_cost};
 use crate::show::{clean, curve_svg};
 use crate::view::add_up::Of;
 use crate::view::list::TaskColumn;
@@ -208,8 +208,7 @@ fn tiles(all: &Scorecard) -> Vec<Tile> {
         ),
         tile(
             "Cost per solve",
-            all.cost_per_solve
-                .map_or_else(|| "unknown".to_owned(), dollars),
+            cost_per_solve(all.cost_per_solve),
             &format!(
                 "{} in all, {} solved",
                 cost(all.total_cost_microdollars, all.tasks_without_cost == 0),

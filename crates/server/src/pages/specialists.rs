@@ -133,7 +133,7 @@ impl Known {
             adapter: text(&version.adapter_id),
             exam: version.exam_hash.chars().take(12).collect(),
             threshold: format!("{}", version.gate_threshold),
-            created: text(&version.created_at.to_string()),
+            created: short_time(&text(&version.created_at.to_string())),
         }
     }
 }

@@ -41,12 +41,21 @@ pub fn dollars_in_full(microdollars: impl Into<u64>) -> String {
     format!("${}.{decimals:06}", grouped(microdollars / 1_000_000))
 }
 
+/// What cannot be known.
+const UNKNOWN: &str = "unknown";
+
+/// What a solved task costs; `unknown` where none was solved whose cost is known.
+#[must_use]
+pub fn cost_per_solve(microdollars: Option<impl Into<u64>>) -> String {
+    microdollars.map_or_else(|| UNKNOWN.to_owned(), dollars)
+}
+
 /// What a task cost, of which perhaps nothing or only a part is known: `$0.015`, `unknown`, `≥ $0.015`.
 #[must_use]
 pub fn cost(microdollars: impl Into<u64>, known: bool) -> String {
     match (known, microdollars.into()) {
         (true, cost) => dollars(cost),
-        (false, 0) => "unknown".to_owned(),
+        (false, 0) => UNKNOWN.to_owned(),
         (false, cost) => format!("≥ {}", dollars(cost)),
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use host::process::outlives_its_terminal;
 use host::sealing::Sealer;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -97,10 +98,22 @@ fn seal(app: Arc<App>, time: Duration) {
 fn stop() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    // A terminal that is closed ends it as well, unless it was started to stay.
+    let mut hangup = match outlives_its_terminal() {
+        true => None,
+        false => Some(signal(SignalKind::hangup())?),
+    };
+    let hung_up = async move {
+        match &mut hangup {
+            Some(hangup) => hangup.recv().await,
+            None => std::future::pending().await,
+        }
+    };
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
+            _ = hung_up => {}
         }
     })
 }

@@ -270,6 +270,50 @@ async fn a_person_logs_in_promotes_with_the_evidence_before_them_and_rolls_back(
 }
 
 #[tokio::test]
+async fn a_role_from_another_catalog_can_be_read() {
+    let place = Place::new().await;
+    let role = "source:\n  slug: poet\n  language: en\n  version: 3\nenabled: true\nname: Poet\ninstructions: In <verse>.\n";
+    write(&place.root(), ".role-os/roles/poet.en.yaml", role);
+    let (_, text) = page(&place, "/catalog", None).await;
+    assert!(text.contains("/catalog/roles/poet?lang=en"), "{text}");
+    let (status, text) = page(&place, "/catalog/roles/poet?lang=en", None).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(
+        text.contains("In &#60;verse&#62;.") && text.contains("not in this catalog"),
+        "{text}"
+    );
+    let (status, _) = page(&place, "/catalog/roles/poet?lang=ru", None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_form_is_said_on_a_page() {
+    let place = Place::with(|root| furnish(root)).await;
+    let cookie = place.log_in().await;
+    let long = "A".repeat(1 << 20);
+    for (form, status) in [
+        (vec![], StatusCode::UNPROCESSABLE_ENTITY),
+        (vec![("act", long.as_str())], StatusCode::PAYLOAD_TOO_LARGE),
+    ] {
+        let (said, _, text) = submit(&place, "/specialists/x", Some(&cookie), &form).await;
+        assert_eq!(said, status, "{text}");
+        assert!(text.contains("<h1>That did not work</h1>"), "{text}");
+    }
+    let bundle = [("bundle", "\u{202e}x"), ("language", "en")];
+    let (_, _, text) = submit(&place, "/catalog/import", Some(&cookie), &bundle).await;
+    assert!(text.contains("\\u{202e}x"), "{text}");
+}
+
+#[tokio::test]
+async fn a_login_leads_back_and_not_to_itself() {
+    let place = Place::with(|root| furnish(root)).await;
+    let (_, text) = page(&place, "/login?next=/tasks", None).await;
+    assert!(!text.contains("/login?next="), "{text}");
+    let (status, to, _) = submit(&place, "/logout", None, &[]).await;
+    assert_eq!((status, to.as_str()), (StatusCode::SEE_OTHER, "/"));
+}
+
+#[tokio::test]
 async fn a_grant_and_an_import_go_through_forms() {
     let place = Place::with(|root| furnish(root)).await;
     let cookie = place.log_in().await;

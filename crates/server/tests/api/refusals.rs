@@ -300,6 +300,8 @@ async fn bad_questions_get_their_status() {
         .await
         .unwrap();
     assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(response.headers()["allow"], "GET,HEAD,POST");
+    is_error(&response.json().await.unwrap(), "method_not_allowed");
 }
 
 /// A file beside the workspace's own that must not come out.

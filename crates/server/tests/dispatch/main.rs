@@ -500,6 +500,7 @@ fn ask(config: &str, folder: &Path) -> Result<Value, FallbackError> {
         instructions: Some("check"),
         input: &input,
         trace_id: "t",
+        beside: None,
     };
     blocking::run(fallback.ask(prompt)).unwrap()
 }

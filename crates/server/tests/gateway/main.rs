@@ -11,6 +11,7 @@
 
 mod load;
 mod pass;
+mod picky;
 mod refuse;
 mod role;
 mod stage;

@@ -179,12 +179,68 @@ fn another_api_gets_a_plain_question_and_everybody_is_told() {
         "Be a writer."
     );
     assert_eq!(stage.receipt()["crossed"], "anthropic to openai");
+    // What the client says beside its question, and the settings that both have, are not lost; others are named.
+    let extra =
+        json!({ "system": "In verse.", "stop_sequences": ["x"], "thinking": {}, "stream": true });
+    let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &extra));
+    let told = "anthropic to openai, without `thinking`";
+    assert_eq!(answer.header("x-roleos-crossed"), Some(told));
+    let asked = general.last().json();
+    assert_eq!(asked["messages"][0]["content"], "Be a writer.\n\nIn verse.");
+    assert_eq!(
+        (&asked["max_tokens"], &asked["stop"]),
+        (&json!(10), &json!(["x"]))
+    );
     // What would be lost is refused.
     for extra in [json!({ "tools": [{}] }), json!({ "messages": [] })] {
         let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &extra));
         assert_eq!(answer.status(), 422);
         assert_eq!(answer.json()["error"]["type"], "invalid_request_error");
     }
+}
+
+#[test]
+fn a_role_that_only_lies_in_the_catalog_is_listed_and_played_in_english() {
+    let general = Stub::json(&json!({ "choices": [{ "message": { "content": "x" } }] }));
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../catalog");
+    let stage = Stage::with(&fallback("openai", &general.url), |root| {
+        for file in [
+            "index.yaml",
+            "bundles/editorial/ru.yaml",
+            "bundles/editorial/en.yaml",
+        ] {
+            let copy = root.join("catalog").join(file);
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(shipped.join(file), copy).unwrap();
+        }
+        role_file(root, "narrator", false);
+    });
+    let list = stage.get("/v1/models").json();
+    let models = list["data"].as_array().unwrap();
+    let has = |slug: &str| {
+        models
+            .iter()
+            .any(|model| model["id"] == format!("role:{slug}"))
+    };
+    assert!(has("proofreader") && has("fact-checker"), "{list:#}");
+    assert!(!has("narrator"), "it is switched off here");
+    let answer = stage.post(
+        "/v1/chat/completions",
+        &chat("role:proofreader", "hi", &json!({})),
+    );
+    assert_eq!(answer.status(), 200);
+    let said = general.last().json();
+    let instructions = said["messages"][0]["content"].as_str().unwrap().to_owned();
+    assert!(instructions.contains("proofread") && !instructions.contains('и'));
+}
+
+#[test]
+fn a_busy_general_model_of_another_api_is_a_busy_one_here() {
+    let general = Stub::new(|_, stream| write(stream, 429, &[], "{}"));
+    let stage = stage(&fallback("openai", &general.url), &adapter());
+    let answer = stage.post("/v1/messages", &chat("role:writer", "hi", &json!({})));
+    assert_eq!(answer.status(), 429);
+    assert_eq!(answer.json()["error"]["type"], "rate_limit_error");
 }
 
 #[test]
@@ -321,7 +377,9 @@ fn a_dispatch_of_our_own() {
         ),
         (&json!("mine"), Some("mine"))
     );
+    assert_eq!(answer.header("x-roleos-model"), Some("pin"));
     let general = ask(r#"{"role":"writer","input":"hi"}"#);
+    assert_eq!(general.header("x-roleos-model"), Some("command"));
     assert_eq!(
         (
             general.json()["result"].as_str(),
@@ -332,6 +390,7 @@ fn a_dispatch_of_our_own() {
     for (body, status, code) in [
         ("{", 400, "bad_request"),
         ("[]", 400, "bad_request"),
+        (r#"["writer", 1]"#, 400, "bad_request"),
         (r#"{"role":1,"input":2}"#, 400, "bad_request"),
         (r#"{"role":"writer"}"#, 400, "bad_request"),
         (

@@ -9,6 +9,7 @@ use host::config::specialist::Kind;
 use hyper::{Response, StatusCode};
 use serde_json::Value;
 
+use super::crossing::{self, Crossing};
 use super::{Role, aside, verified};
 use crate::fallback::{FallbackError, Prompt};
 use crate::gateway::chat::{self, Reply};
@@ -102,29 +103,23 @@ async fn crossed(
         return Err(nobody(role, &FallbackError::NotConfigured));
     }
     let set = &app.config.fallback.claude;
-    let other = match set.kind {
-        Kind::Command => "command",
-        Kind::OpenAi => "openai",
-        _ => "anthropic",
-    };
-    let crossed = format!("{} to {other}", protocol.name());
-    let input = chat::input(protocol, request)
-        .ok()
-        .filter(|_| !chat::offers_tools(request));
-    let Some(input) = input else {
+    let Some(crossing) = crossing::cross(protocol, set.kind, request) else {
+        let apis = crossing::told(protocol, set.kind, &[]);
         let message = format!(
-            "the general model is reached by another API ({crossed}), and this request cannot be put into it without loss"
+            "the general model is reached by another API ({apis}), and this request cannot be put into it without loss"
         );
         return Err(
             Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "other_protocol", message)
                 .hint("set `[fallback.claude]` to the API that your client speaks"),
         );
     };
-    entry.line.crossed = Some(crossed);
-    entry.line.served = Some(match set.kind {
-        Kind::Command => "command".to_owned(),
-        _ => set.model.clone(),
-    });
+    let Crossing {
+        input,
+        beside,
+        told,
+    } = crossing;
+    entry.line.crossed = Some(told);
+    entry.line.served = Some(name(app));
     let since = Instant::now();
     let asked = (protocol, request);
     let (role, trace) = (role.clone(), entry.line.trace.clone());
@@ -136,6 +131,7 @@ async fn crossed(
             instructions: role.instructions.as_deref(),
             input: &input,
             trace_id: &trace,
+            beside: Some(&beside),
         };
         let Some(fallback) = &app.gateway.fallback else {
             return Err(nobody(&role, &FallbackError::NotConfigured));
@@ -159,10 +155,20 @@ async fn crossed(
     Ok(receipt_headers(response, entry))
 }
 
+/// How receipts call the general model.
+pub(in crate::gateway) fn name(app: &App) -> String {
+    let set = &app.config.fallback.claude;
+    match set.kind {
+        Kind::Command => "command".to_owned(),
+        _ => set.model.clone(),
+    }
+}
+
 /// Nobody is left who could answer.
 pub(crate) fn nobody(role: &Role, error: &FallbackError) -> Problem {
     let (status, code) = match error {
         FallbackError::Spending(_) => (StatusCode::TOO_MANY_REQUESTS, "spending_cap"),
+        FallbackError::Busy => (StatusCode::TOO_MANY_REQUESTS, "general_model_busy"),
         FallbackError::NoAnswer(_) => (StatusCode::BAD_GATEWAY, "no_answer"),
         _ => (StatusCode::SERVICE_UNAVAILABLE, "no_general_model"),
     };

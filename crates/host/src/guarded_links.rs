@@ -1,0 +1,93 @@
+//! Settings that are links: people keep them among their dotfiles. What the gate protects by its name lies elsewhere then.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::environment;
+
+/// Folders of ours and of the agents, with the entries that can be links of their own. Each is looked at before every
+/// call, so these are the ones that are known to be kept elsewhere.
+const IN_WORKSPACE: &[(&str, &[&str])] = &[
+    (".role-os", &[]),
+    (
+        ".claude",
+        &["settings.json", "settings.local.json", "role-os"],
+    ),
+    (".codex", &["config.toml", "hooks.json"]),
+    (".gemini", &["settings.json"]),
+    (".cursor", &["hooks.json"]),
+];
+const AT_HOME: &[(&str, &[&str])] = &[
+    (".claude", &["settings.json"]),
+    (".codex", &["config.toml", "hooks.json"]),
+    (".gemini", &["settings.json"]),
+    (".cursor", &["hooks.json"]),
+];
+
+/// Where each link leads, and its name: in the workspace, and in the user's own folder.
+pub(crate) fn find(root: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    below(root, IN_WORKSPACE, &mut found);
+    if let Some(home) = environment::home() {
+        below(&home, AT_HOME, &mut found);
+    }
+    found
+}
+
+fn below(place: &Path, folders: &[(&str, &[&str])], found: &mut Vec<(String, String)>) {
+    for (folder, entries) in folders {
+        let folder = place.join(folder);
+        let Ok(facts) = fs::symlink_metadata(&folder) else {
+            continue;
+        };
+        if facts.is_symlink() {
+            found.extend(link(&folder));
+        }
+        let inside = entries.iter().map(|entry| folder.join(entry));
+        let links = inside.filter(|path| path.is_symlink());
+        found.extend(links.filter_map(|path| link(&path)));
+    }
+}
+
+fn link(path: &Path) -> Option<(String, String)> {
+    let real = fs::canonicalize(path).or_else(|_| dangling(path)).ok()?;
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Some((text(&real), text(path)))
+}
+
+/// What a link would make when it is written through.
+fn dangling(path: &Path) -> std::io::Result<PathBuf> {
+    let target = fs::read_link(path)?;
+    Ok(path.parent().unwrap_or(path).join(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn links_are_found_with_where_they_lead() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join(".claude")).unwrap();
+        fs::create_dir_all(root.join("elsewhere/codex")).unwrap();
+        fs::File::create(root.join("elsewhere/claude.json")).unwrap();
+        symlink(
+            "../elsewhere/claude.json",
+            root.join(".claude/settings.json"),
+        )
+        .unwrap();
+        symlink("elsewhere/codex", root.join(".codex")).unwrap();
+        symlink("/nowhere/at/all", root.join(".gemini")).unwrap();
+        let name = |path: &str| root.join(path).to_string_lossy().into_owned();
+        let found = find(&root);
+        let expected = [
+            (name("elsewhere/claude.json"), name(".claude/settings.json")),
+            (name("elsewhere/codex"), name(".codex")),
+            ("/nowhere/at/all".to_owned(), name(".gemini")),
+        ];
+        let here = found.iter().filter(|(_, one)| one.starts_with(&name("")));
+        assert_eq!(here.cloned().collect::<Vec<_>>(), expected);
+    }
+}
