@@ -1,11 +1,16 @@
 //! One abstract evaluation of a command: every program that could run is seen, with its words as far as they are known.
 //!
-//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), [`expand`], [`field`],
-//! [`parameter`], [`pattern`], [`arithmetic`], [`assign`] (words), [`redirect`], then what a started program does:
-//! [`run`] (who is asked, in order), [`builtin`] with [`mapfile`] and [`declare`], [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`],
-//! [`remote`], [`options`], [`starter`], [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`], [`modules`] with [`imports`], [`startup`] and [`glance`], [`escape`], [`compiled`], [`sed`],
-//! [`scripts`], [`make`] with [`makefile`] and [`make_functions`], [`just`], [`project`] with [`tools`], [`gh`], [`git`] with [`settings`] and [`hooks`], [`node`], [`text`] and [`filter`] with [`given`], [`decode`],
-//! [`edited`], [`columns`], [`query`], [`translate`] and [`expressions`] (outputs that can be computed), [`outputs`] (those of a known kind), [`files`] with [`written`] (what the command itself wrote or brought) and [`touch`] (protected things).
+//! Reading order: [`state`] (what a shell knows), [`command`] (compound commands and pipelines), then words: [`expand`],
+//! [`field`], [`parameter`], [`pattern`], [`arithmetic`], [`assign`], [`redirect`]. Then what a started program does, each
+//! in its file, [`run`] first (who is asked, in order):
+//! - the shell's own: [`builtin`] with [`mapfile`] and [`declare`];
+//! - those that start others: [`wrapper`], [`launch`], [`parallel`], [`runner`], [`shells`], [`remote`], [`options`],
+//!   [`starter`], [`escape`], [`sed`], [`scripts`], [`make`], [`just`], [`project`] with [`tools`], [`node`], [`gh`],
+//!   [`git`] with [`settings`] and [`hooks`];
+//! - code of other languages: [`code`] with [`language`], [`literal`], [`calls`], [`expression`], [`tokens`],
+//!   [`modules`] with [`imports`], [`startup`] and [`glance`]; [`settled`] (code that leaves no doubt), [`compiled`];
+//! - outputs: [`text`] and [`filter`] (those that can be computed), [`outputs`] (those of a known kind);
+//! - files: [`files`] with [`written`] (what the command itself wrote or brought), [`touch`] (protected things).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
 //! from what was not understood: that is kept as [`Opaque`]. Nothing runs, nothing is read but through [`Lookup`].
@@ -15,22 +20,17 @@ mod assign;
 pub(crate) mod builtin;
 mod calls;
 pub(crate) mod code;
-mod columns;
 pub(crate) mod command;
 pub(crate) mod compiled;
 pub(crate) mod declare;
-mod decode;
-mod edited;
 pub(crate) mod escape;
 pub(crate) mod expand;
 mod expression;
-mod expressions;
 pub(crate) mod field;
 pub(crate) mod files;
 pub(crate) mod filter;
 pub(crate) mod gh;
 pub(crate) mod git;
-mod given;
 pub(crate) mod glance;
 mod hooks;
 mod imports;
@@ -39,8 +39,6 @@ pub(crate) mod language;
 pub(crate) mod launch;
 pub(crate) mod literal;
 mod make;
-mod make_functions;
-mod makefile;
 mod mapfile;
 pub(crate) mod modules;
 pub(crate) mod node;
@@ -50,7 +48,6 @@ pub(crate) mod parallel;
 pub(crate) mod parameter;
 pub(crate) mod pattern;
 pub(crate) mod project;
-mod query;
 pub(crate) mod redirect;
 pub(crate) mod remote;
 pub(crate) mod run;
@@ -58,6 +55,7 @@ pub(crate) mod runner;
 pub(crate) mod scripts;
 pub(crate) mod sed;
 pub(crate) mod settings;
+mod settled;
 pub(crate) mod shells;
 pub(crate) mod starter;
 mod startup;
@@ -67,7 +65,7 @@ pub(crate) mod text;
 mod tokens;
 pub(crate) mod tools;
 pub(crate) mod touch;
-mod translate;
+mod unescape;
 pub(crate) mod wrapper;
 mod written;
 
@@ -387,8 +385,7 @@ impl<'a> Evaluator<'a> {
         let seen = crate::shell::names::program_words(script);
         for name in names {
             // Words of the grammar that the second parser takes for programs.
-            let keyword = matches!(name.as_str(), "time" | "coproc" | "function" | "select");
-            if !keyword && !seen.contains(name.as_str()) {
+            if !second::is_grammar(&name) && !seen.contains(name.as_str()) {
                 self.opaque("two parsers disagree about a program", &name);
             }
         }

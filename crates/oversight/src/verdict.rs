@@ -231,9 +231,22 @@ fn conclude(
     decision
 }
 
-/// What can be done about a command that cannot be followed.
-const NEXT: &str = "what it does cannot be told before it runs: write the words out, or save the script to a file and \
-    run it from there; otherwise a person decides";
+/// What can be done about a command that cannot be followed, by what is not understood in it.
+fn next(reason: &str) -> String {
+    let is = |parts: &[&str]| parts.iter().any(|part| reason.contains(part));
+    let hint = if is(&["from elsewhere", "another version"]) {
+        "run that part as a command of its own when the rest is done: its files can be read then"
+    } else if is(&["parser", "cannot be analysed", "too deeply"]) {
+        "look at its quotes and brackets, or split it into shorter commands"
+    } else if is(&["is not known"]) {
+        "write the words out where a variable stands"
+    } else if reason.starts_with("code starts") {
+        "start programs by words that stand in the code, such as [\"git\", \"log\"]"
+    } else {
+        "write the words out, or save the script to a file and run it from there"
+    };
+    format!("what it does cannot be told before it runs: {hint}; otherwise a person decides")
+}
 
 /// What is not understood, for people. A note that shows nothing of the command only counts where it is the only one.
 fn told(notes: &[Opaque]) -> Vec<String> {
@@ -246,7 +259,8 @@ fn told(notes: &[Opaque]) -> Vec<String> {
     if told.is_empty() {
         told.extend(notes.first().map(|note| note.reason.clone()));
     }
-    told.push(NEXT.to_owned());
+    let reason = notes.iter().find(shows).or(notes.first());
+    told.extend(reason.map(|note| next(&note.reason)));
     told
 }
 

@@ -8,11 +8,14 @@ use crate::value::{HOLE, Value, has_hole};
 use super::Evaluator;
 use super::expression::{Code, Given};
 use super::language::Language;
-use super::tokens::{Family, Token, cut};
+use super::tokens::{Family, Token, cut_filled};
+
+/// More filled places than this are not looked into.
+const MAX_FILLINGS: usize = 200;
 
 /// What a call starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Start {
+pub(super) enum Start {
     /// A text for a shell.
     Shell(String),
     /// A text for a shell that reads what the code prints.
@@ -105,7 +108,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn text_of_code(&mut self, text: &str, input: Option<Value>) {
+    pub(super) fn text_of_code(&mut self, text: &str, input: Option<Value>) {
         let mut state = self.state.child();
         if input.is_some() {
             state.input = input;
@@ -134,11 +137,22 @@ struct Calls {
     own: Vec<Own>,
 }
 
+/// The code in pieces, and after it what its texts are filled with: `f"{os.system('ls')}"`.
+fn pieces(family: Family, code: &str, depth: usize) -> Option<Vec<Token>> {
+    let (mut tokens, fillings) = cut_filled(family, code)?;
+    let calls = fillings.iter().filter(|filling| filling.contains('('));
+    for filling in calls.take(MAX_FILLINGS).filter(|_| depth < 2) {
+        tokens.push(Token::Sign('\n'));
+        tokens.extend(pieces(family, filling, depth.saturating_add(1))?);
+    }
+    Some(tokens)
+}
+
 /// Everything that the code starts; none when it cannot be read.
 fn starts(language: &str, code: &str, given: &[(String, String)]) -> Option<Vec<Start>> {
     let family = Family::of(language)?;
     let mut reader = Calls {
-        code: Code::new(family, cut(family, code)?, given),
+        code: Code::new(family, pieces(family, code, 0)?, given),
         own: Vec::new(),
     };
     let mut found = reader.calls();

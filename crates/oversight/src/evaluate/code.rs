@@ -3,6 +3,8 @@
 //! The code is not understood, only its texts: where it can start programs at all, every literal that reads like a
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
+mod given;
+
 use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
 
@@ -237,8 +239,7 @@ impl Evaluator<'_> {
                 let own = self.wrote(path);
                 for text in value.possibilities().to_vec() {
                     self.linked(path, |this| {
-                        this.code_in(language, name, &text, &beside);
-                        if own {
+                        if !this.code_in(language, name, &text, &beside) && own {
                             this.calls_in(language, name, &text);
                         }
                     });
@@ -262,18 +263,25 @@ impl Evaluator<'_> {
 
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
-        self.code_in(language, name, code, &beside);
-        self.calls_in(language, name, code);
+        if !self.code_in(language, name, code, &beside) {
+            self.calls_in(language, name, code);
+        }
     }
 
-    /// Follows code that stands in a directory.
-    pub(crate) fn code_in(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
+    /// Follows code that stands in a directory; says whether all that it starts is known.
+    pub(crate) fn code_in(
+        &mut self,
+        language: &Language,
+        name: &str,
+        code: &str,
+        beside: &str,
+    ) -> bool {
         if has_hole(code) && without_holes(code).trim().is_empty() {
             self.opaque("code that nobody can know is run", name);
-            return;
+            return false;
         }
         if !self.step() {
-            return;
+            return false;
         }
         self.deeper(|| (), |this| this.imported(language, name, code, beside));
         self.guard_code(code);
@@ -315,11 +323,15 @@ impl Evaluator<'_> {
             && !language.starts.iter().any(|word| visible.contains(word))
             && !super::literal::names_a_start(code)
         {
-            return;
+            return false;
+        }
+        if self.settled(language, name, code) {
+            return true;
         }
         self.linked(format!("{name} code"), |this| {
             this.started(name, code, &visible);
         });
+        false
     }
 
     pub(crate) fn started(&mut self, name: &str, code: &str, visible: &str) {
@@ -403,91 +415,21 @@ impl Evaluator<'_> {
             self.names_an_act(name, code, &words);
         }
     }
-
-    /// Code that starts programs and reads its arguments may start them.
-    fn arguments_of_code(&mut self, name: &str, code: &str) {
-        for text in self.given(code) {
-            let follows = if text.contains(char::is_whitespace) {
-                self.starts_in(&text)
-            } else {
-                text.contains('/') && self.starts(&text)
-            };
-            if follows {
-                self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
-            }
-        }
-        let reads = ["argv", "ARGV", "$1", "@_", "shift", "arg["];
-        if !reads.iter().any(|word| code.contains(word)) {
-            return;
-        }
-        let words: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
-        for (index, word) in words.iter().enumerate().take(16) {
-            if word.contains(|one: char| one.is_whitespace() || matches!(one, '{' | '$' | '`')) {
-                let before = self.findings.actions.len();
-                self.perhaps(|this| this.linked(name, |this| this.shell_text(word)));
-                // A shell that is spelt out runs; what it hides is as unknown as anywhere.
-                let first = word.split_whitespace().next().unwrap_or_default();
-                if self.findings.actions.len() == before
-                    && !has_hole(word)
-                    && (super::shells::is_shell(first) || super::glance::hands_to_shell(code))
-                {
-                    self.in_shell(name, word);
-                }
-            } else if self.starts(word) {
-                let rest: Vec<String> = words.iter().skip(index).cloned().collect();
-                self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
-            }
-        }
-    }
-
-    /// What code gets from outside: its arguments, the environment and its input, where it asks for them.
-    fn given(&self, code: &str) -> Vec<String> {
-        let mut all = Vec::new();
-        if ["argv", "ARGV", "$1", "args"]
-            .iter()
-            .any(|word| code.contains(word))
-        {
-            all.extend(self.code_words.iter().skip(1).cloned());
-        }
-        if ["environ", "ENV", "getenv", "process.env"]
-            .iter()
-            .any(|word| code.contains(word))
-        {
-            let exported = self
-                .state
-                .variables
-                .values()
-                .filter(|variable| variable.exported);
-            all.extend(exported.map(|variable| variable.stored.scalar().first().to_owned()));
-        }
-        let reads = [
-            "stdin", "input(", "STDIN", "$_", "$0", "<>", "gets", "readline",
-        ];
-        if reads.iter().any(|word| code.contains(word))
-            && let Some(input) = &self.state.input
-        {
-            all.push(input.first().to_owned());
-        }
-        if self.chain.last().is_some_and(|link| link == "python code") && code.contains(".push(") {
-            all.push("push".to_owned());
-        }
-        // `awk -v c='git push'`.
-        all.extend(
-            self.code_words
-                .iter()
-                .filter_map(|word| word.split_once('='))
-                .map(|(_, value)| value.to_owned()),
-        );
-        all
-    }
 }
 
 /// Whether code may write files.
 fn writes(code: &str) -> bool {
-    [
-        "write", "open(", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(",
-        ".once", ".output", ".backup", ".save",
-    ]
-    .iter()
-    .any(|word| code.contains(word))
+    // `Popen(` and `urlopen(` open no file.
+    let opens = code.match_indices("open(").any(|(at, _)| {
+        let before = code.get(..at).unwrap_or_default();
+        let word = before
+            .rsplit(|one: char| !one.is_alphanumeric() && one != '_')
+            .next();
+        !matches!(word, Some("P" | "p" | "url"))
+    });
+    let named = [
+        "write", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(", ".once",
+        ".output", ".backup", ".save",
+    ];
+    opens || named.iter().any(|word| code.contains(word))
 }

@@ -406,7 +406,7 @@ fn split(value: &Given) -> Given {
 }
 
 /// For each bracket the place of the one that closes it; the end for one that nothing closes.
-fn closed(tokens: &[Token]) -> Vec<usize> {
+pub(super) fn closed(tokens: &[Token]) -> Vec<usize> {
     let mut places: Vec<usize> = (0..tokens.len()).collect();
     let mut open: Vec<usize> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {

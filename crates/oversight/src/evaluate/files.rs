@@ -270,7 +270,7 @@ impl Evaluator<'_> {
                 }
             }
             "curl" | "wget" | "aria2c" | "http" | "xh" => {
-                self.download(arguments);
+                self.download(name, arguments);
                 return None;
             }
             "sort" | "gpg" | "gpg2" | "openssl" | "age" | "iconv" | "uudecode" | "xz" | "zstd"
@@ -420,17 +420,19 @@ impl Evaluator<'_> {
         self.filled(".");
     }
 
-    fn download(&mut self, arguments: &[String]) {
+    fn download(&mut self, name: &str, arguments: &[String]) {
         let unknown = Value::unknown();
         let named = option_value(arguments, &["-o", "--output", "-O", "--output-document"]);
         let named = named.or_else(|| super::launch::letter_value(arguments, 'o'));
         if let Some(path) = named.filter(|path| !path.starts_with("http") && path != "-") {
             self.write(&path, &unknown, false);
         }
+        if !self.saves_by_name(name, arguments) {
+            return;
+        }
         for address in arguments.iter().filter(|word| word.contains("://")) {
-            let name = base_name(address);
-            if !name.is_empty() {
-                self.write(name, &unknown, false);
+            if !base_name(address).is_empty() {
+                self.write(base_name(address), &unknown, false);
             }
         }
     }

@@ -2,11 +2,19 @@
 //!
 //! A filter that is given an option that we do not know prints something else than we would think.
 
+mod columns;
+pub(crate) mod decode;
+mod edited;
+mod query;
+mod regular;
+mod translate;
+pub(crate) mod words;
+
 use crate::value::Value;
 
-use super::decode::{decode_base32, decode_base64, decode_hex};
-use super::expressions::{compile, has_ways};
-use super::given::Given;
+use self::decode::{decode_base32, decode_base64, decode_hex};
+use self::regular::{compile, has_ways};
+use self::words::Given;
 
 /// What one filter makes of one text; None when that is beyond us.
 pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<String> {
@@ -48,11 +56,11 @@ pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<Stri
         "fold" => folded(arguments, text)?,
         "paste" => pasted(arguments, text)?,
         "cut" => cut(arguments, text)?,
-        "tr" => super::translate::translate(arguments, text)?,
-        "sed" | "gsed" => super::edited::edited(arguments, text)?,
+        "tr" => translate::translate(arguments, text)?,
+        "sed" | "gsed" => edited::edited(arguments, text)?,
         "grep" | "egrep" | "fgrep" => grep(name, arguments, text)?,
-        "jq" => super::query::query(arguments, text)?,
-        "awk" | "gawk" | "mawk" | "nawk" => super::columns::printed(arguments, text)?,
+        "jq" => query::query(arguments, text)?,
+        "awk" | "gawk" | "mawk" | "nawk" => columns::printed(arguments, text)?,
         _ => decoded(name, arguments, text)?,
     })
 }

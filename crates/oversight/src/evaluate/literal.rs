@@ -250,7 +250,7 @@ pub(super) fn decode(found: &mut Vec<Literal>) {
     let decoded: Vec<Literal> = found
         .iter()
         .filter(|literal| literal.text.len() >= 8 && literal.text.len() < 4096)
-        .filter_map(|literal| super::decode::decode_base64(&literal.text))
+        .filter_map(|literal| super::filter::decode::decode_base64(&literal.text))
         .filter(|text| text.is_ascii() && text.contains(' '))
         .map(|text| Literal {
             text,

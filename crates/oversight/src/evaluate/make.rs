@@ -1,10 +1,13 @@
 //! `make`: which recipes run, and what `$(shell …)` runs while the file is read.
 
+mod functions;
+mod makefile;
+
 use crate::lookup::absolute;
 use crate::value::{HOLE, Value, has_hole};
 
+use self::makefile::{Effects, Makefile, Scope};
 use super::Evaluator;
-use super::makefile::{Effects, Makefile, Scope};
 use super::wrapper::option_value;
 
 /// More targets than this are not followed.
@@ -32,7 +35,7 @@ impl Evaluator<'_> {
         let call = Call {
             targets,
             variables,
-            only_prints: given(&["-n", "--dry-run", "--just-print", "--recon"]),
+            only_prints: runs_no_recipe(arguments),
         };
         let mut state = self.state.child();
         if let Some(directory) = option_value(arguments, &["-C", "--directory"])
@@ -125,7 +128,7 @@ impl Evaluator<'_> {
                 Some(names) if depth > 0 => {
                     for name in names.split_whitespace() {
                         // What is included and has a rule is made first.
-                        whole.push_str(&format!("{}: {name}\n", super::makefile::REMADE));
+                        whole.push_str(&format!("{}: {name}\n", makefile::REMADE));
                         let more = self.known_file(name).unwrap_or_default();
                         whole.push_str(&self.included_makefiles(&more, depth.saturating_sub(1)));
                     }
@@ -201,11 +204,17 @@ impl Evaluator<'_> {
             call.targets.clone()
         };
         waiting.extend(file.remade());
+        let unknown = waiting.iter().any(|target| has_hole(target));
+        self.make_each(file, call, waiting);
         // A target that nobody can know may be any.
-        if waiting.iter().any(|target| has_hole(target)) {
+        if unknown {
             let known = file.rules.iter().map(|rule| rule.target.clone());
-            waiting.extend(known.filter(|target| !has_hole(target)));
+            let known = known.filter(|target| !has_hole(target)).collect();
+            self.perhaps(|this| this.make_each(file, call, known));
         }
+    }
+
+    fn make_each(&mut self, file: &Makefile, call: &Call, mut waiting: Vec<String>) {
         let mut done: Vec<String> = Vec::new();
         while let Some(target) = waiting.pop() {
             if done.contains(&target) || done.len() > MAX_TARGETS {
@@ -296,6 +305,47 @@ fn texts_of(arguments: &[String], options: &[&str], letter: Option<char>) -> Vec
         }
     }
     all
+}
+
+/// Whether make only prints, asks or touches; an option after `--` or in the place of a value is none.
+fn runs_no_recipe(arguments: &[String]) -> bool {
+    const VALUED: &[&str] = &[
+        "-C",
+        "-E",
+        "-I",
+        "-W",
+        "-f",
+        "-o",
+        "--assume-new",
+        "--assume-old",
+        "--directory",
+        "--eval",
+        "--file",
+        "--include-dir",
+        "--makefile",
+        "--new-file",
+        "--old-file",
+        "--what-if",
+    ];
+    const NONE_RUNS: &[&str] = &[
+        "-n",
+        "--dry-run",
+        "--just-print",
+        "--recon",
+        "-q",
+        "--question",
+        "-t",
+        "--touch",
+    ];
+    let mut words = arguments.iter().take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        if VALUED.contains(&word.as_str()) {
+            words.next();
+        } else if NONE_RUNS.contains(&word.as_str()) {
+            return true;
+        }
+    }
+    false
 }
 
 fn make_words(arguments: &[String]) -> (Vec<String>, Vec<(String, String)>) {

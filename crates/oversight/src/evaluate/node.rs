@@ -113,6 +113,10 @@ impl Evaluator<'_> {
         if let Some(directory) = directory {
             state.directory = absolute(&state.directory, &directory).into();
         }
+        if name == "npm" && is_dry(arguments) {
+            // npm hands its options on to what its scripts start.
+            state.set("npm_config_dry_run", Value::text("true"), true);
+        }
         self.apart(state, |this| {
             this.package_command(name, &verb, &words, arguments);
         });
@@ -120,11 +124,14 @@ impl Evaluator<'_> {
     }
 
     /// Scripts that are in a manifest that the command itself brings are not known.
-    fn needs_scripts(&mut self, verb: &str) {
+    fn needs_scripts(&mut self) {
         if let super::files::File::Unreadable(why) = self.file("package.json")
             && !self.is_only_switched()
         {
-            self.opaque(format!("the scripts cannot be read: {why}"), verb);
+            self.opaque(
+                format!("the package file cannot be read: {why}"),
+                "package.json",
+            );
         }
     }
 
@@ -155,7 +162,7 @@ impl Evaluator<'_> {
             _ => Vec::new(),
         };
         if !scripts.is_empty() {
-            self.needs_scripts(verb);
+            self.needs_scripts();
             let extra = if extra.is_empty() {
                 behind_script(name, verb, words)
             } else {
@@ -451,4 +458,24 @@ fn after_dashes(arguments: &[String]) -> Vec<String> {
         .skip(1)
         .cloned()
         .collect()
+}
+
+/// Whether `--dry-run` stands among the options of npm and nothing takes it back.
+fn is_dry(arguments: &[String]) -> bool {
+    let mut dry = false;
+    let mut words = arguments
+        .iter()
+        .map(String::as_str)
+        .take_while(|word| *word != "--")
+        .peekable();
+    while let Some(word) = words.next() {
+        match word {
+            "--dry-run=true" => dry = true,
+            // A word that follows may be its value.
+            "--dry-run" => dry = words.peek().is_none_or(|next| next.starts_with('-')),
+            other if other.contains("dry-run") || has_hole(other) => return false,
+            _ => {}
+        }
+    }
+    dry
 }

@@ -200,6 +200,37 @@ fn is_number(word: &str) -> bool {
 }
 
 impl Evaluator<'_> {
+    /// Whether a download may be kept under the name that its address ends in: `curl` prints it unless told otherwise,
+    /// and so does `wget -qO-`. Settings in files may say something else.
+    pub(super) fn saves_by_name(&mut self, name: &str, arguments: &[String]) -> bool {
+        let home = self.state.get("HOME").unwrap_or_else(Value::empty);
+        let home = home.first().to_owned();
+        let settings = ["curlrc", "wgetrc"];
+        let told = settings.iter().any(|file| {
+            self.written.keys().any(|path| path.ends_with(file))
+                || self.known_file(&format!("{home}/.{file}")).is_some()
+        });
+        if told
+            || arguments
+                .iter()
+                .any(|word| word.starts_with(crate::value::HOLE))
+        {
+            return true;
+        }
+        let clusters = arguments.iter().filter(|word| word.starts_with('-'));
+        match name {
+            "curl" => clusters
+                .into_iter()
+                .any(|word| match word.strip_prefix("--") {
+                    Some(long) => long.starts_with("remote") || long.starts_with("config"),
+                    None => word.contains(['O', 'J', 'K']) || crate::value::has_hole(word),
+                }),
+            // An option that stands first is no other's value.
+            "wget" => !matches!(arguments.first().map(String::as_str), Some("-O-" | "-qO-")),
+            _ => true,
+        }
+    }
+
     /// Whether commands may hide in what is not known of a text that a shell reads.
     ///
     /// Names in a list are arguments, unless the command itself brought files whose names a shell may read as its own.

@@ -12,7 +12,7 @@ use super::run::program_name;
 const HARMLESS: &[&str] = names!(
     "apropos awk basename cat chgrp chmod chown column comm cp cut date df diff dirname du echo egrep emacs \
     expr false fgrep file fmt fold grep head help hexdump info install jq kill killall less ln logger ls man \
-    mkdir more mv nano nl od open paste pgrep pkill printenv printf ps pwd readlink realpath rev rg rm rmdir \
+    mkdir more mv nano nl od open paste pgrep pkill print printenv printf ps pwd readlink realpath rev rg rm rmdir \
     sed seq sleep sort split stat strings tac tail tee test tldr touch tr tree true type uniq wc whatis \
     whereis which whoami yes yq gh git npm pnpm yarn bun curl wget pip pip3 brew dnf apk \
     uv poetry say notify-send osascript hg svn python node perl ruby php vim complete compgen \

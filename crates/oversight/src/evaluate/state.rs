@@ -137,6 +137,7 @@ impl State {
         state.set("HOME", Value::text(home), true);
         state.set("IFS", Value::text(" \t\n"), false);
         state.set("SHELL", Value::text("/bin/bash"), true);
+        state.set("BASH", Value::text("/bin/bash"), false);
         state.set("OSTYPE", Value::text("linux-gnu"), false);
         state
     }

@@ -4,8 +4,8 @@ use crate::lookup::{base_name, directory_of};
 use crate::shell::escape;
 use crate::value::{ENVIRONMENT, HOLE, LISTED, Value, has_hole};
 
+use super::filter::words::Given;
 use super::filter::{apply, matched_group, substitute};
-use super::given::Given;
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
 

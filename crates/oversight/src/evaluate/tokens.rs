@@ -2,6 +2,9 @@
 
 use crate::value::{HOLE, LISTED};
 
+use super::unescape::fillings_of;
+pub(super) use super::unescape::unescape;
+
 /// More code than this is not cut.
 const MAX_TOKENS: usize = 8_000;
 
@@ -50,7 +53,8 @@ impl Family {
     fn comment(self, rest: &str, before: Option<char>) -> bool {
         let apart = before.is_none_or(|one| one.is_whitespace() || matches!(one, ';' | '{' | '}'));
         match self {
-            Self::Python | Self::Perl | Self::Ruby | Self::Awk => apart && rest.starts_with('#'),
+            Self::Python => rest.starts_with('#'),
+            Self::Perl | Self::Ruby | Self::Awk => apart && rest.starts_with('#'),
             Self::Script => rest.starts_with("//") && before != Some(':'),
             Self::Php => rest.starts_with("//") || (apart && rest.starts_with('#')),
             Self::Lua => rest.starts_with("--"),
@@ -113,20 +117,28 @@ struct Cutter<'c> {
     code: &'c str,
     at: usize,
     tokens: Vec<Token>,
+    /// The code that texts are filled with.
+    fillings: Vec<String>,
 }
 
 /// Cuts code; none when it is too long to be looked at closely.
 pub(super) fn cut(family: Family, code: &str) -> Option<Vec<Token>> {
+    cut_in(family, code, false).map(|(tokens, _)| tokens)
+}
+
+/// Cuts code and keeps the code that its texts are filled with.
+pub(super) fn cut_filled(family: Family, code: &str) -> Option<(Vec<Token>, Vec<String>)> {
     cut_in(family, code, false)
 }
 
-fn cut_in(family: Family, code: &str, nested: bool) -> Option<Vec<Token>> {
+fn cut_in(family: Family, code: &str, nested: bool) -> Option<(Vec<Token>, Vec<String>)> {
     let mut cutter = Cutter {
         family,
         nested,
         code,
         at: 0,
         tokens: Vec::new(),
+        fillings: Vec::new(),
     };
     while cutter.at < code.len() {
         cutter.one();
@@ -134,7 +146,7 @@ fn cut_in(family: Family, code: &str, nested: bool) -> Option<Vec<Token>> {
             return None;
         }
     }
-    Some(cutter.tokens)
+    Some((cutter.tokens, cutter.fillings))
 }
 
 impl Cutter<'_> {
@@ -249,8 +261,9 @@ impl Cutter<'_> {
         }
         if runs && operator == "s" {
             let inside = (!self.nested).then(|| cut_in(self.family, &new, true));
+            let inside = inside.flatten().map(|(tokens, _)| tokens);
             let unread = || vec![Token::Command(HOLE.to_string())];
-            self.tokens.extend(inside.flatten().unwrap_or_else(unread));
+            self.tokens.extend(inside.unwrap_or_else(unread));
         }
         self.tokens.push(Token::Sign('/'));
         true
@@ -373,6 +386,9 @@ impl Cutter<'_> {
             self.at = self.at.saturating_add(2);
             let text = self.until(&format!("{quote}{triple}"));
             let filled = prefix.contains(['f', 'F']) && text.contains('{');
+            if filled {
+                self.fillings.extend(fillings_of(&text));
+            }
             return self
                 .tokens
                 .push(Token::Text(if filled { HOLE.to_string() } else { text }));
@@ -390,6 +406,7 @@ impl Cutter<'_> {
     fn filled(&mut self, quote: char, prefix: &str, open: char, close: char) -> String {
         let mut text = String::new();
         let mut depth = 0_usize;
+        let mut open_text = None;
         while let Some(one) = self.take() {
             if one == '\\' && !prefix.contains(['r', 'R']) {
                 self.escaped(&mut text);
@@ -397,7 +414,15 @@ impl Cutter<'_> {
                 break;
             } else if self.family.fills(quote, prefix, one, self.peek()) {
                 text.push(HOLE);
+                let begin = self.at;
                 self.skip_filling(one);
+                let filling = self.code.get(begin..self.at).unwrap_or_default();
+                let filling = filling.strip_suffix('}').unwrap_or(filling);
+                let filling = filling.strip_prefix('{').unwrap_or(filling);
+                if filling.matches(['\'', '"']).count() % 2 == 1 {
+                    open_text.get_or_insert(begin);
+                }
+                self.fillings.push(filling.to_owned());
             } else {
                 if open != close && one == open {
                     depth = depth.saturating_add(1);
@@ -407,6 +432,9 @@ impl Cutter<'_> {
                 text.push(one);
             }
         }
+        // A brace in quotes does not end what the text is filled with.
+        let rest = open_text.and_then(|begin| self.code.get(begin..self.at));
+        self.fillings.extend(rest.map(str::to_owned));
         text
     }
 
@@ -441,48 +469,4 @@ impl Cutter<'_> {
         text.extend(one);
         self.at = self.at.saturating_add(length);
     }
-}
-
-/// What stands after a backslash, and how many bytes of it: `x67`, `147`, `u0067`, `u{67}`, `n`.
-pub(super) fn unescape(rest: &str) -> (Option<char>, usize) {
-    let Some(first) = rest.chars().next() else {
-        return (None, 0);
-    };
-    let after = rest.get(first.len_utf8()..).unwrap_or_default();
-    let digits = |most: usize, radix: u32, text: &str| {
-        let digits: String = text
-            .chars()
-            .take(most)
-            .take_while(|one| one.is_digit(radix))
-            .collect();
-        let value = u32::from_str_radix(&digits, radix)
-            .ok()
-            .and_then(char::from_u32);
-        value.map(|value| (value, digits.len()))
-    };
-    let braced = after.strip_prefix('{').and_then(|inside| {
-        let (value, length) = digits(6, 16, inside)?;
-        inside
-            .get(length..)?
-            .starts_with('}')
-            .then_some((value, length.saturating_add(2)))
-    });
-    let numbered = match first {
-        'x' => braced.or_else(|| digits(2, 16, after)),
-        'u' => braced.or_else(|| digits(4, 16, after)),
-        'U' => digits(8, 16, after),
-        '0'..='7' => digits(3, 8, rest).map(|(value, length)| (value, length.saturating_sub(1))),
-        _ => None,
-    };
-    if let Some((value, length)) = numbered {
-        return (Some(value), length.saturating_add(1));
-    }
-    let value = match first {
-        'n' => '\n',
-        't' => '\t',
-        'r' => '\r',
-        '\n' => return (None, 1),
-        other => other,
-    };
-    (Some(value), first.len_utf8())
 }

@@ -175,36 +175,48 @@ fn may_hold_another(text: &str, at: usize) -> bool {
 
 /// `<< ''`, `<<a$( `: the tokenizer would look for the end for ever. It takes `<<<<<` for `<<<` and `<<`.
 fn has_unreadable_heredoc(text: &str) -> bool {
+    let mut quoted = None;
     text.match_indices("<<").any(|(at, _)| {
-        let before = text.get(..at).unwrap_or_default();
-        let rest = text.get(at..).unwrap_or_default();
-        let after = rest.trim_start_matches('<');
-        let signs = rest.len().saturating_sub(after.len());
-        // An escaped sign is none.
-        let fewer = signs.saturating_sub(usize::from(before.ends_with('\\')));
-        if before.ends_with('<') || (signs % 3 != 2 && fewer % 3 != 2) {
+        if !is_unreadable_heredoc(text, at) {
             return false;
         }
-        let after = after.strip_prefix('-').unwrap_or(after);
-        let rest = after.trim_start_matches([' ', '\t']);
-        // In a substitution the second blank is taken for the name.
-        if after.len().saturating_sub(rest.len()) > 1 {
-            return true;
-        }
-        // A shift in arithmetic; no end is looked for there.
-        if let Some(shift) = rest.strip_prefix('(') {
-            let end = shift.find([')', '$', '`', '<']);
-            return !end.is_some_and(|end| shift.get(end..).is_some_and(|at| at.starts_with(')')));
-        }
-        let name = heredoc_name(rest);
-        let nameless = |one: char| one.is_whitespace() || "'\"\\$".contains(one);
-        if name.trim_matches(nameless).is_empty() {
-            return true;
-        }
-        name.char_indices().any(|(at, one)| {
-            let next = rest.get(at.saturating_add(1)..).unwrap_or_default();
-            one == '`' || (one == '$' && opens_expansion(next))
-        })
+        // In quotes it is none: `echo "body<<EOF" >> "$GITHUB_OUTPUT"`.
+        let quoted = quoted.get_or_insert_with(|| super::quoted::quoted(text));
+        let inside = |(from, to): &(usize, usize)| *from <= at && at.saturating_add(2) <= *to;
+        !quoted.iter().any(inside)
+    })
+}
+
+/// Whether the name behind the signs at this place is none that the parser can read.
+fn is_unreadable_heredoc(text: &str, at: usize) -> bool {
+    let before = text.get(..at).unwrap_or_default();
+    let rest = text.get(at..).unwrap_or_default();
+    let after = rest.trim_start_matches('<');
+    let signs = rest.len().saturating_sub(after.len());
+    // An escaped sign is none.
+    let fewer = signs.saturating_sub(usize::from(before.ends_with('\\')));
+    if before.ends_with('<') || (signs % 3 != 2 && fewer % 3 != 2) {
+        return false;
+    }
+    let after = after.strip_prefix('-').unwrap_or(after);
+    let rest = after.trim_start_matches([' ', '\t']);
+    // In a substitution the second blank is taken for the name.
+    if after.len().saturating_sub(rest.len()) > 1 {
+        return true;
+    }
+    // A shift in arithmetic; no end is looked for there.
+    if let Some(shift) = rest.strip_prefix('(') {
+        let end = shift.find([')', '$', '`', '<']);
+        return !end.is_some_and(|end| shift.get(end..).is_some_and(|at| at.starts_with(')')));
+    }
+    let name = heredoc_name(rest);
+    let nameless = |one: char| one.is_whitespace() || "'\"\\$".contains(one);
+    if name.trim_matches(nameless).is_empty() {
+        return true;
+    }
+    name.char_indices().any(|(at, one)| {
+        let next = rest.get(at.saturating_add(1)..).unwrap_or_default();
+        one == '`' || (one == '$' && opens_expansion(next))
     })
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn program(text: &str) -> Result<Script, Refused> {
     Ok(Script { items })
 }
 
-/// Parses a whole program and gives one complete command after the other: a long one needs not be held at once.
+/// Parses a whole program, one complete command after the other: a long one needs not be held at once.
 ///
 /// # Errors
 /// It is too deep or too long, or no shell text; for a line, that its words are none.
@@ -94,8 +94,9 @@ impl Lowering {
 
     fn parse(&self, text: &str) -> Result<ast::Program, Refused> {
         match self.tree(text) {
-            // brush has no `select`; for us it is a `for`, which has the same words in the same places.
-            Err(Refused::Syntax) if text.contains("select ") => self.tree(&select_as_for(text)),
+            Err(Refused::Syntax) => {
+                super::retry::otherwise(text).map_or(Err(Refused::Syntax), |text| self.tree(&text))
+            }
             tree => tree,
         }
     }
@@ -141,8 +142,9 @@ impl Lowering {
             let beside = matches!(item.1, ast::SeparatorOperator::Async);
             self.item(item.0, beside)
         });
-        let items = items.collect();
-        Script { items }
+        Script {
+            items: items.collect(),
+        }
     }
 
     fn item(&self, list: ast::AndOrList, beside: bool) -> Item {
@@ -478,23 +480,4 @@ fn forget_spans(script: &mut Script) {
             command.span = None;
         }
     }
-}
-
-fn select_as_for(text: &str) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut begins = true;
-    for line in text.split_inclusive([';', '\n', '&', '|', '(', '{', ' ']) {
-        if begins && line == "select " {
-            // The same length keeps every position.
-            result.push_str("for    ");
-        } else {
-            result.push_str(line);
-        }
-        let rest = line.trim_end_matches([' ', '\t']);
-        let keyword = ["do", "then", "else", "!", "{", "("].contains(&rest);
-        begins = keyword
-            || rest.ends_with([';', '\n', '&', '|', '(', '{'])
-            || (begins && rest.is_empty());
-    }
-    result
 }

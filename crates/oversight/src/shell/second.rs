@@ -83,6 +83,12 @@ const GRAMMAR: [&str; 16] = [
     "in", "select", "function", "coproc",
 ];
 
+/// Whether a name is a word of the grammar, which the second parser takes for a program where it loses its way: no
+/// program of such a name is started without quotes, and none of them acts.
+pub(crate) fn is_grammar(name: &str) -> bool {
+    name == "time" || GRAMMAR.contains(&name)
+}
+
 fn advance(cursor: &mut TreeCursor<'_>) -> bool {
     loop {
         if cursor.goto_next_sibling() {
@@ -120,6 +126,11 @@ mod tests {
             // The second parser takes `@a=1` for an assignment; bash and the first do not.
             let marked = |word: &str| word.starts_with(['@', '%']) && word.contains('=');
             prop_assume!(!text.split([' ', ';', '&', '|', '\n']).any(marked));
+            // It ends a descriptor where the others read on, in the name of a file.
+            let glued = |rest: &str| rest.starts_with(|one| !" \n;&|>".contains(one));
+            if text.split("&1").skip(1).any(glued) {
+                return Ok(());
+            }
             let (Ok(first), Some(second)) = (lower::program(&text), names_of(&text)) else {
                 return Ok(());
             };

@@ -38,6 +38,8 @@ fn headline(text: &mut String, decision: &Decision) -> std::fmt::Result {
     let word = decision.verdict.as_str();
     let what = if decision.actions.is_empty() && !decision.guarded.is_empty() {
         "protected".to_owned()
+    } else if decision.actions.is_empty() && decision.verdict >= Verdict::Ask {
+        "cannot be told".to_owned()
     } else if decision.actions.is_empty() {
         "no gated action".to_owned()
     } else {

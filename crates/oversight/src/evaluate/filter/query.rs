@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::given::Given;
+use super::words::Given;
 
 /// The output of `jq`; None where the program does more.
 pub(super) fn query(arguments: &[String], text: &str) -> Option<String> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::value::{ENVIRONMENT, HOLE};
 
-use super::make_functions::{call, functions};
+use super::functions::{call, functions};
 
 /// Stands in front of files that make makes before anything else.
 pub(super) const REMADE: &str = ".roleos-remade";
@@ -42,7 +42,7 @@ impl Rule {
     pub(super) fn fits(&self, target: &str) -> bool {
         self.target == target
             || (self.target.contains('%')
-                && super::pattern::matches(&self.target.replace('%', "*"), target))
+                && crate::evaluate::pattern::matches(&self.target.replace('%', "*"), target))
     }
 }
 
@@ -384,7 +384,7 @@ impl Makefile {
             let value = self.value(name, scope, depth, effects);
             let words = value
                 .split_whitespace()
-                .map(|word| super::make_functions::substituted(word, from, to));
+                .map(|word| super::functions::substituted(word, from, to));
             return words.collect::<Vec<_>>().join(" ");
         }
         self.value(&name, scope, depth, effects)

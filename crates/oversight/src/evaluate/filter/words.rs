@@ -2,16 +2,16 @@
 
 /// Options and operands.
 #[derive(Debug, Default)]
-pub(super) struct Given<'w> {
+pub(crate) struct Given<'w> {
     flags: String,
     values: Vec<(char, &'w str)>,
     /// What is no option.
-    pub(super) operands: Vec<&'w str>,
+    pub(crate) operands: Vec<&'w str>,
 }
 
 impl<'w> Given<'w> {
     /// Reads words by a list of letters, `:` behind those with a value, and of long names with their letters.
-    pub(super) fn read(
+    pub(crate) fn read(
         arguments: &'w [String],
         letters: &str,
         long: &[(&str, char)],
@@ -59,12 +59,12 @@ impl<'w> Given<'w> {
     }
 
     /// Whether a letter was given.
-    pub(super) fn has(&self, letter: char) -> bool {
+    pub(crate) fn has(&self, letter: char) -> bool {
         self.flags.contains(letter)
     }
 
     /// The last value of a letter.
-    pub(super) fn value(&self, letter: char) -> Option<&'w str> {
+    pub(crate) fn value(&self, letter: char) -> Option<&'w str> {
         let mut found = self.values.iter().rev();
         found
             .find(|(one, _)| *one == letter)
@@ -72,7 +72,7 @@ impl<'w> Given<'w> {
     }
 
     /// All values of a letter.
-    pub(super) fn all(&self, letter: char) -> impl Iterator<Item = &'w str> {
+    pub(crate) fn all(&self, letter: char) -> impl Iterator<Item = &'w str> {
         let found = self.values.iter().filter(move |(one, _)| *one == letter);
         found.map(|(_, value)| *value)
     }

@@ -2,9 +2,9 @@
 
 use regex::Regex;
 
-use super::expressions::{compile, has_ways};
-use super::given::Given;
-use super::sed::until;
+use super::regular::{compile, has_ways};
+use super::words::Given;
+use crate::evaluate::sed::until;
 
 /// Which lines a command is for.
 enum Address {

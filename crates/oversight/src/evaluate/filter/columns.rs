@@ -1,7 +1,7 @@
 //! What `awk` prints when all it does is print: columns, lines by their number or a pattern, and texts.
 
-use super::expressions::compile;
-use super::given::Given;
+use super::regular::compile;
+use super::words::Given;
 
 /// The output of `awk`; None where the program does more.
 pub(super) fn printed(arguments: &[String], text: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-pub(super) fn decode_base64(text: &str) -> Option<String> {
+pub(crate) fn decode_base64(text: &str) -> Option<String> {
     let clean: String = text
         .chars()
         .filter(|character| !character.is_whitespace())

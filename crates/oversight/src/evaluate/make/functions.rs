@@ -148,8 +148,9 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
         "filter" | "filter-out" => joined(
             words(1)
                 .filter(|word| {
-                    let fits = words(0)
-                        .any(|wanted| super::pattern::matches(&wanted.replace('%', "*"), word));
+                    let fits = words(0).any(|wanted| {
+                        crate::evaluate::pattern::matches(&wanted.replace('%', "*"), word)
+                    });
                     fits == (name == "filter")
                 })
                 .map(str::to_owned)

@@ -2,7 +2,7 @@
 
 use crate::shell::escape;
 
-use super::given::Given;
+use super::words::Given;
 
 /// Whether a character is one of a class.
 type Holds = fn(&char) -> bool;
