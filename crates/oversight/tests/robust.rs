@@ -146,7 +146,12 @@ fn hostile_texts_end_quickly() {
     let doubling: String = (0..40).map(|_| "a=$a$a; ").collect();
     let deep_default: String = "${x:-".repeat(40) + "git" + &"}".repeat(40) + " push";
     let loops = "for i in {1..99}; do ".repeat(6) + "git status; " + &"done; ".repeat(6);
+    let names: String = ('a'..'i')
+        .zip('b'..)
+        .map(|(name, next)| format!("{name}='{}'; ", vec![next.to_string(); 64].join("+")))
+        .collect();
     let texts = [
+        names + "i=1; echo $((a+z[0]))",
         "$(".repeat(20_000),
         "(".repeat(20_000),
         "(".repeat(40) + &")".repeat(40),
@@ -361,4 +366,67 @@ fn wrapping_a_gated_command_keeps_it_gated() {
         );
     }
     assert!(open.is_empty(), "{open:#?}");
+}
+
+/// Commands that do many harmless things and then an act. What stands for `ITEMS` are words, and what
+/// stands between `«` and `»` is repeated.
+const PADDED: &[&str] = &[
+    "for x in ITEMS push; do git $x; done",
+    "printf '%s\\n' ITEMS push | xargs -n1 git",
+    "printf '%s\\n' ITEMS push | xargs -I@ git @",
+    "printf '%s\\n' ITEMS push | while read x; do git $x; done",
+    "printf '%s\\n' ITEMS push | tail -1 | xargs git",
+    "git $(printf '%s\\n' ITEMS push | tail -1)",
+    "git $(echo ITEMS push | tr ' ' '\\n' | tail -1)",
+    "git $(for i in ITEMS push; do echo $i; done | tail -1)",
+    "v=$(for i in ITEMS push; do echo $i; done); for x in $v; do git $x; done",
+    "parallel git ::: ITEMS push",
+    "parallel git {1} ::: ITEMS push",
+    "parallel git {1} {2} ::: ITEMS push ::: -v -q",
+    "x=(ITEMS push); for i in \"${x[@]}\"; do git $i; done",
+    "x=(ITEMS push); git ${x[-1]}",
+    "set -- ITEMS push; for i; do git $i; done",
+    "set -- ITEMS push; while [ $# -gt 0 ]; do git $1; shift; done",
+    "mapfile -t a < <(printf '%s\\n' ITEMS push); git ${a[-1]}",
+    "f() { git $2; }; mapfile -t -c1 -C f a <<< \"$(printf '%s\\n' ITEMS push)\"",
+    "i=0; while [ $i -lt COUNT ]; do i=$((i+1)); if [ $i = COUNT ]; then x=push; fi; done; git $x",
+    "for ((i=0;i<=COUNT;i++)); do [ $i = COUNT ] && v=push; done; git $v",
+    "for i in {1..COUNT}; do x=status; [ $i = COUNT ] && x=push; done; git $x",
+    "while test -f x; do git $a; a=$b; b=$c; c=$d; d=push; done",
+    "python3 -c 'import subprocess\n«subprocess.run([\"ls\"])\n»subprocess.run([\"git\", \"push\"])'",
+    "node -e 'const c = require(\"child_process\"); «c.execSync(\"ls x\");»c.execSync(\"git push\")'",
+    "perl -e '«system(\"ls x\");»system(\"git push\")'",
+    "awk 'BEGIN{«print \"x\";»system(\"git push\")}'",
+    "sed '«s/a/b/\n»1e git push' f",
+    "«echo x; »git push",
+    "case x in «a) ls;; »x) git push;; esac",
+    "echo '«ls x\n»git push' | sh",
+    "jq -r '.[]' <<< '[«\"ls\",»\"git push\"]' | sh",
+    "some-launcher ITEMS git push",
+    "hyperfine -L x ITEMS,push 'git {x}'",
+];
+
+#[test]
+fn an_act_behind_many_harmless_ones_is_seen() {
+    for count in [10, 20, 70, 300, 1200, 5000] {
+        for template in PADDED {
+            let items: Vec<String> = (0..count).map(|number| format!("s{number}")).collect();
+            let joint = if template.starts_with("hyperfine") {
+                ","
+            } else {
+                " "
+            };
+            let mut command = template
+                .replace("ITEMS", &items.join(joint))
+                .replace("COUNT", &count.to_string());
+            if let Some((before, rest)) = template.split_once('«')
+                && let Some((part, after)) = rest.split_once('»')
+            {
+                command = format!("{before}{}{after}", part.repeat(count));
+            }
+            let verdict = decide(&command).verdict;
+            let seen = matches!(verdict, Verdict::Ask | Verdict::Deny);
+            assert!(seen, "{count}: {template}");
+        }
+    }
 }

@@ -22,6 +22,9 @@ pub(crate) fn compare(operator: &str, left: i64, right: i64) -> Option<bool> {
 /// Names that lead to names are not followed further than this.
 const MAX_NAMES: usize = 8;
 
+/// More names in one expression than this are not looked at.
+const MAX_WORDS: usize = 4096;
+
 impl Evaluator<'_> {
     /// The number that an expression stands for.
     pub(crate) fn arithmetic(&mut self, word: &Word) -> Option<i64> {
@@ -79,7 +82,7 @@ impl Evaluator<'_> {
             return;
         }
         let is_name = |character: char| character.is_alphanumeric() || character == '_';
-        for name in text.split(|character| !is_name(character)).take(64) {
+        for name in text.split(|character| !is_name(character)).take(MAX_WORDS) {
             if name.starts_with(|first: char| first.is_alphabetic() || first == '_')
                 && self.state.get(name).is_some()
             {
@@ -96,10 +99,13 @@ impl Evaluator<'_> {
             return;
         };
         let is_name = |character: char| character.is_alphanumeric() || character == '_';
-        for name in text.split(|character| !is_name(character)).take(64) {
+        for name in text.split(|character| !is_name(character)).take(MAX_WORDS) {
             let Some(value) = self.state.get(name).filter(|_| !name.is_empty()) else {
                 continue;
             };
+            if !self.step() {
+                return;
+            }
             let value = value.first().to_owned();
             if value.contains("$(") || value.contains('`') {
                 self.value(&lower::single_word(&value));

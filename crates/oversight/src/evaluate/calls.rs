@@ -48,6 +48,9 @@ struct Own {
     takes: Takes,
 }
 
+/// More calls than this are not followed.
+const MAX_CALLS: usize = 200;
+
 impl Evaluator<'_> {
     /// Follows the calls of code that this command brings along. A script of the project is older than the command and
     /// may compute what it starts; code that is written for the moment has to show it.
@@ -61,7 +64,11 @@ impl Evaluator<'_> {
         let Some(calls) = starts(first, code, &self.handed(name)) else {
             return;
         };
-        for call in calls.into_iter().take(200) {
+        for (index, call) in calls.into_iter().enumerate() {
+            if index >= MAX_CALLS {
+                self.opaque("code starts more programs than are followed", code);
+                return;
+            }
             if !self.step() {
                 return;
             }

@@ -15,6 +15,9 @@ use super::startup::glued_file;
 use super::tokens::{Family, without_texts};
 use super::{Evaluator, Outcome};
 
+/// More texts in one code than this are not followed.
+const MAX_LITERALS: usize = 2000;
+
 impl Evaluator<'_> {
     /// Follows the code that an interpreter is given.
     pub(crate) fn interpreted(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
@@ -340,7 +343,10 @@ impl Evaluator<'_> {
         let mut found = literals(code);
         decode(&mut found);
         let mut understood = false;
-        for (index, literal) in found.iter().enumerate().take(400) {
+        if found.len() > MAX_LITERALS && self.catalog.mentions_part(code) {
+            self.opaque("code has more texts than are followed", code);
+        }
+        for (index, literal) in found.iter().enumerate().take(MAX_LITERALS) {
             // `"git", "push"`: a list of words.
             let mut words = vec![literal.text.clone()];
             for next in found.iter().skip(index.saturating_add(1)).take(12) {

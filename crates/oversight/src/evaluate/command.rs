@@ -310,6 +310,7 @@ impl Evaluator<'_> {
         let mut blind = 0;
         let mut left: Vec<super::state::State> = Vec::new();
         for round in 0..MAX_ROUNDS {
+            let start = self.state.clone();
             let (status, printed) = holds(self);
             output = output.followed(printed);
             let before = self.state.clone();
@@ -330,7 +331,12 @@ impl Evaluator<'_> {
                 blind += 1;
             }
             if blind >= BLIND_ROUNDS || round.saturating_add(1) == MAX_ROUNDS || !self.step() {
-                self.state.widen(&before);
+                self.state.widen(&start);
+                // One more round stands for all that may follow.
+                let wide = self.state.clone();
+                output = output.followed(holds(self).1);
+                output = output.followed(self.script(body).output);
+                self.state.join(wide);
                 output = output.followed(Value::unknown());
                 break;
             }

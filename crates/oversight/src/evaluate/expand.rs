@@ -2,13 +2,16 @@
 
 use crate::lookup::{absolute, base_name, directory_of};
 use crate::shell::ir::{Argument, Piece, Word};
-use crate::value::{Value, has_hole};
+use crate::value::{HOLE, Value, has_hole};
 
 use super::field::{Field, Part, Way, add_text, copy, escape_into, separated, split_all};
 use super::{Evaluator, pattern};
 
 /// More combinations of fields than this are not told apart.
 const MAX_WAYS: usize = 16;
+
+/// More files than this are not named one by one.
+const MAX_FILES: usize = 256;
 
 impl Evaluator<'_> {
     /// Every way to read the words of a command.
@@ -82,8 +85,11 @@ impl Evaluator<'_> {
                     next.push(way);
                 }
             }
-            next.truncate(MAX_WAYS);
-            ways = next;
+            ways = bounded(next, || {
+                let mut way = Way::default();
+                way.add(&unknown(), &separators);
+                way
+            });
         }
         let quoted = word.pieces.iter().any(is_quoted);
         let mut all: Vec<Vec<String>> = Vec::new();
@@ -94,8 +100,7 @@ impl Evaluator<'_> {
             }
             all.extend(self.file_names(fields));
         }
-        all.truncate(MAX_WAYS);
-        all
+        bounded(all, || vec![HOLE.to_string()])
     }
 
     /// Resolves stars against files that are known, and against programs that matter.
@@ -140,10 +145,11 @@ impl Evaluator<'_> {
         ways
     }
 
-    /// Names of files that match, sorted, as they would be written.
+    /// Names of files that match, sorted, as they would be written. Where there are too many, the last is unknown.
     pub(crate) fn matching_files(&self, wanted: &str) -> Vec<String> {
         let rooted = wanted.starts_with('/');
         let mut found = vec![String::new()];
+        let mut is_cut = false;
         for part in wanted.split('/').filter(|part| !part.is_empty()) {
             let mut next = Vec::new();
             for before in &found {
@@ -171,12 +177,16 @@ impl Evaluator<'_> {
                         .filter(|name| !name.starts_with('.') && pattern::matches(part, name))
                         .map(|name| join(name)),
                 );
-                next.truncate(256);
+                is_cut |= next.len() > MAX_FILES;
+                next.truncate(MAX_FILES);
             }
             found = next;
         }
         found.retain(|path| self.exists(&absolute(&self.state.directory, path)));
         found.sort();
+        if is_cut {
+            found.push(HOLE.to_string());
+        }
         found
     }
 
@@ -268,8 +278,7 @@ impl Evaluator<'_> {
                                 next.push(way);
                             }
                         }
-                        next.truncate(MAX_WAYS);
-                        ways = next;
+                        ways = bounded(next, || vec![unknown()]);
                         continue;
                     }
                     None => self.parameter(parameter).into_possibilities(),
@@ -303,8 +312,7 @@ impl Evaluator<'_> {
                     next.push(way);
                 }
             }
-            next.truncate(MAX_WAYS);
-            ways = next;
+            ways = bounded(next, || vec![unknown()]);
         }
         ways
     }
@@ -370,6 +378,22 @@ fn has_many(pieces: &[Piece]) -> bool {
 }
 
 /// Every way before with every way after.
+/// Where there are more ways than are told apart, one of them is unknown: whatever was left out may be the one.
+fn bounded<T>(mut ways: Vec<T>, unknown: impl FnOnce() -> T) -> Vec<T> {
+    if ways.len() > MAX_WAYS {
+        ways.truncate(MAX_WAYS - 1);
+        ways.push(unknown());
+    }
+    ways
+}
+
+fn unknown() -> Part {
+    Part::Text {
+        text: HOLE.to_string(),
+        active: false,
+    }
+}
+
 fn combine(before: Vec<Vec<String>>, after: &[Vec<String>]) -> Vec<Vec<String>> {
     if let [only] = after {
         let mut before = before;
@@ -378,12 +402,12 @@ fn combine(before: Vec<Vec<String>>, after: &[Vec<String>]) -> Vec<Vec<String>> 
         }
         return before;
     }
+    if before.len().saturating_mul(after.len()) > MAX_WAYS {
+        return combine(before, &[vec![HOLE.to_string()]]);
+    }
     let mut all = Vec::new();
     for way in &before {
         for more in after {
-            if all.len() >= MAX_WAYS {
-                return all;
-            }
             let mut way = way.clone();
             way.extend(more.iter().cloned());
             all.push(way);

@@ -18,7 +18,10 @@ const STARTS: &[&str] = &[
 ];
 
 /// More places than this are not tried in one text.
-const MAX_PLACES: usize = 32;
+const MAX_PLACES: usize = 64;
+
+/// More words of one program than this are not tried.
+const MAX_WORDS: usize = 4000;
 
 impl Evaluator<'_> {
     /// A program that we do not know may start the words that it is given.
@@ -26,7 +29,7 @@ impl Evaluator<'_> {
         if super::starter::takes_data(name, arguments) {
             return;
         }
-        for (index, word) in arguments.iter().enumerate().take(40) {
+        for (index, word) in arguments.iter().enumerate().take(MAX_WORDS) {
             let text = match word.split_once('=') {
                 Some((option, value)) if option.starts_with('-') => value,
                 _ => word.as_str(),
@@ -78,6 +81,9 @@ impl Evaluator<'_> {
         }
         places.sort_unstable();
         places.dedup();
+        if places.len() > MAX_PLACES {
+            self.opaque("a text names more programs than are followed", text);
+        }
         for (at, mark) in places.into_iter().take(MAX_PLACES) {
             let Some(rest) = text.get(at..) else { continue };
             let close = match mark {
@@ -129,7 +135,7 @@ pub(crate) fn words_of<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> 
             })
         })
         .filter(|word| !word.is_empty() && !has_hole(word))
-        .take(4000)
+        .take(MAX_WORDS)
         .map(str::to_owned)
         .collect()
 }

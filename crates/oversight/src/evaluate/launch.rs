@@ -5,6 +5,9 @@ use crate::value::{ENVIRONMENT, HOLE, Value};
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
+/// More items than this are not followed one by one.
+const MAX_ITEMS: usize = 64;
+
 impl Evaluator<'_> {
     /// Follows what a launcher starts.
     pub(crate) fn launched(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
@@ -153,7 +156,10 @@ impl Evaluator<'_> {
     fn batches(&mut self, words: &[String], items: &[String], most: Option<usize>) -> Outcome {
         let size = most.filter(|most| *most > 0 && *most < items.len());
         let mut all: Option<Outcome> = None;
-        for batch in items.chunks(size.unwrap_or(usize::MAX)).take(16) {
+        let batches: Vec<&[String]> = items.chunks(size.unwrap_or(usize::MAX)).collect();
+        let unknown = [HOLE.to_string()];
+        let rest = (batches.len() > MAX_ITEMS).then_some(unknown.as_slice());
+        for batch in batches.into_iter().take(MAX_ITEMS).chain(rest) {
             let outcome = self.run(&[words, batch].concat());
             all = Some(match all {
                 None => outcome,
@@ -171,8 +177,11 @@ impl Evaluator<'_> {
         let mut outcome = Outcome::unknown();
         let unknown = [HOLE.to_string()];
         let items = if items.is_empty() { &unknown } else { items };
-        for item in items.iter().take(16) {
-            let all: Vec<String> = words.iter().map(|word| word.replace(place, item)).collect();
+        for item in first_items(items) {
+            let all: Vec<String> = words
+                .iter()
+                .map(|word| word.replace(place, &item))
+                .collect();
             outcome = self.run(&all);
         }
         outcome
@@ -193,8 +202,12 @@ impl Evaluator<'_> {
             "zstd" => ".zst",
             _ => return,
         };
-        for path in words.iter().filter(|path| !path.ends_with(ending)).take(16) {
-            let content = self.content_value(path);
+        let paths = words.iter().filter(|path| !path.ends_with(ending));
+        for (index, path) in paths.enumerate() {
+            let content = match index < MAX_ITEMS {
+                true => self.content_value(path),
+                false => Value::unknown(),
+            };
             self.write(&format!("{path}{ending}"), &content, false);
         }
     }
@@ -263,7 +276,6 @@ impl Evaluator<'_> {
                     .filter(|program| super::pattern::matches(&wanted, program))
                     .map(|program| format!("/usr/bin/{program}")),
             );
-            names.truncate(6);
         }
         names
     }
@@ -281,7 +293,7 @@ impl Evaluator<'_> {
             let names = self.names_in(&directory).into_iter().filter(fits);
             names.map(move |name| format!("{}/{name}", directory.trim_end_matches('/')))
         });
-        files.take(8).collect()
+        first_items(&files.collect::<Vec<_>>())
     }
 
     fn container(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
@@ -477,4 +489,10 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
         .filter(|line| !line.is_empty())
         .map(str::to_owned)
         .collect()
+}
+
+/// The items that are followed one by one, and an unknown one for the rest: what it does is judged as well.
+pub(crate) fn first_items(items: &[String]) -> Vec<String> {
+    let rest = (items.len() > MAX_ITEMS).then(|| HOLE.to_string());
+    items.iter().take(MAX_ITEMS).cloned().chain(rest).collect()
 }

@@ -104,7 +104,7 @@ impl Evaluator<'_> {
 
     /// Without a rule of its own, `x` is made of `x.sh` or `x.c`.
     fn built_in_rules(&mut self, call: &Call) {
-        for target in call.targets.iter().take(16) {
+        for target in call.targets.iter().take(MAX_TARGETS) {
             if let Some(text) = self.known_file(&format!("{target}.sh")) {
                 self.write(target, &Value::text(text), false);
             }
@@ -217,8 +217,12 @@ impl Evaluator<'_> {
     fn make_each(&mut self, file: &Makefile, call: &Call, mut waiting: Vec<String>) {
         let mut done: Vec<String> = Vec::new();
         while let Some(target) = waiting.pop() {
-            if done.contains(&target) || done.len() > MAX_TARGETS {
+            if done.contains(&target) {
                 continue;
+            }
+            if done.len() > MAX_TARGETS {
+                self.opaque("make has more targets than are followed", &target);
+                return;
             }
             let fitting: Vec<_> = file
                 .rules

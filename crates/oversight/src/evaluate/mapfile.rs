@@ -84,7 +84,7 @@ impl Evaluator<'_> {
             .map(|line| line.trim_end_matches('\n').to_owned())
             .collect();
         if let Some(callback) = &request.callback {
-            for (index, line) in lines.iter().enumerate().take(16) {
+            for (index, line) in super::launch::first_items(&lines).iter().enumerate() {
                 let line = super::run::quote(line);
                 self.in_shell("mapfile -C", &format!("{callback} {index} {line}"));
                 self.evaluated(&format!("{callback} {index} {line}"));

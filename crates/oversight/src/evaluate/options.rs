@@ -1,6 +1,6 @@
 //! Options whose value a program runs: one table, for programs that are no launchers otherwise.
 
-use super::launch::letter_value;
+use super::launch::{first_items, letter_value};
 use super::{Evaluator, Outcome};
 
 /// Program, and its options with a command as value. A single letter may stand in a cluster.
@@ -107,20 +107,14 @@ impl Evaluator<'_> {
             if let [flag, name, values] = words
                 && matches!(flag.as_str(), "-L" | "--parameter-list")
             {
-                fills.extend(
-                    values
-                        .split(',')
-                        .map(|value| (format!("{{{name}}}"), value.to_owned())),
-                );
+                let values: Vec<String> = values.split(',').map(str::to_owned).collect();
+                let values = first_items(&values).into_iter();
+                fills.extend(values.map(|value| (format!("{{{name}}}"), value)));
             }
         }
         for word in arguments.iter().filter(|word| !word.starts_with('-')) {
             self.in_shell("hyperfine", word);
-            for (mark, value) in fills
-                .iter()
-                .take(16)
-                .filter(|(mark, _)| word.contains(mark))
-            {
+            for (mark, value) in fills.iter().filter(|(mark, _)| word.contains(mark)) {
                 self.in_shell("hyperfine", &word.replace(mark, value));
             }
         }

@@ -1,10 +1,13 @@
 //! `parallel`: a command that is run for each item, with the item in the places that are marked.
 
-use crate::value::Value;
+use crate::value::{HOLE, Value};
 
-use super::launch::{letter_value, lines};
+use super::launch::{first_items, letter_value, lines};
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
+
+/// More commands than this are not told apart.
+const MAX_FILLED: usize = 64;
 
 impl Evaluator<'_> {
     pub(crate) fn parallel(&mut self, arguments: &[String]) -> Outcome {
@@ -63,14 +66,14 @@ impl Evaluator<'_> {
         let mark = letter_value(arguments, 'I').unwrap_or_else(|| "{}".to_owned());
         let text = text.replace(&mark, "{}");
         let mut outcome = Outcome::unknown();
-        for item in items.iter().take(16) {
+        for item in first_items(&items) {
             // An item is one word of the command, or several where the version or an option does not quote it; only
             // where it is the command itself it may be anything.
-            let quoted = super::run::quote(item);
+            let quoted = super::run::quote(&item);
             let mut ways = if text.is_empty() {
                 vec![item.clone()]
             } else if text.contains("{}") {
-                vec![text.replace("{}", &quoted), text.replace("{}", item)]
+                vec![text.replace("{}", &quoted), text.replace("{}", &item)]
             } else {
                 vec![format!("{text} {quoted}"), format!("{text} {item}")]
             };
@@ -101,22 +104,44 @@ impl Evaluator<'_> {
         let lists: Vec<&[String]> = items
             .split(|word| matches!(word.as_str(), ":::" | ":::+" | "::::"))
             .collect();
-        let mut whole = text.to_owned();
         let many = lists.len() > 1;
+        let mut all = vec![text.to_owned()];
         for (index, mark) in ["{1}", "{2}", "{3}", "{4}"].iter().enumerate() {
-            let value = if many {
-                lists.get(index).and_then(|list| list.first())
-            } else {
-                items.get(index)
-            };
-            whole = whole.replace(mark, value.map_or("", String::as_str));
+            if text.contains(mark) {
+                // Items of a single list take turns.
+                let list = if many {
+                    lists.get(index).copied()
+                } else {
+                    Some(items)
+                };
+                all = filled(&all, list.unwrap_or_default(), |text, item| {
+                    text.replace(mark, item)
+                });
+            }
         }
         if many && !text.contains('{') {
             for list in &lists {
-                whole.push(' ');
-                whole.push_str(list.first().map_or("", String::as_str));
+                all = filled(&all, list, |text, item| format!("{text} {item}"));
             }
         }
-        self.in_shell("parallel", &whole)
+        let mut outcome = Outcome::unknown();
+        for text in all {
+            outcome = self.in_shell("parallel", &text);
+        }
+        outcome
     }
+}
+
+/// Every text with every item, or with an unknown one where that would be too many.
+fn filled(texts: &[String], items: &[String], put: impl Fn(&str, &str) -> String) -> Vec<String> {
+    let (none, unknown) = ([String::new()], [HOLE.to_string()]);
+    let items = match items.len().saturating_mul(texts.len()) {
+        0 => &none,
+        1..=MAX_FILLED => items,
+        _ => &unknown,
+    };
+    texts
+        .iter()
+        .flat_map(|text| items.iter().map(|item| put(text, item)))
+        .collect()
 }

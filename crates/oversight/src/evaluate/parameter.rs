@@ -2,7 +2,7 @@
 
 use crate::shell::ir::{Operation, Parameter, Place, Subject, Word};
 use crate::shell::{escape, lower};
-use crate::value::{Value, has_hole};
+use crate::value::{HOLE, Value, has_hole};
 
 use super::{Evaluator, pattern};
 
@@ -91,7 +91,11 @@ impl Evaluator<'_> {
         };
         let mut ways: Vec<Vec<String>> = vec![Vec::new()];
         for value in values {
-            let choices = value.possibilities();
+            let unknown = [HOLE.to_string()];
+            let choices = match value.possibilities() {
+                many if many.len().saturating_mul(ways.len()) > 8 => &unknown,
+                few => few,
+            };
             ways = ways
                 .iter()
                 .flat_map(|way| {
@@ -101,7 +105,6 @@ impl Evaluator<'_> {
                         way
                     })
                 })
-                .take(8)
                 .collect();
         }
         Some(ways)

@@ -16,7 +16,12 @@ impl Evaluator<'_> {
             .map_or("", String::as_str)
             .to_owned();
         for (program, wanted, files, reading) in FILES {
-            let not_built = name == "cmake" && arguments.iter().any(|word| word == "-E");
+            let idle: &[&str] = match name {
+                "cmake" => &["-E"],
+                "act" => &["-n", "--dryrun", "-l", "--list", "-g", "--graph"],
+                _ => &[],
+            };
+            let not_built = arguments.iter().any(|word| idle.contains(&word.as_str()));
             if *program != name || (!wanted.is_empty() && *wanted != verb) || not_built {
                 continue;
             }

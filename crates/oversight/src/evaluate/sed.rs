@@ -168,11 +168,18 @@ impl Call {
     }
 }
 
+/// Longer scripts are not read: they may run anything.
+const MAX_COMMANDS: usize = 20_000;
+
 /// Walks the commands of a script: address, letter, and what belongs to the letter.
 fn effects(script: &str) -> Effects {
     let mut found = Effects::default();
     let mut rest = script;
-    for _ in 0..2000 {
+    for round in 0..=MAX_COMMANDS {
+        if round == MAX_COMMANDS {
+            found.runs_lines = true;
+            break;
+        }
         rest = after_address(rest);
         let mut characters = rest.chars();
         let Some(letter) = characters.next() else {

@@ -51,6 +51,9 @@ const RUN_ENDINGS: &[&str] = &[
     "hook",
 ];
 
+/// More settings of the environment than this are not followed.
+const MAX_SETTINGS: usize = 256;
+
 impl Evaluator<'_> {
     /// Settings of this call, of this command, of the environment and of the files, the strongest first.
     pub(crate) fn git_settings_now(&mut self, own: &[(String, String)]) -> Vec<(String, String)> {
@@ -66,7 +69,7 @@ impl Evaluator<'_> {
             };
             all.push((key.to_ascii_lowercase(), value));
         }
-        for index in 0..16 {
+        for index in 0..MAX_SETTINGS {
             let Some(key) = self.state.get(&format!("GIT_CONFIG_KEY_{index}")) else {
                 break;
             };
@@ -75,6 +78,9 @@ impl Evaluator<'_> {
                 key.first().to_ascii_lowercase(),
                 value.map_or_else(String::new, |value| value.first().to_owned()),
             ));
+            if index.saturating_add(1) == MAX_SETTINGS {
+                self.opaque("the environment sets more of git than is followed", "git");
+            }
         }
         if let Some(parameters) = self.state.get("GIT_CONFIG_PARAMETERS") {
             // `'key=value'` and the newer `'key'='value'`.

@@ -307,6 +307,17 @@ impl State {
 
     /// After a loop that nobody can count: what still changed in the last round may be anything.
     pub(crate) fn widen(&mut self, before: &Self) {
+        if self.positional != before.positional {
+            self.positional = vec![HOLE.to_string(); self.positional.len().max(1)];
+        }
+        if self.input != before.input {
+            self.input = Some(Value::unknown());
+        }
+        for (number, value) in &mut self.descriptors {
+            if before.descriptors.get(number) != Some(value) {
+                *value = Value::unknown();
+            }
+        }
         if Rc::ptr_eq(&self.variables, &before.variables) {
             return;
         }

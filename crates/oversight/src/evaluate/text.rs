@@ -9,6 +9,9 @@ use super::filter::{apply, matched_group, substitute};
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
 
+/// A format is not used more often than this.
+const MAX_PRINTED: usize = 4096;
+
 impl Evaluator<'_> {
     /// The output of a program that only handles text.
     pub(crate) fn computed(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
@@ -33,7 +36,7 @@ impl Evaluator<'_> {
                     .unwrap_or(name);
                 Value::text(name.to_owned() + "\n")
             }
-            "dirname" => match arguments {
+            "dirname" => match Given::read(arguments, "", &[])?.operands.as_slice() {
                 [path] => Value::text(directory_of(path).to_owned() + "\n"),
                 _ => return None,
             },
@@ -268,7 +271,11 @@ pub(crate) fn printf(arguments: &[String]) -> Value {
     };
     let mut words = words.iter();
     let mut text = String::new();
-    for _ in 0..64 {
+    for round in 0..=MAX_PRINTED {
+        if round == MAX_PRINTED {
+            text.push(HOLE);
+            break;
+        }
         let before = words.len();
         let mut pieces = format.split('%');
         text.push_str(&escape::backslashes(pieces.next().unwrap_or_default()));

@@ -35,7 +35,7 @@ pub(super) fn query(arguments: &[String], text: &str) -> Option<String> {
     }
     let end = if given.has('j') { "" } else { "\n" };
     let mut output = String::new();
-    for value in values.iter().take(256) {
+    for value in &values {
         match value {
             Json::String(text) if raw => output.push_str(text),
             Json::Array(_) | Json::Object(_) => return None,
