@@ -430,3 +430,21 @@ fn an_act_behind_many_harmless_ones_is_seen() {
         }
     }
 }
+
+#[test]
+fn what_is_shown_of_a_command_is_in_it() {
+    for command in [
+        "[\\\\ \\",
+        "ä git push \\",
+        "git push \\",
+        "sh <<A\ngit push",
+        "$x <<A\nä",
+    ] {
+        for (start, end) in decide(command).spans {
+            assert!(
+                command.get(start..end).is_some(),
+                "{command}: {start}..{end}"
+            );
+        }
+    }
+}

@@ -76,6 +76,8 @@ struct Lowering {
     options: ParserOptions,
     /// Byte of every character, when the text is not plain ASCII.
     bytes: Option<Vec<usize>>,
+    /// Bytes of the text.
+    length: usize,
     depth: usize,
 }
 
@@ -88,6 +90,7 @@ impl Lowering {
         Self {
             options: ParserOptions::default(),
             bytes,
+            length: text.len(),
             depth,
         }
     }
@@ -450,11 +453,12 @@ impl Lowering {
             return None;
         }
         let place = place?;
+        // What was added to read the text otherwise is not in it.
         let byte = |index: usize| match &self.bytes {
-            None => Some(index),
-            Some(bytes) => bytes.get(index).copied(),
+            None => index.min(self.length),
+            Some(bytes) => bytes.get(index).copied().unwrap_or(self.length),
         };
-        Some((byte(place.start.index)?, byte(place.end.index)?))
+        Some((byte(place.start.index), byte(place.end.index)))
     }
 }
 
