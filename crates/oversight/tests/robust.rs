@@ -163,6 +163,8 @@ fn hostile_texts_end_quickly() {
         "99999999999999999999=1; a[99999999999999999999]=1; echo ${99999999999999999999}".to_owned(),
         "test 99999999999999999999 -eq 1; [[ 1 -lt 99999999999999999999 ]]; shift 99999999999999999999".to_owned(),
         "cat << \"\" ".to_owned(),
+        "$[$[$[>&]<<\r] ".to_owned(),
+        "$[ $[ ]<<] ".to_owned(),
         "a[$(g < g<< '';it y ".to_owned(),
         "npm".to_owned() + &"{".repeat(19) + "}" + &"{".repeat(26) + " i -D gh-pages",
         "npm".to_owned() + &"{a,".repeat(12) + "}" + &"{a,".repeat(10) + " i",

@@ -211,7 +211,9 @@ fn is_unreadable_heredoc(text: &str, at: usize) -> bool {
     }
     let name = heredoc_name(rest);
     let nameless = |one: char| one.is_whitespace() || "'\"\\$".contains(one);
-    if name.trim_matches(nameless).is_empty() {
+    // A bracket may end the expression that the signs stand in, and the name with it.
+    let least = name.split([']', '}']).next().unwrap_or_default();
+    if least.trim_matches(nameless).is_empty() {
         return true;
     }
     name.char_indices().any(|(at, one)| {
