@@ -1,8 +1,8 @@
 //! Everything under `/v1` and every other path that is not ours: models pass through untouched, roles are dispatched.
 //!
 //! [`upstream`] knows where models lie, `client` the way there, `scan` finds the model in a body, `receipt` writes down
-//! what became of a request, `packed` looks into packed bodies, `proxy` passes on, `roles` dispatches, `chat` speaks the clients' formats, `models` lists,
-//! `native` is our own endpoint, and `files` hands out the catalog.
+//! what became of a request, `packed` looks into packed bodies, `proxy` passes on, `roles` dispatches, `chat` speaks the
+//! clients' formats, `models` lists, `native` is our own endpoint, and `files` hands out the catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

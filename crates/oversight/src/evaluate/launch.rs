@@ -204,9 +204,10 @@ impl Evaluator<'_> {
         };
         let paths = words.iter().filter(|path| !path.ends_with(ending));
         for (index, path) in paths.enumerate() {
-            let content = match index < MAX_ITEMS {
-                true => self.content_value(path),
-                false => Value::unknown(),
+            let content = if index < MAX_ITEMS {
+                self.content_value(path)
+            } else {
+                Value::unknown()
             };
             self.write(&format!("{path}{ending}"), &content, false);
         }

@@ -386,29 +386,35 @@ fn a_push_below_an_agent_is_judged_and_a_persons_own_is_not() {
     assert!(workspace.path("remote.git/refs/heads/main").exists());
 }
 
-#[test]
-fn a_push_that_the_tool_call_let_through_passes_once() {
-    let workspace = repository();
-    roleos(&workspace, &["init"]).exits(0);
-    prepare_push(&workspace);
+/// Grants one push, and asks the hook about these words of git: it lets them pass.
+pub(crate) fn let_through_once(workspace: &Workspace, words: &[&str]) {
     workspace.write(
         ".claude/role-os/capabilities.json",
         r#"{"git:push":{"granted":true,"uses":1}}"#,
     );
     let event = serde_json::json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": workspace.root().canonicalize().unwrap(),
-        "tool_name": "Bash", "tool_input": { "command": "git push origin main" }, "tool_use_id": "t",
+        "tool_name": "Bash", "tool_input": { "command": format!("git {}", words.join(" ")) }, "tool_use_id": "t",
     });
-    let mut hook =
-        assert_cmd::Command::from_std(quiet(workspace.command(&["hook", "claude"]), &workspace));
+    let hook = quiet(workspace.command(&["hook", "claude"]), workspace);
+    let mut hook = assert_cmd::Command::from_std(hook);
     hook.write_stdin(event.to_string()).assert().code(0);
-    agents_push(&workspace, &["push", "origin", "main"]).exits(0);
+}
+
+#[test]
+fn a_push_that_the_tool_call_let_through_passes_once() {
+    let workspace = repository();
+    roleos(&workspace, &["init"]).exits(0);
+    prepare_push(&workspace);
+    let words = ["push", "origin", "main"];
+    let_through_once(&workspace, &words);
+    agents_push(&workspace, &words).exits(0);
     git(
         &workspace,
         &["commit", "--quiet", "--allow-empty", "-m", "two"],
     )
     .exits(0);
-    let refused = agents_push(&workspace, &["push", "origin", "main"]).exits(1);
+    let refused = agents_push(&workspace, &words).exits(1);
     assert!(
         refused.stderr.contains("`git:push`"),
         "the one use is gone: {refused:#?}"

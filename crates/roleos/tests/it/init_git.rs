@@ -4,9 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use serde_json::json;
-
-use crate::init::{agents_push, git, prepare_push, quiet, repository, roleos};
+use crate::init::{agents_push, git, let_through_once, prepare_push, quiet, repository, roleos};
 use crate::workspace::{Ran, Workspace, ran};
 
 fn executable(path: &Path) {
@@ -172,10 +170,6 @@ fn options_of_a_push_do_not_make_it_another_one() {
     let workspace = repository();
     roleos(&workspace, &["init"]).exits(0);
     prepare_push(&workspace);
-    workspace.write(
-        ".claude/role-os/capabilities.json",
-        r#"{"git:push":{"granted":true,"uses":1}}"#,
-    );
     let words = [
         "push",
         "--receive-pack",
@@ -183,12 +177,6 @@ fn options_of_a_push_do_not_make_it_another_one() {
         "origin",
         "main",
     ];
-    let event = json!({
-        "hook_event_name": "PreToolUse", "session_id": "s", "cwd": workspace.root().canonicalize().unwrap(),
-        "tool_name": "Bash", "tool_input": { "command": format!("git {}", words.join(" ")) }, "tool_use_id": "t",
-    });
-    let hook = quiet(workspace.command(&["hook", "claude"]), &workspace);
-    let mut hook = assert_cmd::Command::from_std(hook);
-    hook.write_stdin(event.to_string()).assert().code(0);
+    let_through_once(&workspace, &words);
     agents_push(&workspace, &words).exits(0);
 }

@@ -1,5 +1,6 @@
 //! `GET /v1/models`: the roles that can be asked for, and what the upstreams say that they have, in both clients' format.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::receipt::{Entry, shortened};
@@ -77,22 +79,8 @@ pub(super) fn in_path(parts: &Parts) -> Option<String> {
 
 /// A part of a path without its `%`; what is no text stays as it is.
 fn decoded(part: &str) -> String {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let code = match (first, behind) {
-            (b'%', [high, low, ..]) => hex::decode([*high, *low]).ok(),
-            _ => None,
-        };
-        if let (Some(code), Some(further)) = (code, behind.get(2..)) {
-            bytes.extend(code);
-            rest = further;
-        } else {
-            bytes.push(*first);
-            rest = behind;
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| part.to_owned())
+    let decoded = percent_decode_str(part).decode_utf8();
+    decoded.map_or_else(|_| part.to_owned(), Cow::into_owned)
 }
 
 /// One role as a model.
