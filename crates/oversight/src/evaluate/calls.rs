@@ -57,6 +57,13 @@ impl Evaluator<'_> {
     pub(super) fn calls_in(&mut self, language: &Language, name: &str, code: &str) {
         let first = language.names.first().copied().unwrap_or_default();
         self.libraries(first, name, code);
+        if ["(eval)", "(exec)", ", eval)", ", exec)"]
+            .iter()
+            .any(|given| code.contains(given))
+        {
+            // Handed on, it runs what it is given there.
+            self.opaque("code is run that the code itself computes", code);
+        }
         let mut named = language.starts.iter();
         if !named.any(|word| code.contains(word.trim_end_matches('('))) {
             return;
@@ -156,7 +163,7 @@ fn pieces(family: Family, code: &str, depth: usize) -> Option<Vec<Token>> {
 }
 
 /// Everything that the code starts; none when it cannot be read.
-fn starts(language: &str, code: &str, given: &[(String, String)]) -> Option<Vec<Start>> {
+pub(super) fn starts(language: &str, code: &str, given: &[(String, String)]) -> Option<Vec<Start>> {
     let family = Family::of(language)?;
     let mut reader = Calls {
         code: Code::new(family, pieces(family, code, 0)?, given),

@@ -64,8 +64,14 @@ impl Evaluator<'_> {
                 let saves = arguments
                     .iter()
                     .any(|word| word.ends_with(['w', 'q', 'x', '!']));
-                if saves || self.exists(&absolute(&self.state.directory, path)) {
-                    self.write(path, &Value::unknown(), false);
+                let fed = self.state.input.is_some();
+                if saves || fed || self.exists(&absolute(&self.state.directory, path)) {
+                    let guess = if matches!(name, "perl" | "ruby") {
+                        self.replaced_in(path, arguments)
+                    } else {
+                        self.typed_into(path)
+                    };
+                    self.write_guess(path, guess);
                 }
             }
         }
@@ -169,11 +175,14 @@ impl Evaluator<'_> {
     /// Files that code reads and may run: those that hold a command.
     fn texts_of_files(&mut self, name: &str, literals: &[super::literal::Literal]) {
         let paths = literals.iter().map(|literal| literal.text.as_str());
-        let paths = paths.filter(|path| path.contains('.') && !path.contains(char::is_whitespace));
-        for path in paths.take(16) {
+        let is_path = |path: &&str| {
+            !path.is_empty() && path.len() < 200 && !path.contains(char::is_whitespace)
+        };
+        for path in paths.filter(is_path).take(16) {
             let text = self.known_file(path).filter(|text| text.len() < 4096);
             if let Some(text) = text.filter(|text| self.starts_in(text)) {
                 self.perhaps(|this| this.in_shell(name, &text));
+                self.linked(path, |this| this.values_of(&text));
             }
         }
     }
@@ -399,7 +408,8 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        if code.contains("read") || code.contains("open(") {
+        let reads = ["read", "open(", "require(", "import"];
+        if reads.iter().any(|word| code.contains(word)) {
             self.texts_of_files(name, &found);
         }
         let changed = code.len() < 300 && super::literal::changes_text(code);

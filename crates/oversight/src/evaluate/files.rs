@@ -314,12 +314,14 @@ impl Evaluator<'_> {
             }
             "ed" => {
                 for path in &words {
-                    self.write(path, &Value::unknown(), false);
+                    let guess = self.typed_into(path);
+                    self.write_guess(path, guess);
                 }
             }
             "dd" => {
                 if let Some(path) = arguments.iter().find_map(|word| word.strip_prefix("of=")) {
-                    self.write(path, &Value::unknown(), false);
+                    let copied = self.copied(arguments);
+                    self.write(path, &copied, false);
                 }
                 return None;
             }
@@ -410,12 +412,9 @@ impl Evaluator<'_> {
             Some(_) => self.patched_unknown = true,
             None => {}
         }
+        let named = arguments.iter().find(|word| !word.starts_with('-'));
         for text in texts {
-            for path in text.lines().filter_map(|line| line.strip_prefix("+++ ")) {
-                let path = path.split('\t').next().unwrap_or(path);
-                let path = path.strip_prefix("b/").unwrap_or(path);
-                self.write(path, &Value::unknown(), false);
-            }
+            self.patch_files(&text, named.map(String::as_str));
         }
         self.filled(".");
     }

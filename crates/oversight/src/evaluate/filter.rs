@@ -32,6 +32,13 @@ pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<Stri
         }
         "dos2unix" => text.replace("\r\n", "\n"),
         "expand" if !text.contains('\t') => text.to_owned(),
+        // How many blanks there are does not matter where the text is cut into words.
+        "expand" => text.replace('\t', "    "),
+        "nl" => {
+            Given::read(arguments, "b:", &[])?;
+            let lines = text.lines().enumerate();
+            joined(lines.map(|(at, line)| format!("{:>6}\t{line}", at.saturating_add(1))))
+        }
         // Packing and unpacking in one pipe gives the text back; anything else stays unreadable and unknown.
         "gzip" | "gunzip" | "zcat" | "gzcat" | "xz" | "unxz" | "bzip2" | "bunzip2"
             if text.is_ascii() =>
@@ -46,8 +53,13 @@ pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<Stri
             joined(lines)
         }
         // It may join lines, and long ones are broken.
-        "fmt" if text.trim().lines().count() < 2 && text.len() < 70 => {
-            plain("").map(|_| text.to_owned())?
+        "fmt" if text.len() < 70 && !text.contains("\n\n") => {
+            plain("")?;
+            text.lines()
+                .map(str::trim_end)
+                .collect::<Vec<_>>()
+                .join(" ")
+                + "\n"
         }
         "tac" => plain("").map(|_| joined(text.lines().rev().map(str::to_owned)))?,
         "rev" => joined(text.lines().map(|line| line.chars().rev().collect())),

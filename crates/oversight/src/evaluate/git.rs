@@ -54,7 +54,7 @@ impl Evaluator<'_> {
                 return outcome;
             }
             this.git_launches(verb, rest);
-            this.git_helpers(rest, &settings);
+            this.git_helpers(verb, rest, &settings);
             this.git_hooks(verb, rest, &settings);
             this.git_external(verb, rest, &settings);
             super::outputs::git_format(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)

@@ -126,7 +126,7 @@ impl Evaluator<'_> {
                 .find_map(|word| line.trim_start_matches(' ').strip_prefix(word));
             match names {
                 Some(names) if depth > 0 => {
-                    for name in names.split_whitespace() {
+                    for name in &self.included_names(names, &whole) {
                         // What is included and has a rule is made first.
                         whole.push_str(&format!("{}: {name}\n", makefile::REMADE));
                         let more = self.known_file(name).unwrap_or_default();
@@ -140,6 +140,30 @@ impl Evaluator<'_> {
             }
         }
         whole
+    }
+
+    /// The files that `include` names: by variables of the lines before, by patterns and by `$(wildcard …)`.
+    fn included_names(&self, names: &str, before: &str) -> Vec<String> {
+        let mut names = names.replace("$(wildcard ", "").replace("$(CURDIR)/", "");
+        for line in before.lines() {
+            if names.contains('$')
+                && let Some((name, value)) = line.split_once('=')
+            {
+                let name = name.trim_end_matches([':', '?', ' ']);
+                names = names.replace(&format!("$({name})"), value.trim());
+                names = names.replace(&format!("${{{name}}}"), value.trim());
+            }
+        }
+        let mut all = Vec::new();
+        for name in names.split_whitespace().take(32) {
+            let name = name.trim_end_matches(')');
+            if super::pattern::is_active(name) {
+                all.extend(self.matching_files(name).into_iter().take(32));
+            } else {
+                all.push(name.to_owned());
+            }
+        }
+        all
     }
 
     fn makefile(&mut self, text: &str, call: &Call) {

@@ -11,6 +11,10 @@ use super::{Evaluator, Outcome};
 /// More modules than this are not followed.
 pub(super) const MAX_MODULES: usize = 64;
 
+/// How the files of tests are named.
+pub(super) const PYTHON_TESTS: &[&str] = &["test_*", "_test.py"];
+const SCRIPT_TESTS: &[&str] = &[".test.js", ".test.mjs", ".test.cjs", "-test.js", "test.js"];
+
 impl Evaluator<'_> {
     /// `python -m x`: a program by the name of its module, or a package in the directory.
     pub(crate) fn python_module(&mut self, arguments: &[String]) -> Option<Outcome> {
@@ -90,6 +94,9 @@ impl Evaluator<'_> {
             }
             "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
             | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
+                if matches!(module, "pytest" | "unittest") {
+                    self.found_tests("python", PYTHON_TESTS);
+                }
                 for word in arguments.iter().filter(|word| !word.starts_with('-')) {
                     if word.contains(char::is_whitespace) {
                         self.code(language, "python", word.trim_start_matches('!'));
@@ -146,6 +153,12 @@ impl Evaluator<'_> {
             _ => return,
         };
         let mut places = self.module_places(language);
+        if language.names.first() == Some(&"perl") {
+            let lines = code.split([';', '\n']).map(str::trim);
+            let named = lines.filter(|line| line.starts_with("use lib"));
+            let texts = named.take(8).flat_map(super::literal::literals);
+            places.extend(texts.map(|literal| absolute(&self.state.directory, &literal.text)));
+        }
         places.insert(0, beside.to_owned());
         for (place, path) in found
             .iter()
@@ -211,6 +224,9 @@ impl Evaluator<'_> {
                 ],
             ));
         }
+        if name == "node" && arguments.iter().any(|word| word == "--test") {
+            self.found_tests(name, SCRIPT_TESTS);
+        }
         if name == "ruby" {
             let options = self.state.get("RUBYOPT");
             let options = options.map_or_else(String::new, |value| value.first().to_owned());
@@ -236,8 +252,9 @@ impl Evaluator<'_> {
                     self.code(language, name, &code);
                 }
             }
+            let words: Vec<String> = options.split_whitespace().map(str::to_owned).collect();
             files.extend(
-                option_files(arguments, &["-M", "-m"])
+                option_files(&[&words, arguments].concat(), &["-M", "-m"])
                     .into_iter()
                     .map(|module| module.replace("::", "/") + ".pm"),
             );
@@ -257,8 +274,11 @@ impl Evaluator<'_> {
         let Some(language) = super::language::of(name) else {
             return;
         };
+        let places = self.module_places(language);
         for file in files {
-            if let Some(text) = self.known_file(&file) {
+            let beside = places.iter().map(|place| absolute(place, &file));
+            let paths: Vec<String> = std::iter::once(file.clone()).chain(beside).collect();
+            if let Some(text) = paths.iter().find_map(|path| self.known_file(path)) {
                 self.code_in(language, name, &text, &directory);
             }
         }

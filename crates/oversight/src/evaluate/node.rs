@@ -399,8 +399,14 @@ impl Evaluator<'_> {
         patterns.extend(
             other
                 .lines()
-                .filter_map(|line| line.trim().strip_prefix("- "))
-                .map(|line| line.trim_matches(['"', '\'']).to_owned()),
+                .filter_map(|line| {
+                    let line = line.trim();
+                    line.strip_prefix("- ")
+                        .or_else(|| line.strip_prefix("packages:"))
+                })
+                .flat_map(|line| line.trim_matches(['[', ']', ' ']).split(','))
+                .map(|line| line.trim_matches(['"', '\'', ' ']).to_owned())
+                .filter(|line| !line.is_empty()),
         );
         let mut all = Vec::new();
         for wanted in patterns.iter().map(String::as_str) {

@@ -350,6 +350,13 @@ impl Evaluator<'_> {
                 }
                 whole.unwrap_or_else(Value::unknown)
             }
+            Operation::Quote => value.map(|text| {
+                if has_hole(text) {
+                    text.clone()
+                } else {
+                    super::run::quote(text)
+                }
+            }),
             Operation::Transform => Value::unknown(),
             _ => value.clone(),
         }

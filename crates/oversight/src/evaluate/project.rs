@@ -4,7 +4,7 @@
 
 use crate::lookup::absolute;
 
-use super::tools::{FILES, KEYS, NAMED, Reading};
+use super::tools::{BY_WORDS, FILES, KEYS, NAMED, Reading};
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
@@ -46,12 +46,15 @@ impl Evaluator<'_> {
                 self.values_of(&setting);
             }
         }
+        if matches!(name, "pytest" | "py.test") {
+            self.found_tests("python", super::modules::PYTHON_TESTS);
+        }
+        if name == "mise" {
+            self.task_scripts(arguments);
+        }
         self.compiles(name, arguments);
         // Tools whose words are the files.
-        if matches!(
-            name,
-            "ansible-playbook" | "packer" | "ansible-pull" | "logrotate"
-        ) {
+        if BY_WORDS.contains(&name) {
             let reading = if name == "logrotate" {
                 Reading::Values
             } else {
@@ -98,7 +101,7 @@ impl Evaluator<'_> {
         None
     }
 
-    fn project_file(
+    pub(super) fn project_file(
         &mut self,
         tool: &str,
         file: &str,
@@ -139,10 +142,53 @@ impl Evaluator<'_> {
                 if names.is_empty() {
                     names.push("default".to_owned());
                 }
-                let part = task_part(&text, &names);
-                this.values_of(&part);
+                let bare = names.iter().filter_map(|name| name.rsplit_once(':'));
+                let bare: Vec<String> = bare.map(|(_, name)| name.to_owned()).collect();
+                names.extend(bare);
+                let whole = this.with_included_tasks(&text);
+                this.values_of(&task_part(&whole, &names));
             }
         });
+    }
+
+    /// A task file with those that it includes by their path.
+    fn with_included_tasks(&mut self, text: &str) -> String {
+        let mut whole = text.to_owned();
+        let values = text.lines().filter_map(|line| line.split_once(':'));
+        let values = values.map(|(_, value)| value.trim().trim_matches(['"', '\'']));
+        for path in values
+            .filter(|path| path.starts_with('.') || path.contains('/'))
+            .take(16)
+        {
+            let files = [path.to_owned(), format!("{path}/Taskfile.yml")];
+            let more = files.iter().find_map(|file| self.known_file(file));
+            whole.push('\n');
+            whole.push_str(&more.unwrap_or_default());
+        }
+        whole
+    }
+
+    /// `mise run x`: tasks that are files of their own.
+    fn task_scripts(&mut self, arguments: &[String]) {
+        const PLACES: &[&str] = &[
+            "mise-tasks",
+            ".mise-tasks",
+            "mise/tasks",
+            ".mise/tasks",
+            ".config/mise/tasks",
+        ];
+        for word in arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .take(8)
+        {
+            for place in PLACES {
+                let path = format!("{place}/{}", word.replace(':', "/"));
+                if self.known_file(&path).is_some() {
+                    self.script_file(&path, &[], "run");
+                }
+            }
+        }
     }
 
     fn project_code(&mut self, name: &str, text: &str) {
@@ -203,9 +249,12 @@ impl Evaluator<'_> {
     }
 
     /// Commands that stand as values in a configuration: behind `:`, `=`, `- `, in quotes or brackets.
-    fn values_of(&mut self, text: &str) {
+    pub(super) fn values_of(&mut self, text: &str) {
         for line in text.lines().take(4000) {
             let line = line.trim();
+            if line.starts_with('#') || line.starts_with("//") {
+                continue;
+            }
             if !self.catalog.mentions_part(line) && !self.starts_in(line) {
                 continue;
             }
@@ -244,6 +293,23 @@ fn xml_commands(text: &str) -> Vec<String> {
     const WORDS: &[&str] = &["executable=", "value=", "line=", "command="];
     const PARTS: &[&str] = &["<executable>", "<argument>", "<arg>"];
     let mut commands = Vec::new();
+    for block in text.split("<executable>").skip(1).take(64) {
+        let block = block
+            .split_once("</configuration>")
+            .map_or(block, |(inside, _)| inside);
+        let mut words = vec![super::run::quote(tag_text(block))];
+        for name in ["<argument>", "<arg>"] {
+            let parts = block.split(name).skip(1);
+            words.extend(parts.map(|part| super::run::quote(tag_text(part))));
+        }
+        words.extend(
+            block
+                .split("<commandlineArgs>")
+                .skip(1)
+                .map(|part| tag_text(part).to_owned()),
+        );
+        commands.push(words.join(" "));
+    }
     for block in text.split("<exec").skip(1).take(64) {
         let block = block
             .split_once("</exec")
@@ -270,6 +336,11 @@ fn xml_commands(text: &str) -> Vec<String> {
         commands.push(words.join(" "));
     }
     commands
+}
+
+/// What stands before the next tag.
+fn tag_text(part: &str) -> &str {
+    part.split('<').next().unwrap_or_default().trim()
 }
 
 /// The parts of a task file that belong to these tasks and to those that they name.
@@ -304,8 +375,10 @@ fn task_part(text: &str, names: &[String]) -> String {
 }
 
 fn template_values(text: &str) -> Vec<(String, String)> {
-    let lines = text.lines().filter_map(|line| line.split_once(':'));
-    lines
+    // `{A: x, B: y}` on one line as well.
+    let lines = text.lines().flat_map(|line| line.split(['{', ',', '}']));
+    let pairs = lines.filter_map(|line| line.split_once(':'));
+    pairs
         .map(|(key, value)| {
             (
                 key.trim().to_owned(),

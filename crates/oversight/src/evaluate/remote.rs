@@ -177,10 +177,10 @@ impl Evaluator<'_> {
             };
             return text.map_or_else(Outcome::unknown, |text| self.in_shell(name, text.first()));
         }
-        let only_shows = arguments
-            .iter()
-            .any(|word| matches!(word.as_str(), "-l" | "-r"));
-        if only_shows {
+        if arguments.iter().any(|word| word == "-l") {
+            return Outcome::prints(Value::text(format!("{ENVIRONMENT}\n")));
+        }
+        if arguments.iter().any(|word| word == "-r") {
             return Outcome::quiet(None);
         }
         let user = option_value(arguments, &["-u"]);

@@ -310,6 +310,7 @@ impl Evaluator<'_> {
         let outcome = outcome.unwrap_or_else(|| {
             if !is_harmless(&name) {
                 self.unknown_launcher(&name, arguments);
+                self.own_files(&name, arguments);
                 self.not_found(words);
             }
             Outcome::unknown()
@@ -338,6 +339,10 @@ impl Evaluator<'_> {
                 .find(|path| path.ends_with(&name))
                 .cloned();
             let written = written.filter(|path| !path.starts_with("/dev/"));
+            let in_package = |link: &String| link.starts_with("package script");
+            if !known && self.chain.iter().any(in_package) {
+                self.package_program(program, arguments);
+            }
             let path = written.or_else(|| self.on_path(program))?;
             let outcome = self.script_file(&path, arguments, "run");
             return (!known).then_some(outcome);

@@ -137,17 +137,23 @@ impl Evaluator<'_> {
             ("uv", Some(first)) if first == "-" => words.insert(0, "python".to_owned()),
             ("npx" | "pnpx" | "bunx" | "npm" | "pnpm" | "yarn" | "bun", Some(program)) => {
                 // A script of the project under the name of a package.
-                let path = format!("node_modules/.bin/{program}");
-                if let Some(text) = self.known_file(&path)
-                    && text.starts_with("#!")
-                    && self.catalog.mentions_part(&text)
-                {
-                    self.perhaps(|this| this.script_file(&path, &[], "run"));
-                }
+                let program = program.clone();
+                self.package_program(&program, inner.get(1..).unwrap_or_default());
             }
             _ => {}
         }
         words
+    }
+
+    /// A program that a package brings, where it is a script that names an action.
+    pub(super) fn package_program(&mut self, program: &str, arguments: &[String]) {
+        let path = format!("node_modules/.bin/{program}");
+        if let Some(text) = self.known_file(&path)
+            && text.starts_with("#!")
+            && self.catalog.mentions_part(&text)
+        {
+            self.perhaps(|this| this.script_file(&path, arguments, "run"));
+        }
     }
 
     /// The program that stands before the dashes: `nix run nixpkgs#git -- push`, `npm exec gh-pages -- -d dist`.

@@ -165,7 +165,16 @@ impl Evaluator<'_> {
     }
 
     /// Programs that git finds by a part of their name: helpers for credentials, transports and ways to merge.
-    pub(crate) fn git_helpers(&mut self, rest: &[String], settings: &[(String, String)]) {
+    pub(crate) fn git_helpers(
+        &mut self,
+        verb: &str,
+        rest: &[String],
+        settings: &[(String, String)],
+    ) {
+        let asks = matches!(
+            verb,
+            "fetch" | "pull" | "ls-remote" | "remote" | "push" | "submodule" | "archive" | "clone"
+        );
         let mut programs: Vec<String> = Vec::new();
         for (key, value) in settings {
             let word = value.split_whitespace().next().unwrap_or_default();
@@ -176,6 +185,8 @@ impl Evaluator<'_> {
                 let command = base.rsplit_once('.').map_or(base, |(base, _)| base);
                 let command = command.trim_end_matches('#').to_owned();
                 self.perhaps(|this| this.transport(&command));
+            } else if let Some(command) = value.strip_prefix("ext::").filter(|_| asks) {
+                self.perhaps(|this| this.transport(command));
             } else if key.ends_with(".vcs") {
                 programs.push(format!("git-remote-{word}"));
             } else if let Some((helper, _)) = word.split_once("::") {

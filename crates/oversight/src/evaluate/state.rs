@@ -153,12 +153,19 @@ impl State {
 
     /// `declare -n`: the variable that is meant by the name of this one.
     fn target(&self, name: &str) -> Option<String> {
-        let variable = self.variables.get(name).filter(|one| one.reference)?;
-        let target = variable.stored.scalar();
+        let mut target: Option<String> = None;
+        // One may mean another, and bash follows eight of them.
+        for _ in 0..8 {
+            let now = target.as_deref().unwrap_or(name);
+            let variable = self.variables.get(now).filter(|one| one.reference);
+            let next = variable.map(|variable| variable.stored.scalar());
+            let next = next.as_ref().and_then(|next| next.known());
+            match next.filter(|next| *next != now) {
+                Some(next) => target = Some(next.to_owned()),
+                None => break,
+            }
+        }
         target
-            .known()
-            .filter(|target| *target != name)
-            .map(str::to_owned)
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Value, exported: bool) {

@@ -40,6 +40,10 @@ impl Evaluator<'_> {
                 [path] => Value::text(directory_of(path).to_owned() + "\n"),
                 _ => return None,
             },
+            "ls" if self.made_directory(arguments).is_some() => {
+                let names = self.made_directory(arguments)?;
+                Value::text(names.join("\n") + "\n")
+            }
             "ls" if !arguments.is_empty() => {
                 let directory = self.state.directory.clone();
                 let known = |path: &String| {
@@ -68,8 +72,35 @@ impl Evaluator<'_> {
             }
             "expr" => match arguments {
                 [text, colon, wanted] if colon == ":" => matched_group(text, wanted)?,
+                [verb, text, from, length] if verb == "substr" => {
+                    let (from, length) = (from.parse::<usize>().ok()?, length.parse().ok()?);
+                    let part = text.chars().skip(from.checked_sub(1)?).take(length);
+                    Value::text(part.collect::<String>() + "\n")
+                }
                 _ => return None,
             },
+            "date" => match arguments {
+                [format] if !format.contains('%') => {
+                    Value::text(format.strip_prefix('+')?.to_owned() + "\n")
+                }
+                _ => return None,
+            },
+            "stat" => match arguments {
+                [option, format, path] if option == "-c" && format == "%n" => {
+                    Value::text(path.clone() + "\n")
+                }
+                _ => return None,
+            },
+            "readlink" => match arguments {
+                [path] => {
+                    let path = crate::lookup::absolute(&self.state.directory, path);
+                    let target = self.same_as.get(&path)?;
+                    let inside = format!("{}/", self.state.directory);
+                    Value::text(target.strip_prefix(&inside).unwrap_or(target).to_owned() + "\n")
+                }
+                _ => return None,
+            },
+            "comm" | "join" => self.common_lines(name, arguments)?,
             "seq" => {
                 let format = option_value(arguments, &["-f", "--format"])?;
                 printf(&[format.replace("%g", "%s") + "\\n", "1".to_owned()])
@@ -143,6 +174,53 @@ impl Evaluator<'_> {
             status: None,
             output,
         }
+    }
+
+    /// Names in a directory that the command itself made.
+    fn made_directory(&self, arguments: &[String]) -> Option<Vec<String>> {
+        let [place] = arguments else { return None };
+        let place = crate::lookup::absolute(&self.state.directory, place);
+        let made = self.written.contains_key(&place) && self.lookup.list(&place).is_empty();
+        Some(self.names_in(&place)).filter(|names| made && !names.is_empty())
+    }
+
+    /// `comm -12 a b` and `join a b`: of lines that both have.
+    fn common_lines(&mut self, name: &str, arguments: &[String]) -> Option<Value> {
+        let (options, files) = match arguments {
+            [first, second] => (Vec::new(), [first, second]),
+            [options @ .., first, second] => (options.to_vec(), [first, second]),
+            _ => return None,
+        };
+        let [left, right] = files.map(|file| self.content_value(file));
+        let (left, right) = (left.known()?, right.known()?);
+        let mut whole = String::new();
+        for line in left.lines() {
+            if name == "comm" {
+                let both = right.lines().any(|other| other == line);
+                let wanted = match options.as_slice() {
+                    [one] if one == "-12" => both,
+                    [one] if one == "-23" => !both,
+                    _ => return None,
+                };
+                whole.extend([line, "\n"].into_iter().filter(|_| wanted));
+                continue;
+            }
+            let cut = |line: &str| {
+                let (key, rest) = line.split_once(' ').unwrap_or((line, ""));
+                (key.to_owned(), rest.to_owned())
+            };
+            let (key, rest) = cut(line);
+            let other = right.lines().map(cut);
+            let other = other.filter(|(other, _)| *other == key);
+            for (_, more) in other {
+                whole.push_str(&match options.as_slice() {
+                    [] => format!("{}\n", format!("{key} {rest} {more}").trim_end()),
+                    [one, list] if one == "-o" && list == "1.2,2.2" => format!("{rest} {more}\n"),
+                    _ => return None,
+                });
+            }
+        }
+        Some(Value::text(whole))
     }
 
     /// `paste a b`: lines of two files with a mark between.

@@ -100,6 +100,15 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
         Reading::Code("node"),
     ),
     ("tox", "", &["tox.ini"], Reading::Values),
+    ("nodemon", "", &["nodemon.json"], Reading::Values),
+    ("foreman", "", PROCFILE, Reading::Values),
+    ("honcho", "", PROCFILE, Reading::Values),
+    ("overmind", "", PROCFILE, Reading::Values),
+    ("hivemind", "", PROCFILE, Reading::Values),
+    ("goreman", "", PROCFILE, Reading::Values),
+    ("forego", "", PROCFILE, Reading::Values),
+    ("nf", "", PROCFILE, Reading::Values),
+    ("task", "", &["pyproject.toml"], Reading::Task),
     (
         "pre-commit",
         "run",
@@ -217,6 +226,9 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
     ),
 ];
 
+/// Tools whose words are the files.
+pub(super) const BY_WORDS: &[&str] = &["ansible-playbook", "packer", "ansible-pull", "logrotate"];
+
 /// Keys whose value is a command.
 pub(super) const KEYS: &[&str] = &[
     "command",
@@ -239,6 +251,8 @@ pub(super) const KEYS: &[&str] = &[
     "script",
     "shell",
 ];
+
+const PROCFILE: &[&str] = &["Procfile", "Procfile.dev"];
 
 const GRADLE: &[&str] = &[
     "build.gradle",

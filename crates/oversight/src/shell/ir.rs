@@ -381,7 +381,9 @@ pub enum Operation {
     Prompt,
     /// `@E`.
     Escapes,
-    /// `@Q`, `@A`, `@a`, `@K`: not followed.
+    /// `@Q`: quoted, to be read again.
+    Quote,
+    /// `@A`, `@a`, `@K`: not followed.
     Transform,
     /// `!prefix*` and `!array[@]`: names, not values.
     Names,

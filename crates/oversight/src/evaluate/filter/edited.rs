@@ -21,6 +21,8 @@ enum Deed {
     Print,
     Delete,
     Quit,
+    /// `y/abc/xyz/`.
+    Letters(Vec<char>, Vec<char>),
     Replace {
         wanted: Regex,
         with: String,
@@ -68,6 +70,13 @@ pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
                 Deed::Print => output.push_str(&format!("{line}\n")),
                 Deed::Delete => deleted = true,
                 Deed::Quit => ends = true,
+                Deed::Letters(from, to) => {
+                    let changed = line.chars().map(|one| {
+                        let at = from.iter().position(|other| *other == one);
+                        at.and_then(|at| to.get(at)).copied().unwrap_or(one)
+                    });
+                    line = changed.collect();
+                }
                 Deed::Replace {
                     wanted,
                     with,
@@ -140,6 +149,17 @@ fn parse(script: &str, extended: bool) -> Option<Vec<Step>> {
                 let (deed, after) = substitution(rest, extended)?;
                 rest = after;
                 deed
+            }
+            'y' => {
+                let mut characters = rest.chars();
+                let mark = characters.next()?;
+                let (from, after) = until(characters.as_str(), mark)?;
+                let (to, after) = until(after, mark)?;
+                rest = after;
+                if from.contains('\\') || to.contains('\\') {
+                    return None;
+                }
+                Deed::Letters(from.chars().collect(), to.chars().collect())
             }
             _ => return None,
         };

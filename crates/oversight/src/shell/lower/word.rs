@@ -345,6 +345,7 @@ impl Lowering {
                     ParameterTransformOp::ToLowerCase => case(false, true),
                     ParameterTransformOp::ToUpperCase => case(true, true),
                     ParameterTransformOp::CapitalizeInitial => case(true, false),
+                    ParameterTransformOp::Quoted => Operation::Quote,
                     _ => Operation::Transform,
                 };
                 (parameter, indirect, operation)
