@@ -148,6 +148,9 @@ impl Evaluator<'_> {
             let input = self.state.input.clone().unwrap_or_else(Value::empty);
             return self.linked("source", |this| this.evaluated(input.first()));
         };
+        // Without a slash it is looked for on the path first.
+        let found = (!path.contains('/')).then(|| self.on_path(path)).flatten();
+        let path = found.as_ref().unwrap_or(path);
         match self.file(path) {
             File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
             File::Text(value) => {
@@ -207,6 +210,10 @@ impl Evaluator<'_> {
                     self.state.exports_all |= flags.starts_with('-') && flags.contains('a');
                     if flags.starts_with('-') && flags.contains('x') {
                         self.assigned_danger("PS4");
+                    }
+                    // `set -euo pipefail`: the last letter takes the word that follows.
+                    if flags.ends_with('o') {
+                        rest.next();
                     }
                 }
                 _ => {

@@ -115,7 +115,8 @@ impl Evaluator<'_> {
                     .cloned();
                 if let Some(path) = file {
                     words.next();
-                    had_code = true;
+                    // `vim -u NONE` reads nothing.
+                    had_code |= !(is_editor && word == "-u");
                     self.code_file(language, name, &path);
                 }
             } else if let Some(path) = glued_file(name, word) {

@@ -349,6 +349,9 @@ impl Evaluator<'_> {
         if remote.is_empty() || !copies {
             return false;
         }
+        if name == "rsync" || to.ends_with('/') {
+            self.filled(to);
+        }
         self.write(to, &Value::unknown(), false);
         for one in &remote {
             let path = one.rsplit_once(':').map_or(one.as_str(), |(_, path)| path);

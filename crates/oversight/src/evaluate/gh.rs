@@ -36,6 +36,18 @@ impl Evaluator<'_> {
     }
 
     /// `gh` has aliases as well: in its configuration, and made by the same command.
+    /// `gh release download` and its kin bring files.
+    pub(crate) fn gh_brings(&mut self, arguments: &[String]) {
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        if matches!(
+            words.as_slice(),
+            ["release" | "run", "download", ..] | ["repo", "clone", ..]
+        ) {
+            let place = super::wrapper::option_value(arguments, &["-D", "--dir"]);
+            self.filled(place.as_deref().unwrap_or("."));
+        }
+    }
+
     pub(crate) fn gh_alias(&mut self, arguments: &[String]) -> Option<Outcome> {
         let first = arguments.first()?;
         if matches!(first.as_str(), "codespace" | "cs")

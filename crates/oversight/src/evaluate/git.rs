@@ -14,6 +14,7 @@ impl Evaluator<'_> {
     /// Follows what git starts.
     pub(crate) fn git(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         if name == "gh" {
+            self.gh_brings(arguments);
             return self.gh_alias(arguments);
         }
         if name != "git" {

@@ -85,7 +85,11 @@ impl Evaluator<'_> {
         let directory = settings
             .iter()
             .find(|(key, _)| key == "core.hookspath")
-            .map_or_else(|| self.repository() + "/hooks", |(_, value)| value.clone());
+            .map(|(_, value)| match value.strip_prefix('~') {
+                Some(rest) => format!("{}{rest}", self.home),
+                None => value.clone(),
+            });
+        let directory = directory.unwrap_or_else(|| self.repository() + "/hooks");
         let template = option_value(rest, &["--template"])
             .or_else(|| {
                 self.state

@@ -83,9 +83,17 @@ pub(super) fn python_modules(code: &str) -> Vec<String> {
 
 /// `require('./x')`, `import './x.mjs'`, `from './x'`.
 pub(super) fn script_modules(code: &str, named: bool) -> Vec<String> {
-    if !["require", "import", "from", "fork(", "Worker("]
-        .iter()
-        .any(|word| code.contains(word))
+    if ![
+        "require",
+        "import",
+        "from",
+        "fork(",
+        "Worker(",
+        "Setup",
+        "setupFiles",
+    ]
+    .iter()
+    .any(|word| code.contains(word))
     {
         return Vec::new();
     }
@@ -104,6 +112,19 @@ pub(super) fn script_modules(code: &str, named: bool) -> Vec<String> {
             ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"].map(|ending| format!("{path}{ending}"))
         })
         .collect()
+}
+
+/// Names of packages that code loads: texts that are no path.
+pub(super) fn package_names(code: &str) -> Vec<String> {
+    let texts = literals(code).into_iter().map(|literal| literal.text);
+    let plain = |text: &String| {
+        text.starts_with(|one: char| one.is_ascii_alphanumeric() || one == '@')
+            && text.len() < 64
+            && text
+                .chars()
+                .all(|one| one.is_ascii_alphanumeric() || "-_@/.".contains(one))
+    };
+    texts.filter(plain).take(16).collect()
 }
 
 /// `use A::B;`, and files that are loaded by their path.

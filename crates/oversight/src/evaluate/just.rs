@@ -43,7 +43,8 @@ impl Evaluator<'_> {
         let words: Vec<String> = arguments
             .iter()
             .filter(|word| !word.starts_with('-') && Some(*word) != file_word.as_ref())
-            .cloned()
+            // `module::recipe`.
+            .map(|word| word.rsplit("::").next().unwrap_or(word).to_owned())
             .collect();
         let text = self.just_text(&text);
         let values = text
@@ -111,6 +112,19 @@ impl Evaluator<'_> {
             let path = line
                 .strip_prefix("import ")
                 .map(|path| path.trim().trim_matches(['"', '\'']).to_owned());
+            let module = line.strip_prefix("mod ").map(str::trim);
+            let files = module.into_iter().flat_map(|name| {
+                [
+                    format!("{name}.just"),
+                    format!("{name}/mod.just"),
+                    format!("{name}/justfile"),
+                ]
+            });
+            let path = path.or_else(|| {
+                files
+                    .into_iter()
+                    .find(|file| self.known_file(file).is_some())
+            });
             if let Some(more) = path.and_then(|path| self.known_file(&path)) {
                 whole.push_str(&more);
             } else if let Some((alias, target)) = line

@@ -13,7 +13,8 @@ pub(super) const MAX_MODULES: usize = 64;
 
 /// How the files of tests are named.
 pub(super) const PYTHON_TESTS: &[&str] = &["test_*", "_test.py"];
-const SCRIPT_TESTS: &[&str] = &[".test.js", ".test.mjs", ".test.cjs", "-test.js", "test.js"];
+pub(super) const SCRIPT_TESTS: &[&str] =
+    &[".test.js", ".test.mjs", ".test.cjs", "-test.js", "test.js"];
 
 impl Evaluator<'_> {
     /// `python -m x`: a program by the name of its module, or a package in the directory.
@@ -152,6 +153,9 @@ impl Evaluator<'_> {
             Some("lua") => path_modules(code, &["dofile", "require", "loadfile"], &[".lua", ""]),
             _ => return,
         };
+        if language.names.first() == Some(&"node") {
+            self.package_modules(language, name, code);
+        }
         let mut places = self.module_places(language);
         if language.names.first() == Some(&"perl") {
             let lines = code.split([';', '\n']).map(str::trim);
@@ -223,6 +227,18 @@ impl Evaluator<'_> {
                     "--experimental-loader",
                 ],
             ));
+        }
+        for file in option_files(arguments, &["--env-file", "--env-file-if-exists"]) {
+            let text = self.known_file(&file).unwrap_or_default();
+            for (key, value) in text
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .take(64)
+            {
+                let value = value.trim().trim_matches(['"', '\'']);
+                self.state
+                    .set(key.trim(), crate::value::Value::text(value), true);
+            }
         }
         if name == "node" && arguments.iter().any(|word| word == "--test") {
             self.found_tests(name, SCRIPT_TESTS);

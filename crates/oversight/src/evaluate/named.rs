@@ -7,15 +7,14 @@ use crate::value::has_hole;
 
 use super::Evaluator;
 use super::calls::Start;
+use super::language::Language;
 use super::tools::{BY_WORDS, FILES, Reading};
 
 /// Endings of files that hold settings.
 const SETTINGS: &[&str] = &[
-    "yml", "yaml", "json", "jsonc", "toml", "conf", "cfg", "ini", "hcl", "kdl", "robot",
+    "yml", "yaml", "json", "jsonc", "toml", "conf", "cfg", "ini", "hcl", "kdl", "robot", "ipynb",
+    "ps1", "nu", "xsh", "exs", "sbt", "groovy", "jl",
 ];
-
-/// Endings of code that tools take for their settings.
-const CODE: &[&str] = &["js", "mjs", "cjs", "ts", "py", "rb"];
 
 /// Parts of the names of tools that only look at files.
 const LOOKS: &[&str] = &[
@@ -33,6 +32,7 @@ impl Evaluator<'_> {
         if known || looks || name.len() < 3 || has_hole(&self.state.directory) {
             return;
         }
+        self.own_sections(name);
         let directory = self.state.directory.clone();
         let mut files: Vec<String> = self.names_in(&directory);
         files.retain(|file| is_of(file, name));
@@ -47,7 +47,7 @@ impl Evaluator<'_> {
                 let reading = match file.rsplit_once('.').map(|(_, ending)| ending) {
                     Some("js" | "mjs" | "cjs" | "ts") => Reading::Code("node"),
                     Some("py") => Reading::Code("python"),
-                    Some("rb") => Reading::Code("ruby"),
+                    Some("rb" | "gemspec") => Reading::Code("ruby"),
                     _ => Reading::Values,
                 };
                 self.project_file(name, file, reading, arguments, "");
@@ -57,6 +57,59 @@ impl Evaluator<'_> {
 }
 
 impl Evaluator<'_> {
+    /// Packages that lie in the project and name an action.
+    pub(crate) fn package_modules(&mut self, language: &Language, name: &str, code: &str) {
+        if !code.contains("require") && !code.contains("import") {
+            return;
+        }
+        for package in super::imports::package_names(code) {
+            let place = format!("node_modules/{package}");
+            if self
+                .names_in(&crate::lookup::absolute(&self.state.directory, &place))
+                .is_empty()
+            {
+                continue;
+            }
+            let path = self.code_path(language, &place);
+            let text = self.known_file(&path).unwrap_or_default();
+            let key = format!("module {path}");
+            if self.catalog.mentions_part(&text) && self.walking.insert(key.clone()) {
+                let beside = crate::lookup::directory_of(&path).to_owned();
+                self.deeper(
+                    || (),
+                    |this| {
+                        this.code_in(language, name, &text, &beside);
+                    },
+                );
+                self.walking.remove(&key);
+            }
+        }
+    }
+
+    /// What settings of the whole project say under the name of a tool: `package.json`, `pyproject.toml`.
+    fn own_sections(&mut self, name: &str) {
+        let text = self.known_file("package.json").unwrap_or_default();
+        if self.catalog.mentions_part(&text)
+            && let Ok(document) = serde_json::from_str::<serde_json::Value>(&text)
+        {
+            let stem = name.split('-').next().unwrap_or(name);
+            let keys = document.as_object().into_iter().flatten();
+            for (_, part) in keys.filter(|(key, _)| *key == name || key.starts_with(stem)) {
+                let part = serde_json::to_string_pretty(part).unwrap_or_default();
+                self.linked(format!("{name} package.json"), |this| this.values_of(&part));
+            }
+        }
+        let text = self.known_file("pyproject.toml").unwrap_or_default();
+        if self.catalog.mentions_part(&text) {
+            let head = format!("\n[tool.{name}");
+            let part = text.split("\n[").map(|part| format!("\n[{part}"));
+            let part: String = part.filter(|part| part.starts_with(&head)).collect();
+            self.linked(format!("{name} pyproject.toml"), |this| {
+                this.values_of(&part)
+            });
+        }
+    }
+
     /// Test files that a runner finds by itself. Tests hold many texts: only starts that are written out count.
     pub(crate) fn found_tests(&mut self, name: &str, endings: &[&str]) {
         let Some(language) = super::language::of(name) else {
@@ -95,21 +148,21 @@ impl Evaluator<'_> {
 
 fn is_settings(word: &str) -> bool {
     let ending = word.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| SETTINGS.contains(&ending)) && !word.contains("://")
+    ending.is_some_and(|ending| ending == "gemspec" || SETTINGS.contains(&ending))
+        && !word.contains("://")
 }
 
-/// Whether a file is named like a tool: `x.json`, `.xrc`, `Xfile`, `x.config.js`.
+/// Whether a file is named like a tool: `x.json`, `.xrc`, `Xfile`, `x.config.js`, `build.x`, `.xyz-ci.yml` of `xyz-ci-local`.
 fn is_of(file: &str, name: &str) -> bool {
+    const OTHERS: &[&str] = &["md", "txt", "log", "lock", "c", "h", "o", "rs", "go", "sh"];
     let file = file.trim_start_matches('.').to_ascii_lowercase();
-    let stem = name.trim_end_matches(['d', 'e']);
-    let rest = file.strip_prefix(name).or_else(|| file.strip_prefix(stem));
-    rest.is_some_and(|rest| {
-        let ending = rest.rsplit_once('.').map(|(_, ending)| ending);
-        let read =
-            ending.is_some_and(|ending| SETTINGS.contains(&ending) || CODE.contains(&ending));
-        (rest.starts_with('.') && read)
-            || rest == "file"
-            || rest.starts_with("file.")
-            || rest.starts_with("rc")
-    })
+    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let stem = file.split('.').next().unwrap_or_default();
+    let same = file.bytes().zip(name.bytes());
+    let same = same.take_while(|(left, right)| left == right).count();
+    let rest = stem.get(same..).unwrap_or_default();
+    let whole = same == name.len() && matches!(rest, "" | "file" | "rc" | "-compose" | "-config");
+    let config = SETTINGS.contains(&ending) || file.contains(".config.");
+    let part = same > 3 && (file.ends_with("file") || config);
+    (whole || part || ending == name) && !OTHERS.contains(&ending)
 }

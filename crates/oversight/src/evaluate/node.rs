@@ -238,6 +238,13 @@ impl Evaluator<'_> {
             .iter()
             .skip_while(|word| !matches!(word.as_str(), "exec" | "run" | "dlx"));
         let kind = rest.next().map_or("", String::as_str);
+        if kind.is_empty()
+            && let [first, member, script, ..] = positional(arguments).as_slice()
+            && first == "workspace"
+        {
+            self.script_of(script, &[], Some(member));
+            return;
+        }
         let rest: Vec<String> = rest.cloned().collect();
         if kind == "run" {
             for script in rest.iter().take(1) {

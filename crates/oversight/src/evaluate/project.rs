@@ -2,8 +2,6 @@
 //!
 //! Only gated acts are looked for in them, as possible ones: which part of a build file runs is not known.
 
-use crate::lookup::absolute;
-
 use super::tools::{BY_WORDS, FILES, KEYS, NAMED, Reading};
 use super::{Evaluator, Outcome};
 
@@ -45,6 +43,12 @@ impl Evaluator<'_> {
             for setting in super::options::values(arguments, "--config") {
                 self.values_of(&setting);
             }
+        }
+        if matches!(name, "jest" | "vitest" | "mocha" | "ava" | "tap") {
+            self.found_tests("node", super::modules::SCRIPT_TESTS);
+        }
+        if name == "cargo" {
+            self.cargo_alias(&verb, arguments);
         }
         if matches!(name, "pytest" | "py.test") {
             self.found_tests("python", super::modules::PYTHON_TESTS);
@@ -168,6 +172,28 @@ impl Evaluator<'_> {
         whole
     }
 
+    /// `cargo x` where the project says what `x` stands for.
+    fn cargo_alias(&mut self, verb: &str, arguments: &[String]) {
+        let files = [".cargo/config.toml", ".cargo/config"];
+        let text = files.iter().find_map(|file| self.known_file(file));
+        let text = text.unwrap_or_default();
+        let aliases = text.lines().skip_while(|line| line.trim() != "[alias]");
+        let aliases = aliases.skip(1).take_while(|line| !line.starts_with('['));
+        for (name, value) in aliases.filter_map(|line| line.split_once('=')) {
+            if name.trim() == verb && self.walking.insert(format!("cargo {verb}")) {
+                let value = value.replace(['"', '[', ']', ','], " ");
+                let own = value.split_whitespace().map(str::to_owned);
+                let rest = arguments.iter().filter(|word| *word != verb).cloned();
+                let words: Vec<String> = std::iter::once("cargo".to_owned())
+                    .chain(own)
+                    .chain(rest)
+                    .collect();
+                self.linked(format!("cargo {verb}"), |this| this.run(&words));
+                self.walking.remove(&format!("cargo {verb}"));
+            }
+        }
+    }
+
     /// `mise run x`: tasks that are files of their own.
     fn task_scripts(&mut self, arguments: &[String]) {
         const PLACES: &[&str] = &[
@@ -227,17 +253,25 @@ impl Evaluator<'_> {
                 });
             }
         }
-        if tool == "go" && arguments.first().is_some_and(|verb| verb == "generate") {
-            let directory = self.state.directory.clone();
-            for file in self
-                .names_in(&directory)
-                .into_iter()
-                .filter(|name| name.ends_with(".go"))
-                .take(64)
+        if tool == "go" && arguments.first().is_some_and(|verb| verb == "run") {
+            // `go run ./cmd/x`: the files of a directory.
+            for word in arguments
+                .iter()
+                .skip(1)
+                .filter(|word| !word.starts_with('-'))
             {
-                let text = self
-                    .known_file(&absolute(&directory, &file))
-                    .unwrap_or_default();
+                for file in self.matching_files(&format!("{}/*.go", word.trim_end_matches('/'))) {
+                    let text = self.known_file(&file).unwrap_or_default();
+                    self.linked(format!("go run {word}"), |this| {
+                        this.project_code("go", &text)
+                    });
+                }
+            }
+        }
+        if tool == "go" && arguments.first().is_some_and(|verb| verb == "generate") {
+            let files = ["*.go", "*/*.go", "*/*/*.go"].map(|wanted| self.matching_files(wanted));
+            for file in files.concat().iter().take(64) {
+                let text = self.known_file(file).unwrap_or_default();
                 for command in text
                     .lines()
                     .filter_map(|line| line.strip_prefix("//go:generate "))
@@ -260,11 +294,13 @@ impl Evaluator<'_> {
             }
             let mut places: Vec<&str> = vec![line];
             places.extend(
-                line.match_indices([':', '=', '-', '[', '"', '\'', '(', '|'])
+                line.match_indices([':', '=', '-', '[', '"', '\'', '(', '|', '`'])
                     .filter_map(|(at, _)| line.get(at.saturating_add(1)..)),
             );
             // What stands in one pair of quotes, whatever follows it.
-            places.extend(line.split('"').skip(1).step_by(2));
+            let quoted = line.split('"').skip(1).step_by(2);
+            places.extend(quoted.clone());
+            places.extend(quoted.filter_map(|text| text.strip_prefix("cmd ")));
             places.extend(
                 line.match_indices("COMMAND ")
                     .filter_map(|(at, found)| line.get(at.saturating_add(found.len())..)),
@@ -273,7 +309,7 @@ impl Evaluator<'_> {
             for place in places.into_iter().take(32) {
                 let command = place
                     .trim()
-                    .trim_matches(['"', '\'', '[', ']', ')', '}', ',', ' '])
+                    .trim_matches(['"', '\'', '[', ']', ')', '}', ',', ' ', '`', '^'])
                     .replace("\", \"", " ")
                     .replace("\",\"", " ")
                     .replace("','", " ")
@@ -367,11 +403,34 @@ fn task_part(text: &str, names: &[String]) -> String {
             }
         }
         part.push_str(&block);
+        part.push_str(&command_and_args(&block));
     }
     for (name, value) in template_values(text) {
         part = part.replace(&format!("{{{{.{name}}}}}"), &value);
     }
     part
+}
+
+/// `command = "git"` and `args = ["push"]` on lines of their own.
+fn command_and_args(block: &str) -> String {
+    let value = |key: &str| {
+        let mut pairs = block.lines().filter_map(|line| line.split_once('='));
+        pairs
+            .find(|(name, _)| name.trim() == key)
+            .map(|(_, value)| value.trim())
+    };
+    let (Some(command), Some(words)) = (value("command"), value("args")) else {
+        return String::new();
+    };
+    let plain = |text: &str| text.replace(['"', '[', ']', ','], " ");
+    format!(
+        "run: {} {}\n",
+        plain(command).trim(),
+        plain(words)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    )
 }
 
 fn template_values(text: &str) -> Vec<(String, String)> {

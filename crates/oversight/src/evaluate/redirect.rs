@@ -1,7 +1,7 @@
 //! Redirections, and files as far as the command itself or the lookup knows them.
 
 use crate::guard::Touch;
-use crate::shell::ir::{Kind, Redirect, Script, Target, Word};
+use crate::shell::ir::{Kind, Piece, Redirect, Script, Target, Word};
 use crate::value::Value;
 
 use super::files::File;
@@ -56,7 +56,22 @@ impl Evaluator<'_> {
         }
         if !sinks.is_empty() {
             self.deliver(&outcome.output, sinks, redirects);
-            outcome.output = Value::empty();
+            // `3>&1 1>&2 2>&3`: what is caught is what goes to the errors.
+            let swapped = |redirect: &Redirect| {
+                let Target::Duplicate(word) = &redirect.target else {
+                    return false;
+                };
+                let number = match word.pieces.as_slice() {
+                    [Piece::Text(number)] => number.parse::<u32>().ok(),
+                    _ => None,
+                };
+                redirect.descriptor == 2 && number.is_some_and(|number| number > 2)
+            };
+            outcome.output = if redirects.iter().any(swapped) {
+                Value::unknown()
+            } else {
+                Value::empty()
+            };
         }
         outcome
     }
@@ -225,6 +240,11 @@ impl Evaluator<'_> {
     }
 
     /// The content of a file as an input: what is missing gives nothing, what cannot be read could be anything.
+    fn is_elsewhere(&self, path: &str) -> bool {
+        let own = [&*self.start, self.home.as_str(), "/tmp/", "/dev/"];
+        path.starts_with('/') && !own.iter().any(|place| path.starts_with(place))
+    }
+
     pub(crate) fn content_value(&mut self, path: &str) -> Value {
         match self.file(path) {
             File::Text(value) => value,
@@ -232,6 +252,8 @@ impl Evaluator<'_> {
             File::Missing if super::files::is_system(path) && !path.ends_with('/') => {
                 Value::unknown()
             }
+            // What lies elsewhere on the machine and is not there for us may be there when it is read.
+            File::Missing if self.is_elsewhere(path) => Value::environment(),
             File::Missing => Value::empty(),
             File::Binary | File::Unreadable(_) => Value::unknown(),
         }

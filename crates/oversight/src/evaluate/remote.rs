@@ -178,7 +178,7 @@ impl Evaluator<'_> {
             return text.map_or_else(Outcome::unknown, |text| self.in_shell(name, text.first()));
         }
         if arguments.iter().any(|word| word == "-l") {
-            return Outcome::prints(Value::text(format!("{ENVIRONMENT}\n")));
+            return Outcome::prints(Value::text(format!("{LISTED}\n")));
         }
         if arguments.iter().any(|word| word == "-r") {
             return Outcome::quiet(None);
@@ -193,7 +193,7 @@ impl Evaluator<'_> {
             Some(path) => self.content_value(path),
         };
         for line in table.first().to_owned().lines() {
-            if line.contains([HOLE, LISTED]) && !line.contains(' ') {
+            if line.contains(HOLE) && !line.contains(' ') {
                 self.opaque("a table of commands that nobody can know", line);
                 continue;
             }

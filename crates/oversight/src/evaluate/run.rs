@@ -310,7 +310,9 @@ impl Evaluator<'_> {
         let outcome = outcome.unwrap_or_else(|| {
             if !is_harmless(&name) {
                 self.unknown_launcher(&name, arguments);
-                self.own_files(&name, arguments);
+                if !program.contains('/') {
+                    self.own_files(&name, arguments);
+                }
                 self.not_found(words);
             }
             Outcome::unknown()

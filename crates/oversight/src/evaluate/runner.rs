@@ -101,7 +101,7 @@ impl Evaluator<'_> {
         }
         if matches!(
             name,
-            "hatch" | "pdm" | "rye" | "turbo" | "nx" | "poetry" | "pipenv"
+            "hatch" | "pdm" | "rye" | "turbo" | "nx" | "poetry" | "pipenv" | "uv"
         ) && let Some(outcome) = self.project_script(name, inner)
         {
             return Some(outcome);

@@ -60,7 +60,8 @@ impl Evaluator<'_> {
         let mut inside = false;
         for line in text.lines() {
             if line.starts_with('[') {
-                inside = line.contains("scripts") && line.contains("tool");
+                inside =
+                    line.contains("scripts") && (line.contains("tool") || line.contains("project"));
                 continue;
             }
             if let Some((key, value)) = line.split_once('=')
@@ -74,6 +75,7 @@ impl Evaluator<'_> {
                     // `module:function`.
                     if let Some((module, _)) = command.split_once(':').filter(|_| index % 2 == 1)
                         && !command.contains(char::is_whitespace)
+                        && !command.contains('{')
                         && let Some(language) = super::modules::python()
                     {
                         let path = module.replace('.', "/");
@@ -81,13 +83,21 @@ impl Evaluator<'_> {
                             format!("{path}.py"),
                             format!("{path}/__init__.py"),
                             format!("src/{path}.py"),
+                            format!("src/{path}/__init__.py"),
                         ] {
                             if self.known_file(&file).is_some() {
                                 self.code_file(language, "python", &file);
                             }
                         }
                     } else if index % 2 == 1 {
+                        // `{args:push}`: words that stand there when none are given.
+                        let command = command.replace("{args:", "").replace("{args}", "");
+                        let command = command.trim_end_matches('}');
                         self.in_shell(&format!("{tool} script"), command);
+                        // `composite = ["a", "b"]`: other scripts.
+                        if value.contains("composite") && command != *name {
+                            self.project_script(tool, &[command.to_owned()]);
+                        }
                     }
                 }
                 return Some(Outcome::unknown());

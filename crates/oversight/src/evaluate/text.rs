@@ -91,7 +91,17 @@ impl Evaluator<'_> {
                 }
                 _ => return None,
             },
-            "readlink" => match arguments {
+            "readlink" | "realpath" => match arguments {
+                [flags @ .., path]
+                    if flags
+                        .iter()
+                        .all(|flag| matches!(flag.as_str(), "-f" | "-e" | "-m"))
+                        && (name == "realpath" || !flags.is_empty())
+                        && !has_hole(path)
+                        && !has_hole(&self.state.directory) =>
+                {
+                    Value::text(crate::lookup::absolute(&self.state.directory, path) + "\n")
+                }
                 [path] => {
                     let path = crate::lookup::absolute(&self.state.directory, path);
                     let target = self.same_as.get(&path)?;

@@ -100,6 +100,57 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
         Reading::Code("node"),
     ),
     ("tox", "", &["tox.ini"], Reading::Values),
+    ("tox", "", &["pyproject.toml", "tox.toml"], Reading::Values),
+    ("bundle", "install", &["Gemfile"], Reading::Code("ruby")),
+    (
+        "rake",
+        "",
+        &["tasks/*.rake", "lib/tasks/*.rake", "rakelib/*.rake"],
+        Reading::Code("ruby"),
+    ),
+    (
+        "cargo",
+        "run",
+        &["examples/*.rs", "src/bin/*.rs"],
+        Reading::Code("rust"),
+    ),
+    ("cargo", "test", &["tests/*.rs"], Reading::Code("rust")),
+    ("waf", "", &["wscript"], Reading::Code("python")),
+    ("dotnet", "build", DOTNET, Reading::Values),
+    ("dotnet", "run", DOTNET, Reading::Values),
+    ("dotnet", "msbuild", DOTNET, Reading::Values),
+    ("nx", "", &["project.json"], Reading::Values),
+    (
+        "devcontainer",
+        "up",
+        &[".devcontainer/devcontainer.json", ".devcontainer.json"],
+        Reading::Values,
+    ),
+    (
+        "circleci",
+        "local",
+        &[".circleci/config.yml"],
+        Reading::Values,
+    ),
+    (
+        "sphinx-build",
+        "",
+        &["conf.py", "docs/conf.py", "docs/source/conf.py"],
+        Reading::Code("python"),
+    ),
+    (
+        "nix-shell",
+        "",
+        &["shell.nix", "default.nix"],
+        Reading::Values,
+    ),
+    ("direnv", "exec", &[".envrc.local", ".env"], Reading::Script),
+    (
+        "rspec",
+        "",
+        &["spec/*_spec.rb", ".rspec"],
+        Reading::Code("ruby"),
+    ),
     ("nodemon", "", &["nodemon.json"], Reading::Values),
     ("foreman", "", PROCFILE, Reading::Values),
     ("honcho", "", PROCFILE, Reading::Values),
@@ -251,6 +302,8 @@ pub(super) const KEYS: &[&str] = &[
     "script",
     "shell",
 ];
+
+const DOTNET: &[&str] = &["*.csproj", "*.fsproj", "*.proj", "Directory.Build.targets"];
 
 const PROCFILE: &[&str] = &["Procfile", "Procfile.dev"];
 

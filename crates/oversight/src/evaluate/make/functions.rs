@@ -70,7 +70,7 @@ pub(super) fn call(
             // What is not known may be either; the one that says more is taken.
             match condition.trim() {
                 "" => no,
-                known if crate::value::has_hole(known) && yes.trim().is_empty() => no,
+                known if crate::value::has_hole(known) && says_more(&no, &yes) => no,
                 _ => yes,
             }
         }
@@ -254,4 +254,11 @@ fn split(text: &str) -> Vec<&str> {
     }
     all.extend(text.get(start..));
     all
+}
+
+/// Whether the first of two branches is there alone, or names what cannot be undone and the other does not.
+fn says_more(first: &str, second: &str) -> bool {
+    const WORDS: &[&str] = &["push", "publish", "upload", "release", "deploy", "create"];
+    let names = |text: &str| WORDS.iter().any(|word| text.contains(word));
+    second.trim().is_empty() || (names(first) && !names(second))
 }
