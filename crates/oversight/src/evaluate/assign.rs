@@ -1,6 +1,6 @@
 //! Assignments: variables, elements of arrays and their keys. A key that cannot be computed may be any.
 
-use crate::shell::ir::{Assigned, Assignment, Word};
+use crate::shell::ir::{Assigned, Assignment, Piece, Word};
 use crate::value::{HOLE, Value, has_hole};
 
 use super::Evaluator;
@@ -201,4 +201,16 @@ fn next_key(elements: &[(String, Value)]) -> String {
         .filter_map(|(key, _)| key.parse::<i64>().ok());
     let next = numbers.max().map_or(0, |last| last.saturating_add(1));
     next.to_string()
+}
+
+/// Whether a value is what a command prints.
+pub(super) fn runs_command(assignment: &Assignment) -> bool {
+    fn within(piece: &Piece) -> bool {
+        match piece {
+            Piece::Command(_) => true,
+            Piece::Double(pieces) => pieces.iter().any(within),
+            _ => false,
+        }
+    }
+    matches!(&assignment.value, Assigned::Scalar(word) if word.pieces.iter().any(within))
 }

@@ -96,6 +96,7 @@ impl Evaluator<'_> {
                 let on = |option: &str| arguments.iter().any(|word| word == option);
                 let sets = arguments.first().is_some_and(|flag| flag == "-s");
                 self.state.last_pipe |= sets && on("lastpipe");
+                self.state.null_glob |= sets && on("nullglob");
                 self.state.any_case |= sets && on("nocasematch");
                 self.state.reads_escapes |= sets && on("xpg_echo");
                 Outcome::unknown()
@@ -179,6 +180,10 @@ impl Evaluator<'_> {
     }
 
     fn set(&mut self, arguments: &[String]) -> Outcome {
+        if arguments.is_empty() {
+            // It shows all variables.
+            return Outcome::unknown();
+        }
         if &*self.state.shell_name == "fish" {
             // `set -gx name words`.
             let words = super::wrapper::skip_options(arguments, "", &[]);
@@ -266,9 +271,12 @@ impl Evaluator<'_> {
 
     fn trap(&mut self, arguments: &[String]) -> Outcome {
         let arguments = without_dashes(arguments);
+        if arguments.first().is_none_or(|text| text == "-p") {
+            return Outcome::unknown();
+        }
         let Some(text) = arguments
             .first()
-            .filter(|text| !matches!(text.as_str(), "" | "-" | "-l" | "-p"))
+            .filter(|text| !matches!(text.as_str(), "" | "-" | "-l"))
         else {
             return Outcome::quiet(Some(true));
         };

@@ -300,6 +300,7 @@ impl Evaluator<'_> {
         self.guard_code(code);
         if writes(code) {
             self.filled(beside);
+            self.write_by_code(code);
             // Files that the command wrote and that the code names may be other ones now.
             let named = self.written.keys();
             let named = named.filter(|path| code.contains(crate::lookup::base_name(path)));

@@ -123,6 +123,9 @@ impl Evaluator<'_> {
             return vec![found];
         }
         let mut ways = vec![vec![field.text.clone()]];
+        if self.state.null_glob {
+            ways.insert(0, Vec::new());
+        }
         if field.text.contains('/') {
             let name = base_name(&field.pattern);
             // `/???/bin/gi[t]`: where programs lie.

@@ -203,6 +203,22 @@ impl Evaluator<'_> {
             .collect()
     }
 
+    /// `node --env-file=x`: variables that a file gives to the code.
+    fn environment_files(&mut self, arguments: &[String]) {
+        for file in option_files(arguments, &["--env-file", "--env-file-if-exists"]) {
+            let text = self.known_file(&file).unwrap_or_default();
+            for (key, value) in text
+                .lines()
+                .filter_map(|line| line.split_once('='))
+                .take(64)
+            {
+                let value = value.trim().trim_matches(['"', '\'']);
+                self.state
+                    .set(key.trim(), crate::value::Value::text(value), true);
+            }
+        }
+    }
+
     /// Files that an interpreter reads before the code.
     pub(crate) fn preloaded(&mut self, name: &str, arguments: &[String]) {
         let directory = self.state.directory.clone();
@@ -228,18 +244,7 @@ impl Evaluator<'_> {
                 ],
             ));
         }
-        for file in option_files(arguments, &["--env-file", "--env-file-if-exists"]) {
-            let text = self.known_file(&file).unwrap_or_default();
-            for (key, value) in text
-                .lines()
-                .filter_map(|line| line.split_once('='))
-                .take(64)
-            {
-                let value = value.trim().trim_matches(['"', '\'']);
-                self.state
-                    .set(key.trim(), crate::value::Value::text(value), true);
-            }
-        }
+        self.environment_files(arguments);
         if name == "node" && arguments.iter().any(|word| word == "--test") {
             self.found_tests(name, SCRIPT_TESTS);
         }

@@ -105,7 +105,7 @@ impl Evaluator<'_> {
             let part = text.split("\n[").map(|part| format!("\n[{part}"));
             let part: String = part.filter(|part| part.starts_with(&head)).collect();
             self.linked(format!("{name} pyproject.toml"), |this| {
-                this.values_of(&part)
+                this.values_of(&part);
             });
         }
     }
@@ -124,7 +124,7 @@ impl Evaluator<'_> {
                     Some(start) => file.starts_with(start) && file.ends_with(".py"),
                     None => file.ends_with(*ending),
                 };
-                endings.iter().any(|ending| fits(ending))
+                endings.iter().any(fits)
             });
             for file in files.iter().take(16) {
                 let path = format!("{directory}/{file}");

@@ -263,7 +263,7 @@ impl Evaluator<'_> {
                 for file in self.matching_files(&format!("{}/*.go", word.trim_end_matches('/'))) {
                     let text = self.known_file(&file).unwrap_or_default();
                     self.linked(format!("go run {word}"), |this| {
-                        this.project_code("go", &text)
+                        this.project_code("go", &text);
                     });
                 }
             }

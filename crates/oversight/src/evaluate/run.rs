@@ -78,7 +78,9 @@ impl Evaluator<'_> {
                 self.assign(assignment, false);
                 self.assigned_danger(&assignment.name);
             }
-            return self.redirected(redirects, |_| Outcome::quiet(Some(true)));
+            // What is substituted decides how an assignment ends.
+            let runs = assignments.iter().any(super::assign::runs_command);
+            return self.redirected(redirects, |_| Outcome::quiet((!runs).then_some(true)));
         }
         if let [only] = ways.as_slice()
             && let [exec] = only.as_slice()

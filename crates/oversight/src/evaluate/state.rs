@@ -80,6 +80,8 @@ pub(crate) struct State {
     pub(crate) locals: Option<Vec<(String, Option<Variable>)>>,
     /// `shopt -s lastpipe`: the last command of a pipeline runs in this shell.
     pub(crate) last_pipe: bool,
+    /// `shopt -s nullglob`: a pattern that matches nothing falls away.
+    pub(crate) null_glob: bool,
     /// `shopt -s nocasematch`.
     pub(crate) any_case: bool,
     /// `echo` may read escapes without being told, as in most shells but bash.
@@ -132,6 +134,7 @@ impl State {
             locals: None,
             last_pipe: false,
             any_case: false,
+            null_glob: false,
             reads_escapes: false,
         };
         state.set("HOME", Value::text(home), true);
@@ -368,6 +371,7 @@ impl State {
         child.locals = None;
         child.functions_perhaps();
         child.any_case = false;
+        child.null_glob = false;
         child.reads_escapes = true;
         child.positional.clear();
         child.set("IFS", Value::text(" \t\n"), false);

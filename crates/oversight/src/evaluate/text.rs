@@ -79,6 +79,31 @@ impl Evaluator<'_> {
                 }
                 _ => return None,
             },
+            "date" | "stat" | "readlink" | "realpath" | "printenv" => self.told(name, arguments)?,
+            "comm" | "join" => self.common_lines(name, arguments)?,
+            "seq" => {
+                let format = option_value(arguments, &["-f", "--format"])?;
+                printf(&[format.replace("%g", "%s") + "\\n", "1".to_owned()])
+            }
+            "cat" | "tac" | "rev" | "tr" | "base64" | "base32" | "basenc" | "xxd" | "sed"
+            | "head" | "tail" | "cut" | "gbase64" | "openssl" | "sort" | "uniq" | "grep"
+            | "egrep" | "fgrep" | "iconv" | "column" | "fold" | "nl" | "strings" | "fmt"
+            | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
+            | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
+            | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
+            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
+            _ => return None,
+        };
+        Some(Outcome::prints(output))
+    }
+
+    /// What small programs tell of names and variables.
+    fn told(&self, name: &str, arguments: &[String]) -> Option<Value> {
+        Some(match name {
+            "printenv" => match arguments {
+                [variable] => self.state.get(variable)?.then(&Value::text("\n")),
+                _ => return None,
+            },
             "date" => match arguments {
                 [format] if !format.contains('%') => {
                     Value::text(format.strip_prefix('+')?.to_owned() + "\n")
@@ -110,21 +135,8 @@ impl Evaluator<'_> {
                 }
                 _ => return None,
             },
-            "comm" | "join" => self.common_lines(name, arguments)?,
-            "seq" => {
-                let format = option_value(arguments, &["-f", "--format"])?;
-                printf(&[format.replace("%g", "%s") + "\\n", "1".to_owned()])
-            }
-            "cat" | "tac" | "rev" | "tr" | "base64" | "base32" | "basenc" | "xxd" | "sed"
-            | "head" | "tail" | "cut" | "gbase64" | "openssl" | "sort" | "uniq" | "grep"
-            | "egrep" | "fgrep" | "iconv" | "column" | "fold" | "nl" | "strings" | "fmt"
-            | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
-            | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
-            | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
-            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
             _ => return None,
-        };
-        Some(Outcome::prints(output))
+        })
     }
 
     pub(crate) fn filter(&mut self, name: &str, arguments: &[String]) -> Outcome {

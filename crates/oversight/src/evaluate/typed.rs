@@ -7,6 +7,11 @@ use crate::value::{Value, has_hole};
 use super::Evaluator;
 use super::filter::apply;
 
+/// Endings of files that are run as they stand.
+const SCRIPTS: &[&str] = &[
+    ".sh", ".bash", ".zsh", ".py", ".js", ".mjs", ".cjs", ".pl", ".rb",
+];
+
 impl Evaluator<'_> {
     /// Writes what a file probably holds now, and may not.
     pub(crate) fn write_guess(&mut self, path: &str, guess: Option<String>) {
@@ -67,6 +72,25 @@ impl Evaluator<'_> {
         let words = ["-E".to_owned(), code.trim_end_matches(';').to_owned()];
         let text = self.known_file(path)?;
         apply("sed", &words, &text)
+    }
+
+    /// A file that code names and a text that it holds: the one may be written into the other.
+    pub(crate) fn write_by_code(&mut self, code: &str) {
+        if !self.catalog.mentions_part(code) {
+            return;
+        }
+        let texts = super::literal::literals(code);
+        let texts = texts.iter().map(|literal| literal.text.as_str());
+        let (long, names): (Vec<&str>, Vec<&str>) = texts
+            .take(64)
+            .partition(|text| text.contains(char::is_whitespace));
+        let is_file =
+            |name: &&&str| name.len() < 100 && SCRIPTS.iter().any(|ending| name.ends_with(ending));
+        for name in names.iter().filter(is_file).take(4) {
+            for text in long.iter().take(4) {
+                self.write_guess(name, Some((*text).to_owned()));
+            }
+        }
     }
 
     /// What `dd` copies, where it only copies.

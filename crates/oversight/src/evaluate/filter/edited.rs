@@ -21,6 +21,8 @@ enum Deed {
     Print,
     Delete,
     Quit,
+    /// `a text`, `i text`, `c text`.
+    Line(char, String),
     /// `y/abc/xyz/`.
     Letters(Vec<char>, Vec<char>),
     Replace {
@@ -58,6 +60,7 @@ pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
     for (index, line) in lines.iter().enumerate() {
         let mut line = (*line).to_owned();
         let (mut deleted, mut ends) = (false, false);
+        let mut after = String::new();
         for (step, inside) in steps.iter().zip(&mut inside) {
             let number = index.saturating_add(1);
             if !step
@@ -70,6 +73,9 @@ pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
                 Deed::Print => output.push_str(&format!("{line}\n")),
                 Deed::Delete => deleted = true,
                 Deed::Quit => ends = true,
+                Deed::Line('i', text) => output.push_str(&format!("{text}\n")),
+                Deed::Line('c', text) => line.clone_from(text),
+                Deed::Line(_, text) => after.push_str(&format!("{text}\n")),
                 Deed::Letters(from, to) => {
                     let changed = line.chars().map(|one| {
                         let at = from.iter().position(|other| *other == one);
@@ -103,6 +109,7 @@ pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
             output.push_str(&line);
             output.push('\n');
         }
+        output.push_str(&after);
         if ends {
             break;
         }
@@ -149,6 +156,19 @@ fn parse(script: &str, extended: bool) -> Option<Vec<Step>> {
                 let (deed, after) = substitution(rest, extended)?;
                 rest = after;
                 deed
+            }
+            'a' | 'i' | 'c' => {
+                let (text, after) = rest.split_once('\n').unwrap_or((rest, ""));
+                rest = after;
+                let text = text.trim_start().trim_start_matches('\\');
+                if text.is_empty() || text.contains('\\') || text.ends_with('}') {
+                    return None;
+                }
+                steps.push(Step {
+                    address,
+                    deed: Deed::Line(letter, text.trim_start().to_owned()),
+                });
+                continue;
             }
             'y' => {
                 let mut characters = rest.chars();
