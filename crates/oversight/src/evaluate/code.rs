@@ -179,7 +179,9 @@ impl Evaluator<'_> {
         let is_path = |path: &&str| {
             !path.is_empty() && path.len() < 200 && !path.contains(char::is_whitespace)
         };
-        for path in paths.filter(is_path).take(16) {
+        let given: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
+        let paths = paths.chain(given.iter().map(String::as_str));
+        for path in paths.filter(is_path).take(24) {
             let text = self.known_file(path).filter(|text| text.len() < 4096);
             if let Some(text) = text.filter(|text| self.starts_in(text)) {
                 self.perhaps(|this| this.in_shell(name, &text));
@@ -350,7 +352,6 @@ impl Evaluator<'_> {
 
     pub(crate) fn started(&mut self, name: &str, code: &str, visible: &str) {
         let before = self.findings.actions.len();
-        let opaque = self.findings.opaque.len();
         let mut found = literals(code);
         decode(&mut found);
         let mut understood = false;
@@ -410,7 +411,7 @@ impl Evaluator<'_> {
                 self.in_shell(name, &text);
             }
         }
-        let reads = ["read", "open(", "require(", "import"];
+        let reads = ["read", "open(", "require(", "import", "getline", "$1", "$0"];
         if reads.iter().any(|word| code.contains(word)) {
             self.texts_of_files(name, &found);
         }
@@ -422,7 +423,7 @@ impl Evaluator<'_> {
             self.opaque("code starts a program whose words are computed", code);
         }
         self.arguments_of_code(name, visible);
-        if self.findings.actions.len() == before && self.findings.opaque.len() == opaque {
+        if self.findings.actions.len() == before {
             // Texts of several words have been walked as commands already.
             let texts = found
                 .iter()

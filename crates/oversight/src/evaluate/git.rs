@@ -58,6 +58,13 @@ impl Evaluator<'_> {
             this.git_helpers(verb, rest, &settings);
             this.git_hooks(verb, rest, &settings);
             this.git_external(verb, rest, &settings);
+            let root = this.repository();
+            if let ([option], Some(root)) = (rest, root.strip_suffix("/.git"))
+                && verb == "rev-parse"
+                && option == "--show-toplevel"
+            {
+                return Outcome::prints(crate::value::Value::text(format!("{root}\n")));
+            }
             super::outputs::git_format(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
         });
         if let Some((verb, rest)) = call.rest.split_first() {

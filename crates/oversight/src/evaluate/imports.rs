@@ -109,6 +109,12 @@ pub(super) fn script_modules(code: &str, named: bool) -> Vec<String> {
     paths
         .take(MAX_MODULES)
         .flat_map(|path| {
+            // `__dirname + "/x.js"` begins beside the code.
+            let path = if path.starts_with('/') {
+                format!(".{path}")
+            } else {
+                path
+            };
             ["", ".js", ".mjs", ".cjs", ".ts", "/index.js"].map(|ending| format!("{path}{ending}"))
         })
         .collect()

@@ -164,6 +164,14 @@ impl Evaluator<'_> {
             places.extend(texts.map(|literal| absolute(&self.state.directory, &literal.text)));
         }
         places.insert(0, beside.to_owned());
+        // `require("./lib/" + name)`: any file of the directory.
+        let folders = found.iter().filter(|path| path.ends_with('/')).take(4);
+        let folders: Vec<String> = folders.map(|path| absolute(beside, path)).collect();
+        let mut found = found.clone();
+        for folder in folders {
+            let names = self.names_in(&folder).into_iter().take(16);
+            found.extend(names.map(|name| format!("{folder}/{name}")));
+        }
         for (place, path) in found
             .iter()
             .take(MAX_MODULES)

@@ -7,6 +7,7 @@ use super::words::Given;
 use crate::evaluate::sed::until;
 
 /// Which lines a command is for.
+#[derive(Clone)]
 enum Address {
     All,
     Number(usize),
@@ -149,6 +150,21 @@ fn parse(script: &str, extended: bool) -> Option<Vec<Step>> {
         let letter = characters.next()?;
         rest = characters.as_str();
         let deed = match letter {
+            '{' => {
+                // What stands in the braces is for the same lines.
+                let (inner, after) = rest.split_once('}')?;
+                for step in parse(inner, extended)? {
+                    if !matches!(step.address, Address::All) || inner.contains('{') {
+                        return None;
+                    }
+                    steps.push(Step {
+                        address: address.clone(),
+                        deed: step.deed,
+                    });
+                }
+                rest = after.trim_start_matches([';', '\n', ' ', '\t']);
+                continue;
+            }
             'p' => Deed::Print,
             'd' => Deed::Delete,
             'q' => Deed::Quit,
@@ -200,6 +216,9 @@ fn address(text: &str, extended: bool) -> Option<(Address, &str)> {
     if let Some(after) = text.strip_prefix('/') {
         let (wanted, after) = until(after, '/')?;
         let from = compile(&wanted, extended, false)?;
+        if let Some(after) = after.strip_prefix(",$") {
+            return Some((Address::Between(from, Regex::new("[^\\s\\S]").ok()?), after));
+        }
         if let Some(after) = after.strip_prefix(",/") {
             let (wanted, after) = until(after, '/')?;
             let to = compile(&wanted, extended, false)?;
