@@ -33,7 +33,7 @@ const WRITERS: &[&str] = names!(
 
 /// Programs that run or pass on what they are given; what they run is looked at by itself.
 const LAUNCHERS: &[&str] = names!(
-    "npx bunx uvx pipx find parallel ssh docker podman make just npm pnpm yarn bun cargo go poetry uv mise \
+    "npx bunx uvx pipx find parallel ssh make just npm pnpm yarn bun cargo go poetry uv mise \
     roleos gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
     claude codex gemini cursor-agent copilot"
 );
@@ -336,6 +336,10 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
+    if matches!(name, "docker" | "podman" | "nerdctl") {
+        mounted(arguments, found);
+        return;
+    }
     if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
         return;
     }
@@ -354,6 +358,21 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         if !path.is_empty() && !path.contains(char::is_whitespace) && !path.contains("://") {
             found.push((Touch::Named, path.to_owned()));
         }
+    }
+}
+
+/// Paths that a container sees under another name: `-v path:/x`, `--mount source=path,…`.
+fn mounted(arguments: &[String], found: &mut Touches) {
+    for volume in value(arguments, &["-v", "--volume"]) {
+        let path = volume.split(':').next().unwrap_or(volume);
+        let only_read = volume.ends_with(":ro");
+        let touch = if only_read { Touch::Read } else { Touch::Named };
+        found.push((touch, path.to_owned()));
+    }
+    for mount in value(arguments, &["--mount"]) {
+        let mut parts = mount.split(',').filter_map(|part| part.split_once('='));
+        let path = parts.find(|(key, _)| matches!(*key, "source" | "src"));
+        found.extend(path.map(|(_, path)| (Touch::Named, path.to_owned())));
     }
 }
 

@@ -81,3 +81,29 @@ fn a_search_that_removes_what_is_protected_is_stopped() {
     ];
     all(&ordinary, Verdict::Allow);
 }
+
+#[test]
+fn a_container_and_a_sourced_file_are_no_way_around() {
+    all(
+        &[
+            "docker run -v $PWD/.role-os:/x alpine rm /x/config.toml",
+            "podman run --mount type=bind,source=/w/.role-os,target=/x alpine true",
+        ],
+        Verdict::Ask,
+    );
+    all(
+        &[
+            "source .role-os/keys/hmac",
+            "docker run -v /w/.role-os/keys:/x:ro alpine cat /x/hmac",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "docker run -v $PWD:/w -w /w alpine ls",
+            "docker run -v /w/.claude/settings.json:/x:ro alpine cat /x",
+            "source env.sh",
+        ],
+        Verdict::Allow,
+    );
+}
