@@ -34,6 +34,21 @@ impl Evaluator<'_> {
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
+        let compiled = [
+            "-jar",
+            "-cp",
+            "-classpath",
+            "--class-path",
+            "-m",
+            "--module",
+        ];
+        if name == "java"
+            && arguments
+                .iter()
+                .any(|word| compiled.contains(&word.as_str()))
+        {
+            return None;
+        }
         if name == "bun"
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
@@ -245,6 +260,7 @@ impl Evaluator<'_> {
                 let beside = absolute(&self.state.directory, path);
                 let beside = crate::lookup::directory_of(&beside).to_owned();
                 let own = self.wrote(path);
+                let older = std::mem::replace(&mut self.older, !own);
                 for text in value.possibilities().to_vec() {
                     self.linked(path, |this| {
                         if !this.code_in(language, name, &text, &beside) && own {
@@ -252,6 +268,7 @@ impl Evaluator<'_> {
                         }
                     });
                 }
+                self.older = older;
                 self.walking.remove(&key);
             }
             File::Missing if path.contains("://") => {
@@ -271,9 +288,11 @@ impl Evaluator<'_> {
 
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
+        let older = std::mem::replace(&mut self.older, false);
         if !self.code_in(language, name, code, &beside) {
             self.calls_in(language, name, code);
         }
+        self.older = older;
     }
 
     /// Follows code that stands in a directory; says whether all that it starts is known.
@@ -411,6 +430,7 @@ impl Evaluator<'_> {
         let hidden = changed && visible.contains("getattr");
         if (computed(name, visible) || hidden)
             && (!understood || changed || self.catalog.mentions_part(code))
+            && !self.shows_its_starts(name, code)
         {
             self.opaque("code starts a program whose words are computed", code);
         }

@@ -152,6 +152,15 @@ pub(super) fn of_known_kind(name: &str, arguments: &[String], outcome: Outcome) 
     Outcome { output, ..outcome }
 }
 
+/// What stands for the output of a command of which the kind is known.
+pub(super) fn mark(name: &str, arguments: &[String]) -> Option<char> {
+    match kind(name, arguments)? {
+        Kind::Installation => Some(ENVIRONMENT),
+        Kind::Line | Kind::Lines => Some(LISTED),
+        Kind::Statements => None,
+    }
+}
+
 /// Commands that print where something is installed, outside of the project.
 const INSTALLATIONS: &[&[&str]] = &[
     &["poetry", "env", "info", "-p"],
@@ -196,7 +205,8 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         return Some(Kind::Installation);
     }
     Some(match name {
-        "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" => Kind::Line,
+        "go" if verb == "version" => Kind::Line,
+        "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" | "pwd" => Kind::Line,
         "git"
             if matches!(
                 verb,

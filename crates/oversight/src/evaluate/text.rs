@@ -208,8 +208,11 @@ impl Evaluator<'_> {
         input.map(|text| {
             if has_hole(text) && !matches!(name, "cat" | "gzip" | "gunzip" | "zcat") {
                 let listed = text.contains(LISTED) && !text.contains([HOLE, ENVIRONMENT]);
+                let one_line = name == "tr" && *arguments == ["\\n", " "];
                 return if listed && super::outputs::picks_lines(name) {
                     text.clone()
+                } else if listed && one_line {
+                    text.replace('\n', " ")
                 } else {
                     HOLE.to_string()
                 };
