@@ -34,6 +34,7 @@ pub(crate) mod git;
 pub(crate) mod glance;
 mod hooks;
 mod imports;
+mod installed;
 pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;
@@ -182,6 +183,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) catalog: &'a Catalog,
     /// What is protected; without it nothing is.
     pub(crate) guard: Option<&'a Guard>,
+    /// The code that is walked was there before the command.
+    pub(crate) older: bool,
     /// Files that were looked at for the guard.
     pub(crate) files: usize,
     pub(crate) home: String,
@@ -265,6 +268,7 @@ impl<'a> Evaluator<'a> {
             lookup,
             catalog,
             guard: None,
+            older: false,
             files: 0,
             home: home.to_owned(),
             state: State::new(directory, home),

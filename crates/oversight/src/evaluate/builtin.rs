@@ -1,5 +1,6 @@
 //! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
 
+use crate::guard::Touch;
 use crate::lookup::absolute;
 use crate::shell::ir::{Argument, Word};
 use crate::value::{HOLE, Value, has_hole};
@@ -152,6 +153,7 @@ impl Evaluator<'_> {
         // Without a slash it is looked for on the path first.
         let found = (!path.contains('/')).then(|| self.on_path(path)).flatten();
         let path = found.as_ref().unwrap_or(path);
+        self.touch(Touch::Read, path);
         match self.file(path) {
             File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
             File::Text(value) => {
@@ -271,14 +273,11 @@ impl Evaluator<'_> {
 
     fn trap(&mut self, arguments: &[String]) -> Outcome {
         let arguments = without_dashes(arguments);
-        if arguments.first().is_none_or(|text| text == "-p") {
-            return Outcome::unknown();
-        }
         let Some(text) = arguments
             .first()
-            .filter(|text| !matches!(text.as_str(), "" | "-" | "-l"))
+            .filter(|text| !matches!(text.as_str(), "" | "-" | "-l" | "-p"))
         else {
-            return Outcome::quiet(Some(true));
+            return Outcome::unknown();
         };
         let text = text.clone();
         if self.traps.len() < 16 {

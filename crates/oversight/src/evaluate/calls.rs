@@ -54,36 +54,33 @@ const MAX_CALLS: usize = 200;
 impl Evaluator<'_> {
     /// Follows the calls of code that this command brings along. A script of the project is older than the command and
     /// may compute what it starts; code that is written for the moment has to show it.
-    pub(super) fn calls_in(&mut self, language: &Language, name: &str, code: &str) {
+    /// False when it cannot be read.
+    pub(super) fn calls_in(&mut self, language: &Language, name: &str, code: &str) -> bool {
         let first = language.names.first().copied().unwrap_or_default();
         self.libraries(first, name, code);
-        if ["(eval)", "(exec)", ", eval)", ", exec)"]
-            .iter()
-            .any(|given| code.contains(given))
-        {
-            // Handed on, it runs what it is given there.
-            self.opaque("code is run that the code itself computes", code);
-        }
+        self.hands_on(code);
         let mut named = language.starts.iter();
         if !named.any(|word| code.contains(word.trim_end_matches('('))) {
-            return;
+            return true;
         }
         let Some(calls) = starts(first, code, &self.handed(name)) else {
-            return;
+            return false;
         };
         for (index, call) in calls.into_iter().enumerate() {
             if index >= MAX_CALLS {
                 self.opaque("code starts more programs than are followed", code);
-                return;
+                return true;
             }
             if !self.step() {
-                return;
+                return true;
             }
             self.linked(format!("{name} code"), |this| match call {
                 Start::Code(text) if has_hole(&text) => {
                     this.opaque("code is run that the code itself computes", code);
                 }
-                Start::Code(text) => this.deeper(|| (), |this| this.code(language, name, &text)),
+                Start::Code(text) => {
+                    this.deeper(|| (), |this| this.code(language, name, &text));
+                }
                 Start::Words(words) => {
                     this.run(&words);
                 }
@@ -91,6 +88,7 @@ impl Evaluator<'_> {
                 Start::Fed(text) => this.text_of_code(&text, Some(Value::unknown())),
             });
         }
+        true
     }
 
     /// Code may use a gated program as a library: `from twine.__main__ import main`, `require("gh-pages").publish`.

@@ -3,7 +3,9 @@
 //! The code is not understood, only its texts: where it can start programs at all, every literal that reads like a
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
+pub(super) mod changing;
 mod given;
+mod prose;
 
 use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
@@ -30,6 +32,21 @@ impl Evaluator<'_> {
             return Some(Outcome::quiet(None));
         }
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
+            return None;
+        }
+        let compiled = [
+            "-jar",
+            "-cp",
+            "-classpath",
+            "--class-path",
+            "-m",
+            "--module",
+        ];
+        if name == "java"
+            && arguments
+                .iter()
+                .any(|word| compiled.contains(&word.as_str()))
+        {
             return None;
         }
         if name == "bun"
@@ -243,6 +260,9 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn code_file(&mut self, language: &Language, name: &str, path: &str) {
+        if self.is_of_package(path) {
+            return self.perhaps(|this| this.code_file(language, name, path));
+        }
         match self.file(path) {
             File::Text(value) => {
                 let key = format!("{name} {path}");
@@ -252,6 +272,7 @@ impl Evaluator<'_> {
                 let beside = absolute(&self.state.directory, path);
                 let beside = crate::lookup::directory_of(&beside).to_owned();
                 let own = self.wrote(path);
+                let older = std::mem::replace(&mut self.older, !own);
                 for text in value.possibilities().to_vec() {
                     self.linked(path, |this| {
                         if !this.code_in(language, name, &text, &beside) && own {
@@ -259,6 +280,7 @@ impl Evaluator<'_> {
                         }
                     });
                 }
+                self.older = older;
                 self.walking.remove(&key);
             }
             File::Missing if path.contains("://") => {
@@ -278,9 +300,11 @@ impl Evaluator<'_> {
 
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
+        let older = std::mem::replace(&mut self.older, false);
         if !self.code_in(language, name, code, &beside) {
             self.calls_in(language, name, code);
         }
+        self.older = older;
     }
 
     /// Follows code that stands in a directory; says whether all that it starts is known.
@@ -400,7 +424,7 @@ impl Evaluator<'_> {
                 }
             } else if !is_word && self.starts_in(&literal.text) {
                 understood = true;
-                self.in_shell(name, literal.text.trim_end_matches('\r'));
+                self.text_in_code(name, literal.text.trim_end_matches('\r'));
             } else if !is_word {
                 understood = true;
             }
@@ -408,7 +432,7 @@ impl Evaluator<'_> {
         for text in bare_commands(name, code) {
             understood = true;
             if self.starts_in(&text) {
-                self.in_shell(name, &text);
+                self.text_in_code(name, &text);
             }
         }
         let reads = ["read", "open(", "require(", "import", "getline", "$1", "$0"];
@@ -419,6 +443,7 @@ impl Evaluator<'_> {
         let hidden = changed && visible.contains("getattr");
         if (computed(name, visible) || hidden)
             && (!understood || changed || self.catalog.mentions_part(code))
+            && !self.shows_its_starts(name, code)
         {
             self.opaque("code starts a program whose words are computed", code);
         }

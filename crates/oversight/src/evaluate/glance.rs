@@ -29,6 +29,9 @@ impl Evaluator<'_> {
         if super::starter::takes_data(name, arguments) {
             return;
         }
+        if arguments.len() > MAX_WORDS {
+            self.opaque("a program is given more words than are followed", name);
+        }
         for (index, word) in arguments.iter().enumerate().take(MAX_WORDS) {
             let text = match word.split_once('=') {
                 Some((option, value)) if option.starts_with('-') => value,

@@ -110,6 +110,14 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `then(eval)`: handed on, it runs what it is given there.
+    pub(super) fn hands_on(&mut self, code: &str) {
+        let given = ["(eval)", "(exec)", ", eval)", ", exec)"];
+        if given.iter().any(|given| code.contains(given)) {
+            self.opaque("code is run that the code itself computes", code);
+        }
+    }
+
     /// Test files that a runner finds by itself. Tests hold many texts: only starts that are written out count.
     pub(crate) fn found_tests(&mut self, name: &str, endings: &[&str]) {
         let Some(language) = super::language::of(name) else {

@@ -44,6 +44,8 @@ impl Evaluator<'_> {
                 let names = self.made_directory(arguments)?;
                 Value::text(names.join("\n") + "\n")
             }
+            // The same path as another system spells it.
+            "cygpath" | "wslpath" => Value::text(arguments.last()?.clone() + "\n"),
             "ls" if !arguments.is_empty() => {
                 let directory = self.state.directory.clone();
                 let known = |path: &String| {
@@ -140,6 +142,9 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn filter(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        if name == "sed" && super::outputs::quotes_signs(arguments) {
+            return Outcome::prints(super::outputs::lines());
+        }
         let own: usize = match name {
             "tr" | "envsubst" => return Outcome::prints(self.over_input(name, arguments, &[])),
             "sed" | "grep" | "egrep" | "fgrep" | "jq" | "awk" | "gawk" | "mawk" | "nawk" => {
@@ -303,8 +308,11 @@ impl Evaluator<'_> {
         input.map(|text| {
             if has_hole(text) && !matches!(name, "cat" | "gzip" | "gunzip" | "zcat") {
                 let listed = text.contains(LISTED) && !text.contains([HOLE, ENVIRONMENT]);
+                let one_line = name == "tr" && *arguments == ["\\n", " "];
                 return if listed && super::outputs::picks_lines(name) {
                     text.clone()
+                } else if listed && one_line {
+                    text.replace('\n', " ")
                 } else {
                     HOLE.to_string()
                 };

@@ -1,6 +1,6 @@
 //! The functions of make, as far as their result is text of their arguments. All others are unknown.
 
-use crate::value::HOLE;
+use crate::value::{HOLE, LISTED};
 
 use super::makefile::{Effects, Makefile, Scope};
 
@@ -129,6 +129,16 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
     let words = |index: usize| part(index).split_whitespace();
     let joined = |words: Vec<String>| words.join(" ");
     let number = |index: usize| part(index).trim().parse::<usize>().unwrap_or(0);
+    // What a shell prints is not there yet: its text cannot be taken apart.
+    let pending = parts.iter().any(|part| part.contains("$("));
+    if pending
+        && !matches!(
+            name,
+            "shell" | "eval" | "file" | "error" | "warning" | "info"
+        )
+    {
+        return printed(parts).to_string();
+    }
     match name {
         "subst" => part(2).replace(part(0), part(1)),
         "patsubst" => joined(
@@ -199,8 +209,28 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
             effects.shell.push(command);
             substitution
         }
+        // Names of files that are there.
+        "wildcard" | "realpath" | "abspath" if !parts.iter().any(|part| part.contains(HOLE)) => {
+            LISTED.to_string()
+        }
+        "origin" | "flavor" => LISTED.to_string(),
         _ => HOLE.to_string(),
     }
+}
+
+/// What stands for the output of commands, by the kind of what they print.
+fn printed(parts: &[String]) -> char {
+    let commands = parts.iter().flat_map(|part| part.split("$(").skip(1));
+    let kinds = commands.map(|rest| {
+        let command = rest.split(')').next().unwrap_or_default();
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        let (name, arguments) = words.split_first()?;
+        crate::evaluate::outputs::mark(name, arguments)
+    });
+    let kinds: Option<Vec<char>> = kinds.collect();
+    kinds
+        .and_then(|kinds| kinds.into_iter().min())
+        .unwrap_or(HOLE)
 }
 
 fn part_of_name(function: &str, word: &str) -> String {
