@@ -34,19 +34,9 @@ impl Evaluator<'_> {
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
-        let compiled = [
-            "-jar",
-            "-cp",
-            "-classpath",
-            "--class-path",
-            "-m",
-            "--module",
-        ];
-        if name == "java"
-            && arguments
-                .iter()
-                .any(|word| compiled.contains(&word.as_str()))
-        {
+        // Java runs what was compiled, unless it is given a source.
+        let source = |word: &String| word.ends_with(".java") || word.starts_with("--source");
+        if name == "java" && !arguments.iter().any(source) {
             return None;
         }
         if name == "bun"
