@@ -104,6 +104,10 @@ impl Evaluator<'_> {
                 self.jumps = self.jumps.saturating_add(1);
                 Outcome::unknown()
             }
+            "jobs" if arguments.first().is_some_and(|flag| flag == "-x") => {
+                let words = arguments.get(1..).unwrap_or_default();
+                return Some(self.linked("jobs -x", |this| this.run(words)));
+            }
             "exit" | "umask" | "ulimit" | "jobs" | "fg" | "bg" | "disown" | "bind" | "type"
             | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,

@@ -32,7 +32,9 @@ impl Evaluator<'_> {
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
+        let reads_code = arguments.get(1).is_some_and(|word| word == "-");
         if name == "bun"
+            && !reads_code
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
             })
@@ -47,7 +49,8 @@ impl Evaluator<'_> {
         self.preloaded(name, arguments);
         self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
-            Some((verb, rest)) if name == "deno" && verb == "run" => rest,
+            Some((verb, rest)) if name == "bun" && verb == "run" => rest,
+            Some((verb, rest)) if name == "deno" && (verb == "run" || verb == "x") => rest,
             _ => arguments,
         };
         if let Some(outcome) = self.package_of_deno(name, arguments) {
@@ -158,6 +161,7 @@ impl Evaluator<'_> {
                 || arguments
                     .iter()
                     .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-Es")));
+        let reads = reads || super::language::is_interactive(name, arguments);
         if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);

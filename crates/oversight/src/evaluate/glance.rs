@@ -51,6 +51,12 @@ impl Evaluator<'_> {
                 let after = arguments.iter().skip(index.saturating_add(1)).cloned();
                 let rest: Vec<String> = std::iter::once(text.to_owned()).chain(after).collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
+            } else if let Some((program, _)) = text.split_once(',')
+                && self.catalog.is_program(program)
+            {
+                // `--args git,push`.
+                let words: Vec<String> = text.split(',').map(str::to_owned).collect();
+                self.perhaps(|this| this.linked(name, |this| this.run(&words)));
             } else if text.contains(['(', '`', '=', ':']) && self.starts_in(text) {
                 self.glance_inside(name, text);
             }

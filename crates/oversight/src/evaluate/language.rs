@@ -144,6 +144,10 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "call-process",
             "execute",
             "start-process",
+            "process-lines",
+            "process-file",
+            "make-process",
+            "compile",
             "job_start",
             "jobstart",
             "term_start",
@@ -201,9 +205,37 @@ pub(crate) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &[
-            "groovy", "jshell", "scala", "elixir", "iex", "erl", "clojure", "clj", "bb", "ghc",
-            "ghci", "sbcl", "guile", "racket", "ocaml", "raku", "crystal", "octave", "gnuplot",
-            "m4", "dc", "bpftrace", "kotlin", "swift", "nim", "maxima", "gp", "sage", "ipython",
+            "groovy",
+            "jshell",
+            "scala",
+            "elixir",
+            "iex",
+            "erl",
+            "clojure",
+            "clj",
+            "bb",
+            "ghc",
+            "ghci",
+            "runghc",
+            "runhaskell",
+            "sbcl",
+            "guile",
+            "racket",
+            "ocaml",
+            "raku",
+            "crystal",
+            "octave",
+            "gnuplot",
+            "m4",
+            "dc",
+            "bpftrace",
+            "kotlin",
+            "swift",
+            "nim",
+            "maxima",
+            "gp",
+            "sage",
+            "ipython",
             "swipl",
         ],
         code: &[
@@ -278,6 +310,16 @@ pub(super) fn in_place(name: &str, arguments: &[String]) -> bool {
         }
         _ => false,
     }
+}
+
+/// `python -i`: behind its code it reads more from its input.
+pub(super) fn is_interactive(name: &str, arguments: &[String]) -> bool {
+    let mut options = arguments.iter().take_while(|word| word.starts_with('-'));
+    let has = |word: &String| {
+        let flags = word.strip_prefix('-').unwrap_or_default();
+        flags.len() < 5 && !flags.starts_with('-') && flags.contains('i')
+    };
+    matches!(name, "python" | "node" | "nodejs") && options.any(has)
 }
 
 /// Whether an editor takes commands line by line; `-s` only makes it silent then.

@@ -7,8 +7,13 @@ use super::run::quote;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
-/// Options of `ssh` whose value runs here.
-const LOCAL: &[&str] = &["proxycommand", "localcommand", "knownhostscommand"];
+/// Options of `ssh` whose value runs, here or there.
+const LOCAL: &[&str] = &[
+    "proxycommand",
+    "localcommand",
+    "knownhostscommand",
+    "remotecommand",
+];
 
 impl Evaluator<'_> {
     /// Options in the words of `ssh` and its kin whose value runs here.

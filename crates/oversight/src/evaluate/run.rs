@@ -20,15 +20,8 @@ type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
 /// The name by which a program is known: no directory, no version, no ending.
 pub(crate) fn program_name(program: &str) -> String {
     let name = base_name(program).to_ascii_lowercase();
-    for (ending, known) in [
-        ("npm-cli.js", "npm"),
-        ("npx-cli.js", "npx"),
-        ("yarn.js", "yarn"),
-        ("pnpm.cjs", "pnpm"),
-    ] {
-        if name == ending {
-            return known.to_owned();
-        }
+    if let Some(known) = super::names::of_file(&name) {
+        return known.to_owned();
     }
     let name = [".exe", ".cmd", ".bat"]
         .iter()
@@ -283,6 +276,8 @@ impl Evaluator<'_> {
             return Outcome::unknown();
         };
         let name = program_name(program);
+        let switched = super::names::without_switch(&name, arguments);
+        let arguments = switched.as_deref().unwrap_or(arguments);
         self.guard_program(&name, arguments);
         if let Some(outcome) = self.written_program(program, arguments) {
             return outcome;

@@ -160,7 +160,26 @@ impl Evaluator<'_> {
         name: &str,
         arguments: &[String],
     ) -> Option<super::Outcome> {
+        let own = name
+            .strip_prefix("git-")
+            .filter(|verb| crate::actions::is_git_builtin(verb));
+        if let Some(verb) = own {
+            // `/usr/lib/git-core/git-push`, `git-lfs push`: each command of git is a program as well.
+            let mut words = vec!["git".to_owned(), verb.to_owned()];
+            words.extend(arguments.iter().cloned());
+            return Some(self.run(&words));
+        }
         Some(match name {
+            "flatpak" => {
+                // `flatpak run --command=program application words`.
+                let program = super::wrapper::option_value(arguments, &["--command"])?;
+                let own = arguments.iter().enumerate();
+                let mut own = own.filter(|(_, word)| !word.starts_with('-') && **word != program);
+                let (at, _) = own.nth(1)?;
+                let after = arguments.iter().skip(at.saturating_add(1)).cloned();
+                let words: Vec<String> = std::iter::once(program.clone()).chain(after).collect();
+                self.linked("flatpak run", |this| this.run(&words))
+            }
             "cmake" if arguments.first().is_some_and(|word| word == "--build") => {
                 let place = arguments.get(1)?.clone();
                 let target = super::wrapper::option_value(arguments, &["--target", "-t"]);

@@ -55,6 +55,14 @@ impl Evaluator<'_> {
                 }
                 Value::text(arguments.join("\n") + "\n")
             }
+            "yes" => {
+                let line = if arguments.is_empty() {
+                    "y".to_owned()
+                } else {
+                    arguments.join(" ")
+                };
+                Value::text(line + "\n").or(&Value::unknown())
+            }
             "ssh-agent" | "dircolors" | "lesspipe" => Value::empty(),
             "tee" => {
                 let input = self.state.input.clone().unwrap_or_else(Value::empty);
@@ -80,7 +88,13 @@ impl Evaluator<'_> {
             | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
             | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
             | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
-            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
+            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => {
+                // `flox activate -- npm publish`: with a command it does not only print.
+                if arguments.iter().any(|word| self.catalog.is_program(word)) {
+                    return None;
+                }
+                Value::empty()
+            }
             _ => return None,
         };
         Some(Outcome::prints(output))
