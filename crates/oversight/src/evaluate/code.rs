@@ -118,6 +118,13 @@ impl Evaluator<'_> {
             } else if let Some(path) = glued_file(name, word) {
                 had_code = true;
                 self.code_file(language, name, path);
+            } else if language.starts == [""]
+                && word.starts_with("--")
+                && word.contains(char::is_whitespace)
+            {
+                // `--batch-string=code`.
+                had_code = true;
+                self.code(language, name, &word.clone());
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -161,7 +168,9 @@ impl Evaluator<'_> {
                 || arguments
                     .iter()
                     .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-Es")));
-        let reads = reads || super::language::is_interactive(name, arguments);
+        let reads = reads
+            || super::language::is_interactive(name, arguments)
+            || (name == "python" && self.state.get("PYTHONINSPECT").is_some());
         if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);

@@ -41,6 +41,9 @@ impl Evaluator<'_> {
                     }
                     let output = self.apart(state, |this| this.script(script)).output;
                     let path = self.virtual_file(output);
+                    if *writes {
+                        self.readers.push(path.clone());
+                    }
                     if *glued {
                         let ends = ways.iter_mut().filter_map(|way| way.last_mut());
                         ends.for_each(|word| word.push_str(&path));

@@ -183,7 +183,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         names: &["osascript"],
         code: &["-e"],
         valued: "l",
-        starts: &["do shell script"],
+        starts: &["do shell script", "do script", "doShellScript"],
     },
     Language {
         names: &["rscript", "r"],
@@ -237,6 +237,13 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "sage",
             "ipython",
             "swipl",
+            "csharp",
+            "csi",
+            "yaegi",
+            "rust-script",
+            "janet",
+            "fennel",
+            "hy",
         ],
         code: &[
             "-e",

@@ -16,7 +16,7 @@ impl Evaluator<'_> {
         Some(match name {
             "xargs" => self.xargs(arguments),
             "find" | "fd" | "fdfind" => return self.find(name, arguments),
-            "parallel" | "env_parallel" | "rush" => self.parallel(arguments),
+            "parallel" | "env_parallel" => self.parallel(arguments),
             "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
             "scp" | "sftp" | "sshfs" => {
                 self.local_commands(arguments);

@@ -9,6 +9,15 @@ const OTHERS: &[(&str, &str)] = &[
     ("yarnpkg", "yarn"),
     ("hub", "git"),
     ("wrangler2", "wrangler"),
+    ("genv", "env"),
+    ("gfind", "find"),
+    ("gnice", "nice"),
+    ("gsed", "sed"),
+    ("gsort", "sort"),
+    ("gsplit", "split"),
+    ("gstdbuf", "stdbuf"),
+    ("gtar", "tar"),
+    ("gxargs", "xargs"),
 ];
 
 /// The program behind another name or the file of a script: `npm-cli.js`, `yarn-4.1.0.cjs`, `gh-pages.js`.

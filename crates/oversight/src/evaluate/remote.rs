@@ -129,7 +129,7 @@ impl Evaluator<'_> {
             } else {
                 let words = if verb.contains(' ') { part } else { after };
                 self.session_words(name, words);
-                for word in words.iter().filter(|word| word.contains(' ')) {
+                for word in part.iter().filter(|word| word.contains(' ')) {
                     self.unknown_text(name, word);
                 }
             }

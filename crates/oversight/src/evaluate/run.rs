@@ -65,7 +65,9 @@ impl Evaluator<'_> {
             }
             return self.redirected(redirects, |this| this.declare(name, declared));
         }
+        let outer = std::mem::take(&mut self.readers);
         let ways = self.arguments(words);
+        let readers = std::mem::replace(&mut self.readers, outer);
         if ways.iter().all(Vec::is_empty) {
             for assignment in assignments {
                 self.assign(assignment, false);
@@ -94,6 +96,7 @@ impl Evaluator<'_> {
             self.assigned_danger(&assignment.name);
         }
         let outcome = self.redirected(redirects, |this| this.all_ways(&ways));
+        self.read_by_processes(words, &readers);
         for (name, old) in before {
             match old {
                 Some(variable) => {

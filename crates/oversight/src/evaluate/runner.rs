@@ -113,8 +113,13 @@ impl Evaluator<'_> {
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
         }
-        if words.len() == 1 && words.first().is_some_and(|word| word.contains(' ')) {
-            return Some(self.in_shell(name, &words.concat()));
+        if let Some((text, rest)) = words.split_first()
+            && text.contains(' ')
+        {
+            // `lerna exec 'text' --parallel`.
+            let rest = rest.iter().map(|word| super::run::quote(word));
+            let whole: Vec<String> = std::iter::once(text.clone()).chain(rest).collect();
+            return Some(self.in_shell(name, &whole.join(" ")));
         }
         let mut state = self.state.child();
         std::rc::Rc::make_mut(&mut state.functions).clear();

@@ -26,6 +26,14 @@ impl Evaluator<'_> {
                 Some(program) => Value::text(format!("/usr/bin/{program}\n")),
                 None => Value::empty(),
             },
+            "readlink" | "realpath" => {
+                // A link mostly ends at a program of the same name.
+                let path = arguments.iter().find(|word| !word.starts_with('-'))?;
+                if !path.contains("bin/") || !super::files::is_system(path) {
+                    return None;
+                }
+                Value::text(path.clone() + "\n").or(&Value::unknown())
+            }
             "basename" => {
                 let given = Given::read(arguments, "s:", &[("suffix", 's')])?;
                 let name = base_name(given.operands.first()?);
@@ -90,7 +98,11 @@ impl Evaluator<'_> {
             | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
             _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => {
                 // `flox activate -- npm publish`: with a command it does not only print.
-                if arguments.iter().any(|word| self.catalog.is_program(word)) {
+                let starts = |word: &String| {
+                    let mut words = word.split_whitespace();
+                    words.any(|word| self.catalog.is_program(word))
+                };
+                if arguments.iter().any(starts) {
                     return None;
                 }
                 Value::empty()
