@@ -156,7 +156,18 @@ impl Evaluator<'_> {
                     self.code(language, name, &word.clone());
                 } else {
                     let path = self.code_path(language, word);
-                    self.code_file(language, name, &path);
+                    let program = super::run::program_name(&path);
+                    if self.catalog.is_program(&program)
+                        && matches!(self.file(&path), File::Missing)
+                    {
+                        // `node yarn-4.1.0.cjs install`: a program that is itself a script.
+                        let rest = words.as_slice().iter().skip_while(|word| *word == "--");
+                        let all: Vec<String> =
+                            std::iter::once(program).chain(rest.cloned()).collect();
+                        self.linked(name, |this| this.run(&all));
+                    } else {
+                        self.code_file(language, name, &path);
+                    }
                 }
                 had_code = true;
                 break;
