@@ -118,7 +118,7 @@ impl Evaluator<'_> {
             } else if let Some(path) = glued_file(name, word) {
                 had_code = true;
                 self.code_file(language, name, path);
-            } else if language.starts == [""]
+            } else if language.is_of_many()
                 && word.starts_with("--")
                 && word.contains(char::is_whitespace)
             {
@@ -133,7 +133,11 @@ impl Evaluator<'_> {
                         .nth(1)
                         .is_some_and(|letter| language.valued.contains(letter))
                 {
-                    words.next();
+                    // `m4 -D 'x=syscmd(…)'`.
+                    let value = words.next().filter(|_| language.is_of_many());
+                    if let Some(code) = value.filter(|value| value.contains('(')) {
+                        self.code(language, name, code);
+                    }
                 }
             } else if is_editor || matches!(name, "gdb" | "lldb" | "sqlite3") {
                 operands = operands.saturating_add(1);
@@ -152,7 +156,7 @@ impl Evaluator<'_> {
                     self.code(language, name, &word.clone());
                 } else if word == "-" {
                     break;
-                } else if language.starts == [""] && word.contains(char::is_whitespace) {
+                } else if language.is_of_many() && word.contains(char::is_whitespace) {
                     self.code(language, name, &word.clone());
                 } else {
                     let path = self.code_path(language, word);
@@ -324,7 +328,8 @@ impl Evaluator<'_> {
         if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
             self.opaque("what the code prints is run by a shell", code);
         }
-        if language.starts == [""] && self.catalog.mentions_part(code) {
+        let starts = || language.starts.iter().any(|word| code.contains(word));
+        if language.is_of_many() && self.catalog.mentions_part(code) && starts() {
             self.perhaps(|this| this.shell_text(code));
         }
         let quoted = matches!(

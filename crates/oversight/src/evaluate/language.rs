@@ -256,9 +256,23 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "-g",
         ],
         valued: "DIU",
-        starts: &[""],
+        starts: STARTS_OF_MANY,
     },
 ];
+
+/// Words that start programs in languages that are not told apart.
+const STARTS_OF_MANY: &[&str] = &[
+    "system", "System", "exec", "run", "shell", "rocess", "cmd", "ommand", "popen", "spawn",
+    "eval", "open", "fork", "load", "import", "extern", "gorge", "untime", "port", "(sh ", "sh(",
+    "qx", "`", "!", "|", "<", "$(", "%(", "Unix", "pipe", "foreign", "ffi",
+];
+
+impl Language {
+    /// Whether it is one of many that are not told apart.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.starts == STARTS_OF_MANY
+    }
+}
 
 /// The language that an interpreter of this name reads.
 pub(crate) fn of(name: &str) -> Option<&'static Language> {

@@ -64,6 +64,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("delta", &["--pager"]),
     ("gcloud", &["--command"]),
     ("aws", &["--command"]),
+    ("bpftrace", &["-c"]),
     ("mysql", &["--pager"]),
     ("mariadb", &["--pager"]),
     ("gcc", &["-wrapper"]),
