@@ -34,6 +34,7 @@ pub(crate) mod git;
 pub(crate) mod glance;
 mod hooks;
 mod imports;
+mod installed;
 pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;

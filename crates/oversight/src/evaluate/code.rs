@@ -3,7 +3,9 @@
 //! The code is not understood, only its texts: where it can start programs at all, every literal that reads like a
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
+pub(super) mod changing;
 mod given;
+mod prose;
 
 use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
@@ -259,6 +261,9 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn code_file(&mut self, language: &Language, name: &str, path: &str) {
+        if self.is_of_package(path) {
+            return self.perhaps(|this| this.code_file(language, name, path));
+        }
         match self.file(path) {
             File::Text(value) => {
                 let key = format!("{name} {path}");
@@ -417,7 +422,7 @@ impl Evaluator<'_> {
                 }
             } else if !is_word && self.starts_in(&literal.text) {
                 understood = true;
-                self.in_shell(name, literal.text.trim_end_matches('\r'));
+                self.text_in_code(name, literal.text.trim_end_matches('\r'));
             } else if !is_word {
                 understood = true;
             }
@@ -425,7 +430,7 @@ impl Evaluator<'_> {
         for text in bare_commands(name, code) {
             understood = true;
             if self.starts_in(&text) {
-                self.in_shell(name, &text);
+                self.text_in_code(name, &text);
             }
         }
         if code.contains("read") || code.contains("open(") {
