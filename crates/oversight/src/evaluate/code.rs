@@ -135,11 +135,7 @@ impl Evaluator<'_> {
                         .nth(1)
                         .is_some_and(|letter| language.valued.contains(letter))
                 {
-                    // `m4 -D 'x=syscmd(…)'`.
-                    let value = words.next().filter(|_| language.is_of_many());
-                    if let Some(code) = value.filter(|value| value.contains('(')) {
-                        self.code(language, name, code);
-                    }
+                    self.valued_code(language, name, words.next());
                 }
             } else if is_editor || matches!(name, "gdb" | "lldb" | "sqlite3") {
                 operands = operands.saturating_add(1);
@@ -161,19 +157,7 @@ impl Evaluator<'_> {
                 } else if language.is_of_many() && word.contains(char::is_whitespace) {
                     self.code(language, name, &word.clone());
                 } else {
-                    let path = self.code_path(language, word);
-                    let program = super::run::program_name(&path);
-                    if self.catalog.is_program(&program)
-                        && matches!(self.file(&path), File::Missing)
-                    {
-                        // `node yarn-4.1.0.cjs install`: a program that is itself a script.
-                        let rest = words.as_slice().iter().skip_while(|word| *word == "--");
-                        let all: Vec<String> =
-                            std::iter::once(program).chain(rest.cloned()).collect();
-                        self.linked(name, |this| this.run(&all));
-                    } else {
-                        self.code_file(language, name, &path);
-                    }
+                    self.script_operand(language, name, word, words.as_slice());
                 }
                 had_code = true;
                 break;
@@ -194,6 +178,28 @@ impl Evaluator<'_> {
             }
         }
         self.printed(name, arguments)
+    }
+
+    /// The file that an interpreter is given, with the words behind it.
+    fn script_operand(&mut self, language: &Language, name: &str, word: &str, rest: &[String]) {
+        let path = self.code_path(language, word);
+        let program = super::run::program_name(&path);
+        if !self.catalog.is_program(&program) || !matches!(self.file(&path), File::Missing) {
+            self.code_file(language, name, &path);
+            return;
+        }
+        // `node yarn-4.1.0.cjs install`: a program that is itself a script.
+        let rest = rest.iter().skip_while(|word| *word == "--").cloned();
+        let all: Vec<String> = std::iter::once(program).chain(rest).collect();
+        self.linked(name, |this| this.run(&all));
+    }
+
+    /// `m4 -D 'x=syscmd(…)'`: the value of an option that may be code.
+    fn valued_code(&mut self, language: &Language, name: &str, value: Option<&String>) {
+        let value = value.filter(|value| language.is_of_many() && value.contains('('));
+        if let Some(code) = value {
+            self.code(language, name, code);
+        }
     }
 
     /// Files that code reads and may run: those that hold a command.

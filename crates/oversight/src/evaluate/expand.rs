@@ -136,7 +136,7 @@ impl Evaluator<'_> {
         let name = base_name(&field.pattern);
         let wild = directory_of(&field.pattern);
         let place = ["/usr/bin", "/bin", "/usr/local/bin"]
-            .iter()
+            .into_iter()
             .find(|place| pattern::matches(wild, place));
         let is_wild = pattern::is_active(wild) && place.is_some();
         if !found.is_empty() && !is_wild {
@@ -145,7 +145,7 @@ impl Evaluator<'_> {
         let known = Some(found).filter(|found| !found.is_empty());
         let mut ways = vec![known.unwrap_or_else(|| vec![field.text.clone()])];
         if field.text.contains('/') {
-            let directory = place.map_or_else(|| directory_of(&field.text), |place| place);
+            let directory = place.unwrap_or_else(|| directory_of(&field.text));
             let programs = self.catalog.programs();
             ways.extend(
                 programs

@@ -113,13 +113,8 @@ impl Evaluator<'_> {
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
         }
-        if let Some((text, rest)) = words.split_first()
-            && text.contains(' ')
-        {
-            // `lerna exec 'text' --parallel`.
-            let rest = rest.iter().map(|word| super::run::quote(word));
-            let whole: Vec<String> = std::iter::once(text.clone()).chain(rest).collect();
-            return Some(self.in_shell(name, &whole.join(" ")));
+        if let Some(text) = as_text(&words) {
+            return Some(self.in_shell(name, &text));
         }
         let mut state = self.state.child();
         std::rc::Rc::make_mut(&mut state.functions).clear();
@@ -191,6 +186,14 @@ fn skip_runner_options<'w>(name: &str, words: &'w [String], valued: &[&str]) -> 
         }
         _ => rest,
     }
+}
+
+/// `lerna exec 'text' --parallel`: one word with a whole command in it.
+fn as_text(words: &[String]) -> Option<String> {
+    let (text, rest) = words.split_first().filter(|(text, _)| text.contains(' '))?;
+    let rest = rest.iter().map(|word| super::run::quote(word));
+    let whole: Vec<String> = std::iter::once(text.clone()).chain(rest).collect();
+    Some(whole.join(" "))
 }
 
 /// `corepack pnpm@9 publish`: the words without the version of the program.
