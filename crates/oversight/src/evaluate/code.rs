@@ -39,7 +39,9 @@ impl Evaluator<'_> {
         if name == "java" && !arguments.iter().any(source) {
             return None;
         }
+        let reads_code = arguments.get(1).is_some_and(|word| word == "-");
         if name == "bun"
+            && !reads_code
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
             })
@@ -54,7 +56,8 @@ impl Evaluator<'_> {
         self.preloaded(name, arguments);
         self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
-            Some((verb, rest)) if name == "deno" && verb == "run" => rest,
+            Some((verb, rest)) if name == "bun" && verb == "run" => rest,
+            Some((verb, rest)) if name == "deno" && (verb == "run" || verb == "x") => rest,
             _ => arguments,
         };
         if let Some(outcome) = self.package_of_deno(name, arguments) {
@@ -122,6 +125,13 @@ impl Evaluator<'_> {
             } else if let Some(path) = glued_file(name, word) {
                 had_code = true;
                 self.code_file(language, name, path);
+            } else if language.is_of_many()
+                && word.starts_with("--")
+                && word.contains(char::is_whitespace)
+            {
+                // `--batch-string=code`.
+                had_code = true;
+                self.code(language, name, &word.clone());
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -130,7 +140,7 @@ impl Evaluator<'_> {
                         .nth(1)
                         .is_some_and(|letter| language.valued.contains(letter))
                 {
-                    words.next();
+                    self.valued_code(language, name, words.next());
                 }
             } else if is_editor || matches!(name, "gdb" | "lldb" | "sqlite3") {
                 operands = operands.saturating_add(1);
@@ -149,11 +159,10 @@ impl Evaluator<'_> {
                     self.code(language, name, &word.clone());
                 } else if word == "-" {
                     break;
-                } else if language.starts == [""] && word.contains(char::is_whitespace) {
+                } else if language.is_of_many() && word.contains(char::is_whitespace) {
                     self.code(language, name, &word.clone());
                 } else {
-                    let path = self.code_path(language, word);
-                    self.code_file(language, name, &path);
+                    self.script_operand(language, name, word, words.as_slice());
                 }
                 had_code = true;
                 break;
@@ -165,12 +174,37 @@ impl Evaluator<'_> {
                 || arguments
                     .iter()
                     .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-Es")));
+        let reads = reads
+            || super::language::is_interactive(name, arguments)
+            || (name == "python" && self.state.get("PYTHONINSPECT").is_some());
         if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);
             }
         }
         self.printed(name, arguments)
+    }
+
+    /// The file that an interpreter is given, with the words behind it.
+    fn script_operand(&mut self, language: &Language, name: &str, word: &str, rest: &[String]) {
+        let path = self.code_path(language, word);
+        let program = super::run::program_name(&path);
+        if !self.catalog.is_program(&program) || !matches!(self.file(&path), File::Missing) {
+            self.code_file(language, name, &path);
+            return;
+        }
+        // `node yarn-4.1.0.cjs install`: a program that is itself a script.
+        let rest = rest.iter().skip_while(|word| *word == "--").cloned();
+        let all: Vec<String> = std::iter::once(program).chain(rest).collect();
+        self.linked(name, |this| this.run(&all));
+    }
+
+    /// `m4 -D 'x=syscmd(…)'`: the value of an option that may be code.
+    fn valued_code(&mut self, language: &Language, name: &str, value: Option<&String>) {
+        let value = value.filter(|value| language.is_of_many() && value.contains('('));
+        if let Some(code) = value {
+            self.code(language, name, code);
+        }
     }
 
     /// Files that code reads and may run: those that hold a command.
@@ -314,7 +348,8 @@ impl Evaluator<'_> {
         if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
             self.opaque("what the code prints is run by a shell", code);
         }
-        if language.starts == [""] && self.catalog.mentions_part(code) {
+        let starts = || language.starts.iter().any(|word| code.contains(word));
+        if language.is_of_many() && self.catalog.mentions_part(code) && starts() {
             self.perhaps(|this| this.shell_text(code));
         }
         let quoted = matches!(
