@@ -43,7 +43,8 @@ mod make;
 mod mapfile;
 pub(crate) mod modules;
 pub(crate) mod named;
-pub(crate) mod node;
+pub(crate) mod names;
+mod node;
 pub(crate) mod options;
 pub(crate) mod outputs;
 pub(crate) mod parallel;
@@ -212,6 +213,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) code_words: Vec<String>,
     /// What runs beside us and reads what is written to it.
     pub(crate) coprocess: Option<std::rc::Rc<crate::shell::ir::Command>>,
+    /// Paths of the processes among the words of the command that read what is written to them.
+    pub(crate) readers: Vec<String>,
     /// What files held before the command wrote them again.
     pub(crate) earlier: BTreeMap<String, Vec<Value>>,
     /// Programs that the command builds, with their code.
@@ -284,6 +287,7 @@ impl<'a> Evaluator<'a> {
             temporary: 0,
             code_words: Vec::new(),
             coprocess: None,
+            readers: Vec::new(),
             earlier: BTreeMap::new(),
             compiled: BTreeMap::new(),
             traps: Vec::new(),

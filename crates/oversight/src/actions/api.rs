@@ -62,6 +62,10 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
         ["repositories", _] if changes => add("gh:repo-edit"),
         // Which issue or which branch does not matter where the words around say what is done.
         ["repos", _, _, what, ..] if !has_hole(what) && !path.contains(HOLE) => {}
+        // `repos/$REPOSITORY`: a variable that holds the owner as well.
+        ["repos", both] if has_hole(both) && matches!(call.method.as_str(), "PATCH" | "DELETE") => {
+            add("gh:repo-edit");
+        }
         _ if has_hole(path) && changes => {
             answer.unknown = Some("the address of the interface is not known");
         }
@@ -139,7 +143,10 @@ impl Call {
                 }
                 "--input" => {
                     has_fields = true;
-                    value(&mut words);
+                    let body = value(&mut words);
+                    hides_query |= has_hole(&body);
+                    fields.push_str(&body);
+                    fields.push('\n');
                 }
                 "-H" | "--header" | "-q" | "--jq" | "-t" | "--template" | "--hostname" | "-p"
                 | "--preview" | "--cache" => {

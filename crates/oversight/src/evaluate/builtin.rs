@@ -93,26 +93,27 @@ impl Evaluator<'_> {
                 }
                 Outcome::unknown()
             }
-            "shopt" => {
-                let on = |option: &str| arguments.iter().any(|word| word == option);
-                let sets = arguments.first().is_some_and(|flag| flag == "-s");
-                self.state.last_pipe |= sets && on("lastpipe");
-                self.state.null_glob |= sets && on("nullglob");
-                self.state.any_case |= sets && on("nocasematch");
-                self.state.reads_escapes |= sets && on("xpg_echo");
-                Outcome::unknown()
-            }
+            "shopt" => self.shell_options(arguments),
             "return" | "break" | "continue" => {
                 self.jumps = self.jumps.saturating_add(1);
                 Outcome::unknown()
             }
-            "exit" | "umask" | "ulimit" | "jobs" | "fg" | "bg" | "disown" | "bind" | "type"
-            | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
+            "jobs" => self.jobs(arguments),
+            "exit" | "umask" | "ulimit" | "fg" | "bg" | "disown" | "bind" | "type" | "logout"
+            | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },
             _ => return None,
         })
+    }
+
+    /// `jobs -x program`; a list otherwise.
+    fn jobs(&mut self, arguments: &[String]) -> Outcome {
+        match arguments.split_first() {
+            Some((flag, words)) if flag == "-x" => self.linked("jobs -x", |this| this.run(words)),
+            _ => Outcome::unknown(),
+        }
     }
 
     fn change_directory(&mut self, arguments: &[String]) -> Outcome {
@@ -179,58 +180,6 @@ impl Evaluator<'_> {
                 Outcome::unknown()
             }
         }
-    }
-
-    fn set(&mut self, arguments: &[String]) -> Outcome {
-        if arguments.is_empty() {
-            // It shows all variables.
-            return Outcome::unknown();
-        }
-        if &*self.state.shell_name == "fish" {
-            // `set -gx name words`.
-            let words = super::wrapper::skip_options(arguments, "", &[]);
-            if let Some((name, words)) = words.split_first() {
-                self.state.set(name, Value::text(words.join(" ")), true);
-            }
-            return Outcome::quiet(Some(true));
-        }
-        let mut rest = arguments.iter();
-        while let Some(word) = rest.as_slice().first() {
-            match word.as_str() {
-                "--" => {
-                    rest.next();
-                    self.state.positional = rest.cloned().collect();
-                    return Outcome::quiet(Some(true));
-                }
-                "-a" | "-o" | "+o" => {
-                    self.state.exports_all |= word == "-a"
-                        || rest
-                            .as_slice()
-                            .get(1)
-                            .is_some_and(|next| next == "allexport");
-                    if word != "-a" {
-                        rest.next();
-                    }
-                }
-                "+a" => self.state.exports_all = false,
-                flags if flags.starts_with(['-', '+']) => {
-                    self.state.exports_all |= flags.starts_with('-') && flags.contains('a');
-                    if flags.starts_with('-') && flags.contains('x') {
-                        self.assigned_danger("PS4");
-                    }
-                    // `set -euo pipefail`: the last letter takes the word that follows.
-                    if flags.ends_with('o') {
-                        rest.next();
-                    }
-                }
-                _ => {
-                    self.state.positional = rest.cloned().collect();
-                    return Outcome::quiet(Some(true));
-                }
-            }
-            rest.next();
-        }
-        Outcome::quiet(Some(true))
     }
 
     fn shift(&mut self, arguments: &[String]) -> Outcome {

@@ -34,22 +34,14 @@ impl Evaluator<'_> {
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
-        let compiled = [
-            "-jar",
-            "-cp",
-            "-classpath",
-            "--class-path",
-            "-m",
-            "--module",
-        ];
-        if name == "java"
-            && arguments
-                .iter()
-                .any(|word| compiled.contains(&word.as_str()))
-        {
+        // Java runs what was compiled, unless it is given a source.
+        let source = |word: &String| word.ends_with(".java") || word.starts_with("--source");
+        if name == "java" && !arguments.iter().any(source) {
             return None;
         }
+        let reads_code = arguments.get(1).is_some_and(|word| word == "-");
         if name == "bun"
+            && !reads_code
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
             })
@@ -64,7 +56,8 @@ impl Evaluator<'_> {
         self.preloaded(name, arguments);
         self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
-            Some((verb, rest)) if name == "deno" && verb == "run" => rest,
+            Some((verb, rest)) if name == "bun" && verb == "run" => rest,
+            Some((verb, rest)) if name == "deno" && (verb == "run" || verb == "x") => rest,
             _ => arguments,
         };
         if let Some(outcome) = self.package_of_deno(name, arguments) {
@@ -139,6 +132,13 @@ impl Evaluator<'_> {
             } else if let Some(path) = glued_file(name, word) {
                 had_code = true;
                 self.code_file(language, name, path);
+            } else if language.is_of_many()
+                && word.starts_with("--")
+                && word.contains(char::is_whitespace)
+            {
+                // `--batch-string=code`.
+                had_code = true;
+                self.code(language, name, &word.clone());
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
                         .nth(1)
                         .is_some_and(|letter| language.valued.contains(letter))
                 {
-                    words.next();
+                    self.valued_code(language, name, words.next());
                 }
             } else if is_editor || matches!(name, "gdb" | "lldb" | "sqlite3") {
                 operands = operands.saturating_add(1);
@@ -166,11 +166,10 @@ impl Evaluator<'_> {
                     self.code(language, name, &word.clone());
                 } else if word == "-" {
                     break;
-                } else if language.starts == [""] && word.contains(char::is_whitespace) {
+                } else if language.is_of_many() && word.contains(char::is_whitespace) {
                     self.code(language, name, &word.clone());
                 } else {
-                    let path = self.code_path(language, word);
-                    self.code_file(language, name, &path);
+                    self.script_operand(language, name, word, words.as_slice());
                 }
                 had_code = true;
                 break;
@@ -182,6 +181,9 @@ impl Evaluator<'_> {
                 || arguments
                     .iter()
                     .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-Es")));
+        let reads = reads
+            || super::language::is_interactive(name, arguments)
+            || (name == "python" && self.state.get("PYTHONINSPECT").is_some());
         if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);
@@ -190,20 +192,25 @@ impl Evaluator<'_> {
         self.printed(name, arguments)
     }
 
-    /// Files that code reads and may run: those that hold a command.
-    fn texts_of_files(&mut self, name: &str, literals: &[super::literal::Literal]) {
-        let paths = literals.iter().map(|literal| literal.text.as_str());
-        let is_path = |path: &&str| {
-            !path.is_empty() && path.len() < 200 && !path.contains(char::is_whitespace)
-        };
-        let given: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
-        let paths = paths.chain(given.iter().map(String::as_str));
-        for path in paths.filter(is_path).take(24) {
-            let text = self.known_file(path).filter(|text| text.len() < 4096);
-            if let Some(text) = text.filter(|text| self.starts_in(text)) {
-                self.perhaps(|this| this.in_shell(name, &text));
-                self.linked(path, |this| this.values_of(&text));
-            }
+    /// The file that an interpreter is given, with the words behind it.
+    fn script_operand(&mut self, language: &Language, name: &str, word: &str, rest: &[String]) {
+        let path = self.code_path(language, word);
+        let program = super::run::program_name(&path);
+        if !self.catalog.is_program(&program) || !matches!(self.file(&path), File::Missing) {
+            self.code_file(language, name, &path);
+            return;
+        }
+        // `node yarn-4.1.0.cjs install`: a program that is itself a script.
+        let rest = rest.iter().skip_while(|word| *word == "--").cloned();
+        let all: Vec<String> = std::iter::once(program).chain(rest).collect();
+        self.linked(name, |this| this.run(&all));
+    }
+
+    /// `m4 -D 'x=syscmd(…)'`: the value of an option that may be code.
+    fn valued_code(&mut self, language: &Language, name: &str, value: Option<&String>) {
+        let value = value.filter(|value| language.is_of_many() && value.contains('('));
+        if let Some(code) = value {
+            self.code(language, name, code);
         }
     }
 
@@ -337,7 +344,8 @@ impl Evaluator<'_> {
         if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
             self.opaque("what the code prints is run by a shell", code);
         }
-        if language.starts == [""] && self.catalog.mentions_part(code) {
+        let starts = || language.starts.iter().any(|word| code.contains(word));
+        if language.is_of_many() && self.catalog.mentions_part(code) && starts() {
             self.perhaps(|this| this.shell_text(code));
         }
         let quoted = matches!(

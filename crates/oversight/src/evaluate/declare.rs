@@ -7,6 +7,68 @@ use super::state::Letters;
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
+    pub(super) fn shell_options(&mut self, arguments: &[String]) -> Outcome {
+        let on = |option: &str| arguments.iter().any(|word| word == option);
+        let sets = arguments.first().is_some_and(|flag| flag == "-s");
+        self.state.last_pipe |= sets && on("lastpipe");
+        self.state.null_glob |= sets && on("nullglob");
+        self.state.any_case |= sets && on("nocasematch");
+        self.state.reads_escapes |= sets && on("xpg_echo");
+        Outcome::unknown()
+    }
+
+    pub(super) fn set(&mut self, arguments: &[String]) -> Outcome {
+        if arguments.is_empty() {
+            // It shows all variables.
+            return Outcome::unknown();
+        }
+        if &*self.state.shell_name == "fish" {
+            // `set -gx name words`.
+            let words = super::wrapper::skip_options(arguments, "", &[]);
+            if let Some((name, words)) = words.split_first() {
+                self.state.set(name, Value::text(words.join(" ")), true);
+            }
+            return Outcome::quiet(Some(true));
+        }
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.as_slice().first() {
+            match word.as_str() {
+                "--" => {
+                    rest.next();
+                    self.state.positional = rest.cloned().collect();
+                    return Outcome::quiet(Some(true));
+                }
+                "-a" | "-o" | "+o" => {
+                    self.state.exports_all |= word == "-a"
+                        || rest
+                            .as_slice()
+                            .get(1)
+                            .is_some_and(|next| next == "allexport");
+                    if word != "-a" {
+                        rest.next();
+                    }
+                }
+                "+a" => self.state.exports_all = false,
+                flags if flags.starts_with(['-', '+']) => {
+                    self.state.exports_all |= flags.starts_with('-') && flags.contains('a');
+                    if flags.starts_with('-') && flags.contains('x') {
+                        self.assigned_danger("PS4");
+                    }
+                    // `set -euo pipefail`: the last letter takes the word that follows.
+                    if flags.ends_with('o') {
+                        rest.next();
+                    }
+                }
+                _ => {
+                    self.state.positional = rest.cloned().collect();
+                    return Outcome::quiet(Some(true));
+                }
+            }
+            rest.next();
+        }
+        Outcome::quiet(Some(true))
+    }
+
     /// `declare`, `export`, `local`, `readonly`: assignments as words.
     pub(crate) fn declare(&mut self, name: &str, words: &[Argument]) -> Outcome {
         let exported = name == "export";
@@ -85,7 +147,8 @@ impl Evaluator<'_> {
         // `declare -f`, `export -p`: what they print is code.
         if flags.contains(['p', 'f', 'F']) || words.is_empty() {
             return Outcome {
-                status: Some(true),
+                // A function that there is not yet.
+                status: None,
                 output: Value::unknown(),
             };
         }

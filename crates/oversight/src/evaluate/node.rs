@@ -241,26 +241,25 @@ impl Evaluator<'_> {
         if kind.is_empty()
             && let [first, member, script, ..] = positional(arguments).as_slice()
             && first == "workspace"
+            && self.script_of(script, &[], Some(member))
         {
-            self.script_of(script, &[], Some(member));
             return;
         }
         let rest: Vec<String> = rest.cloned().collect();
+        let one = arguments.iter().skip_while(|word| *word != "workspace");
+        let one: Vec<String> = one.skip(2).filter(|word| *word != "run").cloned().collect();
+        if let Some(program) = one.first().filter(|word| *word != "npm")
+            && self.catalog.is_program(program)
+        {
+            // `yarn workspace site gh-pages -d dist`: a program of that package.
+            self.linked(name, |this| this.run(&one));
+        }
         if kind == "run" {
             for script in rest.iter().take(1) {
                 self.script_of(script, &[], Some("*"));
             }
         } else if !rest.is_empty() {
             self.linked(name, |this| this.run(&rest));
-        }
-    }
-
-    /// Without a script, `npm start` runs this file.
-    fn server_file(&mut self) {
-        if let Some(language) = super::language::of("node")
-            && self.known_file("server.js").is_some()
-        {
-            self.code_file(language, "node", "server.js");
         }
     }
 

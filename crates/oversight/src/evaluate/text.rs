@@ -61,6 +61,14 @@ impl Evaluator<'_> {
                 }
                 Value::text(arguments.join("\n") + "\n")
             }
+            "yes" => {
+                let line = if arguments.is_empty() {
+                    "y".to_owned()
+                } else {
+                    arguments.join(" ")
+                };
+                Value::text(line + "\n").or(&Value::unknown())
+            }
             "ssh-agent" | "dircolors" | "lesspipe" => Value::empty(),
             "tee" => {
                 let input = self.state.input.clone().unwrap_or_else(Value::empty);
@@ -93,7 +101,17 @@ impl Evaluator<'_> {
             | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
             | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
             | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
-            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
+            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => {
+                // `flox activate -- npm publish`: with a command it does not only print.
+                let starts = |word: &String| {
+                    let mut words = word.split_whitespace();
+                    words.any(|word| self.catalog.is_program(word))
+                };
+                if arguments.iter().any(starts) {
+                    return None;
+                }
+                Value::empty()
+            }
             _ => return None,
         };
         Some(Outcome::prints(output))
@@ -119,6 +137,10 @@ impl Evaluator<'_> {
                 _ => return None,
             },
             "readlink" | "realpath" => match arguments {
+                // A link mostly ends at a program of the same name.
+                [.., path] if path.contains("bin/") && super::files::is_system(path) => {
+                    Value::text(path.clone() + "\n").or(&Value::unknown())
+                }
                 [flags @ .., path]
                     if flags
                         .iter()

@@ -4,6 +4,27 @@ use crate::evaluate::{Evaluator, glance, shells};
 use crate::value::has_hole;
 
 impl Evaluator<'_> {
+    /// Files that code reads and may run: those that hold a command.
+    pub(super) fn texts_of_files(
+        &mut self,
+        name: &str,
+        literals: &[crate::evaluate::literal::Literal],
+    ) {
+        let paths = literals.iter().map(|literal| literal.text.as_str());
+        let is_path = |path: &&str| {
+            !path.is_empty() && path.len() < 200 && !path.contains(char::is_whitespace)
+        };
+        let given: Vec<String> = self.code_words.iter().skip(1).cloned().collect();
+        let paths = paths.chain(given.iter().map(String::as_str));
+        for path in paths.filter(is_path).take(24) {
+            let text = self.known_file(path).filter(|text| text.len() < 4096);
+            if let Some(text) = text.filter(|text| self.starts_in(text)) {
+                self.perhaps(|this| this.in_shell(name, &text));
+                self.linked(path, |this| this.values_of(&text));
+            }
+        }
+    }
+
     /// Code that starts programs and reads its arguments may start them.
     pub(super) fn arguments_of_code(&mut self, name: &str, code: &str) {
         for text in self.given(code) {
