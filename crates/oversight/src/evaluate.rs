@@ -34,6 +34,7 @@ pub(crate) mod git;
 pub(crate) mod glance;
 mod hooks;
 mod imports;
+mod items;
 pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;

@@ -6,7 +6,7 @@
 use crate::value::{HOLE, Value, has_hole};
 
 use super::Evaluator;
-use super::expression::{Code, Given};
+use super::expression::{Code, Given, spread};
 use super::language::Language;
 use super::tokens::{Family, Token, cut_filled};
 
@@ -400,6 +400,13 @@ impl Calls {
         let Some(first) = given.first() else {
             return Vec::new();
         };
+        let lists = match takes {
+            Takes::Several if given.len() > 1 => spread(given),
+            _ => Some(first.clone()),
+        };
+        if let Some(Given::Lists(lists)) = lists {
+            return lists.into_iter().map(Start::Words).collect();
+        }
         if let Given::Each(texts) = first {
             let texts = texts.iter();
             return texts
@@ -463,7 +470,7 @@ fn command(given: &Given) -> Start {
     match given {
         Given::Text(text) => Start::Shell(text.clone()),
         Given::Words(words) => Start::Words(words.clone()),
-        Given::Each(_) => Start::Shell(HOLE.to_string()),
+        Given::Each(_) | Given::Lists(_) => Start::Shell(HOLE.to_string()),
     }
 }
 

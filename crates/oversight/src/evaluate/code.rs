@@ -180,7 +180,14 @@ impl Evaluator<'_> {
 
     /// `perl -ne … 'command|'`: what is named as a file may be a command.
     fn files_as_commands(&mut self, arguments: &[String]) {
-        for word in arguments.iter().filter(|word| !word.starts_with('-')) {
+        // The code itself is no file.
+        let is_code = |at: usize| {
+            let before = at.checked_sub(1).and_then(|at| arguments.get(at));
+            before.is_some_and(|word| word.starts_with('-') && word.ends_with(['e', 'E']))
+        };
+        let words = arguments.iter().enumerate();
+        let words = words.filter(|(at, word)| !word.starts_with('-') && !is_code(*at));
+        for (_, word) in words {
             let command = word.trim();
             if let Some(command) = command
                 .strip_suffix('|')
@@ -323,7 +330,10 @@ impl Evaluator<'_> {
         // What `breakpoint()` calls is in a variable.
         let stops = visible.contains("breakpoint(") && self.state.get("PYTHONBREAKPOINT").is_some();
         if !stops
-            && !language.starts.iter().any(|word| visible.contains(word))
+            && !language
+                .starts
+                .iter()
+                .any(|word| names_start(&visible, word))
             && !super::literal::names_a_start(code)
         {
             return false;
@@ -421,6 +431,17 @@ impl Evaluator<'_> {
             self.names_an_act(name, code, &words);
         }
     }
+}
+
+/// Whether code names a word that starts programs; `push(` and `empty` do not name the short ones.
+fn names_start(code: &str, word: &str) -> bool {
+    if !matches!(word, "sh " | "sh(" | "sh." | "pty") {
+        return code.contains(word);
+    }
+    code.match_indices(word).any(|(at, _)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        !before.is_some_and(char::is_alphanumeric)
+    })
 }
 
 /// Whether code may write files.

@@ -161,6 +161,10 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         "sqlite3" if arguments.last().is_some_and(|word| word == ".dump") => {
             return Some(Kind::Statements);
         }
+        "docker" | "podman" if matches!(verb, "run" | "create") && prints_id(arguments) => {
+            return Some(Kind::Line);
+        }
+        "kubectl" | "oc" if verb == "get" && prints_names(arguments) => return Some(Kind::Lines),
         _ => {}
     }
     if !arguments.iter().all(|word| is_plain(word)) {
@@ -174,6 +178,8 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
     }
     Some(match name {
         "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" => Kind::Line,
+        "pgrep" | "pidof" if !has(&["-a", "-l", "-la", "-al", "-fa", "-af", "-fl"]) => Kind::Lines,
+        "lsof" if arguments.iter().any(|word| word.starts_with("-t")) => Kind::Lines,
         "git"
             if matches!(
                 verb,
@@ -191,6 +197,43 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         }
         _ => return None,
     })
+}
+
+/// `docker run -d`: the container's number alone, whatever runs in it. The option has to stand where it can be none of
+/// the command's own.
+fn prints_id(arguments: &[String]) -> bool {
+    let [verb, rest @ ..] = arguments else {
+        return false;
+    };
+    if verb == "create" {
+        return true;
+    }
+    for word in rest {
+        let plain = matches!(
+            word.as_str(),
+            "--rm" | "-i" | "-t" | "-it" | "-ti" | "--init" | "--privileged" | "-P"
+        ) || (word.starts_with("--") && word.contains('=') && !has_hole(word));
+        if matches!(
+            word.as_str(),
+            "-d" | "--detach" | "-dit" | "-itd" | "-td" | "-dt"
+        ) {
+            return true;
+        }
+        if !plain {
+            return false;
+        }
+    }
+    false
+}
+
+/// `kubectl get pods -o name`: names of a cluster's things hold letters, digits and dashes.
+fn prints_names(arguments: &[String]) -> bool {
+    let joined = |word: &String| matches!(word.as_str(), "-oname" | "--output=name" | "-o=name");
+    let apart = |pair: &[String]| match pair {
+        [option, value] => matches!(option.as_str(), "-o" | "--output") && value == "name",
+        _ => false,
+    };
+    arguments.iter().any(joined) || arguments.windows(2).any(apart)
 }
 
 fn is_number(word: &str) -> bool {

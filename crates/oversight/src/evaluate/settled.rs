@@ -25,7 +25,8 @@ impl Evaluator<'_> {
     /// Follows code whose starts are all written out; false when that cannot be told.
     pub(super) fn settled(&mut self, language: &Language, name: &str, code: &str) -> bool {
         let first = language.names.first().copied().unwrap_or_default();
-        if !matches!(name, "python" | "node" | "nodejs" | "perl" | "ruby") || has_hole(code) {
+        let followed = matches!(name, "python" | "node" | "nodejs" | "perl" | "ruby");
+        if !(followed || first == "awk") || has_hole(code) {
             return false;
         }
         let Some(starts) = starts(first, code) else {
@@ -65,6 +66,7 @@ fn starts(language: &str, code: &str) -> Option<Vec<Start>> {
         "python" => python::starts(code),
         "node" => script::starts(code),
         "perl" | "ruby" => plain_starts(Family::of(language)?, code),
+        "awk" => awk_starts(code),
         _ => None,
     }?;
     // What is not known may be any word, and the generous search knows more of where it comes from.
@@ -74,6 +76,27 @@ fn starts(language: &str, code: &str) -> Option<Vec<Start>> {
         Start::Fed(_) | Start::Code(_) => true,
     };
     (!found.iter().any(unknown)).then_some(found)
+}
+
+/// `system("date")`: a text that stands there alone, and nothing that reads or writes a command.
+fn awk_starts(code: &str) -> Option<Vec<Start>> {
+    let walk = Walk::new(Family::Awk, code)?;
+    let mut found = Vec::new();
+    for at in 0..walk.tokens.len() {
+        let pipe = walk.sign(at, '|') && !walk.sign(at.saturating_add(1), '|');
+        if walk.sign(at, '@') || (pipe && !walk.sign_before(at, 1, '|')) {
+            return None;
+        }
+        if walk.word(at) == Some("system") {
+            let open = at.saturating_add(1);
+            let parts = walk.parts(open).filter(|_| walk.sign(open, '('))?;
+            let [only] = parts.as_slice() else {
+                return None;
+            };
+            found.push(Start::Shell(walk.text(&walk.places(*only))?));
+        }
+    }
+    Some(found)
 }
 
 /// `system("echo", "git", "push")`, `exec "ls"`, `print "text"`: statements of texts and nothing else.

@@ -69,7 +69,15 @@ pub(super) const SCRIPT_PROCESSES: &str = "
 
 /// Modules that start no program by any of the names below.
 pub(super) const SCRIPT_MODULES: &str = "
-    assert crypto fs node:assert node:crypto node:fs node:os node:path node:url node:util os path url util";
+    assert buffer crypto events fs fs/promises node:assert node:buffer node:crypto node:events node:fs
+    node:fs/promises node:os node:path node:perf_hooks node:querystring node:readline node:url node:util
+    node:zlib os path perf_hooks querystring readline url util zlib";
+
+/// What reaches further when it is asked of anything at all.
+pub(super) const SCRIPT_ASKED: &str = "
+    constructor prototype binding mainModule createRequire require dlopen getBuiltinModule execve runInThisContext
+    runInNewContext runInContext compileFunction SourceTextModule getPrototypeOf setPrototypeOf
+    getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames defineProperty openProcess meta";
 
 /// Names that are there without being declared and reach what is not named, or run text.
 pub(super) const SCRIPT_REACHING: &str = "
@@ -90,7 +98,7 @@ pub(super) const SCRIPT_SAFE: &str = "
     startsWith endsWith replace replaceAll padStart padEnd repeat charAt charCodeAt substring at
     localeCompare toFixed has add size readFileSync existsSync readdirSync statSync mkdirSync isDirectory
     isFile name basename dirname resolve extname relative now getTime toISOString max min floor ceil round
-    random abs inspect status message scripts dependencies devDependencies private";
+    random abs inspect exec test match matchAll search status message scripts dependencies devDependencies private";
 
 /// Names that change files, or bring in words from outside; what is started may then be among them.
 pub(super) const SCRIPT_OUTSIDE: &str = "

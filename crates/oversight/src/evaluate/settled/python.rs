@@ -176,7 +176,7 @@ impl Python {
                         return None;
                     }
                 }
-                Token::Words(_) | Token::Command(_) => return None,
+                Token::Words(_) | Token::Command(_) | Token::Pattern => return None,
                 Token::Sign('#' | '`' | '$' | '?') => return None,
                 Token::Sign('!') if !self.walk.sign(at.saturating_add(1), '=') => return None,
                 // `(a, b) = …`, `[a, b] = …` bind names in a way that is not followed.
