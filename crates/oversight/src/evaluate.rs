@@ -200,6 +200,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) start: std::rc::Rc<str>,
     /// Git has put other files into the working tree.
     pub(crate) switched: bool,
+    /// Other working trees of a repository, and the one that they were made from.
+    pub(crate) trees: BTreeMap<String, String>,
     /// A patch that nobody can know has changed files.
     pub(crate) patched_unknown: bool,
     /// How many temporary files were made.
@@ -275,6 +277,7 @@ impl<'a> Evaluator<'a> {
             filled: BTreeSet::new(),
             start: directory.into(),
             switched: false,
+            trees: BTreeMap::new(),
             patched_unknown: false,
             temporary: 0,
             code_words: Vec::new(),

@@ -8,9 +8,10 @@
 mod given;
 mod names;
 mod python;
+mod rounds;
 mod script;
 
-use crate::value::has_hole;
+use crate::value::{HOLE, has_hole};
 
 use super::Evaluator;
 use super::calls::Start;
@@ -296,6 +297,19 @@ impl Walk {
         (from..to)
             .filter(|at| !self.sign(*at, '\n') && !self.sign(*at, '\\'))
             .collect()
+    }
+
+    /// What fills the places of a text, as far as it can be told apart from what fills other texts.
+    pub(super) fn fillings_at(&self, at: usize) -> Option<&[String]> {
+        let holes = |token: &Token| match token {
+            Token::Text(text) | Token::Command(text) => text.matches(HOLE).count(),
+            _ => 0,
+        };
+        let own = self.token(at).map(holes).filter(|own| *own > 0)?;
+        let all: usize = self.tokens.iter().map(holes).sum();
+        let before: usize = self.tokens.iter().take(at).map(holes).sum();
+        let fillings = self.fillings.get(before..before.saturating_add(own));
+        fillings.filter(|_| all == self.fillings.len())
     }
 
     /// One text, or texts side by side.

@@ -198,7 +198,11 @@ impl Cutter<'_> {
                 return self.tokens.push(Token::Pattern);
             }
             self.take();
-            self.filled('\'', "r", '/', '/');
+            while let Some(one) = self.take().filter(|one| *one != '/') {
+                if one == '\\' {
+                    self.take();
+                }
+            }
             return self.tokens.push(Token::Sign('/'));
         }
         if one.is_alphanumeric() || one == '_' || (self.takes_sign() && matches!(one, '$' | '@')) {
