@@ -151,8 +151,12 @@ impl Evaluator<'_> {
                     if !self.names_in(&place).is_empty() {
                         self.switched = true;
                         self.filled(path);
-                    } else if named || self.exists(&place) {
+                    } else if self.exists(&place) {
                         self.write(path, &crate::value::Value::unknown(), false);
+                    } else if named {
+                        // A file or a directory that is not there now.
+                        self.write(path, &crate::value::Value::unknown(), false);
+                        self.filled(path);
                     }
                 }
                 if !named {
