@@ -110,6 +110,16 @@ const RUNNERS: &[&str] = &[
     "command",
 ];
 
+/// Parts of the names of tools that run code in another language.
+const CODE: &[&str] = &[
+    "exec", "run", "eval", "code", "python", "node", "script", "repl",
+];
+
+/// Names of tools that are the program of their server: `run` of the server `git`.
+const OF_SERVER: &[&str] = &[
+    "run", "exec", "execute", "call", "command", "cli", "invoke", "raw",
+];
+
 /// The command of a tool that runs a shell.
 #[must_use]
 pub fn shell_command(tool: &str, input: &Value) -> Option<String> {
@@ -145,6 +155,31 @@ fn typed(name: &str, input: &Value) -> Option<String> {
     let keys = ["chars", "input", "keys", "text"];
     let text = keys.iter().find_map(|key| input.get(key)?.as_str())?;
     Some(text.to_owned())
+}
+
+/// Code in another language as the command that would run it: Python, unless the call says otherwise.
+fn code_of(name: &str, input: &Value) -> Option<Vec<String>> {
+    CODE.iter().find(|part| name.contains(**part))?;
+    let keys = ["code", "source", "expression"];
+    let code = keys.iter().find_map(|key| input.get(key)?.as_str())?;
+    let language = input.get("language").and_then(Value::as_str);
+    let language = language.unwrap_or(name).to_lowercase();
+    let is = |words: &[&str]| words.iter().any(|word| language.contains(word));
+    let runner = if is(&["node", "javascript", "typescript", "js", "deno"]) {
+        ["node", "-e"]
+    } else if is(&["bash", "shell", "sh"]) {
+        ["bash", "-c"]
+    } else {
+        ["python3", "-c"]
+    };
+    let words = runner.into_iter().chain([code]);
+    Some(words.map(str::to_owned).collect())
+}
+
+/// The server of a tool, where its name has one: `mcp__git__run`.
+fn server_of(tool: &str) -> Option<&str> {
+    let (front, _) = tool.rsplit_once("__")?;
+    front.rsplit("__").next()
 }
 
 /// Where a call runs: some agents give a shell's directory with the command.
@@ -195,14 +230,20 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     }
     let name = bare_name(tool);
     by_program(&mut evaluator, &name, input);
+    if let Some(server) = server_of(tool).filter(|_| OF_SERVER.contains(&name.as_str())) {
+        by_program(&mut evaluator, server, input);
+    }
     let runs = RUNNERS.iter().any(|part| name.contains(part));
+    let known = evaluator.findings.opaque.len();
     if let Some(text) = command_of(input).or_else(|| typed(&name, input)) {
-        let known = evaluator.findings.opaque.len();
         evaluator.whole(&text);
-        if !runs {
-            // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
-            evaluator.findings.opaque.truncate(known);
-        }
+    }
+    if let Some(words) = code_of(&name, input) {
+        evaluator.run(&words);
+    }
+    if !runs {
+        // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
+        evaluator.findings.opaque.truncate(known);
     }
     by_address(&mut evaluator, input);
     for (touch, path) in inputs::touches(tool, input) {

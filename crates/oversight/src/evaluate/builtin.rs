@@ -1,5 +1,6 @@
 //! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
 
+use crate::guard::Touch;
 use crate::lookup::absolute;
 use crate::shell::ir::{Argument, Word};
 use crate::value::{HOLE, Value, has_hole};
@@ -148,6 +149,7 @@ impl Evaluator<'_> {
             let input = self.state.input.clone().unwrap_or_else(Value::empty);
             return self.linked("source", |this| this.evaluated(input.first()));
         };
+        self.touch(Touch::Read, path);
         match self.file(path) {
             File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
             File::Text(value) => {

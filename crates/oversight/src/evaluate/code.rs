@@ -3,6 +3,7 @@
 //! The code is not understood, only its texts: where it can start programs at all, every literal that reads like a
 //! command is followed, and a start whose words are computed is opaque. Code that starts nothing is left alone.
 
+pub(super) mod changing;
 mod given;
 
 use crate::lookup::absolute;

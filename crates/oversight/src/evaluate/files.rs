@@ -421,8 +421,14 @@ impl Evaluator<'_> {
     /// Files that a patch changes become unknown; an unknown patch may change any.
     pub(crate) fn patched(&mut self, arguments: &[String]) {
         let mut texts = Vec::new();
-        for word in arguments.iter().filter(|word| !word.starts_with('-')) {
-            texts.extend(self.known_file(word));
+        for word in arguments {
+            // `--input=x`, `-ix`.
+            let option = word
+                .strip_prefix("-i")
+                .or_else(|| word.strip_prefix("--input="));
+            if option.is_some() || !word.starts_with('-') {
+                texts.extend(self.known_file(option.unwrap_or(word)));
+            }
         }
         match self.state.input.clone() {
             Some(input) if input.known().is_some() => texts.push(input.first().to_owned()),
@@ -430,6 +436,7 @@ impl Evaluator<'_> {
             None => {}
         }
         for text in texts {
+            self.guard_patch(&text);
             for path in text.lines().filter_map(|line| line.strip_prefix("+++ ")) {
                 let path = path.split('\t').next().unwrap_or(path);
                 let path = path.strip_prefix("b/").unwrap_or(path);

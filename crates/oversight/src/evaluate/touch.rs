@@ -1,63 +1,16 @@
 //! What of the protected things a started program touches. The guard decides; this only says what is touched where.
 
+use crate::guard::inputs::patched;
 use crate::guard::{Guarded, Touch, own, programs, softened};
 use crate::value::has_hole;
 use crate::verdict::Verdict;
 
+use super::code::changing;
 use super::literal::literals;
 use super::{Evaluator, shells, wrapper};
 
 /// More files than this are not looked at.
 const MAX_FILES: usize = 4096;
-
-/// Functions that change the file that is their first argument.
-const CHANGING: &[&str] = &[
-    "writefile",
-    "writefilesync",
-    "appendfile",
-    "appendfilesync",
-    "unlink",
-    "unlinksync",
-    "rm",
-    "rmsync",
-    "rmdir",
-    "rmdirsync",
-    "rename",
-    "renamesync",
-    "copyfile",
-    "copyfilesync",
-    "remove",
-    "rmtree",
-    "write_text",
-    "write_bytes",
-    "truncate",
-    "truncatesync",
-    "chmod",
-    "chmodsync",
-    "symlink",
-    "symlinksync",
-    "link",
-    "makedirs",
-    "mkdir",
-    "mkdirsync",
-    "createwritestream",
-    "outputfile",
-    "outputfilesync",
-    "writejson",
-    "copy",
-    "copy2",
-    "copytree",
-    "move",
-    "replace",
-    "touch",
-    "file_put_contents",
-    "cp",
-    "cpsync",
-    "delete",
-    "rm_rf",
-    "rm_f",
-    "mv",
-];
 
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.
@@ -148,61 +101,35 @@ impl Evaluator<'_> {
             .any(|key| key.first().eq_ignore_ascii_case("core.hookspath"))
     }
 
-    /// Paths in the code of another language: who opens one to write, or reads a key, does it here.
+    /// Paths in the code of another language: who opens one to write, or reads a key, does it here. Code that changes
+    /// files and names a protected one elsewhere may change it.
     pub(crate) fn guard_code(&mut self, code: &str) {
         if self.guard.is_none() || !crate::actions::mentions_guarded(code) {
             return;
         }
+        let may_change = changing::may_change(code);
         for literal in literals(code).iter().take(2000) {
             let text = literal.text.as_str();
             if text.len() > 4096 || text.contains('\n') || has_hole(text) {
                 continue;
             }
             let touch = match code.find(text) {
-                Some(at) if changes(code, at, text.len()) => Touch::Write,
+                Some(at) if changing::changes(code, at, text.len()) => Touch::Write,
                 _ => Touch::Named,
             };
-            if touch == Touch::Write || text.contains("keys") {
+            let named = may_change && crate::actions::mentions_guarded(text);
+            if touch == Touch::Write || named || text.contains("keys") {
                 self.touch(touch, text);
             }
         }
     }
-}
 
-/// Whether the call around a literal changes the file: `open("x", "w")`, `writeFile("x"`, `Path("x").write_text(`.
-fn changes(code: &str, at: usize, length: usize) -> bool {
-    let before = code.get(..at).unwrap_or_default();
-    let after = code.get(at.saturating_add(length)..).unwrap_or_default();
-    let window: String = after.chars().take(80).collect();
-    let name: String = before
-        .trim_end_matches(['"', '\'', '`', ' ', '('])
-        .chars()
-        .rev()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
-    let name: String = name.chars().rev().collect::<String>().to_lowercase();
-    if CHANGING.contains(&name.as_str()) || before.trim_end_matches(['"', '\'', ' ']).ends_with('>')
-    {
-        return true;
+    /// The files that a patch changes.
+    pub(crate) fn guard_patch(&mut self, patch: &str) {
+        if self.guard.is_some() {
+            for (touch, path) in patched(patch) {
+                self.touch(touch, &path);
+            }
+        }
     }
-    let opened = matches!(name.as_str(), "open" | "fopen" | "opensync" | "new");
-    let rest = window.trim_start_matches(['"', '\'', '`', ' ']);
-    let mode = rest
-        .strip_prefix(',')
-        .map(str::trim_start)
-        .unwrap_or_default();
-    let mode = mode
-        .trim_start_matches("mode=")
-        .trim_start_matches(['"', '\'']);
-    let writes =
-        mode.starts_with(['w', 'a', 'x', '>']) || mode.starts_with("r+") || mode.starts_with("rb+");
-    let method = rest.trim_start_matches(')').strip_prefix('.').map(|rest| {
-        rest.chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect::<String>()
-    });
-    let by_method = method.is_some_and(|method| {
-        CHANGING.contains(&method.as_str()) || (method == "open" && window.contains(".open(\"w"))
-    });
-    (opened && writes) || by_method
 }

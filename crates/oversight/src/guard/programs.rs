@@ -33,7 +33,7 @@ const WRITERS: &[&str] = names!(
 
 /// Programs that run or pass on what they are given; what they run is looked at by itself.
 const LAUNCHERS: &[&str] = names!(
-    "npx bunx uvx pipx find parallel ssh docker podman make just npm pnpm yarn bun cargo go poetry uv mise \
+    "npx bunx uvx pipx find parallel ssh make just npm pnpm yarn bun cargo go poetry uv mise \
     roleos gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
     claude codex gemini cursor-agent copilot"
 );
@@ -113,7 +113,7 @@ pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> 
         "tar" | "bsdtar" | "gtar" => archived(arguments, &mut found),
         "unzip" | "7z" | "7za" | "zip" | "cpio" | "pax" => zipped(name, arguments, &mut found),
         "find" | "fd" | "fdfind" => searched(arguments, &mut found),
-        "git" => return versioned(arguments, input),
+        "git" => return versioned(arguments),
         "xxd" | "uniq" => {
             let words = operands(arguments);
             found.extend(words.first().map(|path| (Touch::Read, (*path).clone())));
@@ -125,9 +125,6 @@ pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> 
             }
         }
         _ => ordinary(name, arguments, &mut found),
-    }
-    if name == "patch" {
-        found.extend(input.map(patched).unwrap_or_default());
     }
     outputs(name, arguments, &mut found);
     found
@@ -254,48 +251,22 @@ fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
 }
 
 fn searched(arguments: &[String], found: &mut Touches) {
-    let acts = [
-        "-delete",
-        "-exec",
-        "-execdir",
-        "-ok",
-        "-okdir",
-        "-x",
-        "-X",
-        "--exec",
-        "--exec-batch",
-    ];
-    let deletes = arguments.iter().any(|word| word == "-delete");
-    let runs = arguments.iter().any(|word| acts.contains(&word.as_str()));
-    let tests = [
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-regex",
-        "-iregex",
-        "-mtime",
-        "-mmin",
-        "-newer",
-        "-size",
-        "-empty",
-        "-ctime",
-        "-atime",
-        "-user",
-        "-perm",
-        "-lname",
-        "-amin",
-        "-cmin",
-    ];
-    let picks = arguments.iter().any(|word| tests.contains(&word.as_str()));
+    const RUNS: &[&str] = names!("-exec -execdir -ok -okdir -x -X --exec --exec-batch");
+    const REMOVERS: &[&str] = names!("rm unlink shred rmdir truncate trash srm");
+    let removes = |pair: &[String]| {
+        matches!(pair, [run, program] if RUNS.contains(&run.as_str())
+            && REMOVERS.contains(&base_name(program)))
+    };
+    let deletes =
+        arguments.iter().any(|word| word == "-delete") || arguments.windows(2).any(removes);
+    let runs = deletes || arguments.iter().any(|word| RUNS.contains(&word.as_str()));
     let roots = arguments
         .iter()
         .skip_while(|word| matches!(word.as_str(), "-L" | "-H" | "-P"))
         .take_while(|word| !word.starts_with(['-', '(', '!']));
     for root in roots.filter(|_| runs) {
-        // A search that picks files by name is ordinary anywhere but in a protected place.
-        let touch = match (deletes, picks) {
+        // A search that picks other files is ordinary anywhere but in a protected place.
+        let touch = match (deletes, picks_others(arguments)) {
             (true, false) => Touch::Tree,
             (true, true) => Touch::Write,
             (false, _) => Touch::Named,
@@ -305,6 +276,38 @@ fn searched(arguments: &[String], found: &mut Touches) {
     for path in value(arguments, &["-fprint", "-fprintf", "-fls", "-fprint0"]) {
         found.push((Touch::Write, path.to_owned()));
     }
+}
+
+/// Whether the tests of a search leave our files and the agents' settings alone: by a name that is none of theirs,
+/// or because somebody thought of them.
+fn picks_others(arguments: &[String]) -> bool {
+    const BY_NAME: &[&str] = names!("-name -iname -path -ipath -wholename");
+    const BY_OTHER: &[&str] = names!("-regex -iregex -empty -lname -user");
+    const OURS: &[&str] = names!(
+        "./.role-os ./.role-os/capabilities.json ./.role-os/config.toml ./.role-os/journal.jsonl \
+        ./.role-os/keys ./.claude ./.claude/settings.json ./.codex/config.toml"
+    );
+    let excludes = arguments
+        .windows(3)
+        .any(|words| matches!(words, [not, _, path] if (not == "!" || not == "-not") && path.contains(".role-os")));
+    if excludes || arguments.iter().any(|word| word == "-prune") {
+        return true;
+    }
+    let by_other = arguments
+        .iter()
+        .any(|word| BY_OTHER.contains(&word.as_str()));
+    let names = value(arguments, BY_NAME);
+    let shallow = value(arguments, &["-maxdepth"])
+        .iter()
+        .any(|depth| matches!(*depth, "0" | "1"));
+    let reached = |path: &&&str| !shallow || path.matches('/').count() == 1;
+    let hits = |pattern: &&str| {
+        OURS.iter().filter(reached).any(|path| {
+            let matched = |text: &str| crate::evaluate::pattern::matches(pattern, text);
+            matched(path) || matched(base_name(path))
+        })
+    };
+    by_other || (!names.is_empty() && !names.iter().any(hits))
 }
 
 fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
@@ -333,11 +336,17 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
+    if matches!(name, "docker" | "podman" | "nerdctl") {
+        mounted(arguments, found);
+        return;
+    }
     if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
         return;
     }
     // The script of an interpreter is read.
     let script = crate::evaluate::language::of(name)
+        // The first word of a database's shell is the database.
+        .filter(|_| !name.starts_with("sqlite"))
         .and_then(|_| arguments.iter().position(|word| !word.starts_with('-')));
     for (index, word) in arguments.iter().enumerate() {
         if script == Some(index) {
@@ -349,6 +358,21 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         if !path.is_empty() && !path.contains(char::is_whitespace) && !path.contains("://") {
             found.push((Touch::Named, path.to_owned()));
         }
+    }
+}
+
+/// Paths that a container sees under another name: `-v path:/x`, `--mount source=path,…`.
+fn mounted(arguments: &[String], found: &mut Touches) {
+    for volume in value(arguments, &["-v", "--volume"]) {
+        let path = volume.split(':').next().unwrap_or(volume);
+        let only_read = volume.ends_with(":ro");
+        let touch = if only_read { Touch::Read } else { Touch::Named };
+        found.push((touch, path.to_owned()));
+    }
+    for mount in value(arguments, &["--mount"]) {
+        let mut parts = mount.split(',').filter_map(|part| part.split_once('='));
+        let path = parts.find(|(key, _)| matches!(*key, "source" | "src"));
+        found.extend(path.map(|(_, path)| (Touch::Named, path.to_owned())));
     }
 }
 
@@ -391,7 +415,7 @@ fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
 }
 
 /// Git as it touches files by name. Reading and committing settings is ordinary.
-fn versioned(arguments: &[String], input: Option<&str>) -> Touches {
+fn versioned(arguments: &[String]) -> Touches {
     let call = git_command(arguments);
     let mut found = Touches::new();
     if call.only_prints {
@@ -415,9 +439,6 @@ fn versioned(arguments: &[String], input: Option<&str>) -> Touches {
     }
     for path in operands(rest) {
         found.push((touch, inside(path)));
-    }
-    if verb == "apply" {
-        found.extend(input.map(patched).unwrap_or_default());
     }
     // What git ignores here is ours, and the agent's settings with the hook.
     let takes_ignored = match verb.as_str() {

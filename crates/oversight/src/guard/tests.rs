@@ -9,6 +9,8 @@ use super::*;
 use crate::grants::Grants;
 use jiff::Timestamp;
 
+mod changed;
+
 /// A machine with a workspace at `/w`, its keys, and a link into them.
 struct Machine;
 

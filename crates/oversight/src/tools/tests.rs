@@ -67,8 +67,30 @@ fn a_short_name_means_what_its_server_is() {
     found("mcp__git__push", &json!({}), &["git:push"]);
     found("mcp__npm__publish", &json!({}), &["npm:publish"]);
     found("mcp__pypi-tools__upload", &json!({}), &["pypi:publish"]);
+    found("mcp__git__run", &json!({"args": ["push"]}), &["git:push"]);
+    found(
+        "mcp__gh__exec",
+        &json!({"command": "pr create"}),
+        &["gh:pr-create"],
+    );
+    found("mcp__git__run", &json!({"args": ["log"]}), &[]);
     found("mcp__queue__push", &json!({}), &[]);
     found("mcp__blog__publish", &json!({}), &[]);
+}
+
+#[test]
+fn code_that_a_tool_runs_is_looked_into() {
+    let python = json!({"code": "import os; os.system('git push')"});
+    for tool in ["mcp__ide__executeCode", "run_python", "mcp__repl__eval"] {
+        found(tool, &python, &["git:push"]);
+    }
+    let script = json!({"code": "require('child_process').execSync('npm publish')"});
+    found("mcp__sandbox__run_javascript", &script, &["npm:publish"]);
+    let said = json!({"language": "bash", "code": "git push"});
+    found("mcp__sandbox__run_code", &said, &["git:push"]);
+    found("mcp__notes__create", &python, &[]);
+    let harmless = json!({"code": "df.groupby('push').size()"});
+    found("mcp__ide__executeCode", &harmless, &[]);
 }
 
 #[test]

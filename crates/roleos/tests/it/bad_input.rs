@@ -245,7 +245,7 @@ fn words_that_mean_nothing_are_said() {
         (&["witness", "frob"], "unrecognized subcommand `frob`"),
         (
             &["witness", "verify"],
-            "required arguments were not provided: <FILE>...",
+            "required arguments were not provided: <FILE|TASK>...",
         ),
         (&["witness", "show"], "required arguments were not provided"),
         (

@@ -119,7 +119,11 @@ fn keys_are_made_listed_and_replaced() {
             "the newest one signs"
         );
         signing.extend(ids);
-        workspace.roleos(&["witness", "verify", bundle]).exits(0);
+        let task = sealed["task_id"].as_str().unwrap();
+        for named in [bundle, "latest", task, &task[..8]] {
+            let ran = workspace.roleos(&["witness", "verify", named]).exits(0);
+            assert!(ran.stdout.contains(bundle), "{named}: {}", ran.stdout);
+        }
     }
     assert_eq!(list(&workspace).len(), 12);
     workspace.seal_some(2);

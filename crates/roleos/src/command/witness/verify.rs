@@ -24,16 +24,16 @@ const MAX_PROOF: u64 = 64 * 1024;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  roleos witness verify task.rvww                        with the keys of this workspace
+  roleos witness verify latest                           with the keys of this workspace
   roleos witness verify *.rvww --key-file team.pub --json
   roleos witness verify task.rvww --key-file team.pub --proof task.tlog-proof
 
 Verdicts: valid, unsigned, unchecked (no key at hand), bad_signature, malformed.
 Exit 0 only if all are valid.")]
 pub struct Args {
-    /// Bundle files.
-    #[arg(value_name = "FILE", required = true)]
-    files: Vec<PathBuf>,
+    /// Bundle files, task ids of this workspace, or `latest`.
+    #[arg(value_name = "FILE|TASK", required = true)]
+    bundles: Vec<PathBuf>,
     #[command(flatten)]
     trust: Trust,
     #[command(flatten)]
@@ -52,14 +52,16 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let proof = args.proof.as_deref().map(read_proof).transpose()?;
     let mut all_valid = true;
     let mut buffer = Vec::new();
-    for path in &args.files {
-        let limit = context.config.witness.max_bundle_bytes();
-        if let Err(error) = files::read_into(path, limit, &mut buffer) {
-            // The others get their verdict all the same.
-            ui.fail(&error.into());
-            all_valid = false;
-            continue;
-        }
+    for named in &args.bundles {
+        let path = match read(context, named, &mut buffer) {
+            Ok(path) => path,
+            Err(failure) => {
+                // The others get their verdict all the same.
+                ui.fail(&failure);
+                all_valid = false;
+                continue;
+            }
+        };
         let judged = Judged::of(&buffer, args.reading.strictness(), &keyring);
         all_valid &= *judged.verdict() == Verdict::Valid;
         let file = path.display().to_string();
@@ -73,6 +75,23 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::of_check(all_valid))
+}
+
+/// Whether a name is `latest` or can be a task id, whole or its beginning.
+fn is_task(name: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    name == "latest" || (name.len() >= 4 && name.bytes().all(is_digit))
+}
+
+fn read(context: &Context, named: &Path, buffer: &mut Vec<u8>) -> Result<PathBuf, Failure> {
+    // What is neither a file nor a task is reported as a file that cannot be read, with the reason.
+    let by_task = || named.to_str().filter(|name| is_task(name));
+    let path = match by_task().filter(|_| !named.exists()) {
+        Some(name) => context.bundle(name)?,
+        None => named.to_owned(),
+    };
+    files::read_into(&path, context.config.witness.max_bundle_bytes(), buffer)?;
+    Ok(path)
 }
 
 fn show(ui: &Ui, file: &str, judged: &Judged<'_>) -> Result<(), Failure> {
