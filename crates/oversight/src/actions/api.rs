@@ -62,6 +62,9 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
         ["repositories", _] if changes => add("gh:repo-edit"),
         // Which issue or which branch does not matter where the words around say what is done.
         ["repos", _, _, what, ..] if !has_hole(what) && !path.contains(HOLE) => {}
+        ["repos", owner, name, what, ..]
+            if NONE_GATED.contains(what) && ![owner, name].iter().any(|one| one.contains(HOLE)) => {
+        }
         _ if has_hole(path) && changes => {
             answer.unknown = Some("the address of the interface is not known");
         }
@@ -87,6 +90,18 @@ const BELOW_A_REPOSITORY: &[&str] = &[
     "milestones",
     "pulls",
     "releases",
+    "statuses",
+];
+
+/// Of these nothing below is gated, whatever it is: `repos/o/r/issues/comments/$(…)`.
+const NONE_GATED: &[&str] = &[
+    "actions",
+    "check-runs",
+    "comments",
+    "commits",
+    "issues",
+    "labels",
+    "milestones",
     "statuses",
 ];
 

@@ -5,6 +5,7 @@
 //! program is given words that stand there. Then these words alone decide. Whatever is not known to be harmless leaves
 //! the code unsettled, and the generous search goes on as ever.
 
+mod constants;
 mod given;
 mod names;
 mod python;

@@ -8,7 +8,7 @@ use super::names::{
     SCRIPT_ASKED, SCRIPT_MODULES, SCRIPT_OUTSIDE, SCRIPT_PROCESSES, SCRIPT_REACHING, SCRIPT_SAFE,
     SCRIPT_SETTINGS, SCRIPT_STARTS, has,
 };
-use super::{Walk, closes_texts};
+use super::{Walk, closes_texts, constants};
 use crate::evaluate::calls::Start;
 use crate::evaluate::tokens::{Family, Token};
 
@@ -40,7 +40,7 @@ pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
     }
     script.require()?;
     script.vet()?;
-    for filling in std::mem::take(&mut script.walk.fillings) {
+    for filling in script.walk.fillings.clone() {
         script.vet_filling(&filling)?;
     }
     if script.starts.is_empty() && !script.reaches_processes() {
@@ -49,7 +49,11 @@ pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
     if script.outside || script.asks || script.starts.len() > MAX_STARTS {
         return None;
     }
-    script.starts.iter().map(|at| script.started(*at)).collect()
+    let mut found = Vec::new();
+    for at in &script.starts {
+        found.extend(script.started(*at)?);
+    }
+    Some(found)
 }
 
 impl Script {
@@ -271,11 +275,19 @@ impl Script {
         (inner.starts.is_empty() && inner.walk.fillings.is_empty()).then_some(())
     }
 
-    fn started(&self, at: usize) -> Option<Start> {
+    fn started(&self, at: usize) -> Option<Vec<Start>> {
+        let parts = self.walk.parts(at.saturating_add(1))?;
+        let programs = constants::values(&self.walk, *parts.first()?)?;
+        let each = programs
+            .into_iter()
+            .map(|program| self.started_once(at, program));
+        each.collect()
+    }
+
+    fn started_once(&self, at: usize, program: String) -> Option<Start> {
         let verb = self.walk.word(at)?;
         let parts = self.walk.parts(at.saturating_add(1))?;
-        let (first, rest) = parts.split_first()?;
-        let program = self.walk.text(&self.walk.places(*first))?;
+        let (_, rest) = parts.split_first()?;
         let mut words = vec![program.clone()];
         let mut rest = rest.iter().peekable();
         let list = rest.peek().filter(|part| self.walk.sign(part.0, '['));
