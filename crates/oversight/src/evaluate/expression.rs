@@ -56,6 +56,10 @@ pub(super) struct Code {
     /// How many expressions the one that is read stands in.
     depth: Cell<usize>,
     bound: BTreeMap<String, Given>,
+    /// Where the values of names are written that are bound once.
+    places: BTreeMap<String, Option<usize>>,
+    /// How many loops there were.
+    loops: usize,
     /// A parameter, its function and its place there.
     pub(super) parameters: BTreeMap<String, (String, usize)>,
 }
@@ -71,8 +75,11 @@ impl Code {
             depth: Cell::new(0),
             tokens,
             bound: bound.collect(),
+            places: BTreeMap::new(),
+            loops: 0,
             parameters: BTreeMap::new(),
         };
+        code.find_places();
         code.bind();
         code
     }

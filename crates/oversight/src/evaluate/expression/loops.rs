@@ -8,6 +8,10 @@ use crate::evaluate::tokens::Family;
 /// A loop over more values than this is not followed.
 const MAX_VALUES: usize = 64;
 
+/// More loops than this, or more names of one, are not followed.
+const MAX_LOOPS: usize = 256;
+const MAX_NAMES: usize = 8;
+
 impl Code {
     /// `for c in ["a", "b"]`, `foreach my $c ("a", "b")`, `for name, c in [("a", "b")]`.
     pub(super) fn bind_loop(&mut self, mut at: usize) {
@@ -32,6 +36,13 @@ impl Code {
         let listed = matches!(self.word(at), Some("in" | "of"));
         let bracketed = self.family == Family::Perl && self.sign(at, '(');
         if names.is_empty() || (!listed && !bracketed) {
+            return;
+        }
+        self.loops = self.loops.saturating_add(1);
+        if self.loops > MAX_LOOPS || names.len() > MAX_NAMES {
+            for name in names {
+                self.bind_name(name, Given::hole());
+            }
             return;
         }
         let begin = if listed { at.saturating_add(1) } else { at };
@@ -149,18 +160,23 @@ impl Code {
 
     /// Where the value of a name is written that is bound once, else the place itself.
     fn written_at(&self, at: usize) -> usize {
-        let Some(name) = self.word(at) else {
-            return at;
-        };
-        let mut bound = (0..self.tokens.len()).filter(|place| {
-            let after = place.saturating_add(1);
-            self.word(*place) == Some(name)
-                && self.sign(after, '=')
-                && !self.sign(after.saturating_add(1), '=')
-        });
-        match (bound.next(), bound.next()) {
-            (Some(place), None) => place.saturating_add(2),
-            _ => at,
+        let place = self.word(at).and_then(|name| self.places.get(name));
+        place.copied().flatten().unwrap_or(at)
+    }
+
+    /// Learns where the values of names are written: `name = …`, once.
+    pub(super) fn find_places(&mut self) {
+        for at in 0..self.tokens.len() {
+            let after = at.saturating_add(1);
+            let begin = at.saturating_add(2);
+            if !self.sign(after, '=') || self.sign(begin, '=') {
+                continue;
+            }
+            if let Some(name) = self.word(at).map(str::to_owned) {
+                let once = self.places.entry(name);
+                once.and_modify(|place| *place = None)
+                    .or_insert(Some(begin));
+            }
         }
     }
 }

@@ -2,10 +2,11 @@
 
 /// Modules that start no program by any of the names below; a file of the same name in the project is read by itself.
 pub(super) const PYTHON_MODULES: &str = "
-    argparse ast base64 binascii bisect collections configparser copy csv datetime decimal difflib fnmatch
-    functools glob hashlib heapq html io itertools json math os pathlib platform pprint random re secrets
-    shlex shutil statistics string struct subprocess sys tempfile textwrap time tomllib traceback typing
-    unicodedata urllib uuid zlib";
+    argparse ast base64 binascii bisect calendar collections concurrent configparser contextlib copy csv datetime
+    decimal difflib enum errno fnmatch fractions functools glob gzip hashlib heapq html io ipaddress itertools json
+    locale logging math os pathlib platform pprint queue random re secrets shlex shutil signal socket sqlite3
+    statistics string struct subprocess sys tempfile textwrap threading time tomllib traceback typing unicodedata
+    urllib uuid warnings zlib zoneinfo";
 
 /// Built-in names that reach what is not named, or run text.
 pub(super) const PYTHON_REACHING: &str = "
@@ -39,7 +40,14 @@ pub(super) const PYTHON_SAFE: &str = "
     fromisoformat timedelta date datetime timezone utc total_seconds year month day hour minute second days
     seconds exit stdout stderr flush version version_info major minor platform system maxsize executable
     returncode args wait poll pid communicate check_returncode cmd print_exc which List Dict Optional Any
-    Tuple Callable Iterable Union Set";
+    Tuple Callable Iterable Union Set terminate kill send_signal SIGTERM SIGINT SIGKILL fromkeys popitem
+    symmetric_difference total subtract isidentifier translate is_symlink lstat commonpath commonprefix
+    normpath isabs islink st_mode uname get_terminal_size lastindex lastgroup weekday isocalendar combine
+    astimezone tzinfo process_time time_ns perf_counter_ns gmtime localtime namedtuple ChainMap cycle repeat
+    accumulate takewhile dropwhile socket bind getsockname connect connect_ex settimeout AF_INET SOCK_STREAM
+    cursor execute executemany fetchall fetchone commit row_factory getcode headers Request add_header
+    getLogger basicConfig info warning debug critical INFO DEBUG WARNING ERROR suppress futures
+    ThreadPoolExecutor submit map result as_completed Thread Lock Queue put";
 
 /// Names that change files; what is started may then be among them.
 pub(super) const PYTHON_WRITES: &str = "
