@@ -60,7 +60,18 @@ impl Evaluator<'_> {
             super::outputs::git_format(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
         });
         if let Some((verb, rest)) = call.rest.split_first() {
+            let before = self.state.directory.clone();
+            let elsewhere = call.directory.filter(|place| !has_hole(place));
+            if let Some(place) = elsewhere.map(|place| absolute(&before, &place)) {
+                let words: Vec<&String> =
+                    rest.iter().filter(|word| !word.starts_with('-')).collect();
+                if changes_tree(verb, rest, &words) {
+                    self.trees.insert(place.clone(), place.clone());
+                }
+                self.state.directory = place.into();
+            }
             self.git_brings(verb, rest);
+            self.state.directory = before;
         }
         Some(outcome)
     }
