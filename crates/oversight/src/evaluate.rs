@@ -34,6 +34,7 @@ pub(crate) mod git;
 pub(crate) mod glance;
 mod hooks;
 mod imports;
+mod installed;
 mod items;
 pub(crate) mod just;
 pub(crate) mod language;

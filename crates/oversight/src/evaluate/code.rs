@@ -5,6 +5,7 @@
 
 pub(super) mod changing;
 mod given;
+mod prose;
 
 use crate::lookup::absolute;
 use crate::value::{Value, has_hole, without_holes};
@@ -239,6 +240,9 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn code_file(&mut self, language: &Language, name: &str, path: &str) {
+        if self.is_of_package(path) {
+            return self.perhaps(|this| this.code_file(language, name, path));
+        }
         match self.file(path) {
             File::Text(value) => {
                 let key = format!("{name} {path}");
@@ -399,7 +403,7 @@ impl Evaluator<'_> {
                 }
             } else if !is_word && self.starts_in(&literal.text) {
                 understood = true;
-                self.in_shell(name, literal.text.trim_end_matches('\r'));
+                self.text_in_code(name, literal.text.trim_end_matches('\r'));
             } else if !is_word {
                 understood = true;
             }
@@ -407,7 +411,7 @@ impl Evaluator<'_> {
         for text in bare_commands(name, code) {
             understood = true;
             if self.starts_in(&text) {
-                self.in_shell(name, &text);
+                self.text_in_code(name, &text);
             }
         }
         if code.contains("read") || code.contains("open(") {

@@ -214,35 +214,43 @@ impl Evaluator<'_> {
         }
     }
 
-    fn make_each(&mut self, file: &Makefile, call: &Call, mut waiting: Vec<String>) {
-        let mut done: Vec<String> = Vec::new();
-        while let Some(target) = waiting.pop() {
-            if done.contains(&target) {
+    fn make_each(&mut self, file: &Makefile, call: &Call, targets: Vec<String>) {
+        // With each target the patterns that led to it: make uses none of them twice in a chain.
+        let mut waiting: Vec<(String, Vec<usize>)> = targets
+            .into_iter()
+            .map(|target| (target, Vec::new()))
+            .collect();
+        let mut done: Vec<(String, Vec<usize>)> = Vec::new();
+        while let Some((target, chain)) = waiting.pop() {
+            if done.contains(&(target.clone(), chain.clone())) {
                 continue;
             }
             if done.len() > MAX_TARGETS {
                 self.opaque("make has more targets than are followed", &target);
                 return;
             }
-            let fitting: Vec<_> = file
-                .rules
-                .iter()
-                .filter(|rule| rule.fits(&target))
+            let rules = file.rules.iter().enumerate();
+            let fitting: Vec<_> = rules
+                .filter(|(at, rule)| rule.fits(&target) && !chain.contains(at))
                 .collect();
-            let fallback = file.rules.iter().filter(|rule| rule.target == ".DEFAULT");
+            let fallback = file.rules.iter().enumerate();
+            let fallback = fallback.filter(|(_, rule)| rule.target == ".DEFAULT");
             let rules = if fitting.is_empty() && call.targets.contains(&target) {
                 fallback.collect()
             } else {
                 fitting
             };
-            for rule in rules {
+            for (at, rule) in rules {
                 let scope = Scope::of(rule, &target);
-                waiting.extend(scope.needs.iter().cloned());
+                let mut chain = chain.clone();
+                chain.extend((rule.target != target).then_some(at));
+                let needs = scope.needs.iter().cloned();
+                waiting.extend(needs.map(|need| (need, chain.clone())));
                 for way in 0..file.ways() {
                     self.make_recipe(file, &scope.with_way(way), &rule.lines, call);
                 }
             }
-            done.push(target);
+            done.push((target, chain));
         }
     }
 

@@ -128,6 +128,9 @@ impl Evaluator<'_> {
 
     /// Follows what code loads by a name or a path that is written in it.
     pub(crate) fn imported(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
+        if language.names.first() == Some(&"node") {
+            self.loaded_packages(language, name, code, beside);
+        }
         let found = match language.names.first().copied() {
             Some("python") => python_modules(code),
             Some("node") => script_modules(code, self.state.get("NODE_PATH").is_some()),

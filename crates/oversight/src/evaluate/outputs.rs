@@ -116,6 +116,30 @@ pub(super) fn to_output(arguments: &[String]) -> bool {
         .any(|word| short(word) || word == "--stdout" || word == "--to-stdout")
 }
 
+/// Lines of words. Two: where lines are commands, the second one is a program that nobody knows.
+pub(super) fn lines() -> Value {
+    Value::text(format!("{LISTED}\n{LISTED}\n"))
+}
+
+/// `sed 's~[^-[:alnum:]+,./:=@_]~\\&~g'`: a backslash before every sign that means something to a shell.
+pub(super) fn quotes_signs(arguments: &[String]) -> bool {
+    let [script] = arguments else { return false };
+    let script = script.trim().trim_end_matches(';').trim_end();
+    let mut signs = script.chars();
+    let (Some('s'), Some(mark)) = (signs.next(), signs.next()) else {
+        return false;
+    };
+    let parts: Vec<&str> = signs.as_str().split(mark).collect();
+    let [pattern, "\\\\&", "g"] = parts.as_slice() else {
+        return false;
+    };
+    let kept = pattern
+        .strip_prefix("[^")
+        .and_then(|rest| rest.strip_suffix(']'));
+    let kept = kept.map(|kept| kept.replace("[:alnum:]", ""));
+    kept.is_some_and(|kept| kept.chars().all(|one| "-_+,./:=@%^".contains(one)))
+}
+
 /// The outcome, with an output that says of what kind it is.
 pub(super) fn of_known_kind(name: &str, arguments: &[String], outcome: Outcome) -> Outcome {
     if outcome.output != Value::unknown() {
@@ -124,8 +148,7 @@ pub(super) fn of_known_kind(name: &str, arguments: &[String], outcome: Outcome) 
     let output = match kind(name, arguments) {
         Some(Kind::Installation) => Value::environment(),
         Some(Kind::Line) => Value::text(format!("{LISTED}\n")),
-        // Two lines: where lines are commands, the second one is a program that nobody knows.
-        Some(Kind::Lines) => Value::text(format!("{LISTED}\n{LISTED}\n")),
+        Some(Kind::Lines) => lines(),
         Some(Kind::Statements) => Value::text(format!("-- dump\n{LISTED}\n")),
         None => return outcome,
     };
@@ -197,6 +220,20 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
             Kind::Lines
         }
         "seq" if arguments.iter().all(|word| is_number(word) || word == "-w") => Kind::Lines,
+        // The name of the container or volume that was made.
+        "docker" | "podman" if verb == "create" => Kind::Line,
+        "docker" | "podman"
+            if matches!(verb, "volume" | "network")
+                && arguments.get(1).is_some_and(|word| word == "create") =>
+        {
+            Kind::Line
+        }
+        "docker" | "podman"
+            if verb == "run"
+                && has(&["-d", "--detach", "-dt", "-td", "-dit", "-itd", "-di", "-id"]) =>
+        {
+            Kind::Line
+        }
         "docker" | "podman" if matches!(verb, "ps" | "images") && has(&["-q", "-aq", "-qa"]) => {
             Kind::Lines
         }

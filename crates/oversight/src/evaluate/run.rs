@@ -57,6 +57,9 @@ pub(crate) fn program_name(program: &str) -> String {
     name.to_owned()
 }
 
+/// Why a command whose first word is unknown is opaque.
+pub(crate) const UNKNOWN_PROGRAM: &str = "the name of the program is not known";
+
 impl Evaluator<'_> {
     pub(crate) fn simple(
         &mut self,
@@ -219,7 +222,7 @@ impl Evaluator<'_> {
             return Outcome::quiet(Some(false));
         }
         if has_hole(base_name(program)) {
-            self.opaque("the name of the program is not known", &words.join(" "));
+            self.opaque(UNKNOWN_PROGRAM, &words.join(" "));
             let bare = without_holes(base_name(program));
             if bare.is_empty() {
                 // What follows may be a command of its own: `$SUDO git push`.

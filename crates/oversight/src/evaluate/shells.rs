@@ -201,6 +201,9 @@ impl Evaluator<'_> {
 
     /// A script file, by the shell that was named or by its first line.
     pub(crate) fn script_file(&mut self, path: &str, arguments: &[String], by: &str) -> Outcome {
+        if self.is_of_package(path) {
+            return self.perhaps(|this| this.script_file(path, arguments, by));
+        }
         let content = match self.file(path) {
             File::Text(content) => content,
             File::Missing => {

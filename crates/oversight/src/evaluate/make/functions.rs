@@ -1,6 +1,6 @@
 //! The functions of make, as far as their result is text of their arguments. All others are unknown.
 
-use crate::value::HOLE;
+use crate::value::{ENVIRONMENT, HOLE, LISTED};
 
 use super::makefile::{Effects, Makefile, Scope};
 
@@ -129,6 +129,17 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
     let words = |index: usize| part(index).split_whitespace();
     let joined = |words: Vec<String>| words.join(" ");
     let number = |index: usize| part(index).trim().parse::<usize>().unwrap_or(0);
+    // What a shell prints is not there yet: its text cannot be taken apart.
+    let pending = parts.iter().any(|part| part.contains("$("));
+    if pending
+        && !matches!(
+            name,
+            "shell" | "eval" | "file" | "error" | "warning" | "info"
+        )
+    {
+        let installed = parts.iter().any(|part| part.contains("go env GOPATH"));
+        return if installed { ENVIRONMENT } else { HOLE }.to_string();
+    }
     match name {
         "subst" => part(2).replace(part(0), part(1)),
         "patsubst" => joined(
@@ -199,6 +210,11 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
             effects.shell.push(command);
             substitution
         }
+        // Names of files that are there.
+        "wildcard" | "realpath" | "abspath" if !parts.iter().any(|part| part.contains(HOLE)) => {
+            LISTED.to_string()
+        }
+        "origin" | "flavor" => LISTED.to_string(),
         _ => HOLE.to_string(),
     }
 }

@@ -1,0 +1,36 @@
+//! Texts in code that may be commands and are most often none: messages, descriptions, other code.
+
+use crate::evaluate::run::UNKNOWN_PROGRAM;
+use crate::evaluate::{Evaluator, Opaque};
+use crate::shell::lower::Refused;
+
+impl Evaluator<'_> {
+    /// Follows a text in code as a command. What no shell can read, or begins with a place to be filled, is prose
+    /// unless it names the words of an act.
+    pub(super) fn text_in_code(&mut self, name: &str, text: &str) {
+        let known = self.findings.opaque.len();
+        self.in_shell(name, text);
+        if self.findings.opaque.len() == known {
+            return;
+        }
+        let added = self.findings.opaque.split_off(known);
+        let kept = added.into_iter().filter(|note| !self.is_prose(note, text));
+        let kept: Vec<Opaque> = kept.collect();
+        self.findings.opaque.extend(kept);
+    }
+
+    fn is_prose(&self, note: &Opaque, text: &str) -> bool {
+        let words = || text.split(|one: char| !one.is_alphanumeric() && !matches!(one, '-' | '_'));
+        let names = |wanted: &str| words().any(|word| word == wanted);
+        if note.reason == Refused::Syntax.to_string() {
+            return !self
+                .catalog
+                .acts()
+                .any(|(program, verb)| names(program) && names(verb));
+        }
+        // `{tool} push`, `{tool} release create`.
+        let mut after = note.text.split_whitespace().skip(1).take(2);
+        let is_verb = |word: &str| self.catalog.acts().any(|(_, verb)| word == verb);
+        note.reason == UNKNOWN_PROGRAM && !after.any(is_verb)
+    }
+}
