@@ -136,7 +136,12 @@ const RULES: &[(&str, &str, &str, &str)] = &[
         "--dry-run",
     ),
     ("npm:publish", "pnpm", "publish", "--dry-run"),
-    ("npm:publish", "pnpm", "recursive publish", "--dry-run"),
+    (
+        "npm:publish",
+        "pnpm",
+        "recursive|multi|m publish",
+        "--dry-run",
+    ),
     ("npm:publish", "yarn", "publish", "--dry-run"),
     ("npm:publish", "yarn", "npm publish", "--dry-run"),
     ("npm:publish", "yarn", "workspace * publish", "--dry-run"),

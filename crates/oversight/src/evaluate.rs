@@ -43,7 +43,8 @@ pub(crate) mod literal;
 mod make;
 mod mapfile;
 pub(crate) mod modules;
-pub(crate) mod node;
+pub(crate) mod names;
+mod node;
 pub(crate) mod options;
 pub(crate) mod outputs;
 pub(crate) mod parallel;
@@ -182,6 +183,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) catalog: &'a Catalog,
     /// What is protected; without it nothing is.
     pub(crate) guard: Option<&'a Guard>,
+    /// The code that is walked was there before the command.
+    pub(crate) older: bool,
     /// Files that were looked at for the guard.
     pub(crate) files: usize,
     pub(crate) home: String,
@@ -211,6 +214,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) code_words: Vec<String>,
     /// What runs beside us and reads what is written to it.
     pub(crate) coprocess: Option<std::rc::Rc<crate::shell::ir::Command>>,
+    /// Paths of the processes among the words of the command that read what is written to them.
+    pub(crate) readers: Vec<String>,
     /// What files held before the command wrote them again.
     pub(crate) earlier: BTreeMap<String, Vec<Value>>,
     /// Programs that the command builds, with their code.
@@ -267,6 +272,7 @@ impl<'a> Evaluator<'a> {
             lookup,
             catalog,
             guard: None,
+            older: false,
             files: 0,
             home: home.to_owned(),
             state: State::new(directory, home),
@@ -283,6 +289,7 @@ impl<'a> Evaluator<'a> {
             temporary: 0,
             code_words: Vec::new(),
             coprocess: None,
+            readers: Vec::new(),
             earlier: BTreeMap::new(),
             compiled: BTreeMap::new(),
             traps: Vec::new(),

@@ -65,6 +65,10 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
         ["repos", owner, name, what, ..]
             if NONE_GATED.contains(what) && ![owner, name].iter().any(|one| one.contains(HOLE)) => {
         }
+        // `repos/$REPOSITORY`: a variable that holds the owner as well.
+        ["repos", both] if has_hole(both) && matches!(call.method.as_str(), "PATCH" | "DELETE") => {
+            add("gh:repo-edit");
+        }
         _ if has_hole(path) && changes => {
             answer.unknown = Some("the address of the interface is not known");
         }
@@ -154,7 +158,10 @@ impl Call {
                 }
                 "--input" => {
                     has_fields = true;
-                    value(&mut words);
+                    let body = value(&mut words);
+                    hides_query |= has_hole(&body);
+                    fields.push_str(&body);
+                    fields.push('\n');
                 }
                 "-H" | "--header" | "-q" | "--jq" | "-t" | "--template" | "--hostname" | "-p"
                 | "--preview" | "--cache" => {

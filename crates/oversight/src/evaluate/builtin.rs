@@ -105,13 +105,22 @@ impl Evaluator<'_> {
                 self.jumps = self.jumps.saturating_add(1);
                 Outcome::unknown()
             }
-            "exit" | "umask" | "ulimit" | "jobs" | "fg" | "bg" | "disown" | "bind" | "type"
-            | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
+            "jobs" => self.jobs(arguments),
+            "exit" | "umask" | "ulimit" | "fg" | "bg" | "disown" | "bind" | "type" | "logout"
+            | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
                 status: None,
                 output: Value::unknown(),
             },
             _ => return None,
         })
+    }
+
+    /// `jobs -x program`; a list otherwise.
+    fn jobs(&mut self, arguments: &[String]) -> Outcome {
+        match arguments.split_first() {
+            Some((flag, words)) if flag == "-x" => self.linked("jobs -x", |this| this.run(words)),
+            _ => Outcome::unknown(),
+        }
     }
 
     fn change_directory(&mut self, arguments: &[String]) -> Outcome {

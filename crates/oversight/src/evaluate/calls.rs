@@ -6,12 +6,9 @@
 use crate::value::{HOLE, Value, has_hole};
 
 use super::Evaluator;
-use super::expression::{Code, Given, spread};
+use super::expression::{Code, Given, pieces, spread};
 use super::language::Language;
-use super::tokens::{Family, Token, cut_filled};
-
-/// More filled places than this are not looked into.
-const MAX_FILLINGS: usize = 200;
+use super::tokens::{Family, Token};
 
 /// What a call starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,29 +51,32 @@ const MAX_CALLS: usize = 200;
 impl Evaluator<'_> {
     /// Follows the calls of code that this command brings along. A script of the project is older than the command and
     /// may compute what it starts; code that is written for the moment has to show it.
-    pub(super) fn calls_in(&mut self, language: &Language, name: &str, code: &str) {
+    /// False when it cannot be read.
+    pub(super) fn calls_in(&mut self, language: &Language, name: &str, code: &str) -> bool {
         let first = language.names.first().copied().unwrap_or_default();
         self.libraries(first, name, code);
         let mut named = language.starts.iter();
         if !named.any(|word| code.contains(word.trim_end_matches('('))) {
-            return;
+            return true;
         }
         let Some(calls) = starts(first, code, &self.handed(name)) else {
-            return;
+            return false;
         };
         for (index, call) in calls.into_iter().enumerate() {
             if index >= MAX_CALLS {
                 self.opaque("code starts more programs than are followed", code);
-                return;
+                return true;
             }
             if !self.step() {
-                return;
+                return true;
             }
             self.linked(format!("{name} code"), |this| match call {
                 Start::Code(text) if has_hole(&text) => {
                     this.opaque("code is run that the code itself computes", code);
                 }
-                Start::Code(text) => this.deeper(|| (), |this| this.code(language, name, &text)),
+                Start::Code(text) => {
+                    this.deeper(|| (), |this| this.code(language, name, &text));
+                }
                 Start::Words(words) => {
                     this.run(&words);
                 }
@@ -84,6 +84,7 @@ impl Evaluator<'_> {
                 Start::Fed(text) => this.text_of_code(&text, Some(Value::unknown())),
             });
         }
+        true
     }
 
     /// Code may use a gated program as a library: `from twine.__main__ import main`, `require("gh-pages").publish`.
@@ -142,17 +143,6 @@ impl Evaluator<'_> {
 struct Calls {
     code: Code,
     own: Vec<Own>,
-}
-
-/// The code in pieces, and after it what its texts are filled with: `f"{os.system('ls')}"`.
-fn pieces(family: Family, code: &str, depth: usize) -> Option<Vec<Token>> {
-    let (mut tokens, fillings) = cut_filled(family, code)?;
-    let calls = fillings.iter().filter(|filling| filling.contains('('));
-    for filling in calls.take(MAX_FILLINGS).filter(|_| depth < 2) {
-        tokens.push(Token::Sign('\n'));
-        tokens.extend(pieces(family, filling, depth.saturating_add(1))?);
-    }
-    Some(tokens)
 }
 
 /// Everything that the code starts; none when it cannot be read.

@@ -34,7 +34,14 @@ impl Evaluator<'_> {
         if name == "node" && arguments.first().is_some_and(|word| word == "--run") {
             return None;
         }
+        // Java runs what was compiled, unless it is given a source.
+        let source = |word: &String| word.ends_with(".java") || word.starts_with("--source");
+        if name == "java" && !arguments.iter().any(source) {
+            return None;
+        }
+        let reads_code = arguments.get(1).is_some_and(|word| word == "-");
         if name == "bun"
+            && !reads_code
             && !arguments.first().is_some_and(|word| {
                 word.starts_with('-') || word.ends_with(".ts") || word.ends_with(".js")
             })
@@ -49,7 +56,8 @@ impl Evaluator<'_> {
         self.preloaded(name, arguments);
         self.started_files(language, name, arguments);
         let arguments = match arguments.split_first() {
-            Some((verb, rest)) if name == "deno" && verb == "run" => rest,
+            Some((verb, rest)) if name == "bun" && verb == "run" => rest,
+            Some((verb, rest)) if name == "deno" && (verb == "run" || verb == "x") => rest,
             _ => arguments,
         };
         if let Some(outcome) = self.package_of_deno(name, arguments) {
@@ -117,6 +125,13 @@ impl Evaluator<'_> {
             } else if let Some(path) = glued_file(name, word) {
                 had_code = true;
                 self.code_file(language, name, path);
+            } else if language.is_of_many()
+                && word.starts_with("--")
+                && word.contains(char::is_whitespace)
+            {
+                // `--batch-string=code`.
+                had_code = true;
+                self.code(language, name, &word.clone());
             } else if word.starts_with('-') && word.len() > 1 {
                 if word.len() == 2
                     && word != "-s"
@@ -125,7 +140,7 @@ impl Evaluator<'_> {
                         .nth(1)
                         .is_some_and(|letter| language.valued.contains(letter))
                 {
-                    words.next();
+                    self.valued_code(language, name, words.next());
                 }
             } else if is_editor || matches!(name, "gdb" | "lldb" | "sqlite3") {
                 operands = operands.saturating_add(1);
@@ -144,11 +159,10 @@ impl Evaluator<'_> {
                     self.code(language, name, &word.clone());
                 } else if word == "-" {
                     break;
-                } else if language.starts == [""] && word.contains(char::is_whitespace) {
+                } else if language.is_of_many() && word.contains(char::is_whitespace) {
                     self.code(language, name, &word.clone());
                 } else {
-                    let path = self.code_path(language, word);
-                    self.code_file(language, name, &path);
+                    self.script_operand(language, name, word, words.as_slice());
                 }
                 had_code = true;
                 break;
@@ -160,12 +174,37 @@ impl Evaluator<'_> {
                 || arguments
                     .iter()
                     .any(|word| matches!(word.as_str(), "-es" | "-s" | "-e" | "-Es")));
+        let reads = reads
+            || super::language::is_interactive(name, arguments)
+            || (name == "python" && self.state.get("PYTHONINSPECT").is_some());
         if reads && let Some(input) = self.state.input.clone() {
             for text in input.possibilities().to_vec() {
                 self.code(language, name, &text);
             }
         }
         self.printed(name, arguments)
+    }
+
+    /// The file that an interpreter is given, with the words behind it.
+    fn script_operand(&mut self, language: &Language, name: &str, word: &str, rest: &[String]) {
+        let path = self.code_path(language, word);
+        let program = super::run::program_name(&path);
+        if !self.catalog.is_program(&program) || !matches!(self.file(&path), File::Missing) {
+            self.code_file(language, name, &path);
+            return;
+        }
+        // `node yarn-4.1.0.cjs install`: a program that is itself a script.
+        let rest = rest.iter().skip_while(|word| *word == "--").cloned();
+        let all: Vec<String> = std::iter::once(program).chain(rest).collect();
+        self.linked(name, |this| this.run(&all));
+    }
+
+    /// `m4 -D 'x=syscmd(…)'`: the value of an option that may be code.
+    fn valued_code(&mut self, language: &Language, name: &str, value: Option<&String>) {
+        let value = value.filter(|value| language.is_of_many() && value.contains('('));
+        if let Some(code) = value {
+            self.code(language, name, code);
+        }
     }
 
     /// Files that code reads and may run: those that hold a command.
@@ -252,6 +291,7 @@ impl Evaluator<'_> {
                 let beside = absolute(&self.state.directory, path);
                 let beside = crate::lookup::directory_of(&beside).to_owned();
                 let own = self.wrote(path);
+                let older = std::mem::replace(&mut self.older, !own);
                 for text in value.possibilities().to_vec() {
                     self.linked(path, |this| {
                         if !this.code_in(language, name, &text, &beside) && own {
@@ -259,6 +299,7 @@ impl Evaluator<'_> {
                         }
                     });
                 }
+                self.older = older;
                 self.walking.remove(&key);
             }
             File::Missing if path.contains("://") => {
@@ -278,9 +319,11 @@ impl Evaluator<'_> {
 
     pub(crate) fn code(&mut self, language: &Language, name: &str, code: &str) {
         let beside = self.state.directory.clone();
+        let older = std::mem::replace(&mut self.older, false);
         if !self.code_in(language, name, code, &beside) {
             self.calls_in(language, name, code);
         }
+        self.older = older;
     }
 
     /// Follows code that stands in a directory; says whether all that it starts is known.
@@ -312,7 +355,8 @@ impl Evaluator<'_> {
         if language.names.first() == Some(&"awk") && super::glance::prints_into_shell(code) {
             self.opaque("what the code prints is run by a shell", code);
         }
-        if language.starts == [""] && self.catalog.mentions_part(code) {
+        let starts = || language.starts.iter().any(|word| code.contains(word));
+        if language.is_of_many() && self.catalog.mentions_part(code) && starts() {
             self.perhaps(|this| this.shell_text(code));
         }
         let quoted = matches!(
@@ -338,7 +382,7 @@ impl Evaluator<'_> {
             && !language
                 .starts
                 .iter()
-                .any(|word| names_start(&visible, word))
+                .any(|word| super::literal::names_start(&visible, word))
             && !super::literal::names_a_start(code)
         {
             return false;
@@ -421,6 +465,7 @@ impl Evaluator<'_> {
         let hidden = changed && visible.contains("getattr");
         if (computed(name, visible) || hidden)
             && (!understood || changed || self.catalog.mentions_part(code))
+            && !self.shows_its_starts(name, code)
         {
             self.opaque("code starts a program whose words are computed", code);
         }
@@ -436,17 +481,6 @@ impl Evaluator<'_> {
             self.names_an_act(name, code, &words);
         }
     }
-}
-
-/// Whether code names a word that starts programs; `push(` and `empty` do not name the short ones.
-fn names_start(code: &str, word: &str) -> bool {
-    if !matches!(word, "sh " | "sh(" | "sh." | "pty") {
-        return code.contains(word);
-    }
-    code.match_indices(word).any(|(at, _)| {
-        let before = code.get(..at).and_then(|text| text.chars().next_back());
-        !before.is_some_and(char::is_alphanumeric)
-    })
 }
 
 /// Whether code may write files.

@@ -85,7 +85,8 @@ impl Evaluator<'_> {
         // `declare -f`, `export -p`: what they print is code.
         if flags.contains(['p', 'f', 'F']) || words.is_empty() {
             return Outcome {
-                status: Some(true),
+                // A function that there is not yet.
+                status: None,
                 output: Value::unknown(),
             };
         }

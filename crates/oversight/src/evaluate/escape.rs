@@ -94,7 +94,10 @@ fn escaped(line: &str) -> Vec<String> {
     {
         found.push(command.trim().trim_end_matches("\\n\"").to_owned());
     }
-    found.extend(line.strip_prefix("system ").map(str::to_owned));
+    for word in ["system ", "pager ", "\\P "] {
+        let rest = line.strip_prefix(word).map(|rest| rest.split(';').next());
+        found.extend(rest.flatten().map(str::to_owned));
+    }
     if line.starts_with('\\') || line.contains(" \\g ") {
         found.extend(line.split_once('|').map(|(_, command)| command.to_owned()));
     }

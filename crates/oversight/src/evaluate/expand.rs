@@ -30,13 +30,26 @@ impl Evaluator<'_> {
                     let texts = self.assignment_texts(assignment);
                     texts.into_iter().map(|text| vec![text]).collect()
                 }
-                Argument::Process { writes, script } => {
+                Argument::Process {
+                    writes,
+                    script,
+                    glued,
+                } => {
                     let mut state = self.state.clone();
                     if *writes {
                         state.input = Some(Value::unknown());
                     }
                     let output = self.apart(state, |this| this.script(script)).output;
-                    vec![vec![self.virtual_file(output)]]
+                    let path = self.virtual_file(output);
+                    if *writes {
+                        self.readers.push(path.clone());
+                    }
+                    if *glued {
+                        let ends = ways.iter_mut().filter_map(|way| way.last_mut());
+                        ends.for_each(|word| word.push_str(&path));
+                        continue;
+                    }
+                    vec![vec![path]]
                 }
             };
             ways = combine(ways, &next);
@@ -119,25 +132,26 @@ impl Evaluator<'_> {
 
     fn globbed(&self, field: &Field) -> Vec<Vec<String>> {
         let found = self.matching_files(&field.pattern);
-        if !found.is_empty() {
+        // `/???/bin/gi[t]`: where programs lie. Which else there are differs between machines.
+        let name = base_name(&field.pattern);
+        let wild = directory_of(&field.pattern);
+        let place = ["/usr/bin", "/bin", "/usr/local/bin"]
+            .into_iter()
+            .find(|place| pattern::matches(wild, place));
+        let is_wild = pattern::is_active(wild) && place.is_some();
+        if !found.is_empty() && !is_wild {
             return vec![found];
         }
-        let mut ways = vec![vec![field.text.clone()]];
+        let known = Some(found).filter(|found| !found.is_empty());
+        let mut ways = vec![known.unwrap_or_else(|| vec![field.text.clone()])];
         if field.text.contains('/') {
-            let name = base_name(&field.pattern);
-            // `/???/bin/gi[t]`: where programs lie.
-            let wild = directory_of(&field.pattern);
-            let directory = match ["/usr/bin", "/bin", "/usr/local/bin"]
-                .iter()
-                .find(|place| pattern::is_active(wild) && pattern::matches(wild, place))
-            {
-                Some(place) => place,
-                None => directory_of(&field.text),
-            };
+            let directory = place.unwrap_or_else(|| directory_of(&field.text));
             let programs = self.catalog.programs();
             ways.extend(
                 programs
-                    .filter(|program| pattern::is_active(name) && pattern::matches(name, program))
+                    .filter(|program| {
+                        (is_wild || pattern::is_active(name)) && pattern::matches(name, program)
+                    })
                     .map(|program| vec![format!("{directory}/{program}")]),
             );
             ways.truncate(MAX_WAYS);

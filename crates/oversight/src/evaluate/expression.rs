@@ -9,7 +9,7 @@ use crate::value::HOLE;
 
 pub(super) use loops::spread;
 
-use super::tokens::{Family, Token};
+use super::tokens::{Family, Token, cut_filled};
 
 /// Expressions deeper than this are not read.
 const MAX_DEPTH: usize = 16;
@@ -417,4 +417,18 @@ pub(super) fn closed(tokens: &[Token]) -> Vec<usize> {
         }
     }
     places
+}
+
+/// More filled places than this are not looked into.
+const MAX_FILLINGS: usize = 200;
+
+/// The code in pieces, and after it what its texts are filled with: `f"{os.system('ls')}"`.
+pub(super) fn pieces(family: Family, code: &str, depth: usize) -> Option<Vec<Token>> {
+    let (mut tokens, fillings) = cut_filled(family, code)?;
+    let calls = fillings.iter().filter(|filling| filling.contains('('));
+    for filling in calls.take(MAX_FILLINGS).filter(|_| depth < 2) {
+        tokens.push(Token::Sign('\n'));
+        tokens.extend(pieces(family, filling, depth.saturating_add(1))?);
+    }
+    Some(tokens)
 }

@@ -1,5 +1,7 @@
 //! `gh` as a launcher: its aliases and the settings whose value it runs.
 
+use crate::value::Value;
+
 use super::run::quote;
 use super::{Evaluator, Outcome};
 
@@ -20,9 +22,15 @@ impl Evaluator<'_> {
                 self.linked("gh repo clone", |this| this.run(&words));
             }
         }
+        let mut body = false;
         let inlined: Vec<String> = arguments
             .iter()
             .map(|word| match word.split_once("=@") {
+                _ if std::mem::replace(&mut body, word == "--input") => self.gh_body(word),
+                None if word.starts_with("--input=") => {
+                    let path = word.trim_start_matches("--input=");
+                    format!("--input={}", self.gh_body(path))
+                }
                 Some((key, path)) => match self.known_file(path) {
                     Some(text) => format!("{key}={text}"),
                     None => word.clone(),
@@ -33,6 +41,16 @@ impl Evaluator<'_> {
         if inlined != arguments {
             self.classify("gh", &inlined);
         }
+    }
+
+    /// The body of a request: from a file, or from the input.
+    fn gh_body(&mut self, path: &str) -> String {
+        let value = if path == "-" {
+            self.state.input.clone().unwrap_or_else(Value::empty)
+        } else {
+            self.content_value(path)
+        };
+        value.possibilities().join("\n")
     }
 
     /// `gh` has aliases as well: in its configuration, and made by the same command.

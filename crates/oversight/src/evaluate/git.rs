@@ -318,6 +318,9 @@ impl Evaluator<'_> {
                             && name.starts_with("--")
                             && options.iter().any(|option| option.starts_with(name)));
                     let glued = value.filter(|_| is_option);
+                    // `-yx command`.
+                    let clustered = verb == "difftool" && name == "-yx";
+                    let is_option = is_option || clustered;
                     let short = ["-x", "-O"]
                         .iter()
                         .find_map(|option| word.strip_prefix(option))

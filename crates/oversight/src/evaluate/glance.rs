@@ -29,6 +29,9 @@ impl Evaluator<'_> {
         if super::starter::takes_data(name, arguments) {
             return;
         }
+        if arguments.len() > MAX_WORDS {
+            self.opaque("a program is given more words than are followed", name);
+        }
         for (index, word) in arguments.iter().enumerate().take(MAX_WORDS) {
             let text = match word.split_once('=') {
                 Some((option, value)) if option.starts_with('-') => value,
@@ -44,16 +47,43 @@ impl Evaluator<'_> {
                     .is_some_and(|option| super::starter::carries_text(name, option));
                 if !is_text && self.starts_in(text) {
                     self.unknown_text(name, text);
+                    self.unknown_code(name, text);
                 }
                 continue;
             }
+            // `npm@10`: the program in a version.
+            let bare = text.split_once('@').map_or(text, |(bare, _)| bare);
+            let text = if self.catalog.is_program(bare) {
+                bare
+            } else {
+                text
+            };
             if self.starts(text) {
                 let after = arguments.iter().skip(index.saturating_add(1)).cloned();
                 let rest: Vec<String> = std::iter::once(text.to_owned()).chain(after).collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&rest)));
+            } else if let Some((program, _)) = text.split_once(',')
+                && self.catalog.is_program(program)
+            {
+                // `--args git,push`.
+                let words: Vec<String> = text.split(',').map(str::to_owned).collect();
+                self.perhaps(|this| this.linked(name, |this| this.run(&words)));
             } else if text.contains(['(', '`', '=', ':']) && self.starts_in(text) {
                 self.glance_inside(name, text);
+                self.unknown_code(name, text);
             }
+        }
+    }
+
+    /// Code of a language that we do not know: `Command::new("npm").arg("publish")` names an act in its texts.
+    fn unknown_code(&mut self, name: &str, text: &str) {
+        if !text.contains(['(', '[', '{']) {
+            return;
+        }
+        let texts = super::literal::literals(text);
+        let words = words_of(texts.iter().map(|literal| literal.text.as_str()));
+        if words.iter().any(|word| self.catalog.is_program(word)) {
+            self.names_an_act(name, "", &words);
         }
     }
 
@@ -87,6 +117,8 @@ impl Evaluator<'_> {
         for (at, mark) in places.into_iter().take(MAX_PLACES) {
             let Some(rest) = text.get(at..) else { continue };
             let close = match mark {
+                // `"/usr/bin/git push"`.
+                '/' => '"',
                 '(' => ')',
                 '<' => '>',
                 '{' => '}',

@@ -145,6 +145,10 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "call-process",
             "execute",
             "start-process",
+            "process-lines",
+            "process-file",
+            "make-process",
+            "compile",
             "job_start",
             "jobstart",
             "term_start",
@@ -180,7 +184,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
         names: &["osascript"],
         code: &["-e"],
         valued: "l",
-        starts: &["do shell script"],
+        starts: &["do shell script", "do script", "doShellScript"],
     },
     Language {
         names: &["rscript", "r"],
@@ -202,10 +206,45 @@ pub(crate) const LANGUAGES: &[Language] = &[
     },
     Language {
         names: &[
-            "groovy", "jshell", "scala", "elixir", "iex", "erl", "clojure", "clj", "bb", "ghc",
-            "ghci", "sbcl", "guile", "racket", "ocaml", "raku", "crystal", "octave", "gnuplot",
-            "m4", "dc", "bpftrace", "kotlin", "swift", "nim", "maxima", "gp", "sage", "ipython",
+            "groovy",
+            "jshell",
+            "scala",
+            "elixir",
+            "iex",
+            "erl",
+            "clojure",
+            "clj",
+            "bb",
+            "ghc",
+            "ghci",
+            "runghc",
+            "runhaskell",
+            "sbcl",
+            "guile",
+            "racket",
+            "ocaml",
+            "raku",
+            "crystal",
+            "octave",
+            "gnuplot",
+            "m4",
+            "dc",
+            "bpftrace",
+            "kotlin",
+            "swift",
+            "nim",
+            "maxima",
+            "gp",
+            "sage",
+            "ipython",
             "swipl",
+            "csharp",
+            "csi",
+            "yaegi",
+            "rust-script",
+            "janet",
+            "fennel",
+            "hy",
         ],
         code: &[
             "-e",
@@ -218,9 +257,23 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "-g",
         ],
         valued: "DIU",
-        starts: &[""],
+        starts: STARTS_OF_MANY,
     },
 ];
+
+/// Words that start programs in languages that are not told apart.
+const STARTS_OF_MANY: &[&str] = &[
+    "system", "System", "exec", "run", "shell", "rocess", "cmd", "ommand", "popen", "spawn",
+    "eval", "open", "fork", "load", "import", "extern", "gorge", "untime", "port", "(sh ", "sh(",
+    "qx", "`", "!", "|", "<", "$(", "%(", "Unix", "pipe", "foreign", "ffi",
+];
+
+impl Language {
+    /// Whether it is one of many that are not told apart.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.starts == STARTS_OF_MANY
+    }
+}
 
 /// The language that an interpreter of this name reads.
 pub(crate) fn of(name: &str) -> Option<&'static Language> {
@@ -279,6 +332,16 @@ pub(super) fn in_place(name: &str, arguments: &[String]) -> bool {
         }
         _ => false,
     }
+}
+
+/// `python -i`: behind its code it reads more from its input.
+pub(super) fn is_interactive(name: &str, arguments: &[String]) -> bool {
+    let mut options = arguments.iter().take_while(|word| word.starts_with('-'));
+    let has = |word: &String| {
+        let flags = word.strip_prefix('-').unwrap_or_default();
+        flags.len() < 5 && !flags.starts_with('-') && flags.contains('i')
+    };
+    matches!(name, "python" | "node" | "nodejs") && options.any(has)
 }
 
 /// Whether an editor takes commands line by line; `-s` only makes it silent then.

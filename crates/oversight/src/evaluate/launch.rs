@@ -17,7 +17,7 @@ impl Evaluator<'_> {
         Some(match name {
             "xargs" => self.xargs(arguments),
             "find" | "fd" | "fdfind" => return self.find(name, arguments),
-            "parallel" | "env_parallel" | "rush" => self.parallel(arguments),
+            "parallel" | "env_parallel" => self.parallel(arguments),
             "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
             "scp" | "sftp" | "sshfs" => {
                 self.local_commands(arguments);
@@ -51,14 +51,6 @@ impl Evaluator<'_> {
             | "vault" | "infisical" | "teller" | "chamber" | "sops" | "nix-shell" | "rbenv"
             | "pyenv" | "volta" | "fnm" | "nvm" | "pixi" | "turbo" | "lerna" | "nx" => {
                 return self.runner(name, arguments);
-            }
-            "git-push" | "git-send-pack" | "git-http-push" => {
-                let mut words = vec![
-                    "git".to_owned(),
-                    name.strip_prefix("git-").unwrap_or_default().to_owned(),
-                ];
-                words.extend(arguments.iter().cloned());
-                self.run(&words)
             }
             "tmux" | "screen" => self.session(name, arguments),
             "at" | "batch" | "crontab" => self.scheduled(name, arguments),
@@ -380,12 +372,13 @@ impl Evaluator<'_> {
             None => inner.iter().skip(1).cloned().collect(),
         };
         // `docker run alpine/git push`: images that are named like the program that they start.
-        if let Some(image) = inner.first().filter(|_| verb == "run" && entry.is_none()) {
+        let image = option_value(rest, &["--image"]).or_else(|| inner.first().cloned());
+        if let Some(image) = image.filter(|_| verb == "run" && entry.is_none()) {
             let image = image.split(['@', ':']).next().unwrap_or_default();
             let program = super::run::program_name(image);
             if self.catalog.is_program(&program) {
                 let mut words = vec![program];
-                words.extend(inner.iter().skip(1).cloned());
+                words.extend(command.iter().cloned());
                 self.linked(format!("{name} run {image}"), |this| this.run(&words));
             }
         }
@@ -409,7 +402,12 @@ impl Evaluator<'_> {
     fn image_build(&mut self, arguments: &[String]) -> Option<Outcome> {
         let file =
             option_value(arguments, &["-f", "--file"]).unwrap_or_else(|| "Dockerfile".to_owned());
-        let text = self.known_file(&file)?.replace("\\\n", " ");
+        let text = if arguments.iter().any(|word| word == "-") {
+            self.state.input.clone()?.first().to_owned()
+        } else {
+            self.known_file(&file)?
+        };
+        let text = text.replace("\\\n", " ");
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             let Some(step) = line.trim_start().strip_prefix("RUN ") else {

@@ -93,7 +93,7 @@ pub(super) fn bare_commands(name: &str, code: &str) -> Vec<String> {
         for part in code.split(['\n', '\r', '|']) {
             found.extend(
                 part.split_once('!')
-                    .map(|(_, command)| command.trim().to_owned()),
+                    .map(|(before, command)| unquoted(before, command.trim()).to_owned()),
             );
         }
         for option in ["term ", "terminal "] {
@@ -280,4 +280,23 @@ pub(super) fn names_a_start(code: &str) -> bool {
         && literals(code)
             .iter()
             .any(|literal| NAMES.contains(&literal.text.as_str()))
+}
+
+/// `exe "!command"`: without the quote that was opened before it.
+fn unquoted<'t>(before: &str, command: &'t str) -> &'t str {
+    let quote = before.chars().next_back();
+    let quote = quote.filter(|quote| matches!(quote, '"' | '\''));
+    let ends = quote.and_then(|quote| command.strip_suffix(quote));
+    ends.unwrap_or(command)
+}
+
+/// Whether code names a word that starts programs; `push(` and `empty` do not name the short ones.
+pub(super) fn names_start(code: &str, word: &str) -> bool {
+    if !matches!(word, "sh " | "sh(" | "sh." | "pty") {
+        return code.contains(word);
+    }
+    code.match_indices(word).any(|(at, _)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        !before.is_some_and(char::is_alphanumeric)
+    })
 }

@@ -187,7 +187,10 @@ impl Evaluator<'_> {
         let Some(shell) = file.last("SHELL") else {
             return;
         };
-        if super::shells::is_shell(&super::run::program_name(&shell)) {
+        // `/bin/bash -e`, `/usr/bin/env bash`.
+        let mut words = shell.split_whitespace().map(super::run::program_name);
+        let named = words.find(|word| word != "env" && !word.starts_with('-'));
+        if named.is_some_and(|name| super::shells::is_shell(&name)) {
             return;
         }
         let flags = flags.unwrap_or_else(|| "-c".to_owned());

@@ -88,6 +88,21 @@ impl Evaluator<'_> {
                 }
                 Some(Outcome::unknown())
             }
+            "pdb" | "cProfile" | "profile" | "trace" | "coverage" | "ipdb" | "viztracer"
+                if arguments.iter().any(|word| is_module_option(word)) =>
+            {
+                let rest = arguments.iter().skip_while(|word| !is_module_option(word));
+                let words = ["python", "-m"].map(str::to_owned).into_iter();
+                let words: Vec<String> = words.chain(rest.skip(1).cloned()).collect();
+                Some(self.linked(format!("python -m {module}"), |this| this.run(&words)))
+            }
+            "runpy"
+                if arguments
+                    .first()
+                    .is_some_and(|name| self.catalog.is_program(name)) =>
+            {
+                Some(self.linked("python -m runpy", |this| this.run(arguments)))
+            }
             "pdb" | "cProfile" | "profile" | "trace" | "runpy" | "coverage" | "pytest"
             | "unittest" | "ipdb" | "viztracer" | "kernprof" | "memory_profiler" => {
                 for word in arguments.iter().filter(|word| !word.starts_with('-')) {
@@ -341,6 +356,10 @@ fn option_files(arguments: &[String], options: &[&str]) -> Vec<String> {
         }
     }
     files
+}
+
+fn is_module_option(word: &str) -> bool {
+    matches!(word, "-m" | "--module")
 }
 
 /// Where `-m` stands, alone or behind other letters, and what is glued to it.

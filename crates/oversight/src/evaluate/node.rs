@@ -239,6 +239,14 @@ impl Evaluator<'_> {
             .skip_while(|word| !matches!(word.as_str(), "exec" | "run" | "dlx"));
         let kind = rest.next().map_or("", String::as_str);
         let rest: Vec<String> = rest.cloned().collect();
+        let one = arguments.iter().skip_while(|word| *word != "workspace");
+        let one: Vec<String> = one.skip(2).filter(|word| *word != "run").cloned().collect();
+        if let Some(program) = one.first().filter(|word| *word != "npm")
+            && self.catalog.is_program(program)
+        {
+            // `yarn workspace site gh-pages -d dist`: a program of that package.
+            self.linked(name, |this| this.run(&one));
+        }
         if kind == "run" {
             for script in rest.iter().take(1) {
                 self.script_of(script, &[], Some("*"));

@@ -155,6 +155,15 @@ pub(super) fn of_known_kind(name: &str, arguments: &[String], outcome: Outcome) 
     Outcome { output, ..outcome }
 }
 
+/// What stands for the output of a command of which the kind is known.
+pub(super) fn mark(name: &str, arguments: &[String]) -> Option<char> {
+    match kind(name, arguments)? {
+        Kind::Installation => Some(ENVIRONMENT),
+        Kind::Line | Kind::Lines => Some(LISTED),
+        Kind::Statements => None,
+    }
+}
+
 /// Commands that print where something is installed, outside of the project.
 const INSTALLATIONS: &[&[&str]] = &[
     &["poetry", "env", "info", "-p"],
@@ -204,7 +213,8 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         return Some(Kind::Installation);
     }
     Some(match name {
-        "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" => Kind::Line,
+        "go" if verb == "version" => Kind::Line,
+        "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" | "pwd" => Kind::Line,
         "minikube" if verb == "ip" => Kind::Line,
         "pgrep" | "pidof" if !has(&["-a", "-l", "-la", "-al", "-fa", "-af", "-fl"]) => Kind::Lines,
         "lsof" if arguments.iter().any(|word| word.starts_with("-t")) => Kind::Lines,

@@ -1,7 +1,7 @@
 //! Redirections, and files as far as the command itself or the lookup knows them.
 
 use crate::guard::Touch;
-use crate::shell::ir::{Kind, Redirect, Script, Target, Word};
+use crate::shell::ir::{Argument, Kind, Redirect, Script, Target, Word};
 use crate::value::Value;
 
 use super::files::File;
@@ -199,6 +199,26 @@ impl Evaluator<'_> {
         }
     }
 
+    /// `tee >(sh)`: what was written to a process, where that is known.
+    pub(crate) fn read_by_processes(&mut self, words: &[Argument], paths: &[String]) {
+        let scripts = words.iter().filter_map(|word| match word {
+            Argument::Process {
+                writes: true,
+                script,
+                ..
+            } => Some(script),
+            _ => None,
+        });
+        for (script, path) in scripts.zip(paths) {
+            let content = self.content_value(path);
+            if content.known().is_some_and(|text| !text.is_empty()) {
+                let mut state = self.state.clone();
+                state.input = Some(content);
+                self.apart(state, |this| this.script(script));
+            }
+        }
+    }
+
     /// `$(<file)`.
     pub(crate) fn file_of(&mut self, script: &Script) -> Option<Value> {
         let [item] = script.items.as_slice() else {
@@ -213,13 +233,14 @@ impl Evaluator<'_> {
         let [redirect] = command.redirects.as_slice() else {
             return None;
         };
-        match (&command.kind, &redirect.target) {
-            (Kind::Simple { assignments, words }, Target::Read(word))
-                if assignments.is_empty() && words.is_empty() =>
-            {
+        let alone = matches!(&command.kind, Kind::Simple { assignments, words }
+            if assignments.is_empty() && words.is_empty());
+        match &redirect.target {
+            Target::Read(word) if alone => {
                 let path = self.opened(Touch::Read, word);
                 Some(self.content_value(&path))
             }
+            Target::ReadProcess(script) if alone => Some(self.script(script).output),
             _ => None,
         }
     }

@@ -7,8 +7,13 @@ use super::run::quote;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
-/// Options of `ssh` whose value runs here.
-const LOCAL: &[&str] = &["proxycommand", "localcommand", "knownhostscommand"];
+/// Options of `ssh` whose value runs, here or there.
+const LOCAL: &[&str] = &[
+    "proxycommand",
+    "localcommand",
+    "knownhostscommand",
+    "remotecommand",
+];
 
 impl Evaluator<'_> {
     /// Options in the words of `ssh` and its kin whose value runs here.
@@ -124,7 +129,7 @@ impl Evaluator<'_> {
             } else {
                 let words = if verb.contains(' ') { part } else { after };
                 self.session_words(name, words);
-                for word in words.iter().filter(|word| word.contains(' ')) {
+                for word in part.iter().filter(|word| word.contains(' ')) {
                     self.unknown_text(name, word);
                 }
             }

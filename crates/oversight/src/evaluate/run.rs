@@ -20,15 +20,8 @@ type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
 /// The name by which a program is known: no directory, no version, no ending.
 pub(crate) fn program_name(program: &str) -> String {
     let name = base_name(program).to_ascii_lowercase();
-    for (ending, known) in [
-        ("npm-cli.js", "npm"),
-        ("npx-cli.js", "npx"),
-        ("yarn.js", "yarn"),
-        ("pnpm.cjs", "pnpm"),
-    ] {
-        if name == ending {
-            return known.to_owned();
-        }
+    if let Some(known) = super::names::of_file(&name) {
+        return known.to_owned();
     }
     let name = [".exe", ".cmd", ".bat"]
         .iter()
@@ -75,7 +68,9 @@ impl Evaluator<'_> {
             }
             return self.redirected(redirects, |this| this.declare(name, declared));
         }
+        let outer = std::mem::take(&mut self.readers);
         let ways = self.arguments(words);
+        let readers = std::mem::replace(&mut self.readers, outer);
         if ways.iter().all(Vec::is_empty) {
             for assignment in assignments {
                 self.assign(assignment, false);
@@ -104,6 +99,7 @@ impl Evaluator<'_> {
             self.assigned_danger(&assignment.name);
         }
         let outcome = self.redirected(redirects, |this| this.all_ways(&ways));
+        self.read_by_processes(words, &readers);
         for (name, old) in before {
             match old {
                 Some(variable) => {
@@ -286,6 +282,8 @@ impl Evaluator<'_> {
             return Outcome::unknown();
         };
         let name = program_name(program);
+        let switched = super::names::without_switch(&name, arguments);
+        let arguments = switched.as_deref().unwrap_or(arguments);
         self.guard_program(&name, arguments);
         if let Some(outcome) = self.written_program(program, arguments) {
             return outcome;

@@ -57,7 +57,9 @@ impl Evaluator<'_> {
         let inner = match name {
             "npx" | "bunx" | "uvx" | "pnpx" => skip_options(arguments, "pcwn", valued),
             _ => {
-                let rest = skip_options(arguments, "CcFwnpe", valued);
+                // `pnpm -c exec 'text'`: a switch of pnpm.
+                let letters = if name == "pnpm" { "CF" } else { "CcFwnpe" };
+                let rest = skip_options(arguments, letters, valued);
                 let (verb, after) = rest.split_first()?;
                 let starts = match name {
                     "npm" => matches!(verb.as_str(), "exec" | "x" | "explore"),
@@ -111,8 +113,8 @@ impl Evaluator<'_> {
         if let Some(first) = words.first_mut() {
             *first = without_version(first);
         }
-        if words.len() == 1 && words.first().is_some_and(|word| word.contains(' ')) {
-            return Some(self.in_shell(name, &words.concat()));
+        if let Some(text) = as_text(&words) {
+            return Some(self.in_shell(name, &text));
         }
         let mut state = self.state.child();
         std::rc::Rc::make_mut(&mut state.functions).clear();
@@ -159,9 +161,14 @@ impl Evaluator<'_> {
                 .map(|(_, program)| program.to_owned());
         }
         let at = arguments.iter().position(|word| word == "--")?;
-        let program = arguments.get(..at)?.last()?;
-        (matches!(name, "npm" | "npx" | "pnpm" | "yarn") && self.catalog.is_program(program))
-            .then(|| program.clone())
+        let (program, before) = arguments.get(..at)?.split_last()?;
+        // `npx -p npm@10 -- npm publish`: a package, and no program.
+        let named = before
+            .last()
+            .is_some_and(|option| option == "-p" || option == "--package");
+        let program = without_version(program);
+        let starts = matches!(name, "npm" | "npx" | "pnpm" | "yarn") && !named;
+        (starts && self.catalog.is_program(&program)).then_some(program)
     }
 }
 
@@ -181,11 +188,28 @@ fn skip_runner_options<'w>(name: &str, words: &'w [String], valued: &[&str]) -> 
     }
 }
 
+/// `lerna exec 'text' --parallel`: one word with a whole command in it.
+fn as_text(words: &[String]) -> Option<String> {
+    let (text, rest) = words.split_first().filter(|(text, _)| text.contains(' '))?;
+    let rest = rest.iter().map(|word| super::run::quote(word));
+    let whole: Vec<String> = std::iter::once(text.clone()).chain(rest).collect();
+    Some(whole.join(" "))
+}
+
+/// `corepack pnpm@9 publish`: the words without the version of the program.
+pub(super) fn unversioned(name: &str, words: &[String]) -> Option<Vec<String>> {
+    let (first, rest) = words.split_first().filter(|_| name == "corepack")?;
+    let program = std::iter::once(without_version(first));
+    Some(program.chain(rest.iter().cloned()).collect())
+}
+
 /// `gh-pages@6` and `@scope/tool@1` without the version.
 fn without_version(word: &str) -> String {
     let scoped = word.starts_with('@');
     let bare = word.trim_start_matches('@');
-    let name = bare.split_once('@').map_or(bare, |(name, _)| name);
+    // `twine==6`, `twine[keyring]>=5` of Python.
+    let end = bare.find(['@', '=', '<', '>', '~', '!', '[']);
+    let name = end.and_then(|end| bare.get(..end)).unwrap_or(bare);
     if scoped {
         name.rsplit_once('/')
             .map_or(name, |(_, last)| last)

@@ -204,7 +204,8 @@ fn effects(script: &str) -> Effects {
                 found.edits = true;
                 rest = after;
             }
-            'e' | 'w' | 'W' | 'a' | 'i' | 'c' | 'r' | 'R' => {
+            'a' | 'i' | 'c' => rest = after_text(rest),
+            'e' | 'w' | 'W' | 'r' | 'R' => {
                 let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
                 let text = line.trim().to_owned();
                 match letter {
@@ -247,6 +248,19 @@ fn after_address(text: &str) -> &str {
             None => return trimmed,
         }
     }
+}
+
+/// What follows the text of `a`, `i` and `c`: it goes on behind a line that ends with a backslash.
+fn after_text(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((line, after)) = rest.split_once('\n') {
+        rest = after;
+        let marks = line.len().saturating_sub(line.trim_end_matches('\\').len());
+        if marks % 2 == 0 {
+            return rest;
+        }
+    }
+    ""
 }
 
 /// The second of two parts, each ended by the sign before the first.
@@ -297,6 +311,9 @@ mod tests {
         assert!(effects("s/^//e").runs_lines);
         assert_eq!(effects("s/a/b/w out").writes, ["out"]);
         assert_eq!(effects("#!/bin/sed -f\n1e git push").commands, ["git push"]);
+        for text in ["1i\\\nyes\ne git push", "1a x\\\ny\n$e git push"] {
+            assert_eq!(effects(text).commands, ["git push"], "{text}");
+        }
         let harmless = effects("s/e/x/g;/end/d");
         assert!(harmless.commands.is_empty() && !harmless.runs_lines);
         let changed = effects("1{s/.*/git push/;e\n}");

@@ -72,7 +72,10 @@ impl Evaluator<'_> {
                     this.run(&["source".to_owned(), file]);
                 }
             }
-            this.shell_call(name, &call)
+            this.prompts(arguments);
+            let outcome = this.shell_call(name, &call);
+            this.prompts(arguments);
+            outcome
         }))
     }
 
@@ -116,22 +119,31 @@ impl Evaluator<'_> {
                 self.certainty = before;
             }
         }
-        if interactive {
-            for variable in ["PROMPT_COMMAND", "PS1", "PS0", "PS4"] {
-                let Some(text) = self
-                    .state
-                    .get(variable)
-                    .map(|value| value.first().to_owned())
-                else {
-                    continue;
-                };
-                if variable == "PROMPT_COMMAND" {
-                    self.linked(variable, |this| this.shell_text(&text));
-                } else {
-                    let word =
-                        crate::shell::lower::single_word(&super::parameter::double_quoted(&text));
-                    self.linked(variable, |this| this.value(&word));
-                }
+    }
+
+    /// What an interactive shell runs before it asks for a command.
+    fn prompts(&mut self, arguments: &[String]) {
+        let is_short = |word: &String| word.starts_with('-') && !word.starts_with("--");
+        if !arguments
+            .iter()
+            .any(|word| is_short(word) && word.contains('i'))
+        {
+            return;
+        }
+        for variable in ["PROMPT_COMMAND", "PS1", "PS0", "PS4"] {
+            let Some(text) = self
+                .state
+                .get(variable)
+                .map(|value| value.first().to_owned())
+            else {
+                continue;
+            };
+            if variable == "PROMPT_COMMAND" {
+                self.linked(variable, |this| this.shell_text(&text));
+            } else {
+                let word =
+                    crate::shell::lower::single_word(&super::parameter::double_quoted(&text));
+                self.linked(variable, |this| this.value(&word));
             }
         }
     }
@@ -149,6 +161,8 @@ impl Evaluator<'_> {
             let text = if name == "nu" {
                 // `^git`: the program and no command of the shell.
                 text.replace('^', "")
+            } else if name == "elvish" {
+                text.replace("e:", "")
             } else {
                 text.clone()
             };
@@ -305,6 +319,13 @@ impl Call {
                     words.next();
                     call.start_file = words.as_slice().first().cloned();
                 }
+                // `fish --command=text`, `nu --commands text`.
+                "--command" | "--commands" => call.reads_text = true,
+                flags if flags.starts_with("--command") && flags.contains('=') => {
+                    call.reads_text = true;
+                    let text = flags.split_once('=').map(|(_, text)| text.to_owned());
+                    call.words.extend(text);
+                }
                 flags if flags.starts_with("--") => {}
                 flags if flags.starts_with(['-', '+']) && flags.len() > 1 => {
                     let set = flags.starts_with('-');
@@ -321,7 +342,7 @@ impl Call {
             }
             words.next();
         }
-        call.words = words.cloned().collect();
+        call.words.extend(words.cloned());
         call
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! The question is asked before a text is walked as a command, so that ordinary words are left alone.
 
+use base64::Engine as _;
+
 use crate::words::names;
 
 use super::Evaluator;
@@ -168,7 +170,46 @@ impl Evaluator<'_> {
         name: &str,
         arguments: &[String],
     ) -> Option<super::Outcome> {
+        let own = name
+            .strip_prefix("git-")
+            .filter(|verb| crate::actions::is_git_builtin(verb));
+        if let Some(verb) = own {
+            // `/usr/lib/git-core/git-push`, `git-lfs push`: each command of git is a program as well.
+            let mut words = vec!["git".to_owned(), verb.to_owned()];
+            words.extend(arguments.iter().cloned());
+            return Some(self.run(&words));
+        }
         Some(match name {
+            "flatpak" => {
+                // `flatpak run --command=program application words`.
+                let program = super::wrapper::option_value(arguments, &["--command"])?;
+                let own = arguments.iter().enumerate();
+                let mut own = own.filter(|(_, word)| !word.starts_with('-') && **word != program);
+                let (at, _) = own.nth(1)?;
+                let after = arguments.iter().skip(at.saturating_add(1)).cloned();
+                let words: Vec<String> = std::iter::once(program.clone()).chain(after).collect();
+                self.linked("flatpak run", |this| this.run(&words))
+            }
+            "brew" => {
+                let words = match arguments {
+                    [bundle, exec, words @ ..] if bundle == "bundle" && exec == "exec" => words,
+                    _ => return None,
+                };
+                let words = super::wrapper::skip_options(words, "", &["file"]);
+                self.linked("brew bundle exec", |this| this.run(words))
+            }
+            "rush" => {
+                self.unknown_launcher(name, arguments);
+                self.parallel(arguments)
+            }
+            "pwsh" | "powershell" => {
+                self.powershell(name, arguments);
+                return None;
+            }
+            "systemctl" => {
+                self.units(arguments);
+                return None;
+            }
             "cmake" if arguments.first().is_some_and(|word| word == "--build") => {
                 let place = arguments.get(1)?.clone();
                 let target = super::wrapper::option_value(arguments, &["--target", "-t"]);
@@ -202,6 +243,51 @@ impl Evaluator<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// Text in another encoding, and text from the input; the words are looked at like those of any program.
+    fn powershell(&mut self, name: &str, arguments: &[String]) {
+        if let Some(input) = self.state.input.clone() {
+            self.unknown_text(name, input.first());
+        }
+        for pair in arguments.windows(2) {
+            let [option, text] = pair else { continue };
+            let option = option.to_ascii_lowercase();
+            let encoded = option == "-ec" || "-encodedcommand".starts_with(&option);
+            if option.len() < 2 || !encoded {
+                continue;
+            }
+            let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+            let bytes = bytes.unwrap_or_default();
+            let units = bytes.chunks_exact(2).filter_map(|pair| match pair {
+                [low, high] => Some(u16::from_le_bytes([*low, *high])),
+                _ => None,
+            });
+            let units: Vec<u16> = units.collect();
+            match String::from_utf16(&units) {
+                Ok(code) if !code.is_empty() => self.unknown_text(name, &code),
+                _ => self.opaque("code in another encoding is run", text),
+            }
+        }
+    }
+
+    /// `systemctl start x`, where the command itself wrote what that is.
+    fn units(&mut self, arguments: &[String]) {
+        let named = |path: &&String| {
+            let unit = crate::lookup::base_name(path);
+            let stem = unit.rsplit_once('.').map_or(unit, |(stem, _)| stem);
+            let mut words = arguments.iter().map(String::as_str);
+            path.contains("/systemd/") && words.any(|word| word == unit || word == stem)
+        };
+        let texts = self.written.keys().filter(named).cloned();
+        for path in texts.collect::<Vec<_>>() {
+            let text = self.known_file(&path).unwrap_or_default();
+            for line in text.lines().filter(|line| line.starts_with("Exec")) {
+                let command = line.split_once('=').map_or("", |(_, command)| command);
+                let command = command.trim_start_matches(['-', '@', ':', '+', '!']);
+                self.in_shell("systemctl", command);
+            }
+        }
     }
 
     /// A library of the project's own that every program loads: its code is not known.

@@ -54,7 +54,9 @@ impl Evaluator<'_> {
         if !self.written.is_empty() {
             self.own_modules(language, first, arguments);
         }
-        for word in arguments {
+        let options = self.state.get("NODE_OPTIONS").filter(|_| first == "node");
+        let options = options.map(|value| value.first().to_owned());
+        for word in arguments.iter().chain(&options) {
             // `node --import data:text/javascript,code`.
             if let Some((_, code)) = word.split_once("data:text/javascript,") {
                 self.code(language, name, &code.replace("%20", " "));

@@ -26,6 +26,14 @@ impl Evaluator<'_> {
                 Some(program) => Value::text(format!("/usr/bin/{program}\n")),
                 None => Value::empty(),
             },
+            "readlink" | "realpath" => {
+                // A link mostly ends at a program of the same name.
+                let path = arguments.iter().find(|word| !word.starts_with('-'))?;
+                if !path.contains("bin/") || !super::files::is_system(path) {
+                    return None;
+                }
+                Value::text(path.clone() + "\n").or(&Value::unknown())
+            }
             "basename" => {
                 let given = Given::read(arguments, "s:", &[("suffix", 's')])?;
                 let name = base_name(given.operands.first()?);
@@ -57,6 +65,14 @@ impl Evaluator<'_> {
                 }
                 Value::text(arguments.join("\n") + "\n")
             }
+            "yes" => {
+                let line = if arguments.is_empty() {
+                    "y".to_owned()
+                } else {
+                    arguments.join(" ")
+                };
+                Value::text(line + "\n").or(&Value::unknown())
+            }
             "ssh-agent" | "dircolors" | "lesspipe" => Value::empty(),
             "tee" => {
                 let input = self.state.input.clone().unwrap_or_else(Value::empty);
@@ -82,7 +98,17 @@ impl Evaluator<'_> {
             | "envsubst" | "jq" | "zcat" | "gzcat" | "gunzip" | "gzip" | "xz" | "unxz"
             | "bzip2" | "bunzip2" | "od" | "awk" | "gawk" | "pbpaste" | "uudecode" | "dos2unix"
             | "expand" | "paste" | "mawk" | "nawk" => return Some(self.filter(name, arguments)),
-            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => Value::empty(),
+            _ if super::outputs::is_made_for_eval(name, arguments, self.catalog) => {
+                // `flox activate -- npm publish`: with a command it does not only print.
+                let starts = |word: &String| {
+                    let mut words = word.split_whitespace();
+                    words.any(|word| self.catalog.is_program(word))
+                };
+                if arguments.iter().any(starts) {
+                    return None;
+                }
+                Value::empty()
+            }
             _ => return None,
         };
         Some(Outcome::prints(output))
@@ -208,8 +234,11 @@ impl Evaluator<'_> {
         input.map(|text| {
             if has_hole(text) && !matches!(name, "cat" | "gzip" | "gunzip" | "zcat") {
                 let listed = text.contains(LISTED) && !text.contains([HOLE, ENVIRONMENT]);
+                let one_line = name == "tr" && *arguments == ["\\n", " "];
                 return if listed && super::outputs::picks_lines(name) {
                     text.clone()
+                } else if listed && one_line {
+                    text.replace('\n', " ")
                 } else {
                     HOLE.to_string()
                 };

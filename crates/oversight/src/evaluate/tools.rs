@@ -263,6 +263,8 @@ pub(super) const NAMED: &[(&str, &[&str], Reading)] = &[
     ("tox", &["-c"], Reading::Values),
     ("task", &["-t", "--taskfile"], Reading::Values),
     ("tmux", &["-f", "source-file", "source"], Reading::Values),
+    ("screen", &["-c"], Reading::Values),
+    ("snakemake", &["-s", "--snakefile"], Reading::Values),
     ("nmap", &["--script"], Reading::Code("lua")),
     ("ant", &["-f", "-buildfile", "-file"], Reading::Values),
     ("gradle", &["-I", "--init-script", "-b"], Reading::Keys),

@@ -10,7 +10,7 @@ use super::literal::literals;
 use super::{Evaluator, shells, wrapper};
 
 /// More files than this are not looked at.
-const MAX_FILES: usize = 4096;
+const MAX_FILES: usize = 16 * 1024;
 
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.

@@ -269,6 +269,8 @@ impl Evaluator<'_> {
             return Some(self.daemon(arguments));
         }
         let inner = wrapper.inner(arguments);
+        let unversioned = super::runner::unversioned(name, inner);
+        let inner = unversioned.as_deref().unwrap_or(inner);
         if name == "direnv" && arguments.first().is_none_or(|verb| verb != "exec") {
             return None;
         }
@@ -298,7 +300,8 @@ impl Evaluator<'_> {
                     rest = after;
                 }
             }
-            if rest.is_empty() && name == "sudo" && inner.len() != arguments_len {
+            // `sudo -s`, `unshare -r`, `chroot dir`: without a program they start a shell, which reads its input.
+            if rest.is_empty() && inner.len() != arguments_len && !matches!(name, "env" | "entr") {
                 return this.session_input(name);
             }
             if rest.is_empty() {

@@ -10,7 +10,8 @@ impl Evaluator<'_> {
     pub(crate) fn write(&mut self, path: &str, content: &Value, append: bool) {
         // A name that is known in part can still be found by a pattern.
         let nameless = has_hole(directory_of(path)) || path.starts_with([HOLE, ENVIRONMENT]);
-        if nameless || path.starts_with("/dev/") || has_hole(&self.state.directory) {
+        let device = path.starts_with("/dev/") && !self.written.contains_key(path);
+        if nameless || device || has_hole(&self.state.directory) {
             return;
         }
         let path = absolute(&self.state.directory, path);

@@ -178,6 +178,8 @@ pub enum Argument {
         writes: bool,
         /// What runs.
         script: Script,
+        /// `--file=<(…)`: it is the end of the word before it.
+        glued: bool,
     },
 }
 

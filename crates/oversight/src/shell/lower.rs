@@ -3,6 +3,7 @@
 //! Words are taken apart here as well, nested commands included, so that a later stage never parses by chance.
 //! What the parser refuses is an error of this file; it never guesses a meaning.
 
+mod glued;
 mod word;
 
 use std::rc::Rc;
@@ -78,6 +79,8 @@ struct Lowering {
     bytes: Option<Vec<usize>>,
     /// Bytes of the text.
     length: usize,
+    /// Where words and redirections touch.
+    places: glued::Places,
     depth: usize,
 }
 
@@ -91,6 +94,7 @@ impl Lowering {
             options: ParserOptions::default(),
             bytes,
             length: text.len(),
+            places: glued::Places::new(text),
             depth,
         }
     }
@@ -330,19 +334,23 @@ impl Lowering {
         use ast::CommandPrefixOrSuffixItem as Part;
         match item {
             Part::IoRedirect(redirect) => redirects.extend(self.redirect(redirect)),
+            Part::Word(word) if self.places.is_descriptor(&word) => {}
             Part::Word(word) => self.push_word(&word, words, span),
             Part::AssignmentWord(assignment, word) => {
+                self.places.passed(&word);
                 widen(span, self.span(word.loc.as_ref()));
                 words.push(Argument::Assignment(self.assignment(assignment)));
             }
             Part::ProcessSubstitution(kind, subshell) => words.push(Argument::Process {
                 writes: matches!(kind, ast::ProcessSubstitutionKind::Write),
+                glued: self.places.is_glued(),
                 script: self.list(subshell.list),
             }),
         }
     }
 
     fn push_word(&self, word: &ast::Word, words: &mut Vec<Argument>, span: &mut Option<Span>) {
+        self.places.passed(word);
         widen(span, self.span(word.loc.as_ref()));
         words.extend(self.words(word).into_iter().map(Argument::Word));
     }

@@ -1,6 +1,6 @@
 //! The functions of make, as far as their result is text of their arguments. All others are unknown.
 
-use crate::value::{ENVIRONMENT, HOLE, LISTED};
+use crate::value::{HOLE, LISTED};
 
 use super::makefile::{Effects, Makefile, Scope};
 
@@ -137,8 +137,7 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
             "shell" | "eval" | "file" | "error" | "warning" | "info"
         )
     {
-        let installed = parts.iter().any(|part| part.contains("go env GOPATH"));
-        return if installed { ENVIRONMENT } else { HOLE }.to_string();
+        return printed(parts).to_string();
     }
     match name {
         "subst" => part(2).replace(part(0), part(1)),
@@ -217,6 +216,21 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
         "origin" | "flavor" => LISTED.to_string(),
         _ => HOLE.to_string(),
     }
+}
+
+/// What stands for the output of commands, by the kind of what they print.
+fn printed(parts: &[String]) -> char {
+    let commands = parts.iter().flat_map(|part| part.split("$(").skip(1));
+    let kinds = commands.map(|rest| {
+        let command = rest.split(')').next().unwrap_or_default();
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        let (name, arguments) = words.split_first()?;
+        crate::evaluate::outputs::mark(name, arguments)
+    });
+    let kinds: Option<Vec<char>> = kinds.collect();
+    kinds
+        .and_then(|kinds| kinds.into_iter().min())
+        .unwrap_or(HOLE)
 }
 
 fn part_of_name(function: &str, word: &str) -> String {
