@@ -226,9 +226,8 @@ impl Evaluator<'_> {
             let before = at.checked_sub(1).and_then(|at| arguments.get(at));
             before.is_some_and(|word| word.starts_with('-') && word.ends_with(['e', 'E']))
         };
-        let words = arguments.iter().enumerate();
-        let words = words.filter(|(at, word)| !word.starts_with('-') && !is_code(*at));
-        for (_, word) in words {
+        let plain = |(at, word): &(usize, &String)| !word.starts_with('-') && !is_code(*at);
+        for (_, word) in arguments.iter().enumerate().filter(plain) {
             let command = word.trim();
             if let Some(command) = command
                 .strip_suffix('|')
