@@ -29,12 +29,14 @@ mod expression;
 pub(crate) mod field;
 pub(crate) mod files;
 pub(crate) mod filter;
+mod findings;
 pub(crate) mod gh;
 pub(crate) mod git;
 pub(crate) mod glance;
 mod hooks;
 mod imports;
 mod installed;
+mod items;
 pub(crate) mod just;
 pub(crate) mod language;
 pub(crate) mod launch;
@@ -76,12 +78,13 @@ mod written;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::actions::Catalog;
-use crate::guard::{Guard, Guarded};
+use crate::guard::Guard;
 use crate::lookup::Lookup;
 use crate::shell::ir::{Script, Span};
 use crate::shell::{lower, second};
 use crate::value::{Value, for_people};
 
+pub use findings::{Certainty, Finding, Findings, Opaque};
 use state::State;
 
 /// More simple commands than this are not followed.
@@ -92,56 +95,6 @@ const MAX_DEPTH: usize = 40;
 
 /// More parsed text than this is not followed.
 const MAX_PARSED: usize = 2 * 1024 * 1024;
-
-/// How sure we are that an action happens when the command runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Certainty {
-    /// The words stand where an unknown program may start them.
-    Possible,
-    /// The program is started with these words.
-    Certain,
-}
-
-/// A gated action that the command performs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Its id.
-    pub action: String,
-    /// The part of the command that shows it.
-    pub span: Option<Span>,
-    /// From the outermost program to the act: `bash -c`, `env`, `git push`.
-    pub chain: Vec<String>,
-    /// How sure we are.
-    pub certainty: Certainty,
-    /// Program and arguments, for scopes.
-    pub words: Vec<String>,
-    /// Where it would run.
-    pub directory: String,
-    /// Variables that the command gives to the program and that change what it does, as `NAME=value`.
-    pub environment: Vec<String>,
-}
-
-/// A part of the command that could not be followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opaque {
-    /// Why.
-    pub reason: String,
-    /// What.
-    pub text: String,
-    /// Where.
-    pub span: Option<Span>,
-}
-
-/// Everything that was seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Actions, in the order in which they were met.
-    pub actions: Vec<Finding>,
-    /// What stayed unknown.
-    pub opaque: Vec<Opaque>,
-    /// Protected things that are touched.
-    pub guarded: Vec<Guarded>,
-}
 
 /// What a command leaves behind.
 #[derive(Clone, Debug)]
@@ -205,6 +158,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) start: std::rc::Rc<str>,
     /// Git has put other files into the working tree.
     pub(crate) switched: bool,
+    /// Other working trees of a repository, and the one that they were made from.
+    pub(crate) trees: BTreeMap<String, String>,
     /// A patch that nobody can know has changed files.
     pub(crate) patched_unknown: bool,
     /// How many temporary files were made.
@@ -283,6 +238,7 @@ impl<'a> Evaluator<'a> {
             filled: BTreeSet::new(),
             start: directory.into(),
             switched: false,
+            trees: BTreeMap::new(),
             patched_unknown: false,
             temporary: 0,
             code_words: Vec::new(),

@@ -73,4 +73,27 @@ fn deep_and_long_code_ends() {
             ));
         }
     }
+    let names = "a, ".repeat(2_000);
+    let rounds = "for x in y:\n  subprocess.run(f\"{x}{x}\", shell=True)\n".repeat(600);
+    let texts = "f\"{x}\", ".repeat(2_000);
+    for code in [
+        format!("for {names} b in [{names}]: subprocess.run([a, b])"),
+        format!("y = [{names}]\n{rounds}"),
+        format!("y = [\"ls\"]\n{rounds}"),
+        format!("for x in [\"ls\"]:\n  subprocess.run([{texts}])\n"),
+    ] {
+        passes(&format!("python3 - <<'E'\nimport subprocess\n{code}\nE"));
+    }
+    let rounds = "for (const x of y) execSync(`${x} ${x}`);\n".repeat(600);
+    for code in [
+        format!("const y = [{names}]; {rounds}"),
+        format!(
+            "for (const x of [\"ls\"]) execSync([{}])",
+            "x, ".repeat(2_000)
+        ),
+    ] {
+        passes(&format!(
+            "node - <<'E'\nconst {{execSync}} = require(\"child_process\");\n{code}\nE"
+        ));
+    }
 }

@@ -62,6 +62,9 @@ pub(super) fn classify(arguments: &[String], answer: &mut Answer) {
         ["repositories", _] if changes => add("gh:repo-edit"),
         // Which issue or which branch does not matter where the words around say what is done.
         ["repos", _, _, what, ..] if !has_hole(what) && !path.contains(HOLE) => {}
+        ["repos", owner, name, what, ..]
+            if NONE_GATED.contains(what) && ![owner, name].iter().any(|one| one.contains(HOLE)) => {
+        }
         // `repos/$REPOSITORY`: a variable that holds the owner as well.
         ["repos", both] if has_hole(both) && matches!(call.method.as_str(), "PATCH" | "DELETE") => {
             add("gh:repo-edit");
@@ -91,6 +94,18 @@ const BELOW_A_REPOSITORY: &[&str] = &[
     "milestones",
     "pulls",
     "releases",
+    "statuses",
+];
+
+/// Of these nothing below is gated, whatever it is: `repos/o/r/issues/comments/$(…)`.
+const NONE_GATED: &[&str] = &[
+    "actions",
+    "check-runs",
+    "comments",
+    "commits",
+    "issues",
+    "labels",
+    "milestones",
     "statuses",
 ];
 

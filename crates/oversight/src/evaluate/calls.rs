@@ -6,12 +6,9 @@
 use crate::value::{HOLE, Value, has_hole};
 
 use super::Evaluator;
-use super::expression::{Code, Given};
+use super::expression::{Code, Given, pieces, spread};
 use super::language::Language;
-use super::tokens::{Family, Token, cut_filled};
-
-/// More filled places than this are not looked into.
-const MAX_FILLINGS: usize = 200;
+use super::tokens::{Family, Token};
 
 /// What a call starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,17 +144,6 @@ impl Evaluator<'_> {
 struct Calls {
     code: Code,
     own: Vec<Own>,
-}
-
-/// The code in pieces, and after it what its texts are filled with: `f"{os.system('ls')}"`.
-fn pieces(family: Family, code: &str, depth: usize) -> Option<Vec<Token>> {
-    let (mut tokens, fillings) = cut_filled(family, code)?;
-    let calls = fillings.iter().filter(|filling| filling.contains('('));
-    for filling in calls.take(MAX_FILLINGS).filter(|_| depth < 2) {
-        tokens.push(Token::Sign('\n'));
-        tokens.extend(pieces(family, filling, depth.saturating_add(1))?);
-    }
-    Some(tokens)
 }
 
 /// Everything that the code starts; none when it cannot be read.
@@ -405,6 +391,13 @@ impl Calls {
         let Some(first) = given.first() else {
             return Vec::new();
         };
+        let lists = match takes {
+            Takes::Several if given.len() > 1 => spread(given),
+            _ => Some(first.clone()),
+        };
+        if let Some(Given::Lists(lists)) = lists {
+            return lists.into_iter().map(Start::Words).collect();
+        }
         if let Given::Each(texts) = first {
             let texts = texts.iter();
             return texts
@@ -468,7 +461,7 @@ fn command(given: &Given) -> Start {
     match given {
         Given::Text(text) => Start::Shell(text.clone()),
         Given::Words(words) => Start::Words(words.clone()),
-        Given::Each(_) => Start::Shell(HOLE.to_string()),
+        Given::Each(_) | Given::Lists(_) => Start::Shell(HOLE.to_string()),
     }
 }
 

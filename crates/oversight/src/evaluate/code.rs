@@ -216,7 +216,13 @@ impl Evaluator<'_> {
 
     /// `perl -ne … 'command|'`: what is named as a file may be a command.
     fn files_as_commands(&mut self, arguments: &[String]) {
-        for word in arguments.iter().filter(|word| !word.starts_with('-')) {
+        // The code itself is no file.
+        let is_code = |at: usize| {
+            let before = at.checked_sub(1).and_then(|at| arguments.get(at));
+            before.is_some_and(|word| word.starts_with('-') && word.ends_with(['e', 'E']))
+        };
+        let plain = |(at, word): &(usize, &String)| !word.starts_with('-') && !is_code(*at);
+        for (_, word) in arguments.iter().enumerate().filter(plain) {
             let command = word.trim();
             if let Some(command) = command
                 .strip_suffix('|')
@@ -368,7 +374,10 @@ impl Evaluator<'_> {
         // What `breakpoint()` calls is in a variable.
         let stops = visible.contains("breakpoint(") && self.state.get("PYTHONBREAKPOINT").is_some();
         if !stops
-            && !language.starts.iter().any(|word| visible.contains(word))
+            && !language
+                .starts
+                .iter()
+                .any(|word| super::literal::names_start(&visible, word))
             && !super::literal::names_a_start(code)
         {
             return false;

@@ -1,11 +1,15 @@
 //! What an expression in the code of another language stands for, as far as it is made of texts.
 
+mod loops;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::value::HOLE;
 
-use super::tokens::{Family, Token};
+pub(super) use loops::spread;
+
+use super::tokens::{Family, Token, cut_filled};
 
 /// Expressions deeper than this are not read.
 const MAX_DEPTH: usize = 16;
@@ -15,7 +19,10 @@ const MAX_DEPTH: usize = 16;
 pub(super) enum Given {
     Text(String),
     Words(Vec<String>),
+    /// One text after the other, by a loop.
     Each(Vec<String>),
+    /// One list of words after the other.
+    Lists(Vec<Vec<String>>),
 }
 
 impl Given {
@@ -27,7 +34,7 @@ impl Given {
         match self {
             Self::Text(text) => text.clone(),
             Self::Words(words) => words.join(" "),
-            Self::Each(_) => HOLE.to_string(),
+            Self::Each(_) | Self::Lists(_) => HOLE.to_string(),
         }
     }
 
@@ -35,7 +42,7 @@ impl Given {
         match self {
             Self::Text(text) => vec![text.clone()],
             Self::Words(words) => words.clone(),
-            Self::Each(_) => vec![HOLE.to_string()],
+            Self::Each(_) | Self::Lists(_) => vec![HOLE.to_string()],
         }
     }
 }
@@ -49,6 +56,10 @@ pub(super) struct Code {
     /// How many expressions the one that is read stands in.
     depth: Cell<usize>,
     bound: BTreeMap<String, Given>,
+    /// Where the values of names are written that are bound once.
+    places: BTreeMap<String, Option<usize>>,
+    /// How many loops there were.
+    loops: usize,
     /// A parameter, its function and its place there.
     pub(super) parameters: BTreeMap<String, (String, usize)>,
 }
@@ -64,8 +75,11 @@ impl Code {
             depth: Cell::new(0),
             tokens,
             bound: bound.collect(),
+            places: BTreeMap::new(),
+            loops: 0,
             parameters: BTreeMap::new(),
         };
+        code.find_places();
         code.bind();
         code
     }
@@ -116,33 +130,10 @@ impl Code {
 
     fn bind_name(&mut self, name: String, value: Given) {
         let value = match self.bound.get(&name) {
-            Some(before) if *before != value => Given::hole(),
+            Some(before) if *before != value => loops::joined(before, &value),
             _ => value,
         };
         self.bound.insert(name, value);
-    }
-
-    /// `for c in ["a", "b"]`, `foreach my $c ("a", "b")`.
-    fn bind_loop(&mut self, mut at: usize) {
-        while matches!(self.word(at), Some("my" | "const" | "let" | "var")) || self.sign(at, '(') {
-            at = at.saturating_add(1);
-        }
-        let Some(name) = self.word(at).map(str::to_owned) else {
-            return;
-        };
-        at = at.saturating_add(1);
-        let listed = matches!(self.word(at), Some("in" | "of"));
-        let bracketed = self.family == Family::Perl && self.sign(at, '(');
-        if !listed && !bracketed {
-            return;
-        }
-        let begin = if listed { at.saturating_add(1) } else { at };
-        let value = match self.value(begin).0 {
-            Given::Words(words) => Given::Each(words),
-            Given::Text(text) if self.family == Family::Perl => Given::Text(text),
-            _ => Given::hole(),
-        };
-        self.bind_name(name, value);
     }
 
     /// `lambda c:`, `c =>`, `(c) =>`, `async (c) =>`, `function (c)`.
@@ -199,7 +190,7 @@ impl Code {
             let (part, next) = match token {
                 Token::Text(text) => (Given::Text(text.clone()), at.saturating_add(1)),
                 Token::Words(words) => (Given::Words(words.clone()), at.saturating_add(1)),
-                Token::Command(_) => (Given::hole(), at.saturating_add(1)),
+                Token::Command(_) | Token::Pattern => (Given::hole(), at.saturating_add(1)),
                 Token::Word(word) if ends(word) => break,
                 Token::Word(word) if prefix(word) => {
                     at = at.saturating_add(1);
@@ -325,10 +316,10 @@ impl Code {
         let square = self.sign(open, '[');
         match all.as_slice() {
             [only] if !square => (only.clone(), end),
-            _ => (
-                Given::Words(all.iter().flat_map(Given::words).collect()),
-                end,
-            ),
+            all => {
+                let words = || Given::Words(all.iter().flat_map(Given::words).collect());
+                (spread(all).unwrap_or_else(words), end)
+            }
         }
     }
 
@@ -426,4 +417,18 @@ pub(super) fn closed(tokens: &[Token]) -> Vec<usize> {
         }
     }
     places
+}
+
+/// More filled places than this are not looked into.
+const MAX_FILLINGS: usize = 200;
+
+/// The code in pieces, and after it what its texts are filled with: `f"{os.system('ls')}"`.
+pub(super) fn pieces(family: Family, code: &str, depth: usize) -> Option<Vec<Token>> {
+    let (mut tokens, fillings) = cut_filled(family, code)?;
+    let calls = fillings.iter().filter(|filling| filling.contains('('));
+    for filling in calls.take(MAX_FILLINGS).filter(|_| depth < 2) {
+        tokens.push(Token::Sign('\n'));
+        tokens.extend(pieces(family, filling, depth.saturating_add(1))?);
+    }
+    Some(tokens)
 }

@@ -36,21 +36,32 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Whether unknown files can only have come by git switching the tree in which the command began.
+    /// Whether unknown files can only have come by git switching the tree in which the command began, or by another
+    /// working tree of the same repository.
     ///
     /// Recipes and package scripts are then read as they were: `git pull && make` is everyday work.
     pub(crate) fn is_only_switched(&self) -> bool {
-        let places = &self.filled;
-        self.switched && places.len() == 1 && places.contains(&*self.start)
+        let known = |place: &String| {
+            (self.switched && **place == *self.start) || self.trees.contains_key(place)
+        };
+        !self.filled.is_empty() && self.filled.iter().all(known)
+    }
+
+    /// Where a file of another working tree is in the one that it was made from.
+    fn in_first_tree(&self, path: &str) -> Option<String> {
+        self.trees.iter().find_map(|(place, from)| {
+            let rest = path.strip_prefix(place.as_str())?;
+            rest.starts_with('/').then(|| format!("{from}{rest}"))
+        })
     }
 
     /// Whether a file that was read is a tracked one that git has changed since.
     pub(crate) fn may_be_another(&self, path: &str) -> bool {
         const UNTRACKED: &[&str] = &["/.git/", "/node_modules/", "/.venv/", "/venv/", "/target/"];
-        if !self.switched {
-            return false;
-        }
         let path = absolute(&self.state.directory, path);
+        if !self.switched {
+            return self.in_first_tree(&path).is_some() && !self.written.contains_key(&path);
+        }
         let tracked =
             path.starts_with(&*self.start) && !UNTRACKED.iter().any(|place| path.contains(place));
         tracked && !self.written.contains_key(&path) && !path.starts_with("/dev/")
@@ -118,7 +129,15 @@ impl Evaluator<'_> {
                 File::Unreadable("it is too large")
             }
             Content::Text(text) => File::Text(Value::text(text)),
-            Content::Missing if self.is_filled(&path) => File::Unreadable(FETCHED),
+            Content::Missing if self.is_filled(&path) => {
+                let first = self.in_first_tree(&path);
+                match first.map(|first| self.on_disk(&first)) {
+                    Some(Content::Text(text)) if text.len() <= crate::value::MAX_TEXT => {
+                        File::Text(Value::text(text))
+                    }
+                    _ => File::Unreadable(FETCHED),
+                }
+            }
             Content::Missing => File::Missing,
             Content::Binary => File::Binary,
             Content::Unreadable(why) => File::Unreadable(why),

@@ -68,7 +68,18 @@ impl Evaluator<'_> {
             super::outputs::git_format(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
         });
         if let Some((verb, rest)) = call.rest.split_first() {
+            let before = self.state.directory.clone();
+            let elsewhere = call.directory.filter(|place| !has_hole(place));
+            if let Some(place) = elsewhere.map(|place| absolute(&before, &place)) {
+                let words: Vec<&String> =
+                    rest.iter().filter(|word| !word.starts_with('-')).collect();
+                if changes_tree(verb, rest, &words) {
+                    self.trees.insert(place.clone(), place.clone());
+                }
+                self.state.directory = place.into();
+            }
             self.git_brings(verb, rest);
+            self.state.directory = before;
         }
         Some(outcome)
     }
@@ -129,8 +140,17 @@ impl Evaluator<'_> {
                 self.filled(&place);
             }
             "worktree" if words.first().is_some_and(|word| *word == "add") => {
-                for place in words.iter().skip(1).take(1) {
+                let valued = ["-b", "-B", "--reason", "--orphan"];
+                let value = |at: usize| {
+                    let before = at.checked_sub(1).and_then(|at| rest.get(at));
+                    before.is_some_and(|word| valued.contains(&word.as_str()))
+                };
+                let mut given = rest.iter().enumerate().skip(1);
+                let place = given.find(|(at, word)| !word.starts_with('-') && !value(*at));
+                if let Some((_, place)) = place.filter(|(_, place)| !has_hole(place)) {
                     self.filled(place);
+                    let from = self.state.directory.to_string();
+                    self.trees.insert(absolute(&from, place), from);
                 }
             }
             "apply" | "am" => self.patched(rest),
@@ -139,12 +159,29 @@ impl Evaluator<'_> {
                     .iter()
                     .any(|word| word == "--" || word.starts_with("--source")) =>
             {
-                for path in words {
-                    if self.exists(&absolute(&self.state.directory, path)) {
+                let after = rest.iter().skip_while(|word| *word != "--").skip(1);
+                let paths: Vec<&String> = after.collect();
+                let plain = |path: &&String| {
+                    !has_hole(path) && !path.contains(['*', '?', '[', ':']) && **path != "."
+                };
+                let named = !paths.is_empty() && paths.iter().all(plain);
+                for path in if named { paths } else { words } {
+                    let place = absolute(&self.state.directory, path);
+                    if !self.names_in(&place).is_empty() {
+                        self.switched = true;
+                        self.filled(path);
+                    } else if self.exists(&place) {
                         self.write(path, &crate::value::Value::unknown(), false);
+                    } else if named {
+                        // A file or a directory that is not there now.
+                        self.write(path, &crate::value::Value::unknown(), false);
+                        self.filled(path);
                     }
                 }
-                self.filled(".");
+                if !named {
+                    self.switched = true;
+                    self.filled(".");
+                }
             }
             "stash" if !changes_tree(verb, rest, &words) => {}
             "checkout" | "switch" | "pull" | "merge" | "stash" | "reset" | "submodule"

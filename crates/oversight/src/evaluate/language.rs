@@ -66,6 +66,7 @@ pub(crate) const LANGUAGES: &[Language] = &[
             "Bun.spawn",
             "eval(",
             "spawn_sync",
+            ".constructor(",
             "$`",
         ],
     },

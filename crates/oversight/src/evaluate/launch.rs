@@ -2,6 +2,7 @@
 
 use crate::value::{ENVIRONMENT, HOLE, Value};
 
+use super::items::items;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
@@ -135,8 +136,10 @@ impl Evaluator<'_> {
             for text in input.possibilities() {
                 let items = items(arguments.get(..own).unwrap_or_default(), text);
                 outcome = match &place {
-                    Some(place) if text.contains('\0') => this.replaced(&words, place, &items),
-                    Some(place) => this.replaced(&words, place, &lines(text)),
+                    Some(place) if text.contains('\0') => {
+                        this.replaced(&words, place, &items, false)
+                    }
+                    Some(place) => this.replaced(&words, place, &lines(text), false),
                     None => this.batches(&words, &items, most),
                 };
             }
@@ -164,15 +167,29 @@ impl Evaluator<'_> {
         all.unwrap_or_else(|| self.run(words))
     }
 
-    /// Runs the words once for each item, with the item in the place of a mark.
-    fn replaced(&mut self, words: &[String], place: &str, items: &[String]) -> Outcome {
+    /// Runs the words once for each item, with the item in the place of a mark; a part of the program's name is a place
+    /// for some launchers only (`xargs -Iurl curl url` starts `curl`).
+    fn replaced(
+        &mut self,
+        words: &[String],
+        place: &str,
+        items: &[String],
+        in_program: bool,
+    ) -> Outcome {
         let mut outcome = Outcome::unknown();
         let unknown = [HOLE.to_string()];
         let items = if items.is_empty() { &unknown } else { items };
         for item in first_items(items) {
             let all: Vec<String> = words
                 .iter()
-                .map(|word| word.replace(place, &item))
+                .enumerate()
+                .map(|(at, word)| {
+                    if at > 0 || in_program || word == place {
+                        word.replace(place, &item)
+                    } else {
+                        word.clone()
+                    }
+                })
                 .collect();
             outcome = self.run(&all);
         }
@@ -249,7 +266,7 @@ impl Evaluator<'_> {
                 names.extend(self.find_scripts(arguments));
             }
             let outcome = self.apart_words(&format!("{name} -exec"), |this| {
-                this.replaced(&inner, "{}", &names)
+                this.replaced(&inner, "{}", &names, true)
             });
             found = Some(outcome);
         }
@@ -437,49 +454,6 @@ pub(crate) fn letter_value(arguments: &[String], letter: char) -> Option<String>
         }
     }
     None
-}
-
-/// What `xargs` makes of its input.
-fn items(arguments: &[String], text: &str) -> Vec<String> {
-    let own = arguments;
-    let nul = own.iter().any(|word| {
-        word == "--null" || (word.starts_with('-') && !word.starts_with("--") && word.contains('0'))
-    });
-    let mark = if nul { Some('\0') } else { delimiter(own) };
-    if let Some(mark) = mark {
-        return text
-            .trim_end_matches('\n')
-            .split(mark)
-            .filter(|item| !item.is_empty())
-            .map(str::to_owned)
-            .collect();
-    }
-    let mut all = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote: Option<char> = None;
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match (quote, character) {
-            (Some(open), close) if open == close => quote = None,
-            (Some(_), inside) => word.get_or_insert_default().push(inside),
-            (None, '\'' | '"') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (None, '\\') => word.get_or_insert_default().extend(characters.next()),
-            (None, blank) if blank.is_whitespace() => all.extend(word.take()),
-            (None, other) => word.get_or_insert_default().push(other),
-        }
-    }
-    all.extend(word);
-    all
-}
-
-/// `-d,` and `--delimiter=,`.
-fn delimiter(arguments: &[String]) -> Option<char> {
-    let text =
-        letter_value(arguments, 'd').or_else(|| option_value(arguments, &["--delimiter"]))?;
-    crate::shell::escape::backslashes(&text).chars().next()
 }
 
 pub(crate) fn lines(text: &str) -> Vec<String> {

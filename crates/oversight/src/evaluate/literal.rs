@@ -289,3 +289,14 @@ fn unquoted<'t>(before: &str, command: &'t str) -> &'t str {
     let ends = quote.and_then(|quote| command.strip_suffix(quote));
     ends.unwrap_or(command)
 }
+
+/// Whether code names a word that starts programs; `push(` and `empty` do not name the short ones.
+pub(super) fn names_start(code: &str, word: &str) -> bool {
+    if !matches!(word, "sh " | "sh(" | "sh." | "pty") {
+        return code.contains(word);
+    }
+    code.match_indices(word).any(|(at, _)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        !before.is_some_and(char::is_alphanumeric)
+    })
+}

@@ -34,6 +34,7 @@ const BY_WORDS: &[&[&str]] = &[
     &["luarocks", "path"],
     &["register-python-argcomplete"],
     &["thefuck", "--alias"],
+    &["rg", "--generate"],
     &["fzf", "--bash"],
     &["fzf", "--zsh"],
     &["keychain", "--eval"],
@@ -72,7 +73,9 @@ pub(super) fn is_made_for_eval(name: &str, arguments: &[String], catalog: &Catal
     }
     let given = || std::iter::once(name).chain(arguments.iter().map(String::as_str));
     let starts = |words: &&[&str]| words.iter().copied().eq(given().take(words.len()));
-    let of_cluster = name == "minikube" && arguments.iter().any(|word| word == "docker-env");
+    let has = |wanted: &[&str]| arguments.iter().any(|word| wanted.contains(&word.as_str()));
+    let of_cluster =
+        name == "minikube" && has(&["docker-env", "podman-env"]) && !has(&["ssh", "kubectl", "--"]);
     let alone = WITHOUT_MORE
         .iter()
         .any(|words| words.iter().copied().eq(given()));
@@ -193,6 +196,11 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         "sqlite3" if arguments.last().is_some_and(|word| word == ".dump") => {
             return Some(Kind::Statements);
         }
+        "docker" | "podman" if matches!(verb, "run" | "create") && prints_id(arguments) => {
+            return Some(Kind::Line);
+        }
+        "gh" if picks_number(arguments) => return Some(Kind::Line),
+        "kubectl" | "oc" if verb == "get" && prints_names(arguments) => return Some(Kind::Lines),
         _ => {}
     }
     if !arguments.iter().all(|word| is_plain(word)) {
@@ -207,6 +215,9 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
     Some(match name {
         "go" if verb == "version" => Kind::Line,
         "nproc" | "hostname" | "uname" | "arch" | "whoami" | "id" | "date" | "pwd" => Kind::Line,
+        "minikube" if verb == "ip" => Kind::Line,
+        "pgrep" | "pidof" if !has(&["-a", "-l", "-la", "-al", "-fa", "-af", "-fl"]) => Kind::Lines,
+        "lsof" if arguments.iter().any(|word| word.starts_with("-t")) => Kind::Lines,
         "git"
             if matches!(
                 verb,
@@ -238,6 +249,61 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
         }
         _ => return None,
     })
+}
+
+/// `docker run -d`: the container's number alone, whatever runs in it. The option has to stand where it can be none of
+/// the command's own.
+fn prints_id(arguments: &[String]) -> bool {
+    let [verb, rest @ ..] = arguments else {
+        return false;
+    };
+    if verb == "create" {
+        return true;
+    }
+    for word in rest {
+        let plain = matches!(
+            word.as_str(),
+            "--rm" | "-i" | "-t" | "-it" | "-ti" | "--init" | "--privileged" | "-P"
+        ) || (word.starts_with("--") && word.contains('=') && !has_hole(word));
+        if matches!(
+            word.as_str(),
+            "-d" | "--detach" | "-dit" | "-itd" | "-td" | "-dt"
+        ) {
+            return true;
+        }
+        if !plain {
+            return false;
+        }
+    }
+    false
+}
+
+/// `gh pr view --json number -q .number`: one field, which GitHub fills with a number or a name of its own form.
+fn picks_number(arguments: &[String]) -> bool {
+    let Some(path) = super::wrapper::option_value(arguments, &["-q", "--jq"]) else {
+        return false;
+    };
+    let plain = |one: char| one.is_ascii_alphanumeric() || matches!(one, '.' | '[' | ']');
+    let field = path.rsplit('.').next().unwrap_or_default();
+    let known = [
+        "number",
+        "id",
+        "databaseId",
+        "nameWithOwner",
+        "headRefOid",
+        "sha",
+    ];
+    path.starts_with('.') && path.chars().all(plain) && known.contains(&field)
+}
+
+/// `kubectl get pods -o name`: names of a cluster's things hold letters, digits and dashes.
+fn prints_names(arguments: &[String]) -> bool {
+    let joined = |word: &String| matches!(word.as_str(), "-oname" | "--output=name" | "-o=name");
+    let apart = |pair: &[String]| match pair {
+        [option, value] => matches!(option.as_str(), "-o" | "--output") && value == "name",
+        _ => false,
+    };
+    arguments.iter().any(joined) || arguments.windows(2).any(apart)
 }
 
 fn is_number(word: &str) -> bool {

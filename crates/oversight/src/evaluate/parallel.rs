@@ -19,6 +19,12 @@ impl Evaluator<'_> {
                 "retries",
             ],
         );
+        let own = arguments.len().saturating_sub(rest.len());
+        let mut options = arguments.iter().take(own);
+        if options.any(|word| matches!(word.as_str(), "--dry-run" | "--dryrun")) {
+            // The commands are printed and not run.
+            return Outcome::unknown();
+        }
         let split = rest
             .iter()
             .position(|word| matches!(word.as_str(), ":::" | "::::" | ":::+"));

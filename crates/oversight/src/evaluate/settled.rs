@@ -5,12 +5,14 @@
 //! program is given words that stand there. Then these words alone decide. Whatever is not known to be harmless leaves
 //! the code unsettled, and the generous search goes on as ever.
 
+mod constants;
 mod given;
 mod names;
 mod python;
+mod rounds;
 mod script;
 
-use crate::value::has_hole;
+use crate::value::{HOLE, has_hole};
 
 use super::Evaluator;
 use super::calls::Start;
@@ -25,7 +27,8 @@ impl Evaluator<'_> {
     /// Follows code whose starts are all written out; false when that cannot be told.
     pub(super) fn settled(&mut self, language: &Language, name: &str, code: &str) -> bool {
         let first = language.names.first().copied().unwrap_or_default();
-        if !matches!(name, "python" | "node" | "nodejs" | "perl" | "ruby") || has_hole(code) {
+        let followed = matches!(name, "python" | "node" | "nodejs" | "perl" | "ruby");
+        if !(followed || first == "awk") || has_hole(code) {
             return false;
         }
         let Some(starts) = starts(first, code) else {
@@ -65,6 +68,7 @@ fn starts(language: &str, code: &str) -> Option<Vec<Start>> {
         "python" => python::starts(code),
         "node" => script::starts(code),
         "perl" | "ruby" => plain_starts(Family::of(language)?, code),
+        "awk" => awk_starts(code),
         _ => None,
     }?;
     // What is not known may be any word, and the generous search knows more of where it comes from.
@@ -74,6 +78,27 @@ fn starts(language: &str, code: &str) -> Option<Vec<Start>> {
         Start::Fed(_) | Start::Code(_) => true,
     };
     (!found.iter().any(unknown)).then_some(found)
+}
+
+/// `system("date")`: a text that stands there alone, and nothing that reads or writes a command.
+fn awk_starts(code: &str) -> Option<Vec<Start>> {
+    let walk = Walk::new(Family::Awk, code)?;
+    let mut found = Vec::new();
+    for at in 0..walk.tokens.len() {
+        let pipe = walk.sign(at, '|') && !walk.sign(at.saturating_add(1), '|');
+        if walk.sign(at, '@') || (pipe && !walk.sign_before(at, 1, '|')) {
+            return None;
+        }
+        if walk.word(at) == Some("system") {
+            let open = at.saturating_add(1);
+            let parts = walk.parts(open).filter(|_| walk.sign(open, '('))?;
+            let [only] = parts.as_slice() else {
+                return None;
+            };
+            found.push(Start::Shell(walk.text(&walk.places(*only))?));
+        }
+    }
+    Some(found)
 }
 
 /// `system("echo", "git", "push")`, `exec "ls"`, `print "text"`: statements of texts and nothing else.
@@ -273,6 +298,19 @@ impl Walk {
         (from..to)
             .filter(|at| !self.sign(*at, '\n') && !self.sign(*at, '\\'))
             .collect()
+    }
+
+    /// What fills the places of a text, as far as it can be told apart from what fills other texts.
+    pub(super) fn fillings_at(&self, at: usize) -> Option<&[String]> {
+        let holes = |token: &Token| match token {
+            Token::Text(text) | Token::Command(text) => text.matches(HOLE).count(),
+            _ => 0,
+        };
+        let own = self.token(at).map(holes).filter(|own| *own > 0)?;
+        let all: usize = self.tokens.iter().map(holes).sum();
+        let before: usize = self.tokens.iter().take(at).map(holes).sum();
+        let fillings = self.fillings.get(before..before.saturating_add(own));
+        fillings.filter(|_| all == self.fillings.len())
     }
 
     /// One text, or texts side by side.

@@ -105,6 +105,10 @@ pub(crate) fn takes_data(name: &str, arguments: &[String]) -> bool {
         };
         return !arguments.iter().any(starts);
     }
+    if name == "find" {
+        // What it executes has been followed.
+        return true;
+    }
     let verb = arguments.first().map_or("", String::as_str);
     ONLY_DATA
         .iter()
@@ -119,6 +123,10 @@ impl Evaluator<'_> {
     /// Whether a word names a program that can start others, or a script by its path.
     pub(crate) fn starts(&mut self, word: &str) -> bool {
         let name = program_name(word);
+        // `dist/*` names files; a pattern with letters of a program may name that.
+        if name.contains('*') && !name.contains(|one: char| one.is_ascii_alphabetic()) {
+            return false;
+        }
         self.catalog.is_program(&name) || is_starter(&name) || self.is_script(word)
     }
 

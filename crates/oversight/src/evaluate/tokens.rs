@@ -2,8 +2,8 @@
 
 use crate::value::{HOLE, LISTED};
 
-use super::unescape::fillings_of;
 pub(super) use super::unescape::unescape;
+use super::unescape::{fillings_of, pattern_length};
 
 /// More code than this is not cut.
 const MAX_TOKENS: usize = 8_000;
@@ -19,6 +19,8 @@ pub(super) enum Token {
     Words(Vec<String>),
     /// A text that is run where it stands: backquotes, `qx(…)`.
     Command(String),
+    /// A pattern that can be nothing else where it stands.
+    Pattern,
     Sign(char),
 }
 
@@ -104,6 +106,7 @@ pub(super) fn without_texts(family: Family, code: &str) -> Option<String> {
                     "``"
                 });
             }
+            Token::Pattern => visible.push('/'),
             Token::Sign(sign) => visible.push(sign),
         }
     }
@@ -188,8 +191,18 @@ impl Cutter<'_> {
             return;
         }
         if one == '/' && self.is_pattern() {
+            if self.family == Family::Script
+                && let Some(length) = self.script_pattern()
+            {
+                self.at = self.at.saturating_add(length);
+                return self.tokens.push(Token::Pattern);
+            }
             self.take();
-            self.filled('\'', "r", '/', '/');
+            while let Some(one) = self.take().filter(|one| *one != '/') {
+                if one == '\\' {
+                    self.take();
+                }
+            }
             return self.tokens.push(Token::Sign('/'));
         }
         if one.is_alphanumeric() || one == '_' || (self.takes_sign() && matches!(one, '$' | '@')) {
@@ -199,6 +212,16 @@ impl Cutter<'_> {
         if one == '\n' || !one.is_whitespace() {
             self.tokens.push(Token::Sign(one));
         }
+    }
+
+    /// The length of a pattern of JavaScript, where a value has to follow what stands before it.
+    fn script_pattern(&self) -> Option<usize> {
+        let before = match self.tokens.last()? {
+            Token::Sign(sign) => "(,=:[!&|?;>".contains(*sign),
+            Token::Word(word) => word == "return",
+            _ => false,
+        };
+        before.then(|| pattern_length(self.rest())).flatten()
     }
 
     /// Whether a slash begins a pattern here, and does not divide.

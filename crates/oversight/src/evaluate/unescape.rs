@@ -73,3 +73,23 @@ pub(super) fn unescape(rest: &str) -> (Option<char>, usize) {
     };
     (Some(value), first.len_utf8())
 }
+
+/// How long the pattern is that begins here, with both of its slashes.
+pub(super) fn pattern_length(text: &str) -> Option<usize> {
+    let mut class = false;
+    let mut escaped = false;
+    for (at, one) in text.char_indices().skip(1) {
+        match one {
+            '\n' => return None,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => class = true,
+            ']' => class = false,
+            // `/*` and `//` are comments.
+            '*' if at == 1 => return None,
+            '/' if !class => return (at > 1).then(|| at.saturating_add(1)),
+            _ => {}
+        }
+    }
+    None
+}

@@ -6,6 +6,10 @@ pub(super) fn otherwise(text: &str) -> Option<String> {
     if text.contains("select ") {
         return Some(select_as_for(text));
     }
+    // Nor a loop without an end that has no expressions.
+    if text.contains("for ((;;))") {
+        return Some(text.replace("for ((;;))", "while true"));
+    }
     ended(text)
 }
 

@@ -8,13 +8,14 @@ use crate::evaluate::calls::Start;
 use crate::evaluate::tokens::Token;
 
 /// More names than this are not looked up in one code.
-const MAX_ASKED: usize = 128;
+pub(super) const MAX_ASKED: usize = 128;
 
 /// More calls of functions that start something are not followed.
 const MAX_FOUND: usize = 128;
 
 /// What a start is given.
-enum Given {
+#[derive(Clone)]
+pub(super) enum Given {
     Text(String),
     Words(Vec<String>),
     /// A parameter of the function around it, alone or after other words.
@@ -26,13 +27,26 @@ enum Given {
 }
 
 impl Given {
-    fn is_list(&self) -> bool {
+    pub(super) fn is_list(&self) -> bool {
         !matches!(self, Self::Text(_))
     }
 }
 
 impl Python {
     pub(super) fn started(&self, at: usize, found: &mut Vec<Start>) -> Option<()> {
+        let Some(rounds) = self.rounds_of(at) else {
+            return self.started_once(at, found);
+        };
+        for round in rounds {
+            self.round.replace(round);
+            let once = self.started_once(at, found);
+            self.round.replace(Vec::new());
+            once?;
+        }
+        Some(())
+    }
+
+    fn started_once(&self, at: usize, found: &mut Vec<Start>) -> Option<()> {
         let verb = self.walk.word(at)?;
         let parts = self.walk.parts(at.saturating_add(1))?;
         let mut given = None;
@@ -163,14 +177,14 @@ impl Python {
     }
 
     /// What the first argument of a start stands for.
-    fn given(&self, places: &[usize], depth: usize) -> Option<Given> {
+    pub(super) fn given(&self, places: &[usize], depth: usize) -> Option<Given> {
         if depth > 4 {
             return None;
         }
-        if let Some(text) = self.walk.text(places) {
-            return Some(Given::Text(text));
-        }
         let first = *places.first()?;
+        if let Some(text) = self.walk.text(places) {
+            return Some(Given::Text(self.filled_in(places, text)));
+        }
         let bracketed = self.walk.closing(first) == places.last().copied();
         if bracketed && matches!(self.walk.token(first), Some(Token::Sign('[' | '('))) {
             let parts = self.walk.parts(first)?;
@@ -222,6 +236,10 @@ impl Python {
                 return None;
             };
             let parameter = self.walk.word(*name)?.to_owned();
+            if let Some(Given::Words(given)) = self.in_round(&parameter) {
+                words.extend(given);
+                continue;
+            }
             let own = self.parameters.iter().any(|one| one.name == parameter);
             if !own || index.saturating_add(1) != parts.len() {
                 return None;
@@ -238,7 +256,7 @@ impl Python {
     /// One word of a list: its text, or a word that nobody knows.
     fn element(&self, places: &[usize]) -> String {
         if let Some(text) = self.walk.text(places) {
-            return text;
+            return self.filled_in(places, text);
         }
         let names: Vec<&str> = places.iter().filter_map(|at| self.walk.word(*at)).collect();
         match (names.as_slice(), places.len()) {
@@ -251,11 +269,20 @@ impl Python {
         }
     }
 
+    fn in_round(&self, name: &str) -> Option<Given> {
+        let round = self.round.borrow();
+        let held = round.iter().find(|(one, _)| one == name);
+        held.map(|(_, given)| given.clone())
+    }
+
     /// What a name holds that is bound once, or the parameter that it is.
-    fn name(&self, name: &str, depth: usize) -> Option<Given> {
+    pub(super) fn name(&self, name: &str, depth: usize) -> Option<Given> {
         self.asked.set(self.asked.get().saturating_add(1));
         if self.asked.get() > MAX_ASKED {
             return None;
+        }
+        if let Some(given) = self.in_round(name) {
+            return Some(given);
         }
         if self.parameters.iter().any(|one| one.name == name) {
             return Some(Given::Own {
@@ -287,7 +314,7 @@ impl Python {
     }
 
     /// Whether a text is filled with more of a list than its words.
-    fn fills_with(&self, name: &str) -> bool {
+    pub(super) fn fills_with(&self, name: &str) -> bool {
         let plain = [
             name.to_owned(),
             format!("' '.join({name})"),
@@ -300,7 +327,7 @@ impl Python {
             .any(|filling| !plain.contains(filling))
     }
 
-    fn occurrences<'s>(&'s self, name: &'s str) -> impl Iterator<Item = usize> + 's {
+    pub(super) fn occurrences<'s>(&'s self, name: &'s str) -> impl Iterator<Item = usize> + 's {
         (0..self.walk.tokens.len())
             .filter(move |at| self.walk.word(*at) == Some(name) && !self.walk.dotted(*at))
     }
@@ -315,7 +342,7 @@ impl Python {
     }
 
     /// Whether a name may get another value here.
-    fn is_bound(&self, at: usize) -> bool {
+    pub(super) fn is_bound(&self, at: usize) -> bool {
         let sign = |by: usize, sign: char| self.walk.sign(at.saturating_add(by), sign);
         let argument = self
             .walk
@@ -359,7 +386,7 @@ impl Python {
     }
 
     /// Whether what a name holds is only looked at here, and not changed.
-    fn only_reads(&self, at: usize) -> bool {
+    pub(super) fn only_reads(&self, at: usize) -> bool {
         // `f(x=list)`, `(x := list)`: another name for it.
         if self.walk.sign_before(at, 1, '=') {
             return false;

@@ -2,10 +2,11 @@
 
 /// Modules that start no program by any of the names below; a file of the same name in the project is read by itself.
 pub(super) const PYTHON_MODULES: &str = "
-    argparse ast base64 binascii bisect collections configparser copy csv datetime decimal difflib fnmatch
-    functools glob hashlib heapq html io itertools json math os pathlib platform pprint random re secrets
-    shlex shutil statistics string struct subprocess sys tempfile textwrap time tomllib traceback typing
-    unicodedata urllib uuid zlib";
+    argparse ast base64 binascii bisect calendar collections concurrent configparser contextlib copy csv datetime
+    decimal difflib enum errno fnmatch fractions functools glob gzip hashlib heapq html io ipaddress itertools json
+    locale logging math os pathlib platform pprint queue random re secrets shlex shutil signal socket sqlite3
+    statistics string struct subprocess sys tempfile textwrap threading time tomllib traceback typing unicodedata
+    urllib uuid warnings zlib zoneinfo";
 
 /// Built-in names that reach what is not named, or run text.
 pub(super) const PYTHON_REACHING: &str = "
@@ -39,7 +40,14 @@ pub(super) const PYTHON_SAFE: &str = "
     fromisoformat timedelta date datetime timezone utc total_seconds year month day hour minute second days
     seconds exit stdout stderr flush version version_info major minor platform system maxsize executable
     returncode args wait poll pid communicate check_returncode cmd print_exc which List Dict Optional Any
-    Tuple Callable Iterable Union Set";
+    Tuple Callable Iterable Union Set terminate kill send_signal SIGTERM SIGINT SIGKILL fromkeys popitem
+    symmetric_difference total subtract isidentifier translate is_symlink lstat commonpath commonprefix
+    normpath isabs islink st_mode uname get_terminal_size lastindex lastgroup weekday isocalendar combine
+    astimezone tzinfo process_time time_ns perf_counter_ns gmtime localtime namedtuple ChainMap cycle repeat
+    accumulate takewhile dropwhile socket bind getsockname connect connect_ex settimeout AF_INET SOCK_STREAM
+    cursor execute executemany fetchall fetchone commit row_factory getcode headers Request add_header
+    getLogger basicConfig info warning debug critical INFO DEBUG WARNING ERROR suppress futures
+    ThreadPoolExecutor submit map result as_completed Thread Lock Queue put";
 
 /// Names that change files; what is started may then be among them.
 pub(super) const PYTHON_WRITES: &str = "
@@ -69,7 +77,15 @@ pub(super) const SCRIPT_PROCESSES: &str = "
 
 /// Modules that start no program by any of the names below.
 pub(super) const SCRIPT_MODULES: &str = "
-    assert crypto fs node:assert node:crypto node:fs node:os node:path node:url node:util os path url util";
+    assert buffer crypto events fs fs/promises node:assert node:buffer node:crypto node:events node:fs
+    node:fs/promises node:os node:path node:perf_hooks node:querystring node:readline node:url node:util
+    node:zlib os path perf_hooks querystring readline url util zlib";
+
+/// What reaches further when it is asked of anything at all.
+pub(super) const SCRIPT_ASKED: &str = "
+    constructor prototype binding mainModule createRequire require dlopen getBuiltinModule execve runInThisContext
+    runInNewContext runInContext compileFunction SourceTextModule getPrototypeOf setPrototypeOf
+    getOwnPropertyDescriptor getOwnPropertyDescriptors getOwnPropertyNames defineProperty openProcess meta";
 
 /// Names that are there without being declared and reach what is not named, or run text.
 pub(super) const SCRIPT_REACHING: &str = "
@@ -90,7 +106,7 @@ pub(super) const SCRIPT_SAFE: &str = "
     startsWith endsWith replace replaceAll padStart padEnd repeat charAt charCodeAt substring at
     localeCompare toFixed has add size readFileSync existsSync readdirSync statSync mkdirSync isDirectory
     isFile name basename dirname resolve extname relative now getTime toISOString max min floor ceil round
-    random abs inspect status message scripts dependencies devDependencies private";
+    random abs inspect exec test match matchAll search status message scripts dependencies devDependencies private";
 
 /// Names that change files, or bring in words from outside; what is started may then be among them.
 pub(super) const SCRIPT_OUTSIDE: &str = "

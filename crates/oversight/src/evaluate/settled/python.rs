@@ -1,12 +1,13 @@
 //! Python whose starts are all written out.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use super::names::{
     PYTHON_CONSTANTS, PYTHON_MODULES, PYTHON_OUTSIDE, PYTHON_REACHING, PYTHON_SAFE, PYTHON_STARTS,
     PYTHON_TRUSTED, PYTHON_WRITES, has,
 };
+use super::rounds::Round;
 use super::{Walk, closes_texts};
 use crate::evaluate::calls::Start;
 use crate::evaluate::tokens::{Family, Token};
@@ -33,6 +34,8 @@ pub(super) struct Python {
     outside: bool,
     /// How many names have been looked up.
     pub(super) asked: Cell<usize>,
+    /// What names hold in the round of a loop that is looked at.
+    pub(super) round: RefCell<Round>,
 }
 
 /// More starts than this are not followed.
@@ -79,6 +82,7 @@ impl Python {
             writes: false,
             outside: false,
             asked: Cell::new(0),
+            round: RefCell::new(Vec::new()),
         })
     }
 
@@ -176,7 +180,7 @@ impl Python {
                         return None;
                     }
                 }
-                Token::Words(_) | Token::Command(_) => return None,
+                Token::Words(_) | Token::Command(_) | Token::Pattern => return None,
                 Token::Sign('#' | '`' | '$' | '?') => return None,
                 Token::Sign('!') if !self.walk.sign(at.saturating_add(1), '=') => return None,
                 // `(a, b) = …`, `[a, b] = …` bind names in a way that is not followed.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use crate::value::HOLE;
 
 use super::names::{
-    SCRIPT_MODULES, SCRIPT_OUTSIDE, SCRIPT_PROCESSES, SCRIPT_REACHING, SCRIPT_SAFE,
+    SCRIPT_ASKED, SCRIPT_MODULES, SCRIPT_OUTSIDE, SCRIPT_PROCESSES, SCRIPT_REACHING, SCRIPT_SAFE,
     SCRIPT_SETTINGS, SCRIPT_STARTS, has,
 };
-use super::{Walk, closes_texts};
+use super::{Walk, closes_texts, constants};
 use crate::evaluate::calls::Start;
 use crate::evaluate::tokens::{Family, Token};
 
@@ -25,6 +25,8 @@ struct Script {
     taken: BTreeSet<String>,
     starts: Vec<usize>,
     outside: bool,
+    /// Something is asked for by a name that is not known to start nothing whatever it is asked of.
+    asks: bool,
 }
 
 /// Everything that the code starts; none when it is not all written out.
@@ -38,16 +40,20 @@ pub(super) fn starts(code: &str) -> Option<Vec<Start>> {
     }
     script.require()?;
     script.vet()?;
-    for filling in std::mem::take(&mut script.walk.fillings) {
+    for filling in script.walk.fillings.clone() {
         script.vet_filling(&filling)?;
     }
-    if script.starts.is_empty() {
+    if script.starts.is_empty() && !script.reaches_processes() {
         return Some(Vec::new());
     }
-    if script.outside || script.starts.len() > MAX_STARTS {
+    if script.outside || script.asks || script.starts.len() > MAX_STARTS {
         return None;
     }
-    script.starts.iter().map(|at| script.started(*at)).collect()
+    let mut found = Vec::new();
+    for at in &script.starts {
+        found.extend(script.started(*at)?);
+    }
+    Some(found)
 }
 
 impl Script {
@@ -59,12 +65,17 @@ impl Script {
             taken: BTreeSet::new(),
             starts: Vec::new(),
             outside: false,
+            asks: false,
         })
     }
 
     /// `const cp = require("child_process")`, `const { execSync } = require(…)`, `require(…).execSync(…)`.
     fn require(&mut self) -> Option<()> {
         for at in 0..self.walk.tokens.len() {
+            if self.walk.word(at) == Some("import") {
+                self.import(at)?;
+                continue;
+            }
             if self.walk.word(at) != Some("require") {
                 continue;
             }
@@ -92,6 +103,39 @@ impl Script {
             self.named_processes(at)?;
         }
         Some(())
+    }
+
+    /// `import fs from "node:fs"`, `import { execSync } from "node:child_process"`.
+    fn import(&mut self, at: usize) -> Option<()> {
+        let mut end = at.saturating_add(1);
+        while matches!(
+            self.walk.token(end)?,
+            Token::Word(_) | Token::Sign('{' | '}' | ',' | '*' | '\n')
+        ) {
+            end = end.saturating_add(1);
+        }
+        let module = self.walk.text(&[end])?;
+        if !self.walk.begins(at) || self.walk.word_before(end, 1) != Some("from") {
+            return None;
+        }
+        let names: Vec<String> = (at.saturating_add(1)..end.saturating_sub(1))
+            .filter_map(|at| self.walk.word(at).map(str::to_owned))
+            .collect();
+        if has(SCRIPT_PROCESSES, &module) {
+            for name in names {
+                has(SCRIPT_STARTS, &name).then_some(())?;
+                self.taken.insert(name);
+            }
+        } else if !has(SCRIPT_MODULES, &module) {
+            return None;
+        }
+        self.read.extend(at..=end);
+        Some(())
+    }
+
+    /// Whether the module of processes is in reach.
+    fn reaches_processes(&self) -> bool {
+        !self.processes.is_empty() || !self.taken.is_empty()
     }
 
     fn named_processes(&mut self, at: usize) -> Option<()> {
@@ -130,6 +174,7 @@ impl Script {
                 Token::Word(word) => self.vet_word(at, &word)?,
                 Token::Text(_) => {}
                 Token::Words(_) | Token::Command(_) => return None,
+                Token::Pattern => {}
                 Token::Sign('/' | '#' | '\\' | '@') => return None,
                 Token::Sign('[') => self.vet_bracket(at)?,
                 // A text after a value is a call by a template.
@@ -149,6 +194,11 @@ impl Script {
 
     /// `list[0]` is known; a name that is computed is not.
     fn vet_bracket(&self, at: usize) -> Option<()> {
+        // `const { ["name"]: x } = …`.
+        let end = self.walk.closing(at)?;
+        if self.walk.sign(end.saturating_add(1), ':') {
+            return None;
+        }
         let value = match self.walk.token(at.checked_sub(1)?) {
             Some(Token::Sign(')' | ']')) | Some(Token::Text(_)) => true,
             Some(Token::Sign('.')) => true,
@@ -191,7 +241,12 @@ impl Script {
                 self.outside = true;
                 return Some(());
             }
-            return has(SCRIPT_SAFE, word).then_some(());
+            if has(SCRIPT_SAFE, word) {
+                return Some(());
+            }
+            self.asks = true;
+            let odd = has(SCRIPT_ASKED, word) || word.starts_with(['_', '$']);
+            return (!odd && of_name != Some("process")).then_some(());
         }
         if self.processes.contains(word) {
             return self.walk.sign(next, '.').then_some(());
@@ -203,6 +258,7 @@ impl Script {
         let process = word == "process" && !self.walk.sign(next, '.');
         let reaching =
             has(SCRIPT_REACHING, word) || word.starts_with(['_', '$']) || word == "require";
+        let reaching = reaching || has(SCRIPT_ASKED, word);
         (!process && !reaching).then_some(())
     }
 
@@ -215,14 +271,23 @@ impl Script {
         inner.taken.clone_from(&self.taken);
         inner.vet()?;
         self.outside |= inner.outside;
+        self.asks |= inner.asks;
         (inner.starts.is_empty() && inner.walk.fillings.is_empty()).then_some(())
     }
 
-    fn started(&self, at: usize) -> Option<Start> {
+    fn started(&self, at: usize) -> Option<Vec<Start>> {
+        let parts = self.walk.parts(at.saturating_add(1))?;
+        let programs = constants::values(&self.walk, *parts.first()?)?;
+        let each = programs
+            .into_iter()
+            .map(|program| self.started_once(at, program));
+        each.collect()
+    }
+
+    fn started_once(&self, at: usize, program: String) -> Option<Start> {
         let verb = self.walk.word(at)?;
         let parts = self.walk.parts(at.saturating_add(1))?;
-        let (first, rest) = parts.split_first()?;
-        let program = self.walk.text(&self.walk.places(*first))?;
+        let (_, rest) = parts.split_first()?;
         let mut words = vec![program.clone()];
         let mut rest = rest.iter().peekable();
         let list = rest.peek().filter(|part| self.walk.sign(part.0, '['));
