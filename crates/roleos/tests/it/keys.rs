@@ -120,7 +120,7 @@ fn keys_are_made_listed_and_replaced() {
         );
         signing.extend(ids);
         let task = sealed["task_id"].as_str().unwrap();
-        for named in [bundle, "latest", task, &task[..8]] {
+        for named in [bundle, "latest", task, task.get(..8).unwrap()] {
             let ran = workspace.roleos(&["witness", "verify", named]).exits(0);
             assert!(ran.stdout.contains(bundle), "{named}: {}", ran.stdout);
         }
