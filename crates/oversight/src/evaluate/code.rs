@@ -439,7 +439,7 @@ impl Evaluator<'_> {
                     all.extend(words);
                     self.run(&all);
                 }
-            } else if !is_word && self.starts_in(&literal.text) {
+            } else if !is_word && self.may_start(&literal.text) {
                 understood = true;
                 self.text_in_code(name, literal.text.trim_end_matches('\r'));
             } else if !is_word {
@@ -448,7 +448,7 @@ impl Evaluator<'_> {
         }
         for text in bare_commands(name, code) {
             understood = true;
-            if self.starts_in(&text) {
+            if self.may_start(&text) {
                 self.text_in_code(name, &text);
             }
         }

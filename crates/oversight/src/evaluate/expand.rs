@@ -148,7 +148,9 @@ impl Evaluator<'_> {
         if none && self.state.null_glob {
             ways.insert(0, Vec::new());
         }
-        if field.text.contains('/') {
+        // `src/*` names files. Where programs lie any name may be theirs.
+        let lettered = name.contains(|one: char| one.is_ascii_alphabetic());
+        if field.text.contains('/') && (lettered || wild.ends_with("bin") || is_wild) {
             let directory = place.unwrap_or_else(|| directory_of(&field.text));
             let programs = self.catalog.programs();
             ways.extend(

@@ -120,19 +120,6 @@ pub(super) fn script_modules(code: &str, named: bool) -> Vec<String> {
         .collect()
 }
 
-/// Names of packages that code loads: texts that are no path.
-pub(super) fn package_names(code: &str) -> Vec<String> {
-    let texts = literals(code).into_iter().map(|literal| literal.text);
-    let plain = |text: &String| {
-        text.starts_with(|one: char| one.is_ascii_alphanumeric() || one == '@')
-            && text.len() < 64
-            && text
-                .chars()
-                .all(|one| one.is_ascii_alphanumeric() || "-_@/.".contains(one))
-    };
-    texts.filter(plain).take(16).collect()
-}
-
 /// `use A::B;`, and files that are loaded by their path.
 pub(super) fn perl_modules(code: &str) -> Vec<String> {
     let mut paths = path_modules(code, &["do ", "require "], &["", ".pl"]);

@@ -33,6 +33,12 @@ impl Evaluator<'_> {
             && !self.written.contains_key(&path)
     }
 
+    /// Whether code in a directory is that of a package: what it loads is not followed, there is too much of it.
+    pub(crate) fn is_package_code(&self, beside: &str) -> bool {
+        let beside = format!("{beside}/");
+        self.certainty == Certainty::Possible && PLACES.iter().any(|place| beside.contains(place))
+    }
+
     /// Looks into packages that code of node loads by their names.
     pub(super) fn loaded_packages(
         &mut self,

@@ -151,6 +151,9 @@ impl Evaluator<'_> {
 
     /// Follows what code loads by a name or a path that is written in it.
     pub(crate) fn imported(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
+        if self.is_package_code(beside) {
+            return;
+        }
         if language.names.first() == Some(&"node") {
             self.loaded_packages(language, name, code, beside);
         }
@@ -171,9 +174,6 @@ impl Evaluator<'_> {
             Some("lua") => path_modules(code, &["dofile", "require", "loadfile"], &[".lua", ""]),
             _ => return,
         };
-        if language.names.first() == Some(&"node") {
-            self.package_modules(language, name, code);
-        }
         let mut places = self.module_places(language);
         if language.names.first() == Some(&"perl") {
             let lines = code.split([';', '\n']).map(str::trim);

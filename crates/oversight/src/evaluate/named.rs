@@ -7,7 +7,6 @@ use crate::value::has_hole;
 
 use super::Evaluator;
 use super::calls::Start;
-use super::language::Language;
 use super::tools::{BY_WORDS, FILES, Reading};
 
 /// Endings of files that hold settings.
@@ -57,35 +56,6 @@ impl Evaluator<'_> {
 }
 
 impl Evaluator<'_> {
-    /// Packages that lie in the project and name an action.
-    pub(crate) fn package_modules(&mut self, language: &Language, name: &str, code: &str) {
-        if !code.contains("require") && !code.contains("import") {
-            return;
-        }
-        for package in super::imports::package_names(code) {
-            let place = format!("node_modules/{package}");
-            if self
-                .names_in(&crate::lookup::absolute(&self.state.directory, &place))
-                .is_empty()
-            {
-                continue;
-            }
-            let path = self.code_path(language, &place);
-            let text = self.known_file(&path).unwrap_or_default();
-            let key = format!("module {path}");
-            if self.catalog.mentions_part(&text) && self.walking.insert(key.clone()) {
-                let beside = crate::lookup::directory_of(&path).to_owned();
-                self.deeper(
-                    || (),
-                    |this| {
-                        this.code_in(language, name, &text, &beside);
-                    },
-                );
-                self.walking.remove(&key);
-            }
-        }
-    }
-
     /// What settings of the whole project say under the name of a tool: `package.json`, `pyproject.toml`.
     fn own_sections(&mut self, name: &str) {
         let text = self.known_file("package.json").unwrap_or_default();

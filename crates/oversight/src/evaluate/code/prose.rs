@@ -11,16 +11,42 @@ const HIDING: &[&str] = names!(
     codecs Function( runpy vm. breakpoint( reverse( rot13 unhexlify compile( execv execl exec(open"
 );
 
+/// Words without one of which code starts nothing: `run(` and `call` alone mean many things.
+const STARTING: &[&str] = names!(
+    "subprocess os.system popen Popen os.exec os.spawn posix_spawn pty exec( eval( getoutput getstatusoutput \
+    invoke fabric plumbum pexpect runpy __import__ import_module ctypes child_process exec spawn fork \
+    Command Worker vm. Function( system shell sh. twine git"
+);
+
 impl Evaluator<'_> {
     /// Whether code that was there before the command shows by its calls what it starts; then these decide. It may
     /// compute as much as it likes beside them.
     pub(super) fn shows_its_starts(&mut self, name: &str, code: &str) -> bool {
-        if !self.older || HIDING.iter().any(|word| code.contains(word)) {
+        if !self.older || !matches!(name, "python" | "node") {
+            return false;
+        }
+        if !STARTING.iter().any(|word| code.contains(word)) {
+            return true;
+        }
+        if HIDING.iter().any(|word| code.contains(word)) {
             return false;
         }
         let language = crate::evaluate::language::of(name);
-        let language = language.filter(|_| matches!(name, "python" | "node"));
         language.is_some_and(|language| self.calls_in(language, name, code))
+    }
+
+    /// Whether a text in code may be a command that matters. In code that was there before the command a sign of the
+    /// shell alone does not make it one: large programs are full of them.
+    pub(super) fn may_start(&mut self, text: &str) -> bool {
+        const LAUNCHES: &[&str] = &[
+            "bash", "| sh", "|sh", "sh -c", "eval ", "sudo ", "make ", "npx ", "source ", "./",
+        ];
+        let names = |this: &Self| {
+            this.catalog.mentions_part(text)
+                || crate::actions::mentions_guarded(text)
+                || LAUNCHES.iter().any(|word| text.contains(word))
+        };
+        (!self.older || names(self)) && self.starts_in(text)
     }
 
     /// Follows a text in code as a command. What no shell can read, or begins with a place to be filled, is prose

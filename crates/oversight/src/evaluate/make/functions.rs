@@ -1,6 +1,6 @@
 //! The functions of make, as far as their result is text of their arguments. All others are unknown.
 
-use crate::value::{HOLE, LISTED};
+use crate::value::{ENVIRONMENT, HOLE, LISTED};
 
 use super::makefile::{Effects, Makefile, Scope};
 
@@ -218,19 +218,17 @@ fn plain(file: &Makefile, name: &str, parts: &[String], effects: &mut Effects) -
     }
 }
 
-/// What stands for the output of commands, by the kind of what they print.
+/// What stands for the output of commands that a function of make takes apart: words, or a place of an installation.
 fn printed(parts: &[String]) -> char {
     let commands = parts.iter().flat_map(|part| part.split("$(").skip(1));
-    let kinds = commands.map(|rest| {
+    let mut marks = commands.map(|rest| {
         let command = rest.split(')').next().unwrap_or_default();
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let (name, arguments) = words.split_first()?;
         crate::evaluate::outputs::mark(name, arguments)
     });
-    let kinds: Option<Vec<char>> = kinds.collect();
-    kinds
-        .and_then(|kinds| kinds.into_iter().min())
-        .unwrap_or(HOLE)
+    let installed = marks.all(|mark| mark == Some(ENVIRONMENT));
+    if installed { ENVIRONMENT } else { LISTED }
 }
 
 fn part_of_name(function: &str, word: &str) -> String {
