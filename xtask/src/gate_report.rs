@@ -256,8 +256,9 @@ const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - Recipes and scripts of package managers that git changes by switching branches in the same command are read as they are before; a script that is run by its name is asked about.\n\
     - `npm install`, `pip install .` and builds in a repository that the same command clones run code that nobody has read; asking about each of them would be asking about every README.\n\
     - A script that exists and that a build step writes anew in the same command before it is run.\n\
-    - Commands in options of programs that are seldom met: `puppet apply -e`, `flatpak run --command`, `docker build` with a Dockerfile on its input, `maxima --batch-string`, `nim e`, `just -f -`.\n\
-    - Code of packages under `node_modules` that a one-liner loads by the name of the package.\n\
+    - Commands in programs that are seldom met: `maxima --batch-string`, `nim e`, `gforth`, `dotnet fsi` and `cargo script` with code on their input, `fcrontab`; files of bazel, mage, pm2 and Capistrano.\n\
+    - Packages that are run from elsewhere (`npx github:…`, `uvx --from git+…`, `docker run`), and what installed packages load in turn or compute: they go by their names, as programs on the path do.\n\
+    - Scripts of the project that compute what they start and name no part of an act.\n\
     - Programs that were compiled before, and libraries that publish without a program.\n";
 
 /// Wilson's score interval, in percent.
