@@ -4,6 +4,7 @@
 //! What the parser refuses is an error of this file; it never guesses a meaning.
 
 mod glued;
+mod mended;
 mod word;
 
 use std::rc::Rc;
@@ -111,6 +112,7 @@ impl Lowering {
     fn tree(&self, text: &str) -> Result<ast::Program, Refused> {
         let tokens = uncached_tokenize_str(text, &self.options.tokenizer_options())
             .map_err(|_| Refused::Syntax)?;
+        let tokens = mended::mended(tokens, text);
         let unbearable = tokens.iter().any(|token| match token {
             Token::Word(word, _) => !limit::is_bearable_assignment(word),
             Token::Operator(..) => false,
