@@ -230,17 +230,10 @@ fn kind(name: &str, arguments: &[String]) -> Option<Kind> {
             Kind::Lines
         }
         "seq" if arguments.iter().all(|word| is_number(word) || word == "-w") => Kind::Lines,
-        // The name of the container or volume that was made.
-        "docker" | "podman" if verb == "create" => Kind::Line,
+        // The name of the volume that was made; containers have been looked at.
         "docker" | "podman"
             if matches!(verb, "volume" | "network")
                 && arguments.get(1).is_some_and(|word| word == "create") =>
-        {
-            Kind::Line
-        }
-        "docker" | "podman"
-            if verb == "run"
-                && has(&["-d", "--detach", "-dt", "-td", "-dit", "-itd", "-di", "-id"]) =>
         {
             Kind::Line
         }
