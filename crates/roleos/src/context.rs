@@ -87,12 +87,11 @@ impl Context {
             return self.latest();
         }
         let wanted = name.replace('-', "").to_lowercase();
-        let is_id = wanted.len() >= 4 && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
         let missing = || {
             Failure::input("bundle_not_found", format!("there is no bundle `{name}`"))
                 .hint("name a file, or a task id from `roleos witness list`")
         };
-        if !is_id {
+        if !begins_task_id(name) {
             return Err(missing());
         }
         let mut found = self.bundles(&[])?;
@@ -121,6 +120,13 @@ impl Context {
                     .hint("`roleos witness seal --help` shows how one is made")
             })
     }
+}
+
+/// Whether a name can be a task id, or the beginning of one.
+#[must_use]
+pub fn begins_task_id(name: &str) -> bool {
+    let mut digits = name.bytes().filter(|byte| *byte != b'-');
+    digits.clone().count() >= 4 && digits.all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Reads a task id that a user typed.

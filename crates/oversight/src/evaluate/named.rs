@@ -53,9 +53,7 @@ impl Evaluator<'_> {
             }
         }
     }
-}
 
-impl Evaluator<'_> {
     /// What settings of the whole project say under the name of a tool: `package.json`, `pyproject.toml`.
     fn own_sections(&mut self, name: &str) {
         let text = self.known_file("package.json").unwrap_or_default();

@@ -11,7 +11,7 @@ use witness::ledger::proof::InclusionProof;
 
 use super::Reading;
 use crate::command::trust::Trust;
-use crate::context::Context;
+use crate::context::{Context, begins_task_id};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
@@ -77,15 +77,13 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::of_check(all_valid))
 }
 
-/// Whether a name is `latest` or can be a task id, whole or its beginning.
-fn is_task(name: &str) -> bool {
-    let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    name == "latest" || (name.len() >= 4 && name.bytes().all(is_digit))
-}
-
 fn read(context: &Context, named: &Path, buffer: &mut Vec<u8>) -> Result<PathBuf, Failure> {
     // What is neither a file nor a task is reported as a file that cannot be read, with the reason.
-    let by_task = || named.to_str().filter(|name| is_task(name));
+    let by_task = || {
+        named
+            .to_str()
+            .filter(|name| *name == "latest" || begins_task_id(name))
+    };
     let path = match by_task().filter(|_| !named.exists()) {
         Some(name) => context.bundle(name)?,
         None => named.to_owned(),
