@@ -67,6 +67,14 @@ impl Lookup for Disk {
         }
         resolved(path)
     }
+
+    fn may_start(&self, path: &str) -> bool {
+        use std::os::unix::fs::PermissionsExt as _;
+        let Ok(facts) = fs::metadata(path) else {
+            return true;
+        };
+        !facts.is_file() || facts.permissions().mode() & 0o111 != 0
+    }
 }
 
 /// More links in one path are a circle.
@@ -145,6 +153,11 @@ mod tests {
             Disk.read(&path("a.sh")),
             Content::Text("git push\n".to_owned())
         );
+        assert!(!Disk.may_start(&path("a.sh")));
+        let started = std::os::unix::fs::PermissionsExt::from_mode(0o744);
+        fs::set_permissions(path("a.sh"), started).unwrap();
+        assert!(Disk.may_start(&path("a.sh")));
+        assert!(Disk.may_start(&path("c")));
         assert_eq!(Disk.read(&path("b")), Content::Binary);
         assert_eq!(Disk.read(&path("c")), Content::Missing);
         assert_eq!(Disk.read(&path("")), Content::Missing);

@@ -19,10 +19,13 @@ pub(crate) mod arithmetic;
 mod assign;
 pub(crate) mod builtin;
 mod calls;
+mod chosen;
 pub(crate) mod code;
 pub(crate) mod command;
 pub(crate) mod compiled;
+pub(crate) mod condition;
 pub(crate) mod declare;
+mod env;
 pub(crate) mod escape;
 pub(crate) mod expand;
 mod expression;
@@ -49,10 +52,12 @@ pub(crate) mod names;
 mod node;
 pub(crate) mod options;
 pub(crate) mod outputs;
+mod package_scripts;
 pub(crate) mod parallel;
 pub(crate) mod parameter;
 pub(crate) mod pattern;
-pub(crate) mod project;
+pub(crate) mod printed;
+mod project;
 pub(crate) mod redirect;
 pub(crate) mod remote;
 pub(crate) mod run;
@@ -62,10 +67,14 @@ pub(crate) mod sed;
 pub(crate) mod settings;
 mod settled;
 pub(crate) mod shells;
+mod started;
 pub(crate) mod starter;
 mod startup;
 pub(crate) mod state;
+mod stored;
 pub(crate) mod subscript;
+mod task_part;
+mod taskfile;
 pub(crate) mod text;
 mod tokens;
 pub(crate) mod tools;
@@ -74,6 +83,7 @@ mod typed;
 mod unescape;
 pub(crate) mod wrapper;
 mod written;
+mod yaml;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,6 +164,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) same_as: BTreeMap<String, String>,
     /// Directories with files that nobody can know.
     pub(crate) filled: BTreeSet<String>,
+    /// So far nothing can have changed which files the system starts.
+    pub(crate) modes_kept: bool,
     /// Where the command begins.
     pub(crate) start: std::rc::Rc<str>,
     /// Git has put other files into the working tree.
@@ -166,6 +178,8 @@ pub(crate) struct Evaluator<'a> {
     pub(crate) temporary: usize,
     /// The words of the interpreter whose code is looked through.
     pub(crate) code_words: Vec<String>,
+    /// Modules of the interpreter, while one loads the other.
+    pub(crate) loaded: Option<modules::Loaded>,
     /// What runs beside us and reads what is written to it.
     pub(crate) coprocess: Option<std::rc::Rc<crate::shell::ir::Command>>,
     /// Paths of the processes among the words of the command that read what is written to them.
@@ -236,12 +250,14 @@ impl<'a> Evaluator<'a> {
             git_settings: BTreeMap::new(),
             same_as: BTreeMap::new(),
             filled: BTreeSet::new(),
+            modes_kept: false,
             start: directory.into(),
             switched: false,
             trees: BTreeMap::new(),
             patched_unknown: false,
             temporary: 0,
             code_words: Vec::new(),
+            loaded: None,
             coprocess: None,
             readers: Vec::new(),
             earlier: BTreeMap::new(),
@@ -272,6 +288,7 @@ impl<'a> Evaluator<'a> {
     /// Walks the command that a person or an agent gave.
     pub(crate) fn whole(&mut self, text: &str) {
         self.parsed = text.len();
+        self.modes_kept = started::runs_in_order(text);
         match self.walk(text) {
             Ok(_) => self.at_exit(),
             Err(refused) => {

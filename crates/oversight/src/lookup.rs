@@ -23,6 +23,10 @@ pub trait Lookup {
     fn real(&self, path: &str) -> String {
         path.to_owned()
     }
+    /// Whether the system may start the file as a program: false where that is sure not to be so.
+    fn may_start(&self, _path: &str) -> bool {
+        true
+    }
 }
 
 /// A machine without files.

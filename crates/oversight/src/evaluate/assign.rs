@@ -4,6 +4,7 @@ use crate::shell::ir::{Assigned, Assignment, Piece, Word};
 use crate::value::{HOLE, Value, has_hole};
 
 use super::Evaluator;
+use super::stored::{Elements, MAX_ARRAYS};
 
 impl Evaluator<'_> {
     pub(crate) fn assign(&mut self, assignment: &Assignment, exported: bool) {
@@ -51,13 +52,13 @@ impl Evaluator<'_> {
 
     fn assign_array(&mut self, assignment: &Assignment, parts: &[(Option<Word>, Vec<Word>)]) {
         let name = assignment.name.as_str();
+        let bare = parts.iter().all(|(key, _)| key.is_none());
         let mut elements = if assignment.append {
             self.state.elements(name).unwrap_or_default()
         } else {
             Vec::new()
         };
         // `declare -A a=(key value)`: words in pairs.
-        let bare = parts.iter().all(|(key, _)| key.is_none());
         if self.state.is_associative(name) && bare && !parts.is_empty() {
             let words = parts.iter().flat_map(|(_, words)| words);
             let values: Vec<Value> = words
@@ -74,6 +75,8 @@ impl Evaluator<'_> {
             self.state.set_array(name, elements);
             return;
         }
+        let several = self.state.arrays(name).filter(|_| assignment.append);
+        let mut arrays = several.unwrap_or_else(|| vec![elements]);
         for (key, words) in parts {
             match key {
                 Some(key) => {
@@ -81,20 +84,19 @@ impl Evaluator<'_> {
                     let value = words
                         .first()
                         .map_or_else(Value::empty, |word| self.value(word));
-                    elements.retain(|(old, _)| *old != key);
-                    elements.push((key, value));
+                    for elements in &mut arrays {
+                        elements.retain(|(old, _)| *old != key);
+                        elements.push((key.clone(), value.clone()));
+                    }
                 }
                 None => {
                     for word in words {
-                        for value in columns(&self.fields(word)) {
-                            let key = next_key(&elements);
-                            elements.push((key, value));
-                        }
+                        arrays = extended(&arrays, &self.fields(word));
                     }
                 }
             }
         }
-        self.state.set_array(name, elements);
+        self.state.set_arrays(name, arrays);
     }
 
     /// `X=1` where it is a word of a program.
@@ -136,34 +138,12 @@ impl Evaluator<'_> {
 
     /// An element of an array, by its key.
     pub(crate) fn element(&self, name: &str, key: &str) -> Option<Value> {
-        let elements = self.state.elements(name)?;
-        let any = |values: &mut dyn Iterator<Item = &Value>| {
-            let mut values = values.take(17);
-            let first = values.next().cloned();
-            first.map(|first| values.fold(first, |all, value| all.or(value)))
+        let Some(arrays) = self.state.arrays(name) else {
+            return element(&self.state.elements(name)?, key);
         };
-        if has_hole(key) {
-            let all = any(&mut elements.iter().map(|(_, value)| value));
-            return Some(all.unwrap_or_else(Value::unknown));
-        }
-        let found = match key.parse::<i64>() {
-            Ok(number) if number < 0 => {
-                let back = usize::try_from(number.unsigned_abs()).ok()?;
-                let at = elements.len().checked_sub(back);
-                at.and_then(|at| elements.get(at))
-            }
-            _ => elements.iter().rev().find(|(old, _)| old == key),
-        };
-        let found = found.map(|(_, value)| value.clone());
-        // What was stored under a key that nobody knows may be this one.
-        let mut unknown = elements.iter().filter(|(key, _)| has_hole(key));
-        let other = any(&mut unknown.by_ref().map(|(_, value)| value));
-        Some(match (found, other) {
-            (Some(found), Some(other)) => found.or(&other),
-            (Some(one), None) => one,
-            (None, Some(other)) => other.or(&Value::empty()),
-            (None, None) => Value::empty(),
-        })
+        let each = arrays.iter().map(|elements| element(elements, key));
+        let each = each.map(|value| value.unwrap_or_else(Value::empty));
+        each.reduce(|one, two| one.or(&two))
     }
 
     /// Sets an element of an array.
@@ -191,6 +171,32 @@ fn columns(ways: &[Vec<String>]) -> Vec<Value> {
     (0..longest).map(column).collect()
 }
 
+/// Arrays with the fields of a word behind their elements: ways of another length make other arrays.
+fn extended(arrays: &[Elements], ways: &[Vec<String>]) -> Vec<Elements> {
+    let alike = ways.windows(2).all(|pair| match pair {
+        [one, two] => one.len() == two.len(),
+        _ => true,
+    });
+    let choices: Vec<Vec<Value>> = if alike {
+        vec![columns(ways)]
+    } else {
+        let texts = |way: &Vec<String>| way.iter().map(|text| Value::text(text.clone())).collect();
+        ways.iter().map(texts).collect()
+    };
+    // More than are kept apart are cut off here and unknown as a whole there.
+    let most = MAX_ARRAYS.saturating_add(1);
+    let longer = arrays.iter().flat_map(|elements| {
+        choices.iter().map(|values| {
+            let mut elements = elements.clone();
+            for value in values {
+                elements.push((next_key(&elements), value.clone()));
+            }
+            elements
+        })
+    });
+    longer.take(most).collect()
+}
+
 /// Where an element goes that has no key of its own: behind the last number.
 fn next_key(elements: &[(String, Value)]) -> String {
     if elements.iter().any(|(key, _)| has_hole(key)) {
@@ -213,4 +219,39 @@ pub(super) fn runs_command(assignment: &Assignment) -> bool {
         }
     }
     matches!(&assignment.value, Assigned::Scalar(word) if word.pieces.iter().any(within))
+}
+
+/// An element of one array.
+fn element(elements: &Elements, key: &str) -> Option<Value> {
+    let any = |values: &mut dyn Iterator<Item = &Value>| {
+        let mut values = values.take(17);
+        let first = values.next().cloned();
+        first.map(|first| values.fold(first, |all, value| all.or(value)))
+    };
+    if has_hole(key) {
+        let all = any(&mut elements.iter().map(|(_, value)| value));
+        return Some(all.unwrap_or_else(Value::unknown));
+    }
+    let found = match key.parse::<i64>() {
+        Ok(number) if number < 0 => {
+            let back = usize::try_from(number.unsigned_abs()).ok()?;
+            let at = elements.len().checked_sub(back);
+            at.and_then(|at| elements.get(at))
+        }
+        _ => elements.iter().rev().find(|(old, _)| old == key),
+    };
+    let found = found.map(|(_, value)| value.clone());
+    // What was stored under a key that nobody knows may be this one.
+    let mut unknown = elements.iter().filter(|(key, _)| has_hole(key));
+    let other = any(&mut unknown.by_ref().map(|(_, value)| value));
+    Some(match (found, other) {
+        (Some(found), Some(other)) => found.or(&other),
+        (Some(one), None) => one,
+        (None, Some(other)) => other.or(&Value::empty()),
+        // Arrays that could not be kept apart any more.
+        (None, None) if matches!(elements.as_slice(), [(_, value)] if value.first() == HOLE.to_string()) => {
+            Value::unknown()
+        }
+        (None, None) => Value::empty(),
+    })
 }

@@ -3,6 +3,12 @@
 //! Where a call is given texts, lists of texts or names that hold them, its command is known. Whatever else it is given
 //! is a hole in the command, and the ordinary rules say what a hole in that place means.
 
+mod functions;
+mod helpers;
+mod renamed;
+
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::value::{HOLE, Value, has_hole};
 
 use super::Evaluator;
@@ -39,10 +45,13 @@ enum Takes {
 }
 
 /// A function whose parameter is started: its calls are looked at like the call inside it.
-struct Own {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
     name: String,
     parameter: usize,
     takes: Takes,
+    /// It stands in a module that the code loads.
+    elsewhere: bool,
 }
 
 /// More calls than this are not followed.
@@ -63,14 +72,23 @@ impl Evaluator<'_> {
         let Some(calls) = starts(first, code, &self.handed(name)) else {
             return false;
         };
+        self.follow_starts(language, name, code, calls);
+        true
+    }
+
+    fn follow_starts(&mut self, language: &Language, name: &str, code: &str, calls: Vec<Start>) {
         for (index, call) in calls.into_iter().enumerate() {
             if index >= MAX_CALLS {
                 self.opaque("code starts more programs than are followed", code);
-                return true;
+                return;
             }
             if !self.step() {
-                return true;
+                return;
             }
+            let call = match fed_shell(&call, code) {
+                Some(shell) => Start::Fed(shell.to_owned()),
+                None => call,
+            };
             self.linked(format!("{name} code"), |this| match call {
                 Start::Code(text) if has_hole(&text) => {
                     this.opaque("code is run that the code itself computes", code);
@@ -85,7 +103,6 @@ impl Evaluator<'_> {
                 Start::Fed(text) => this.text_of_code(&text, Some(Value::unknown())),
             });
         }
-        true
     }
 
     /// Code may use a gated program as a library: `from twine.__main__ import main`, `require("gh-pages").publish`.
@@ -144,37 +161,61 @@ impl Evaluator<'_> {
 struct Calls {
     code: Code,
     own: Vec<Own>,
+    /// Other names of functions that start something.
+    renamed: BTreeMap<String, Takes>,
+    /// JavaScript: whether the module of processes is named, and the words that may hold it.
+    names_processes: bool,
+    processes: BTreeSet<String>,
 }
 
 /// Everything that the code starts; none when it cannot be read.
 pub(super) fn starts(language: &str, code: &str, given: &[(String, String)]) -> Option<Vec<Start>> {
-    let family = Family::of(language)?;
-    let mut reader = Calls {
-        code: Code::new(family, pieces(family, code, 0)?, given),
-        own: Vec::new(),
-    };
-    let mut found = reader.calls();
-    let mut seen = 0;
-    // A function around a function around the call is as deep as it goes.
-    for _ in 0..3 {
-        if reader.own.len() == seen {
-            break;
-        }
-        let from = std::mem::replace(&mut seen, reader.own.len());
-        found.extend(reader.own_calls(from));
-    }
-    if family == Family::Awk {
+    let mut reader = Calls::new(language, code, given)?;
+    let mut found = reader.renamings();
+    found.extend(reader.calls());
+    found.extend(reader.calls_around());
+    if reader.code.family == Family::Awk {
         found.extend(reader.pipes());
     }
     Some(found)
 }
 
 impl Calls {
+    fn new(language: &str, code: &str, given: &[(String, String)]) -> Option<Self> {
+        let family = Family::of(language)?;
+        let tokens = pieces(family, code, 0)?;
+        let (names_processes, processes) = functions::processes(&tokens);
+        Some(Self {
+            code: Code::new(family, tokens, given),
+            own: Vec::new(),
+            renamed: BTreeMap::new(),
+            names_processes,
+            processes,
+        })
+    }
+
+    /// Calls of functions that start what they are given. A function around a function around the call is as deep as it
+    /// goes.
+    fn calls_around(&mut self) -> Vec<Start> {
+        let mut found = Vec::new();
+        let mut seen = 0;
+        for _ in 0..3 {
+            if self.own.len() == seen {
+                break;
+            }
+            let from = std::mem::replace(&mut seen, self.own.len());
+            found.extend(self.own_calls(from));
+        }
+        found
+    }
+
     fn calls(&mut self) -> Vec<Start> {
         let mut found = Vec::new();
         for at in 0..self.code.tokens.len() {
             match self.code.token(at) {
                 Some(Token::Command(text)) => found.push(Start::Shell(text.clone())),
+                Some(Token::Sign('[')) => found.extend(self.member(at)),
+                Some(Token::Sign('$')) => found.extend(self.tagged(at)),
                 Some(Token::Word(word)) => {
                     let Some(takes) = self.takes(word, at) else {
                         continue;
@@ -196,26 +237,22 @@ impl Calls {
             let Some(own) = self.own.get(index) else {
                 break;
             };
-            let (name, parameter, takes) = (own.name.clone(), own.parameter, own.takes);
+            let own = own.clone();
+            let imported = self.imported_words(&own);
             for at in 0..self.code.tokens.len() {
-                let defined = at > 0
-                    && matches!(
-                        self.code.word(at.saturating_sub(1)),
-                        Some("def" | "function" | "sub")
-                    );
-                if self.code.word(at) != Some(&name)
-                    || defined
-                    || !self.code.sign(at.saturating_add(1), '(')
+                let begin = at.saturating_add(1);
+                if self.is_handed_on(&own, at) {
+                    found.push(Start::Shell(HOLE.to_string()));
+                    continue;
+                }
+                if !self.calls_own(&own, &imported, at)
+                    || own.parameter == 0 && self.is_own(begin, own.takes)
                 {
                     continue;
                 }
-                let begin = at.saturating_add(1);
-                if parameter == 0 && self.is_own(begin, takes) {
-                    continue;
-                }
                 let given = self.code.arguments(begin);
-                let rest = given.get(parameter..).unwrap_or_default();
-                found.extend(self.started(takes, rest));
+                let rest = given.get(own.parameter..).unwrap_or_default();
+                found.extend(self.started(own.takes, rest));
             }
         }
         found
@@ -228,162 +265,24 @@ impl Calls {
             self.code.token(at.saturating_add(1)),
             Some(Token::Sign(',' | ')'))
         );
-        let Some((name, place)) = self
-            .code
-            .word(at)
-            .and_then(|word| self.code.parameters.get(word))
-        else {
+        let Some(name) = self.code.word(at) else {
             return false;
         };
-        let known = self
-            .own
-            .iter()
-            .any(|own| own.name == *name && own.takes == takes);
-        let own = Own {
-            name: name.clone(),
-            parameter: *place,
-            takes,
+        let Some(parameter) = self.code.parameter(name, at) else {
+            return false;
         };
-        if ends && !known {
+        // The same name may stand for something else here.
+        let only = !self.code.is_bound(name);
+        let own = Own {
+            name: parameter.function.clone(),
+            parameter: parameter.place,
+            takes,
+            elsewhere: false,
+        };
+        if ends && !self.own.contains(&own) {
             self.own.push(own);
         }
-        ends
-    }
-
-    /// How a call of this name takes what it starts, if it starts anything.
-    fn takes(&self, word: &str, at: usize) -> Option<Takes> {
-        let dotted = at > 0 && self.code.sign(at.saturating_sub(1), '.');
-        let called = self.code.sign(at.saturating_add(1), '(');
-        let of = dotted
-            .then(|| self.code.word(at.saturating_sub(2)))
-            .flatten();
-        match self.code.family {
-            Family::Python if called => self.python(word, of, dotted),
-            Family::Script if called => self.script(word, of, dotted),
-            Family::Perl => match word {
-                "system" | "exec" => Some(Takes::Several),
-                "open" => Some(Takes::Open),
-                "eval" if !self.code.sign(at.saturating_add(1), '{') => Some(Takes::Code),
-                _ => None,
-            },
-            Family::Ruby => match word {
-                "system" | "exec" | "spawn" | "popen" | "capture2" | "capture2e" | "capture3"
-                | "popen2" | "popen2e" | "popen3" => Some(Takes::Several),
-                "eval" | "instance_eval" | "class_eval"
-                    if !self.code.sign(at.saturating_add(1), '{') =>
-                {
-                    Some(Takes::Code)
-                }
-                "open" if !dotted => Some(Takes::Open),
-                _ => None,
-            },
-            Family::Php if called => match word {
-                "system" | "exec" | "passthru" | "shell_exec" | "popen" | "proc_open"
-                | "pcntl_exec" => Some(Takes::Command),
-                "eval" => Some(Takes::Code),
-                _ => None,
-            },
-            Family::Lua => match word {
-                "execute" | "popen" => Some(Takes::Command),
-                "load" | "loadstring" => Some(Takes::Code),
-                _ => None,
-            },
-            Family::Awk if called && word == "system" => Some(Takes::Command),
-            _ => None,
-        }
-    }
-
-    fn python(&self, word: &str, of: Option<&str>, dotted: bool) -> Option<Takes> {
-        match word {
-            "exec" | "eval" if !dotted || matches!(of, Some("builtins" | "__builtins__")) => {
-                Some(Takes::Code)
-            }
-            "run" | "call" => {
-                let processes =
-                    |name: &str| name == "subprocess" || self.bound_to_import("subprocess", name);
-                let counts = match of {
-                    Some(of) => processes(of),
-                    None => !dotted && self.imports_from("subprocess", word),
-                };
-                counts.then_some(Takes::Command)
-            }
-            "system"
-            | "popen"
-            | "Popen"
-            | "check_call"
-            | "check_output"
-            | "getoutput"
-            | "getstatusoutput"
-            | "create_subprocess_shell" => Some(Takes::Command),
-            "create_subprocess_exec" => Some(Takes::Several),
-            "spawn" if of == Some("pty") => Some(Takes::Command),
-            "posix_spawn" | "posix_spawnp" => Some(Takes::Replaced),
-            _ if ["execv", "execl", "spawnv", "spawnl"]
-                .iter()
-                .any(|begin| word.starts_with(begin)) =>
-            {
-                Some(Takes::Replaced)
-            }
-            _ => None,
-        }
-    }
-
-    fn script(&self, word: &str, of: Option<&str>, dotted: bool) -> Option<Takes> {
-        match word {
-            "exec" | "execSync" | "$" => {
-                // `pattern.exec(text)` starts nothing.
-                let pattern = word == "exec"
-                    && dotted
-                    && !matches!(of, None | Some("cp" | "child_process" | "childProcess"));
-                let processes = self.names_processes();
-                let held = of.is_some_and(|of| self.holds_processes(of));
-                (processes && (held || !pattern)).then_some(Takes::Command)
-            }
-            "spawn" | "spawnSync" | "execFile" | "execFileSync" => Some(Takes::Several),
-            "eval" if !dotted => Some(Takes::Code),
-            "Function" | "runInThisContext" | "runInNewContext" | "runInContext" => {
-                Some(Takes::Code)
-            }
-            _ => None,
-        }
-    }
-
-    fn names_processes(&self) -> bool {
-        self.code.tokens.iter().any(|token| match token {
-            Token::Text(text) => text.ends_with("child_process"),
-            Token::Word(word) => matches!(word.as_str(), "Bun" | "Deno"),
-            _ => false,
-        })
-    }
-
-    /// `const p = require("child_process")`.
-    fn holds_processes(&self, name: &str) -> bool {
-        (0..self.code.tokens.len()).any(|at| {
-            self.code.word(at) == Some(name)
-                && (at..at.saturating_add(8)).any(|at| {
-                    matches!(self.code.token(at), Some(Token::Text(text)) if text.ends_with("child_process"))
-                })
-        })
-    }
-
-    /// `import subprocess as s`.
-    fn bound_to_import(&self, module: &str, name: &str) -> bool {
-        (0..self.code.tokens.len()).any(|at| {
-            self.code.word(at) == Some(module)
-                && self.code.word(at.saturating_add(1)) == Some("as")
-                && self.code.word(at.saturating_add(2)) == Some(name)
-        })
-    }
-
-    /// `from subprocess import run`.
-    fn imports_from(&self, module: &str, name: &str) -> bool {
-        (0..self.code.tokens.len()).any(|at| {
-            self.code.word(at) == Some("from")
-                && self.code.word(at.saturating_add(1)) == Some(module)
-                && (at..at.saturating_add(24))
-                    .take_while(|at| !self.code.sign(*at, '\n') && !self.code.sign(*at, ';'))
-                    .any(|at| self.code.word(at) == Some(name) || self.code.sign(at, '*'))
-        })
+        ends && only
     }
 
     /// What comes of a call with these arguments.
@@ -455,6 +354,18 @@ impl Calls {
         }
         found
     }
+}
+
+/// A shell alone that the code writes to.
+fn fed_shell<'s>(start: &'s Start, code: &str) -> Option<&'s str> {
+    let shell = match start {
+        Start::Shell(text) => text.trim(),
+        Start::Words(words) if words.len() == 1 => words.first()?,
+        _ => return None,
+    };
+    let feeds = ["stdin", "communicate", "input="];
+    let is_shell = super::shells::is_shell(&super::run::program_name(shell));
+    (is_shell && feeds.iter().any(|word| code.contains(word))).then_some(shell)
 }
 
 fn command(given: &Given) -> Start {

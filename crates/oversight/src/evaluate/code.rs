@@ -335,9 +335,14 @@ impl Evaluator<'_> {
         if !self.step() {
             return false;
         }
+        let outermost = self.loaded.is_none();
         self.deeper(|| (), |this| this.imported(language, name, code, beside));
+        self.helper_calls(language, name, code);
+        if outermost {
+            self.loaded = None;
+        }
         self.guard_code(code);
-        if writes(code) {
+        if changing::writes(code) {
             self.filled(beside);
             self.write_by_code(code);
             // Files that the command wrote and that the code names may be other ones now.
@@ -393,6 +398,7 @@ impl Evaluator<'_> {
 
     pub(crate) fn started(&mut self, name: &str, code: &str, visible: &str) {
         let before = self.findings.actions.len();
+        let known = self.findings.opaque.len();
         let mut found = literals(code);
         decode(&mut found);
         let mut understood = false;
@@ -460,10 +466,10 @@ impl Evaluator<'_> {
         let hidden = changed && visible.contains("getattr");
         if (computed(name, visible) || hidden)
             && (!understood || changed || self.catalog.mentions_part(code))
-            && !self.shows_its_starts(name, code)
         {
             self.opaque("code starts a program whose words are computed", code);
         }
+        self.settle_by_calls(name, code, known);
         self.arguments_of_code(name, visible);
         if self.findings.actions.len() == before {
             // Texts of several words have been walked as commands already.
@@ -476,21 +482,4 @@ impl Evaluator<'_> {
             self.names_an_act(name, code, &words);
         }
     }
-}
-
-/// Whether code may write files.
-fn writes(code: &str) -> bool {
-    // `Popen(` and `urlopen(` open no file.
-    let opens = code.match_indices("open(").any(|(at, _)| {
-        let before = code.get(..at).unwrap_or_default();
-        let word = before
-            .rsplit(|one: char| !one.is_alphanumeric() && one != '_')
-            .next();
-        !matches!(word, Some("P" | "p" | "url"))
-    });
-    let named = [
-        "write", "open F", "open(my", "print >", "> \"", ">\"", "copyfile", "rename(", ".once",
-        ".output", ".backup", ".save",
-    ];
-    opens || named.iter().any(|word| code.contains(word))
 }

@@ -1,6 +1,6 @@
 //! Compound commands and pipelines. Every branch is walked; a condition that is known only decides whose effects stay.
 
-use crate::shell::ir::{Arm, ArmEnd, Command, Connector, Kind, Pipeline, Script, Test, Word};
+use crate::shell::ir::{Arm, ArmEnd, Command, Connector, Kind, Pipeline, Script, Word};
 use crate::value::Value;
 
 use super::{Evaluator, Outcome, pattern};
@@ -445,51 +445,6 @@ impl Evaluator<'_> {
         Outcome {
             status: None,
             output,
-        }
-    }
-
-    fn test(&mut self, test: &Test) -> Option<bool> {
-        match test {
-            Test::And(left, right) => match (self.test(left), self.test(right)) {
-                (Some(left), Some(right)) => Some(left && right),
-                _ => None,
-            },
-            Test::Or(left, right) => match (self.test(left), self.test(right)) {
-                (Some(left), Some(right)) => Some(left || right),
-                _ => None,
-            },
-            Test::Not(inner) => self.test(inner).map(|holds| !holds),
-            Test::Unary(operator, word) => {
-                if operator == "-v" {
-                    // The subscript of `-v a[…]` is evaluated as arithmetic.
-                    self.arithmetic(word);
-                }
-                let value = self.value(word);
-                let text = value.known()?;
-                match operator.as_str() {
-                    "-z" => Some(text.is_empty()),
-                    "-n" => Some(!text.is_empty()),
-                    _ => None,
-                }
-            }
-            Test::Binary(operator, left, right) => {
-                if operator.starts_with('-') && operator.len() == 3 {
-                    let one = self.arithmetic(left);
-                    let two = self.arithmetic(right);
-                    return super::arithmetic::compare(operator, one?, two?);
-                }
-                let left = self.value(left);
-                let right = self.pattern(right);
-                let (text, wanted) = (left.known()?, right.known()?);
-                if self.state.any_case {
-                    return None;
-                }
-                match operator.as_str() {
-                    "==" | "=" => Some(pattern::matches(wanted, text)),
-                    "!=" => Some(!pattern::matches(wanted, text)),
-                    _ => None,
-                }
-            }
         }
     }
 }

@@ -73,6 +73,7 @@ impl Evaluator<'_> {
     pub(crate) fn declare(&mut self, name: &str, words: &[Argument]) -> Outcome {
         let exported = name == "export";
         let local = matches!(name, "local" | "declare" | "typeset");
+        let mut shown: Vec<String> = Vec::new();
         let mut flags = String::from(if name == "readonly" { "r" } else { "" });
         for argument in words {
             match argument {
@@ -124,6 +125,7 @@ impl Evaluator<'_> {
                                 self.attributes(&field, &flags);
                             }
                         } else if flags.contains(['p', 'f', 'F']) {
+                            shown.push(field);
                         } else if flags.contains('A') {
                             self.state.declare_associative(&field);
                         } else if flags.contains(['i', 'n', 'r']) {
@@ -142,6 +144,17 @@ impl Evaluator<'_> {
                 Argument::Process { script, .. } => {
                     self.script(script);
                 }
+            }
+        }
+        if flags.contains('p') && !flags.contains(['f', 'F']) && !shown.is_empty() {
+            let texts = shown.iter().map(|name| self.declared(name));
+            let whole = texts.reduce(|all, one| Some(all?.then(&Value::text("\n")).then(&one?)));
+            if let Some(whole) = whole.flatten() {
+                let output = whole.then(&Value::text("\n"));
+                return Outcome {
+                    status: Some(true),
+                    output,
+                };
             }
         }
         // `declare -f`, `export -p`: what they print is code.

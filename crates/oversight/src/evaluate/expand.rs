@@ -150,7 +150,10 @@ impl Evaluator<'_> {
         }
         // `src/*` names files. Where programs lie any name may be theirs.
         let lettered = name.contains(|one: char| one.is_ascii_alphabetic());
-        if field.text.contains('/') && (lettered || wild.ends_with("bin") || is_wild) {
+        // `*/` names directories.
+        let names_file = !field.pattern.ends_with('/');
+        let place_of_programs = wild.ends_with("bin") || is_wild;
+        if names_file && field.text.contains('/') && (lettered || place_of_programs) {
             let directory = place.unwrap_or_else(|| directory_of(&field.text));
             let programs = self.catalog.programs();
             ways.extend(
@@ -434,4 +437,27 @@ fn combine(before: Vec<Vec<String>>, after: &[Vec<String>]) -> Vec<Vec<String>> 
         }
     }
     all
+}
+
+/// Every way to read several values, as far as they are few.
+pub(super) fn choices(values: &[Value]) -> Vec<Vec<String>> {
+    let mut ways: Vec<Vec<String>> = vec![Vec::new()];
+    for value in values {
+        let unknown = [HOLE.to_string()];
+        let choices = match value.possibilities() {
+            many if many.len().saturating_mul(ways.len()) > 8 => &unknown,
+            few => few,
+        };
+        ways = ways
+            .iter()
+            .flat_map(|way| {
+                choices.iter().map(|choice| {
+                    let mut way = way.clone();
+                    way.push(choice.clone());
+                    way
+                })
+            })
+            .collect();
+    }
+    ways
 }

@@ -47,6 +47,14 @@ impl Given {
     }
 }
 
+/// A parameter of a function.
+pub(super) struct Parameter {
+    /// Where the parameters of the function begin.
+    begin: usize,
+    pub(super) function: String,
+    pub(super) place: usize,
+}
+
 /// Code cut into pieces, with what its names hold.
 pub(super) struct Code {
     pub(super) family: Family,
@@ -60,8 +68,8 @@ pub(super) struct Code {
     places: BTreeMap<String, Option<usize>>,
     /// How many loops there were.
     loops: usize,
-    /// A parameter, its function and its place there.
-    pub(super) parameters: BTreeMap<String, (String, usize)>,
+    /// The functions that a name is a parameter of, in their order.
+    parameters: BTreeMap<String, Vec<Parameter>>,
 }
 
 impl Code {
@@ -99,6 +107,19 @@ impl Code {
         }
     }
 
+    /// The parameter that a name stands for here: of the function that began last.
+    pub(super) fn parameter(&self, name: &str, at: usize) -> Option<&Parameter> {
+        let all = self.parameters.get(name)?;
+        all.iter()
+            .filter(|one| one.begin <= at)
+            .max_by_key(|one| one.begin)
+    }
+
+    /// Whether a name is given a value anywhere.
+    pub(super) fn is_bound(&self, name: &str) -> bool {
+        self.bound.contains_key(name)
+    }
+
     /// Learns what names hold, and which functions have which parameters.
     fn bind(&mut self) {
         for at in 0..self.tokens.len() {
@@ -112,17 +133,15 @@ impl Code {
                 }
             } else if matches!(name.as_str(), "for" | "foreach") {
                 self.bind_loop(after);
+            } else if let Some(begin) = self.function_of(&name, at) {
+                self.parameters_of(&name, begin);
             } else if self.sign(after, '=')
-                && !self.sign(at.saturating_add(2), '=')
-                && !self.sign(at.saturating_add(2), '~')
+                && !['=', '~', '>']
+                    .iter()
+                    .any(|sign| self.sign(at.saturating_add(2), *sign))
                 && (at == 0 || !self.sign(at.saturating_sub(1), '.'))
             {
-                let begin = at.saturating_add(2);
-                if self.is_function(begin) {
-                    self.parameters_of(&name, begin);
-                    continue;
-                }
-                let (value, _) = self.value(begin);
+                let (value, _) = self.value(at.saturating_add(2));
                 self.bind_name(name, value);
             }
         }
@@ -134,6 +153,25 @@ impl Code {
             _ => value,
         };
         self.bound.insert(name, value);
+    }
+
+    /// Where the parameters begin when this word names a function: `run = (c) =>`, `exports.run = c =>`, `run: (c) =>`,
+    /// `export default (c) =>`, `run(c) {`.
+    fn function_of(&self, name: &str, at: usize) -> Option<usize> {
+        let after = at.saturating_add(1);
+        let value = at.saturating_add(2);
+        let script = self.family == Family::Script;
+        let assigned = self.sign(after, '=') || (script && self.sign(after, ':'));
+        if assigned && self.is_function(value) {
+            return Some(value);
+        }
+        if script && name == "default" && self.is_function(after) {
+            return Some(after);
+        }
+        let control = matches!(name, "if" | "while" | "switch" | "catch" | "with");
+        let method =
+            script && !control && self.sign(after, '(') && self.sign(self.closing(after), '{');
+        method.then_some(after)
     }
 
     /// `lambda c:`, `c =>`, `(c) =>`, `async (c) =>`, `function (c)`.
@@ -150,13 +188,23 @@ impl Code {
 
     fn parameters_of(&mut self, function: &str, begin: usize) {
         let mut place = 0_usize;
+        let mut of_object = false;
         for at in begin..begin.saturating_add(40) {
             match self.token(at) {
                 Some(Token::Word(word))
                     if matches!(word.as_str(), "lambda" | "async" | "function") => {}
+                Some(Token::Word(word)) if matches!(word.as_str(), "self" | "cls") => {
+                    // Nobody hands over the object itself.
+                    of_object = true;
+                }
                 Some(Token::Word(word)) => {
-                    let entry = (function.to_owned(), place);
-                    self.parameters.entry(word.clone()).or_insert(entry);
+                    let parameter = Parameter {
+                        begin,
+                        function: function.to_owned(),
+                        place: place.saturating_sub(usize::from(of_object)),
+                    };
+                    let all = self.parameters.entry(word.clone()).or_default();
+                    all.push(parameter);
                 }
                 Some(Token::Sign(',')) => place = place.saturating_add(1),
                 Some(Token::Sign('(' | '*')) => {}
@@ -253,6 +301,9 @@ impl Code {
         }
         if word == "compile" && self.sign(next, '(') {
             return (self.value(at.saturating_add(2)).0, self.closing(next));
+        }
+        if let Some(entry) = self.entry(at) {
+            return entry;
         }
         if let Some(value) = self.bound.get(word) {
             return (value.clone(), next);

@@ -16,6 +16,16 @@ use self::decode::{decode_base32, decode_base64, decode_hex};
 use self::regular::{compile, has_ways};
 use self::words::Given;
 
+/// What a whole extended expression and its groups have found in a text; None where that is beyond us.
+pub(super) fn parts(wanted: &str, text: &str) -> Option<Vec<String>> {
+    if has_ways(wanted) {
+        return None;
+    }
+    let found = compile(wanted, true, false)?.captures(text)?;
+    let part = |one: Option<regex::Match<'_>>| one.map_or("", |one| one.as_str()).to_owned();
+    Some(found.iter().map(part).collect())
+}
+
 /// What one filter makes of one text; None when that is beyond us.
 pub(super) fn apply(name: &str, arguments: &[String], text: &str) -> Option<String> {
     if text.is_empty() && matches!(name, "grep" | "egrep" | "fgrep" | "cut" | "tr") {
@@ -235,7 +245,12 @@ fn folded(arguments: &[String], text: &str) -> Option<String> {
 fn pasted(arguments: &[String], text: &str) -> Option<String> {
     let given = Given::read(arguments, "sd:", &[("serial", 's'), ("delimiters", 'd')])?;
     let mark = given.value('d').unwrap_or("\t");
-    let mark = if matches!(mark, "" | "\\0") { "" } else { mark };
+    let mark = match mark {
+        "\\0" => "",
+        "\\n" => "\n",
+        "\\t" => "\t",
+        mark => mark,
+    };
     let simple = mark.chars().count() < 2 && mark != "\\";
     (given.has('s') && simple).then(|| text.lines().collect::<Vec<_>>().join(mark) + "\n")
 }

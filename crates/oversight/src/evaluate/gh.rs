@@ -105,6 +105,9 @@ impl Evaluator<'_> {
                 .iter()
                 .any(|word| word == "--shell" || word == "-s");
             if let [name, text, ..] = words.as_slice() {
+                let input = self.state.input.as_ref().filter(|_| *text == "-");
+                let input = input.map(|input| input.first().trim_end().to_owned());
+                let text = input.as_ref().unwrap_or(text);
                 let text = if shell && !text.starts_with('!') {
                     format!("!{text}")
                 } else {

@@ -3,6 +3,8 @@
 //! Nothing here is understood. A gated command behind a mark such as a quote or `!` is walked as possible, and code that
 //! starts programs and names all words of an act without spelling it out is opaque.
 
+use std::collections::BTreeSet;
+
 use crate::value::has_hole;
 
 use super::Evaluator;
@@ -42,6 +44,7 @@ impl Evaluator<'_> {
                     .checked_sub(1)
                     .and_then(|before| arguments.get(before));
                 let option = word.split_once('=').map(|(option, _)| option);
+                let option = option.filter(|option| option.starts_with('-'));
                 let is_text = option
                     .or(before.map(String::as_str))
                     .is_some_and(|option| super::starter::carries_text(name, option));
@@ -95,22 +98,7 @@ impl Evaluator<'_> {
 
     /// Walks what follows a mark and begins with a program that matters.
     pub(crate) fn glance_inside(&mut self, name: &str, text: &str) {
-        let mut places: Vec<(usize, char)> = Vec::new();
-        for program in self.catalog.programs().chain(STARTS.iter().copied()) {
-            for (at, _) in text.match_indices(program) {
-                let before = text
-                    .get(..at)
-                    .and_then(|before| before.trim_end_matches(' ').chars().next_back());
-                let spaced = text.get(..at).is_some_and(|before| before.ends_with(' '));
-                if let Some(mark) = before.filter(|mark| MARKS.contains(mark))
-                    && (!spaced || matches!(mark, '!' | '|' | ';' | '\n' | '(' | '`'))
-                {
-                    places.push((at, mark));
-                }
-            }
-        }
-        places.sort_unstable();
-        places.dedup();
+        let places = self.places_in(text);
         if places.len() > MAX_PLACES {
             self.opaque("a text names more programs than are followed", text);
         }
@@ -133,6 +121,33 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Where a program that matters stands directly behind a mark, with the mark.
+    fn places_in(&self, text: &str) -> Vec<(usize, char)> {
+        let mut places = Vec::new();
+        let mut before = None;
+        let mut spaced = false;
+        for (at, character) in text.char_indices() {
+            let mark = before.filter(|mark| MARKS.contains(mark));
+            let mark =
+                mark.filter(|mark| !spaced || matches!(mark, '!' | '|' | ';' | '\n' | '(' | '`'));
+            if let Some(mark) = mark
+                && let Some(rest) = text.get(at..)
+                && (self
+                    .catalog
+                    .programs()
+                    .any(|program| rest.starts_with(program))
+                    || STARTS.iter().any(|start| rest.starts_with(start)))
+            {
+                places.push((at, mark));
+            }
+            spaced = character == ' ';
+            if !spaced {
+                before = Some(character);
+            }
+        }
+        places
+    }
+
     /// Code that starts programs and names a program and the rest of an act, apart from each other.
     pub(crate) fn names_an_act(&mut self, name: &str, code: &str, words: &[String]) {
         let before = self.findings.actions.len();
@@ -140,9 +155,9 @@ impl Evaluator<'_> {
         if self.findings.actions.len() > before {
             return;
         }
-        let is_named = |wanted: &str| words.iter().any(|word| word == wanted);
+        let words: BTreeSet<&str> = words.iter().map(String::as_str).collect();
         let act = self.catalog.acts().find(|(program, verb)| {
-            (is_named(program) || contains_word(code, program)) && is_named(verb)
+            words.contains(verb) && (words.contains(program) || contains_word(code, program))
         });
         if let Some((program, verb)) = act {
             let text = format!("{program} … {verb}");

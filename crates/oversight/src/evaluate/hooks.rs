@@ -137,7 +137,8 @@ impl Evaluator<'_> {
                 continue;
             }
             let path = format!("{directory}/{hook}");
-            if self.known_file(&path).is_some() {
+            // Git passes over a hook that cannot be started.
+            if self.known_file(&path).is_some() && !self.cannot_start(&path) {
                 self.linked(format!("git hook {hook}"), |this| {
                     this.script_file(&path, &[], "run")
                 });

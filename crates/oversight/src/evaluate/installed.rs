@@ -10,10 +10,13 @@ use super::{Certainty, Evaluator};
 const PLACES: &[&str] = &["/node_modules/", "/site-packages/", "/.venv/", "/venv/"];
 
 /// Larger packages are not looked into.
-const MAX_PACKAGE: usize = 64 * 1024;
+pub(super) const MAX_PACKAGE: usize = 64 * 1024;
+
+/// Longer launchers are programs of their own.
+const MAX_LAUNCHER: usize = 2048;
 
 /// More packages than this are not looked for in one code.
-const MAX_PACKAGES: usize = 16;
+pub(super) const MAX_PACKAGES: usize = 16;
 
 /// How code loads a package by its name.
 const LOADS: &[&str] = &[
@@ -69,6 +72,21 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// Whether a directory holds programs that packages bring, which load the rest of theirs.
+pub(super) fn is_launcher(beside: &str) -> bool {
+    beside.ends_with("/node_modules/.bin")
+        || beside.ends_with("/.venv/bin")
+        || beside.ends_with("/venv/bin")
+}
+
+/// Whether a launcher is a few lines that load the package beside it.
+pub(super) fn loads_rest(text: &str) -> bool {
+    let loads = ["require(", "import(", "import ", "from "];
+    text.len() < MAX_LAUNCHER
+        && text.contains("../")
+        && loads.iter().any(|load| text.contains(load))
 }
 
 /// Names of packages in quotes behind a word that loads them.

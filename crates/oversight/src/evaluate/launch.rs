@@ -2,7 +2,7 @@
 
 use crate::value::{ENVIRONMENT, HOLE, Value};
 
-use super::items::items;
+use super::items;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
@@ -94,32 +94,27 @@ impl Evaluator<'_> {
                 "max-procs",
                 "max-chars",
                 "delimiter",
-                "replace",
-                "max-lines",
                 "process-slot-var",
             ],
         );
-        let input = match option_value(arguments, &["-a", "--arg-file"]) {
+        let own = arguments.len().saturating_sub(command.len());
+        let own_words = arguments.get(..own).unwrap_or_default();
+        let glued = |word: &String| word.strip_prefix("-a").map(str::to_owned);
+        let glued = own_words.iter().find_map(glued);
+        let listed = glued.filter(|path| !path.is_empty());
+        let input = match listed.or_else(|| option_value(own_words, &["-a", "--arg-file"])) {
             Some(path) => self.content_value(&path),
             None => self.state.input.clone().unwrap_or_else(Value::empty),
         };
-        let place = letter_value(arguments, 'I')
-            .or_else(|| letter_value(arguments, 'J'))
-            .or_else(|| option_value(arguments, &["--replace"]))
-            .or_else(|| {
-                arguments
-                    .iter()
-                    .any(|word| word == "-i")
-                    .then(|| "{}".to_owned())
-            });
+        let place = letter_value(own_words, 'I')
+            .or_else(|| letter_value(own_words, 'J'))
+            .or_else(|| items::place(own_words));
         let mut words = command.to_vec();
         if words.is_empty() {
             words.push("echo".to_owned());
         }
-        let own = arguments.len().saturating_sub(command.len());
-        let skips_empty = arguments
+        let skips_empty = own_words
             .iter()
-            .take(own)
             .filter(|word| word.starts_with('-'))
             .any(|word| {
                 word == "--no-run-if-empty" || (!word.starts_with("--") && word.contains('r'))
@@ -127,34 +122,46 @@ impl Evaluator<'_> {
         if skips_empty && input.known().is_some_and(|text| text.trim().is_empty()) {
             return Outcome::quiet(Some(true));
         }
-        let own_words = arguments.get(..own).unwrap_or_default();
-        let most = letter_value(own_words, 'n').or_else(|| letter_value(own_words, 'L'));
-        let most = most.or_else(|| option_value(own_words, &["--max-args", "--max-lines"]));
+        let most = letter_value(own_words, 'n');
+        let most = most.or_else(|| option_value(own_words, &["--max-args"]));
         let most = most.and_then(|most| most.parse::<usize>().ok());
+        let lines_at_once = items::lines_at_once(own_words);
         self.apart_words("xargs", |this| {
             let mut outcome = Outcome::unknown();
             for text in input.possibilities() {
-                let items = items(arguments.get(..own).unwrap_or_default(), text);
+                let by_line = items::items(own_words, text);
+                let items = by_line.concat();
+                if let Some(count) = lines_at_once.filter(|_| place.is_none()) {
+                    let batches: Vec<Vec<String>> =
+                        by_line.chunks(count).map(<[_]>::concat).collect();
+                    outcome = this.batches(&words, &batches);
+                    if most.is_none() {
+                        continue;
+                    }
+                }
                 outcome = match &place {
                     Some(place) if text.contains('\0') => {
                         this.replaced(&words, place, &items, false)
                     }
                     Some(place) => this.replaced(&words, place, &lines(text), false),
-                    None => this.batches(&words, &items, most),
+                    None => {
+                        let size = most.filter(|most| *most > 0).unwrap_or(usize::MAX);
+                        let batches: Vec<Vec<String>> =
+                            items.chunks(size).map(<[_]>::to_vec).collect();
+                        this.batches(&words, &batches)
+                    }
                 };
             }
             outcome
         })
     }
 
-    /// Runs the words with all items, or with so many at once.
-    fn batches(&mut self, words: &[String], items: &[String], most: Option<usize>) -> Outcome {
-        let size = most.filter(|most| *most > 0 && *most < items.len());
+    /// Runs the words with each of these lists behind them.
+    fn batches(&mut self, words: &[String], batches: &[Vec<String>]) -> Outcome {
         let mut all: Option<Outcome> = None;
-        let batches: Vec<&[String]> = items.chunks(size.unwrap_or(usize::MAX)).collect();
-        let unknown = [HOLE.to_string()];
-        let rest = (batches.len() > MAX_ITEMS).then_some(unknown.as_slice());
-        for batch in batches.into_iter().take(MAX_ITEMS).chain(rest) {
+        let unknown = vec![HOLE.to_string()];
+        let rest = (batches.len() > MAX_ITEMS).then_some(&unknown);
+        for batch in batches.iter().take(MAX_ITEMS).chain(rest) {
             let outcome = self.run(&[words, batch].concat());
             all = Some(match all {
                 None => outcome,

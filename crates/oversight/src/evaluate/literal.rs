@@ -172,11 +172,8 @@ pub(super) fn computed(name: &str, code: &str) -> bool {
     let template = code.contains("`${")
         || ["exec", "spawn", "fork"].iter().any(|start| {
             code.match_indices(start).any(|(at, _)| {
-                let segment: String = code
-                    .chars()
-                    .skip(code.get(..at).map_or(0, |text| text.chars().count()))
-                    .take(160)
-                    .collect();
+                let segment = code.get(at..).unwrap_or_default().chars();
+                let segment: String = segment.take(160).collect();
                 segment
                     .split(')')
                     .next()

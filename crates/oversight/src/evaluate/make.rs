@@ -1,17 +1,23 @@
 //! `make`: which recipes run, and what `$(shell …)` runs while the file is read.
 
 mod functions;
+mod line;
 mod makefile;
+mod scope;
 
 use crate::lookup::absolute;
 use crate::value::{HOLE, Value, has_hole};
 
-use self::makefile::{Effects, Makefile, Scope};
+use self::makefile::Makefile;
+use self::scope::{Effects, Scope};
 use super::Evaluator;
 use super::wrapper::option_value;
 
 /// More targets than this are not followed.
 const MAX_TARGETS: usize = 200;
+
+/// More files than this stay a pattern.
+const MAX_LISTED: usize = 32;
 
 /// How make was called.
 #[derive(Clone)]
@@ -168,25 +174,72 @@ impl Evaluator<'_> {
 
     fn makefile(&mut self, text: &str, call: &Call) {
         let text = self.included_makefiles(text, 4);
+        let text = self.with_listed_files(&text);
         let variables = self.state.variables.iter();
         let exported = variables.filter(|(_, variable)| variable.exported);
         let environment: Vec<(String, String)> = exported
             .map(|(name, variable)| (name.clone(), variable.stored.scalar().first().to_owned()))
             .collect();
         let mut effects = Effects::default();
-        let file = Makefile::parse(
+        let mut file = Makefile::parse(
             &text.replace("\\\n", " "),
             &call.variables,
             environment,
             &mut effects,
         );
+        file.take_own_variables(&call.targets);
         self.make_effects(effects);
         self.make_shell(&file);
         let mut state = self.state.clone();
         for (name, value) in file.exported() {
             state.set(&name, Value::text(value), true);
         }
-        self.apart(state, |this| this.make_targets(&file, call));
+        self.apart(state, |this| {
+            this.make_start_file(&file, call);
+            this.make_targets(&file, call);
+        });
+    }
+
+    /// `BASH_ENV`: what a bash reads before each line of a recipe.
+    fn make_start_file(&mut self, file: &Makefile, call: &Call) {
+        let shell = file.last("SHELL").unwrap_or_default();
+        let named = self.state.get("BASH_ENV");
+        let named = named.and_then(|value| value.known().map(str::to_owned));
+        if shell.contains("bash")
+            && !call.only_prints
+            && let Some(path) = named.filter(|path| !path.is_empty())
+        {
+            self.linked("make BASH_ENV", |this| {
+                this.run(&["source".to_owned(), path]);
+            });
+        }
+    }
+
+    /// The text with the names of the files that are there in the place of `$(wildcard …)`.
+    fn with_listed_files(&self, text: &str) -> String {
+        let mut whole = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("$(wildcard ") {
+            whole.push_str(before);
+            let inner = after.split(')').next().unwrap_or_default();
+            let found: Vec<String> = if inner.contains(['$', '(']) {
+                Vec::new()
+            } else {
+                let wanted = inner.split_whitespace().take(8);
+                wanted.flat_map(|one| self.matching_files(one)).collect()
+            };
+            if found.is_empty() || found.len() > MAX_LISTED {
+                whole.push_str("$(wildcard ");
+                rest = after;
+            } else {
+                whole.push_str(&found.join(" "));
+                rest = after
+                    .get(inner.len().saturating_add(1)..)
+                    .unwrap_or_default();
+            }
+        }
+        whole.push_str(rest);
+        whole
     }
 
     fn make_effects(&mut self, effects: Effects) {

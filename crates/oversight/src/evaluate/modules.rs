@@ -1,5 +1,7 @@
 //! Modules that code loads: files beside it run as well, so they are looked through in turn.
 
+use std::collections::BTreeSet;
+
 use crate::lookup::{absolute, directory_of};
 
 use super::files::{File, is_system};
@@ -15,6 +17,14 @@ pub(super) const MAX_MODULES: usize = 64;
 pub(super) const PYTHON_TESTS: &[&str] = &["test_*", "_test.py"];
 pub(super) const SCRIPT_TESTS: &[&str] =
     &[".test.js", ".test.mjs", ".test.cjs", "-test.js", "test.js"];
+
+/// What an interpreter has loaded: each module runs once.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    names: BTreeSet<String>,
+    /// Functions of the modules that start what they are given.
+    pub(super) helpers: Vec<super::calls::Own>,
+}
 
 impl Evaluator<'_> {
     /// `python -m x`: a program by the name of its module, or a package in the directory.
@@ -151,7 +161,8 @@ impl Evaluator<'_> {
 
     /// Follows what code loads by a name or a path that is written in it.
     pub(crate) fn imported(&mut self, language: &Language, name: &str, code: &str, beside: &str) {
-        if self.is_package_code(beside) {
+        let launcher = super::installed::is_launcher(beside);
+        if self.is_package_code(beside) && !launcher {
             return;
         }
         if language.names.first() == Some(&"node") {
@@ -181,6 +192,15 @@ impl Evaluator<'_> {
             let texts = named.take(8).flat_map(super::literal::literals);
             places.extend(texts.map(|literal| absolute(&self.state.directory, &literal.text)));
         }
+        if language.names.first() == Some(&"python") {
+            // A program that the project installs for itself finds the project.
+            let own = launcher.then_some(["", "src"]).into_iter().flatten();
+            places.extend(own.map(|place| absolute(&self.state.directory, place)));
+            let lines = code.lines().filter(|line| line.contains("sys.path"));
+            let texts = lines.take(8).flat_map(super::literal::literals);
+            let texts = texts.filter(|literal| !crate::value::has_hole(&literal.text));
+            places.extend(texts.map(|literal| absolute(&self.state.directory, &literal.text)));
+        }
         places.insert(0, beside.to_owned());
         // `require("./lib/" + name)`: any file of the directory.
         let folders = found.iter().filter(|path| path.ends_with('/')).take(4);
@@ -195,14 +215,21 @@ impl Evaluator<'_> {
             .take(MAX_MODULES)
             .flat_map(|path| places.iter().map(move |place| (place, path)))
         {
-            let path = absolute(place, path);
-            let key = format!("module {path}");
-            if self.walking.insert(key.clone()) {
-                if let Some(text) = self.known_file(&path) {
-                    self.code_in(language, name, &text, directory_of(&path));
-                }
-                self.walking.remove(&key);
-            }
+            self.module(language, name, &absolute(place, path));
+        }
+    }
+
+    fn module(&mut self, language: &Language, name: &str, path: &str) {
+        let once = format!("{name} {path} {:?}", self.certainty);
+        let key = format!("module {path}");
+        if self.loaded.get_or_insert_default().names.insert(once)
+            && let Some(text) = self.known_file(path)
+            && !(text.len() > super::installed::MAX_PACKAGE
+                && self.is_package_code(directory_of(path)))
+            && self.walking.insert(key.clone())
+        {
+            self.code_in(language, name, &text, directory_of(path));
+            self.walking.remove(&key);
         }
     }
 
@@ -230,7 +257,7 @@ impl Evaluator<'_> {
     }
 
     /// `node --env-file=x`: variables that a file gives to the code.
-    fn environment_files(&mut self, arguments: &[String]) {
+    pub(super) fn environment_files(&mut self, arguments: &[String]) {
         for file in option_files(arguments, &["--env-file", "--env-file-if-exists"]) {
             let text = self.known_file(&file).unwrap_or_default();
             for (key, value) in text

@@ -3,7 +3,6 @@
 use crate::lookup::absolute;
 use crate::value::{Value, has_hole};
 
-use super::run::quote;
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
 
@@ -112,6 +111,11 @@ impl Evaluator<'_> {
         let mut state = self.state.clone();
         if let Some(directory) = directory {
             state.directory = absolute(&state.directory, &directory).into();
+        } else if matches!(self.file("package.json"), super::files::File::Missing)
+            && let Some((path, _)) = self.file_above(&["package.json".to_owned()])
+        {
+            // The nearest package above is the one that is meant.
+            state.directory = crate::lookup::directory_of(&path).into();
         }
         if name == "npm" && is_dry(arguments) {
             // npm hands its options on to what its scripts start.
@@ -163,14 +167,19 @@ impl Evaluator<'_> {
         };
         if !scripts.is_empty() {
             self.needs_scripts();
-            let extra = if extra.is_empty() {
-                behind_script(name, verb, words)
+            let extra = if extra.is_empty() || name != "npm" {
+                behind_script(name, verb, words, arguments)
             } else {
                 extra
             };
             self.shell_of_scripts();
+            let silent = name == "npm" && self.ignores_scripts(name, arguments);
             for script in scripts {
-                let found = self.script_of(&script, &extra, place.as_deref());
+                let found = if silent {
+                    self.single_script(&script, &extra, place.as_deref())
+                } else {
+                    self.script_of(&script, &extra, place.as_deref())
+                };
                 if !found && script == "start" {
                     self.server_file();
                 }
@@ -201,9 +210,7 @@ impl Evaluator<'_> {
         } else {
             verb
         };
-        let silent = arguments
-            .iter()
-            .any(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
+        let silent = self.ignores_scripts(name, arguments);
         if let Some((_, cycle)) = LIFE_CYCLE.iter().find(|(names, _)| names.contains(&verb)) {
             if !silent {
                 for script in cycle.iter() {
@@ -214,7 +221,7 @@ impl Evaluator<'_> {
         }
         if name != "npm"
             && !verb.is_empty()
-            && !self.script_of(verb, words.get(1..).unwrap_or_default(), place.as_deref())
+            && !self.script_of(verb, &handed_on(arguments, verb), place.as_deref())
         {
             // `yarn gh-pages`, `pnpm tsc`: a program of the project.
             let known = self.catalog.is_program(verb)
@@ -229,6 +236,30 @@ impl Evaluator<'_> {
                 self.linked(name, |this| this.run(&all));
             }
         }
+    }
+
+    /// Whether the scripts of the life cycle are left out: an option, or a setting that nothing takes back.
+    fn ignores_scripts(&mut self, name: &str, arguments: &[String]) -> bool {
+        let named = |word: &&String| word.contains("ignore-scripts");
+        let words = arguments.iter().take_while(|word| *word != "--");
+        let mut words = words.filter(named).peekable();
+        if words.peek().is_some() {
+            return words
+                .all(|word| matches!(word.as_str(), "--ignore-scripts" | "--ignore-scripts=true"));
+        }
+        let text = self.known_file(".npmrc").unwrap_or_default();
+        let settings = text.lines().filter_map(|line| line.split_once('='));
+        let own = settings.filter(|(key, _)| key.trim() == "ignore-scripts");
+        let own = own.map(|(_, value)| value.trim()).next_back();
+        // What stands below a head belongs to that; and an installation for all reads other settings.
+        let elsewhere = text.lines().any(|line| line.trim_start().starts_with('['))
+            || arguments
+                .iter()
+                .any(|word| word == "-g" || word.contains("global"));
+        let taken_back = ["npm_config_ignore_scripts", "NPM_CONFIG_IGNORE_SCRIPTS"]
+            .iter()
+            .any(|variable| self.state.get(variable).is_some());
+        matches!(name, "npm" | "pnpm") && own == Some("true") && !taken_back && !elsewhere
     }
 
     /// `yarn workspaces foreach …`.
@@ -271,11 +302,7 @@ impl Evaluator<'_> {
         let mut document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let pairs: Vec<(String, String)> = match words {
             [verb, name, text] if verb == "set-script" => vec![(name.clone(), text.clone())],
-            _ => words
-                .iter()
-                .filter_map(|word| word.strip_prefix("scripts.")?.split_once('='))
-                .map(|(name, text)| (name.to_owned(), text.to_owned()))
-                .collect(),
+            _ => words.iter().flat_map(|word| scripts_in(word)).collect(),
         };
         let Some(document_map) = document.as_object_mut().filter(|_| !pairs.is_empty()) else {
             return;
@@ -292,149 +319,26 @@ impl Evaluator<'_> {
         }
         self.write("package.json", &Value::text(document.to_string()), false);
     }
+}
 
-    fn run_all(&mut self, arguments: &[String]) -> Outcome {
-        let names = self.script_names();
-        for wanted in arguments.iter().filter(|word| !word.starts_with('-')) {
-            for name in names
-                .iter()
-                .filter(|name| super::pattern::matches(wanted, name))
-            {
-                self.script_of(name, &[], None);
-            }
-        }
-        Outcome::unknown()
+/// `scripts.x=text`, `scripts[x]=text`, `scripts={"x":"text"}`.
+fn scripts_in(word: &str) -> Vec<(String, String)> {
+    let named = word
+        .strip_prefix("scripts")
+        .and_then(|rest| rest.split_once('='));
+    let Some((name, text)) = named else {
+        return Vec::new();
+    };
+    let name = name.trim_matches(['.', '[', ']', '"', '\'']);
+    if !name.is_empty() {
+        return vec![(name.to_owned(), text.to_owned())];
     }
-
-    fn script_names(&mut self) -> Vec<String> {
-        let text = self.known_file("package.json").unwrap_or_default();
-        let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        let scripts = document
-            .get("scripts")
-            .and_then(serde_json::Value::as_object);
-        scripts
-            .map(|scripts| scripts.keys().cloned().collect())
-            .unwrap_or_default()
-    }
-
-    /// A script with what runs before and after it; false when there is none.
-    pub(crate) fn script_of(&mut self, name: &str, extra: &[String], place: Option<&str>) -> bool {
-        let mut found = false;
-        for (script, extra) in [
-            (format!("pre{name}"), &[][..]),
-            (name.to_owned(), extra),
-            (format!("post{name}"), &[][..]),
-        ] {
-            found |= self.single_script(&script, extra, place);
-        }
-        found
-    }
-
-    fn single_script(&mut self, name: &str, extra: &[String], place: Option<&str>) -> bool {
-        let mut found = false;
-        for directory in self.packages(place) {
-            let mut state = self.state.child();
-            state.directory = directory.as_str().into();
-            found |= self.apart(state, |this| {
-                let Some(text) = this.known_file("package.json") else {
-                    return false;
-                };
-                if text.contains(crate::value::HOLE) {
-                    this.opaque("a package.json that nobody can know is used", name);
-                }
-                let Ok(document) = serde_json::from_str::<serde_json::Value>(&text) else {
-                    return false;
-                };
-                let Some(script) = document
-                    .get("scripts")
-                    .and_then(|scripts| scripts.get(name))
-                    .and_then(serde_json::Value::as_str)
-                else {
-                    return false;
-                };
-                for (key, value) in document
-                    .get("config")
-                    .and_then(serde_json::Value::as_object)
-                    .into_iter()
-                    .flatten()
-                {
-                    if let Some(value) = value.as_str() {
-                        this.state.set(
-                            &format!("npm_package_config_{key}"),
-                            Value::text(value),
-                            true,
-                        );
-                    }
-                }
-                let mut whole = script.to_owned();
-                for word in extra {
-                    whole.push(' ');
-                    whole.push_str(&quote(word));
-                }
-                let key = format!("{directory} {name}");
-                if this.walking.insert(key.clone()) {
-                    this.linked(format!("package script {name}"), |this| {
-                        this.shell_text(&whole)
-                    });
-                    this.walking.remove(&key);
-                }
-                true
-            });
-        }
-        found
-    }
-
-    /// Where the scripts are looked for: here, or in the packages of the workspace.
-    fn packages(&mut self, place: Option<&str>) -> Vec<String> {
-        let here = self.state.directory.to_string();
-        let Some(place) = place else {
-            return vec![here];
-        };
-        let text = self.known_file("package.json").unwrap_or_default();
-        let document: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        let list = document
-            .get("workspaces")
-            .and_then(|list| list.as_array().or_else(|| list.get("packages")?.as_array()));
-        let mut patterns: Vec<String> = list
-            .into_iter()
-            .flatten()
-            .filter_map(serde_json::Value::as_str)
-            .map(str::to_owned)
-            .collect();
-        let other = self.known_file("pnpm-workspace.yaml").unwrap_or_default();
-        patterns.extend(
-            other
-                .lines()
-                .filter_map(|line| {
-                    let line = line.trim();
-                    line.strip_prefix("- ")
-                        .or_else(|| line.strip_prefix("packages:"))
-                })
-                .flat_map(|line| line.trim_matches(['[', ']', ' ']).split(','))
-                .map(|line| line.trim_matches(['"', '\'', ' ']).to_owned())
-                .filter(|line| !line.is_empty()),
-        );
-        let mut all = Vec::new();
-        for wanted in patterns.iter().map(String::as_str) {
-            let found = if super::pattern::is_active(wanted) {
-                self.matching_files(wanted)
-            } else {
-                vec![wanted.to_owned()]
-            };
-            all.extend(found.into_iter().map(|path| absolute(&here, &path)));
-        }
-        let bare = crate::lookup::base_name(place.trim_end_matches("...")).to_owned();
-        let chosen: Vec<String> = all
-            .iter()
-            .filter(|path| crate::lookup::base_name(path) == bare)
-            .cloned()
-            .collect();
-        if place == "*" || chosen.is_empty() {
-            if all.is_empty() { vec![here] } else { all }
-        } else {
-            chosen
-        }
-    }
+    let all: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(text).unwrap_or_default();
+    let texts = all.into_iter();
+    texts
+        .filter_map(|(name, text)| Some((name, text.as_str()?.to_owned())))
+        .collect()
 }
 
 fn positional(arguments: &[String]) -> Vec<String> {
@@ -453,14 +357,25 @@ fn positional(arguments: &[String]) -> Vec<String> {
     words
 }
 
-/// Words behind the name of a script are handed on to it.
-fn behind_script(name: &str, verb: &str, words: &[String]) -> Vec<String> {
-    let named = name != "npm" || verb.starts_with(['r', 'u']);
-    words
-        .iter()
-        .skip(if named { 2 } else { 1 })
-        .cloned()
-        .collect()
+/// Words behind the name of a script are handed on to it; npm keeps the options for itself.
+fn behind_script(name: &str, verb: &str, words: &[String], arguments: &[String]) -> Vec<String> {
+    let named = verb.starts_with(['r', 'u']) && verb != "restart";
+    if name != "npm" {
+        let script = if named { words.get(1) } else { words.first() };
+        return handed_on(arguments, script.map_or("", String::as_str));
+    }
+    let own = if named { 2 } else { 1 };
+    words.iter().skip(own).cloned().collect()
+}
+
+/// All words behind this one, without the first dashes.
+fn handed_on(arguments: &[String], script: &str) -> Vec<String> {
+    let behind = arguments.iter().skip_while(|word| *word != script).skip(1);
+    let mut all: Vec<String> = behind.cloned().collect();
+    if let Some(at) = all.iter().position(|word| word == "--") {
+        all.remove(at);
+    }
+    all
 }
 
 fn after_dashes(arguments: &[String]) -> Vec<String> {

@@ -299,6 +299,24 @@ fn prints_names(arguments: &[String]) -> bool {
     arguments.iter().any(joined) || arguments.windows(2).any(apart)
 }
 
+/// `seq 2 3`, where they are few.
+pub(super) fn sequence(arguments: &[String]) -> Option<Value> {
+    let numbers: Option<Vec<i64>> = arguments.iter().map(|word| word.parse().ok()).collect();
+    let (from, to) = match numbers?.as_slice() {
+        [to] => (1, *to),
+        [from, to] => (*from, *to),
+        _ => return None,
+    };
+    let few = (from..from.saturating_add(16)).contains(&to);
+    few.then(|| {
+        Value::text(
+            (from..=to)
+                .map(|one| format!("{one}\n"))
+                .collect::<String>(),
+        )
+    })
+}
+
 fn is_number(word: &str) -> bool {
     word.chars().all(|one| {
         one.is_ascii_digit() || one == '.' || one == '-' || has_hole(one.encode_utf8(&mut [0; 4]))

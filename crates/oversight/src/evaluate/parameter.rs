@@ -1,9 +1,13 @@
 //! `$X` and all forms of `${…}`.
 
-use crate::shell::ir::{Operation, Parameter, Place, Subject, Word};
+mod change;
+
+use crate::shell::ir::{Operation, Parameter, Subject, Word};
 use crate::shell::{escape, lower};
 use crate::value::{HOLE, Value, has_hole};
 
+use self::change::{changed_case, changed_where, edit, replaced, slice};
+use super::expand::choices;
 use super::{Evaluator, pattern};
 
 impl Evaluator<'_> {
@@ -37,23 +41,49 @@ impl Evaluator<'_> {
             let fields = elements.iter().map(|(_, value)| value.first().to_owned());
             return Some(vec![fields.collect()]);
         }
-        let values: Vec<Value> = match &parameter.subject {
-            Subject::All { joined } if !(*joined && quoted) => self
-                .state
-                .positional
-                .iter()
-                .map(|text| Value::text(text.clone()))
-                .collect(),
+        if let (Operation::Declared | Operation::Pairs, Subject::Elements { name, .. }) =
+            (&parameter.operation, &parameter.subject)
+        {
+            let text = match parameter.operation {
+                Operation::Declared => self.declared(name),
+                _ => self.pairs(name),
+            };
+            let ways = text?.into_possibilities().into_iter();
+            return Some(ways.map(|text| vec![text]).collect());
+        }
+        let lists: Vec<Vec<Value>> = match &parameter.subject {
+            Subject::All { joined } if !(*joined && quoted) => {
+                let texts = self.state.positional.iter();
+                vec![texts.map(|text| Value::text(text.clone())).collect()]
+            }
             Subject::Elements { name, joined } if !(*joined && quoted) => {
-                let elements = self.state.elements(name);
-                match elements {
-                    Some(elements) => elements.into_iter().map(|(_, value)| value).collect(),
-                    None => return None,
-                }
+                let arrays = self.state.arrays(name);
+                let arrays = arrays.or_else(|| Some(vec![self.state.elements(name)?]))?;
+                let values = arrays
+                    .into_iter()
+                    .map(|array| array.into_iter().map(|(_, value)| value));
+                values.map(Iterator::collect).collect()
             }
             _ => return None,
         };
-        let values = match &parameter.operation {
+        let mut ways = Vec::new();
+        for values in lists {
+            ways.extend(choices(&self.changed_list(values, parameter)?));
+        }
+        Some(ways)
+    }
+
+    /// Several values after what a parameter does with them.
+    fn changed_list(&mut self, values: Vec<Value>, parameter: &Parameter) -> Option<Vec<Value>> {
+        let unknown = |value: &Value| {
+            value
+                .possibilities()
+                .iter()
+                .any(|text| *text == HOLE.to_string())
+        };
+        Some(match &parameter.operation {
+            // Nobody knows how many stand there.
+            Operation::Substring { .. } if values.iter().any(unknown) => vec![Value::unknown()],
             Operation::Substring { offset, length } => {
                 let from = self.arithmetic(offset)?;
                 let positional = matches!(parameter.subject, Subject::All { .. });
@@ -81,37 +111,45 @@ impl Evaluator<'_> {
                 }
             }
             operation => {
-                let each: Vec<Value> = values;
-                let mut changed = Vec::with_capacity(each.len());
-                for value in each {
+                let mut changed = Vec::with_capacity(values.len());
+                for value in values {
                     changed.push(self.change(&value, operation));
                 }
                 changed
             }
-        };
-        let mut ways: Vec<Vec<String>> = vec![Vec::new()];
-        for value in values {
-            let unknown = [HOLE.to_string()];
-            let choices = match value.possibilities() {
-                many if many.len().saturating_mul(ways.len()) > 8 => &unknown,
-                few => few,
-            };
-            ways = ways
-                .iter()
-                .flat_map(|way| {
-                    choices.iter().map(|choice| {
-                        let mut way = way.clone();
-                        way.push(choice.clone());
-                        way
-                    })
-                })
-                .collect();
+        })
+    }
+
+    /// `"${*:2}"`, `"${a[*]#x}"`: every word is changed by itself, and then they are joined.
+    fn changed_and_joined(&mut self, parameter: &Parameter) -> Option<Value> {
+        let joined = matches!(
+            parameter.subject,
+            Subject::All { joined: true } | Subject::Elements { joined: true, .. }
+        );
+        let whole = matches!(
+            parameter.operation,
+            Operation::Value
+                | Operation::Length
+                | Operation::Default { .. }
+                | Operation::Alternative { .. }
+                | Operation::Required(_)
+                | Operation::Names
+        );
+        if !joined || whole || parameter.indirect {
+            return None;
         }
-        Some(ways)
+        let ways = self.separate(parameter, false)?;
+        let separator = self.separator();
+        Some(Value::one_of(
+            ways.into_iter().map(|way| way.join(&separator)),
+        ))
     }
 
     /// The value of any other parameter.
     pub(crate) fn parameter(&mut self, parameter: &Parameter) -> Value {
+        if let Some(value) = self.changed_and_joined(parameter) {
+            return value;
+        }
         let mut found = self.subject(&parameter.subject);
         let mut name = match &parameter.subject {
             Subject::Named(name) => Some(name.clone()),
@@ -139,6 +177,8 @@ impl Evaluator<'_> {
                     value
                 };
                 match found {
+                    // A command is given without words of its own.
+                    None if matches!(parameter.subject, Subject::Positional(_)) => default(self),
                     // Nobody assigned it: the environment may still have it.
                     None => default(self).or(&Value::environment()),
                     Some(value)
@@ -166,6 +206,10 @@ impl Evaluator<'_> {
                 found.unwrap_or_else(Value::environment)
             }
             Operation::Length => self.length(parameter, found.as_ref()),
+            Operation::Declared => {
+                let text = name.as_deref().and_then(|name| self.declared(name));
+                text.unwrap_or_else(Value::unknown)
+            }
             operation => {
                 let value = found.unwrap_or_else(Value::environment);
                 self.change(&value, operation)
@@ -200,7 +244,10 @@ impl Evaluator<'_> {
                     None if self.state.positional.iter().any(|text| has_hole(text)) => {
                         Some(Value::unknown())
                     }
-                    None if self.texts > 0 => Some(Value::empty()),
+                    // `set` or a call gave the words: there are no more.
+                    None if self.texts > 0 || !self.state.positional.is_empty() => {
+                        Some(Value::empty())
+                    }
                     None => None,
                 }
             }
@@ -212,7 +259,8 @@ impl Evaluator<'_> {
             Subject::Number => Some(Value::environment()),
             Subject::ShellName => Some(Value::text(&*self.state.shell_name)),
             Subject::Named(name) => {
-                let value = self.state.get(name)?;
+                let function = || self.function_name("0").filter(|_| name == "FUNCNAME");
+                let value = self.state.get(name).or_else(function)?;
                 let variable = self.state.variables.get(name);
                 // On one of the ways nobody has set it.
                 Some(match variable.filter(|variable| variable.perhaps) {
@@ -222,7 +270,8 @@ impl Evaluator<'_> {
             }
             Subject::Element(name, index) => {
                 let key = self.key(name, index);
-                self.element(name, &key)
+                let function = || self.function_name(&key).filter(|_| name == "FUNCNAME");
+                self.element(name, &key).or_else(function)
             }
             Subject::Elements { name, .. } => {
                 let elements = self.state.elements(name)?;
@@ -350,14 +399,14 @@ impl Evaluator<'_> {
                 }
                 whole.unwrap_or_else(Value::unknown)
             }
-            Operation::Quote => value.map(|text| {
+            Operation::Quote | Operation::Pairs => value.map(|text| {
                 if has_hole(text) {
                     text.clone()
                 } else {
                     super::run::quote(text)
                 }
             }),
-            Operation::Transform => Value::unknown(),
+            Operation::Transform | Operation::Declared => Value::unknown(),
             _ => value.clone(),
         }
     }
@@ -401,93 +450,4 @@ pub(crate) fn double_quoted(text: &str) -> String {
     }
     whole.push('"');
     whole
-}
-
-/// Bash slices: a negative offset counts from the end, and so does a negative length.
-fn slice<T: Clone>(all: &[T], offset: i64, length: Option<i64>) -> Vec<T> {
-    let size = i64::try_from(all.len()).unwrap_or(i64::MAX);
-    let start = if offset < 0 {
-        size.saturating_add(offset)
-    } else {
-        offset
-    };
-    let end = match length {
-        None => size,
-        Some(length) if length < 0 => size.saturating_add(length),
-        Some(length) => start.saturating_add(length),
-    };
-    let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else {
-        return Vec::new();
-    };
-    let count = end.saturating_sub(start);
-    all.iter().skip(start).take(count).cloned().collect()
-}
-
-fn edit(value: &Value, wanted: &Value, change: impl Fn(&str, &str) -> String) -> Value {
-    let all = value.possibilities().iter().flat_map(|text| {
-        let change = &change;
-        wanted.possibilities().iter().map(move |wanted| {
-            if has_hole(text) || has_hole(wanted) {
-                crate::value::HOLE.to_string()
-            } else {
-                change(text, wanted)
-            }
-        })
-    });
-    Value::one_of(all)
-}
-
-fn replaced(text: &str, wanted: &str, place: Place, with: impl Fn(&str) -> String) -> String {
-    match place {
-        Place::Start => {
-            let rest = pattern::remove_prefix(text, wanted, true);
-            if rest.len() == text.len() {
-                rest
-            } else {
-                let part = text.strip_suffix(rest.as_str()).unwrap_or_default();
-                with(part) + &rest
-            }
-        }
-        Place::End => {
-            let rest = pattern::remove_suffix(text, wanted, true);
-            if rest.len() == text.len() {
-                rest
-            } else {
-                let part = text.strip_prefix(rest.as_str()).unwrap_or_default();
-                format!("{rest}{}", with(part))
-            }
-        }
-        Place::First => pattern::replace(text, wanted, with, false),
-        Place::All => pattern::replace(text, wanted, with, true),
-    }
-}
-
-/// `${x^^[ps]}`: only the characters that match.
-fn changed_where(text: &str, wanted: &str, upper: bool, all: bool) -> String {
-    let characters = text.chars().enumerate();
-    let changed = characters.map(|(index, character)| {
-        let one = character.to_string();
-        if (all || index == 0) && pattern::matches(wanted, &one) {
-            changed_case(&one, upper, true)
-        } else {
-            one
-        }
-    });
-    changed.collect()
-}
-
-fn changed_case(text: &str, upper: bool, all: bool) -> String {
-    let change = |character: char| -> String {
-        if upper {
-            character.to_uppercase().collect()
-        } else {
-            character.to_lowercase().collect()
-        }
-    };
-    if all {
-        return text.chars().map(change).collect();
-    }
-    let mut characters = text.chars();
-    let first = characters.next().map(change).unwrap_or_default();
-    first + characters.as_str()
 }

@@ -83,7 +83,6 @@ impl Evaluator<'_> {
             "pytest"
                 | "py.test"
                 | "nodemon"
-                | "uv"
                 | "nvm"
                 | "bun"
                 | "zx"
@@ -116,7 +115,15 @@ impl Evaluator<'_> {
         let Some(text) = self.known_file(file) else {
             return;
         };
-        self.linked(format!("{tool} {file}"), |this| match reading {
+        let variable = self.state.get("TOXENV").filter(|_| tool == "tox");
+        let variable = variable.map(|value| value.first().to_owned());
+        let text = super::chosen::chosen(tool, text, arguments, variable.as_deref());
+        let link = format!("{tool} {file}");
+        // A file that is read as a whole names no more when it names itself.
+        if !matches!(reading, Reading::Task) && self.chain.contains(&link) {
+            return;
+        }
+        self.linked(link, |this| match reading {
             Reading::Code(language) => this.project_code(language, &text),
             Reading::Values => this.values_of(&text),
             Reading::Keys => {
@@ -150,7 +157,16 @@ impl Evaluator<'_> {
                 let bare: Vec<String> = bare.map(|(_, name)| name.to_owned()).collect();
                 names.extend(bare);
                 let whole = this.with_included_tasks(&text);
-                this.values_of(&task_part(&whole, &names));
+                let part = super::task_part::task_part(&whole, &names);
+                this.values_of(&part);
+                let given = arguments
+                    .iter()
+                    .skip_while(|word| word.starts_with('-') || *word == verb);
+                let given: Vec<String> =
+                    given.skip(1).map(|word| super::run::quote(word)).collect();
+                if !given.is_empty() {
+                    this.values_of(&super::task_part::with_words(&part, &given.join(" ")));
+                }
             }
         });
     }
@@ -247,11 +263,7 @@ impl Evaluator<'_> {
                 Some("go") if arguments.first().is_some_and(|verb| verb == "run") => "go",
                 _ => continue,
             };
-            if let Some(text) = self.known_file(word) {
-                self.linked(format!("{tool} {word}"), |this| {
-                    this.project_code(language, &text);
-                });
-            }
+            self.project_file(tool, word, Reading::Code(language), arguments, "");
         }
         if tool == "go" && arguments.first().is_some_and(|verb| verb == "run") {
             // `go run ./cmd/x`: the files of a directory.
@@ -377,120 +389,4 @@ fn xml_commands(text: &str) -> Vec<String> {
 /// What stands before the next tag.
 fn tag_text(part: &str) -> &str {
     part.split('<').next().unwrap_or_default().trim()
-}
-
-/// The parts of a task file that belong to these tasks and to those that they name.
-fn task_part(text: &str, names: &[String]) -> String {
-    let mut part = String::new();
-    let mut wanted: Vec<String> = names.to_vec();
-    let mut index = 0;
-    while let Some(name) = wanted.get(index).cloned() {
-        index += 1;
-        if index > 32 {
-            break;
-        }
-        let block = block_of(text, &name);
-        for word in block
-            .split(|character: char| !(character.is_alphanumeric() || "-_:.".contains(character)))
-        {
-            let word = word.trim_matches(':');
-            if !word.is_empty()
-                && !wanted.iter().any(|old| old == word)
-                && !block_of(text, word).is_empty()
-                && wanted.len() < 64
-            {
-                wanted.push(word.to_owned());
-            }
-        }
-        part.push_str(&block);
-        part.push_str(&command_and_args(&block));
-    }
-    for (name, value) in template_values(text) {
-        part = part.replace(&format!("{{{{.{name}}}}}"), &value);
-    }
-    part
-}
-
-/// `command = "git"` and `args = ["push"]` on lines of their own.
-fn command_and_args(block: &str) -> String {
-    let value = |key: &str| {
-        let mut pairs = block.lines().filter_map(|line| line.split_once('='));
-        pairs
-            .find(|(name, _)| name.trim() == key)
-            .map(|(_, value)| value.trim())
-    };
-    let (Some(command), Some(words)) = (value("command"), value("args")) else {
-        return String::new();
-    };
-    let plain = |text: &str| text.replace(['"', '[', ']', ','], " ");
-    format!(
-        "run: {} {}\n",
-        plain(command).trim(),
-        plain(words)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-    )
-}
-
-fn template_values(text: &str) -> Vec<(String, String)> {
-    // `{A: x, B: y}` on one line as well.
-    let lines = text.lines().flat_map(|line| line.split(['{', ',', '}']));
-    let pairs = lines.filter_map(|line| line.split_once(':'));
-    pairs
-        .map(|(key, value)| {
-            (
-                key.trim().to_owned(),
-                value.trim().trim_matches(['"', '\'']).to_owned(),
-            )
-        })
-        .filter(|(key, value)| !key.is_empty() && !value.is_empty() && key.len() < 64)
-        .take(200)
-        .collect()
-}
-
-/// The lines of one task: a key with what is indented below it, a header of TOML with what follows, or one assignment.
-fn block_of(text: &str, name: &str) -> String {
-    let mut block = String::new();
-    let mut inside: Option<usize> = None;
-    let mut header = false;
-    for line in text.lines() {
-        let indent = line.len().saturating_sub(line.trim_start().len());
-        let trimmed = line.trim();
-        if trimmed.starts_with('[') {
-            let head = trimmed.trim_matches(['[', ']']);
-            header = head
-                .rsplit_once('.')
-                .map_or(head, |(_, last)| last)
-                .trim_matches('"')
-                == name;
-            inside = None;
-            continue;
-        }
-        let key = trimmed
-            .split_once([':', '='])
-            .map(|(key, _)| key.trim().trim_matches(['"', '\'']));
-        if let Some(depth) = inside {
-            if indent > depth || trimmed.is_empty() || (indent == depth && trimmed.starts_with('-'))
-            {
-                block.push_str(line);
-                block.push('\n');
-                continue;
-            }
-            inside = None;
-        }
-        if header {
-            block.push_str(line);
-            block.push('\n');
-        } else if key == Some(name) && indent <= 2 {
-            inside = Some(indent);
-            block.push_str(
-                trimmed
-                    .split_once([':', '='])
-                    .map_or("", |(_, value)| value.trim()),
-            );
-            block.push('\n');
-        }
-    }
-    block
 }

@@ -31,6 +31,7 @@ impl Evaluator<'_> {
         }
         let input = self.state.input.clone();
         let descriptors = self.state.descriptors.clone();
+        let writers = self.state.writers.clone();
         let sinks = self.open(redirects);
         let caught = redirects.iter().find(|redirect| redirect.descriptor == 2);
         let errors = std::mem::replace(&mut self.errors, Value::empty());
@@ -38,6 +39,7 @@ impl Evaluator<'_> {
         let sent = std::mem::replace(&mut self.errors, errors);
         self.state.input = input;
         self.state.descriptors = descriptors;
+        self.state.writers = writers;
         if sent != Value::empty() {
             match caught.map(|redirect| &redirect.target) {
                 Some(Target::Duplicate(_)) => {
@@ -80,14 +82,13 @@ impl Evaluator<'_> {
     pub(crate) fn open_for_good(&mut self, redirects: &[Redirect]) {
         let sinks = self.open(redirects);
         self.deliver(&Value::unknown(), sinks, redirects);
-        for redirect in redirects {
-            if let (Target::Write(word) | Target::Append(word), true) =
-                (&redirect.target, redirect.descriptor > 2)
-            {
-                let path = self.value(word).first().to_owned();
-                self.write(&path, &Value::unknown(), false);
-            }
-        }
+    }
+
+    /// `4> file`: what is sent to the number goes there, and others may write to it by themselves.
+    fn opened_by_number(&mut self, number: i32, path: String, append: bool) {
+        let unsure = Value::empty().or(&Value::unknown());
+        self.write(&path, &unsure, append);
+        self.state.writers.insert(number, path);
     }
 
     fn open(&mut self, redirects: &[Redirect]) -> Vec<Sink> {
@@ -133,6 +134,8 @@ impl Evaluator<'_> {
                     }
                     if number == 1 {
                         sinks.push(Sink::File { path, append });
+                    } else if number > 2 {
+                        self.opened_by_number(number, path, append);
                     }
                 }
                 Target::WriteProcess(_) => sinks.push(Sink::Process(index)),
@@ -162,6 +165,14 @@ impl Evaluator<'_> {
             Ok(60) if number == 1 && self.coprocess.is_some() => sinks.push(Sink::Beside),
             Err(_) if from.starts_with("/dev/tcp/") || from.starts_with("/dev/udp/") => {
                 self.state.input = Some(Value::unknown());
+            }
+            Ok(source) if number != 2 => {
+                let path = self.state.writers.get(&source).cloned();
+                match path {
+                    Some(path) if number == 1 => sinks.push(Sink::File { path, append: true }),
+                    Some(path) => drop(self.state.writers.insert(number, path)),
+                    None => {}
+                }
             }
             Ok(_) => {}
             Err(_) if number == 1 && from != "-" => {

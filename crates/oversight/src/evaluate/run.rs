@@ -1,10 +1,9 @@
 //! One program with its words: who is asked what it does, and in which order.
 
-use crate::lookup::{absolute, base_name};
+use crate::lookup::base_name;
 use crate::shell::ir::{Argument, Assignment, Redirect};
 use crate::value::{HOLE, for_people, has_hole, without_holes};
 
-use super::files::{File, is_system};
 use super::starter::is_harmless;
 use super::{Certainty, Evaluator, Finding, Outcome};
 
@@ -115,7 +114,8 @@ impl Evaluator<'_> {
 
     fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
         if let [only] = ways {
-            return self.run(only);
+            let settled = self.settled_file(only);
+            return settled.unwrap_or_else(|| self.run(only));
         }
         let mut all: Option<Outcome> = None;
         let before = self.state.clone();
@@ -260,7 +260,11 @@ impl Evaluator<'_> {
                 return outcome;
             }
         }
-        self.known_program(words)
+        // Another process has loaded nothing yet.
+        let loaded = self.loaded.take();
+        let outcome = self.known_program(words);
+        self.loaded = loaded;
+        outcome
     }
 
     pub(crate) fn call(
@@ -287,6 +291,7 @@ impl Evaluator<'_> {
         let switched = super::names::without_switch(&name, arguments);
         let arguments = switched.as_deref().unwrap_or(arguments);
         self.guard_program(&name, arguments);
+        self.modes_kept &= super::started::keeps_modes(&name, arguments);
         if let Some(outcome) = self.written_program(program, arguments) {
             return outcome;
         }
@@ -323,77 +328,8 @@ impl Evaluator<'_> {
         super::outputs::of_known_kind(&name, arguments, outcome)
     }
 
-    /// A file that is run: a script, or a program under another name.
-    fn written_program(&mut self, program: &str, arguments: &[String]) -> Option<Outcome> {
-        if !program.contains('/') {
-            let name = format!("/{program}");
-            let link = self
-                .links
-                .iter()
-                .find(|(path, _)| path.ends_with(&name))
-                .map(|(_, to)| to.clone());
-            // Nobody knows which one the path finds first: what the name stands for counts as well.
-            let known = self.is_known(&program_name(program));
-            if let Some(target) = link.filter(|target| target != program) {
-                let outcome = self.renamed(program, &target, arguments);
-                return (!known).then_some(outcome);
-            }
-            let written = self
-                .written
-                .keys()
-                .find(|path| path.ends_with(&name))
-                .cloned();
-            let written = written.filter(|path| !path.starts_with("/dev/"));
-            let in_package = |link: &String| link.starts_with("package script");
-            if !known && self.chain.iter().any(in_package) {
-                self.package_program(program, arguments);
-            }
-            let path = written.or_else(|| self.on_path(program))?;
-            let outcome = self.script_file(&path, arguments, "run");
-            return (!known).then_some(outcome);
-        }
-        let path = absolute(&self.state.directory, program);
-        if let Some(code) = self.compiled.get(&path).cloned() {
-            self.native_code(program, &code);
-        }
-        if let Some(target) = self.links.get(&path).cloned() {
-            return Some(self.renamed(program, &target, arguments));
-        }
-        let name = program_name(program);
-        let known = self.is_known(&name);
-        if known && is_system(&path) {
-            // Installed programs go by their names, even where they are scripts.
-            return None;
-        }
-        match self.file(program) {
-            File::Text(_) => {
-                self.classify(&name, arguments);
-                Some(self.script_file(program, arguments, "run"))
-            }
-            File::Unreadable(why) if !has_hole(program) || why == super::files::FETCHED => {
-                self.opaque(format!("the script cannot be read: {why}"), program);
-                None
-            }
-            _ => None,
-        }
-    }
-
-    /// A script of this name in a directory that the command itself put on the path.
-    pub(crate) fn on_path(&mut self, program: &str) -> Option<String> {
-        let path = self.state.variables.get("PATH")?.stored.scalar();
-        let places: Vec<String> = path
-            .first()
-            .split(':')
-            .filter(|place| !has_hole(place) && !place.is_empty() && !is_system(place))
-            .map(|place| absolute(&self.state.directory, &format!("{place}/{program}")))
-            .collect();
-        places
-            .into_iter()
-            .find(|path| matches!(self.file(path), File::Text(_)))
-    }
-
     /// Whether a name says what the program does.
-    fn is_known(&self, name: &str) -> bool {
+    pub(super) fn is_known(&self, name: &str) -> bool {
         self.catalog.is_program(name)
             || super::shells::is_shell(name)
             || super::wrapper::is_wrapper(name)
@@ -414,7 +350,7 @@ impl Evaluator<'_> {
             )
     }
 
-    fn renamed(&mut self, program: &str, target: &str, arguments: &[String]) -> Outcome {
+    pub(super) fn renamed(&mut self, program: &str, target: &str, arguments: &[String]) -> Outcome {
         let mut words = vec![target.to_owned()];
         words.extend(arguments.iter().cloned());
         self.linked(program, |this| this.run(&words))

@@ -145,7 +145,9 @@ impl Evaluator<'_> {
                     *first = program.to_owned();
                 }
             }
-            ("uv", Some(first)) if first == "-" => words.insert(0, "python".to_owned()),
+            ("uv" | "pdm" | "rye", Some(first)) if first == "-" || first.ends_with(".py") => {
+                words.insert(0, "python".to_owned());
+            }
             ("npx" | "pnpx" | "bunx" | "npm" | "pnpm" | "yarn" | "bun", Some(program)) => {
                 // A script of the project under the name of a package.
                 let program = program.clone();
@@ -156,12 +158,12 @@ impl Evaluator<'_> {
         words
     }
 
-    /// A program that a package brings, where it is a script that names an action.
+    /// A program that a package brings, where it is a script that names an action or loads what does.
     pub(super) fn package_program(&mut self, program: &str, arguments: &[String]) {
         let path = format!("node_modules/.bin/{program}");
         if let Some(text) = self.known_file(&path)
             && text.starts_with("#!")
-            && self.catalog.mentions_part(&text)
+            && (self.catalog.mentions_part(&text) || super::installed::loads_rest(&text))
         {
             self.perhaps(|this| this.script_file(&path, arguments, "run"));
         }

@@ -23,86 +23,122 @@ impl Evaluator<'_> {
         Some(Outcome::unknown())
     }
 
-    /// `Taskfile.yml`: only the plain shape, a task with `cmds`.
-    fn task_file(&mut self, arguments: &[String]) {
-        let Some(text) = ["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"]
-            .iter()
-            .find_map(|file| self.known_file(file))
-        else {
-            return;
-        };
-        let wanted: Vec<&String> = arguments
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .collect();
-        let mut current = String::new();
-        for line in text.lines() {
-            let indent = line.len().saturating_sub(line.trim_start().len());
-            if indent == 2 && line.trim_end().ends_with(':') {
-                current = line.trim().trim_end_matches(':').to_owned();
-            } else if let Some(command) = line.trim().strip_prefix("- ")
-                && wanted.iter().any(|name| **name == current)
-            {
-                let command = command
-                    .strip_prefix("cmd: ")
-                    .unwrap_or(command)
-                    .trim_matches(['"', '\''])
-                    .to_owned();
-                self.in_shell(&format!("task {current}"), &command);
-            }
-        }
-    }
-
     /// Scripts in `pyproject.toml` that `hatch run x` and its kin know by name.
     pub(crate) fn project_script(&mut self, tool: &str, words: &[String]) -> Option<Outcome> {
-        let name = words.first()?;
-        let text = self.known_file("pyproject.toml")?;
-        let mut inside = false;
-        for line in text.lines() {
-            if line.starts_with('[') {
-                inside =
-                    line.contains("scripts") && (line.contains("tool") || line.contains("project"));
+        let (name, rest) = words.split_first()?;
+        let name = name
+            .rsplit_once(':')
+            .map_or(name.as_str(), |(_, last)| last);
+        let files: &[&str] = if tool == "hatch" {
+            &["pyproject.toml", "hatch.toml"]
+        } else {
+            &["pyproject.toml"]
+        };
+        let texts = files.iter().filter_map(|file| self.known_file(file));
+        let texts: Vec<String> = texts.collect();
+        let value = texts.iter().find_map(|text| script_value(text, name))?;
+        let key = format!("{tool} script {name}");
+        if !self.walking.insert(key.clone()) {
+            return Some(Outcome::unknown());
+        }
+        let hands_on = tool != "hatch";
+        let given: Vec<String> = rest.iter().map(|word| super::run::quote(word)).collect();
+        for command in strings(&value) {
+            // `module:function`.
+            if let Some((module, _)) = command.split_once(':')
+                && !command.contains(char::is_whitespace)
+                && !command.contains('{')
+            {
+                self.entry_point(module);
                 continue;
             }
-            if let Some((key, value)) = line.split_once('=')
-                && inside
-                && key.trim().trim_matches('"')
-                    == name
-                        .rsplit_once(':')
-                        .map_or(name.as_str(), |(_, last)| last)
-            {
-                for (index, command) in value.split('"').enumerate() {
-                    // `module:function`.
-                    if let Some((module, _)) = command.split_once(':').filter(|_| index % 2 == 1)
-                        && !command.contains(char::is_whitespace)
-                        && !command.contains('{')
-                        && let Some(language) = super::modules::python()
-                    {
-                        let path = module.replace('.', "/");
-                        for file in [
-                            format!("{path}.py"),
-                            format!("{path}/__init__.py"),
-                            format!("src/{path}.py"),
-                            format!("src/{path}/__init__.py"),
-                        ] {
-                            if self.known_file(&file).is_some() {
-                                self.code_file(language, "python", &file);
-                            }
-                        }
-                    } else if index % 2 == 1 {
-                        // `{args:push}`: words that stand there when none are given.
-                        let command = command.replace("{args:", "").replace("{args}", "");
-                        let command = command.trim_end_matches('}');
-                        self.in_shell(&format!("{tool} script"), command);
-                        // `composite = ["a", "b"]`: other scripts.
-                        if value.contains("composite") && command != *name {
-                            self.project_script(tool, &[command.to_owned()]);
-                        }
-                    }
-                }
-                return Some(Outcome::unknown());
+            let command =
+                with_arguments(command.trim_start_matches("- "), &given.join(" "), hands_on);
+            self.in_shell(&format!("{tool} script"), &command);
+            // `all = ["test", "ship"]`: other scripts.
+            let parts: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+            self.project_script(tool, &parts);
+        }
+        self.walking.remove(&key);
+        Some(Outcome::unknown())
+    }
+
+    /// The file that holds `module:function`.
+    fn entry_point(&mut self, module: &str) {
+        let Some(language) = super::modules::python() else {
+            return;
+        };
+        let path = module.replace('.', "/");
+        for file in [
+            format!("{path}.py"),
+            format!("{path}/__init__.py"),
+            format!("src/{path}.py"),
+            format!("src/{path}/__init__.py"),
+        ] {
+            if self.known_file(&file).is_some() {
+                self.code_file(language, "python", &file);
             }
         }
-        None
     }
+}
+
+/// What a script of this name is set to, on one line or more.
+fn script_value(text: &str, name: &str) -> Option<String> {
+    let mut inside = false;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with('[') {
+            let kinds = ["tool", "project", "envs"];
+            inside = line.contains("scripts") && kinds.iter().any(|kind| line.contains(kind));
+            continue;
+        }
+        let Some((key, value)) = line.split_once('=').filter(|_| inside) else {
+            continue;
+        };
+        // `ship.cmd = …` is a part of `ship`.
+        let key = key.trim();
+        let whole = key.trim_matches(['"', '\'']);
+        if whole != name && key.split('.').next() != Some(name) {
+            continue;
+        }
+        let mut value = value.to_owned();
+        let opens = |text: &str, sign: char| text.matches(sign).count();
+        while opens(&value, '[') > opens(&value, ']') || opens(&value, '{') > opens(&value, '}') {
+            let Some(more) = lines.next() else { break };
+            value.push('\n');
+            value.push_str(more);
+        }
+        return Some(value);
+    }
+    None
+}
+
+/// The texts in quotes of a value.
+fn strings(value: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut rest = value;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (_, after) = rest.split_at(at);
+        let quote = after.chars().next().unwrap_or('"');
+        let Some((text, after)) = after.get(1..).and_then(|text| text.split_once(quote)) else {
+            break;
+        };
+        all.push(text.to_owned());
+        rest = after;
+    }
+    all
+}
+
+/// `{args:push}`: the words of the call, or those that stand there when none are given.
+fn with_arguments(command: &str, given: &str, hands_on: bool) -> String {
+    let Some((before, after)) = command.split_once("{args") else {
+        if !hands_on {
+            return command.to_owned();
+        }
+        return format!("{command} {given}").trim_end().to_owned();
+    };
+    let (default, rest) = after.split_once('}').unwrap_or((after, ""));
+    let default = default.strip_prefix(':').unwrap_or_default();
+    let words = if given.is_empty() { default } else { given };
+    format!("{before}{words}{rest}")
 }

@@ -55,8 +55,14 @@ impl Evaluator<'_> {
                 }
             }
         }
+        let mut options = arguments.iter().filter(|word| word.starts_with('-'));
+        let plain = options.all(|word| matches!(word.as_str(), "-n" | "-e" | "--quiet" | "-ne"));
         for path in &effects.writes {
-            self.write(path, &Value::unknown(), false);
+            let content = match effects.writes.as_slice() {
+                [_] if plain => self.sent_to(path, &script, &call.files),
+                _ => Value::unknown(),
+            };
+            self.write(path, &content, false);
         }
         if call.in_place {
             for path in &call.files {
@@ -70,6 +76,24 @@ impl Evaluator<'_> {
             }
         }
         None
+    }
+
+    /// What a script that ends in `w path` sends there: what it would print in that place.
+    fn sent_to(&mut self, path: &str, script: &str, files: &[String]) -> Value {
+        let before = script.trim_end().strip_suffix(path).map(str::trim_end);
+        let Some(before) = before.and_then(|before| before.strip_suffix('w')) else {
+            return Value::unknown();
+        };
+        let printed = |script: String, text: &str| {
+            super::filter::apply("sed", &["-n".to_owned(), script], text)
+        };
+        self.sed_input(files).map(|text| {
+            let (first, _) = before.rsplit_once([';', '\n']).unwrap_or_default();
+            let quiet = printed(first.to_owned(), text).is_some_and(|text| text.is_empty());
+            let sent = printed(format!("{before}p"), text).filter(|_| quiet);
+            sent.filter(|_| !crate::value::has_hole(text))
+                .unwrap_or_else(|| crate::value::HOLE.to_string())
+        })
     }
 
     fn sed_input(&mut self, files: &[String]) -> Value {

@@ -56,27 +56,25 @@ impl Evaluator<'_> {
             {
                 this.linked("fish -C", |this| this.evaluated(&text));
             }
-            for variable in ["BASH_ENV", "ENV"] {
-                let file = this
-                    .state
-                    .get(variable)
-                    .and_then(|value| value.known().map(str::to_owned));
-                if let Some(file) = file
-                    .or_else(|| call.start_file.clone())
-                    .filter(|file| !file.is_empty())
-                {
-                    let file = this
-                        .value(&crate::shell::lower::single_word(&file))
-                        .first()
-                        .to_owned();
-                    this.run(&["source".to_owned(), file]);
-                }
+            for variable in call.start_variables(name, arguments) {
+                this.start_file(variable, call.start_file.as_deref());
             }
             this.prompts(arguments);
             let outcome = this.shell_call(name, &call);
             this.prompts(arguments);
             outcome
         }))
+    }
+
+    /// Reads the file that a variable names, or the one that was given instead.
+    fn start_file(&mut self, variable: &str, given: Option<&str>) {
+        let named = self.state.get(variable);
+        let file = named.as_ref().and_then(Value::known).or(given);
+        let Some(file) = file.filter(|file| !file.is_empty()) else {
+            return;
+        };
+        let file = self.value(&crate::shell::lower::single_word(file));
+        self.run(&["source".to_owned(), file.first().to_owned()]);
     }
 
     /// What a login shell or an interactive one reads and runs first.
@@ -188,11 +186,11 @@ impl Evaluator<'_> {
         if name != "zsh" {
             return;
         }
-        let marks = ["${(", "${=", "${~", "$=", "alias -g", "alias -s", "=("];
+        let marks = ["${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A"];
         let found = marks.iter().any(|mark| text.contains(mark))
-            || text.starts_with('=')
-            || text.contains("; =")
-            || text.contains(" =");
+            || finds_program(text)
+            || spreads_array(text)
+            || indexes_bare(text);
         if found && self.catalog.mentions_part(text) {
             self.opaque("zsh reads this in its own way", text);
         }
@@ -262,9 +260,14 @@ impl Evaluator<'_> {
                 words.extend(arguments.iter().cloned());
                 self.apart(state, |this| this.run(&words))
             }
-            _ => self.apart(state, |this| {
+            interpreter => self.apart(state, |this| {
+                let shell = interpreter.as_ref().and_then(|words| words.first());
+                this.other_dialect(shell.map_or(by, String::as_str), text);
                 if text.contains([HOLE, LISTED]) {
                     this.opaque("a script that nobody can know is run", path);
+                }
+                if by == "run" && !text.starts_with("#!/bin/sh") {
+                    this.start_file("BASH_ENV", None);
                 }
                 let traps = this.traps.len();
                 let outcome = this.shell_text(text);
@@ -273,6 +276,36 @@ impl Evaluator<'_> {
             }),
         }
     }
+}
+
+/// `=git`: where the program lies.
+fn finds_program(text: &str) -> bool {
+    let begins = |part: &str| part.starts_with(|one: char| one.is_alphabetic());
+    let ends = |part: &str| {
+        let before = part.chars().next_back();
+        before.is_none_or(|one| one.is_whitespace() || ";|&(\"'`".contains(one))
+    };
+    let mut signs = text.match_indices('=').map(|(at, _)| text.split_at(at));
+    signs.any(|(before, after)| ends(before) && after.strip_prefix('=').is_some_and(begins))
+}
+
+/// `a=(git push); $a`: an array by its name alone is all of its words.
+fn spreads_array(text: &str) -> bool {
+    let of_name = |one: char| one.is_alphanumeric() || one == '_';
+    let mut arrays = text.match_indices("=(").take(64).map(|(at, _)| {
+        let before = text.split_at(at).0.trim_end_matches('+');
+        let start = before.trim_end_matches(of_name).len();
+        before.split_at(start).1
+    });
+    arrays.any(|name| {
+        let mut uses = text.match_indices(name).filter(|_| !name.is_empty());
+        uses.any(|(at, _)| {
+            let (before, rest) = text.split_at(at);
+            let after = rest.strip_prefix(name).unwrap_or_default();
+            (before.ends_with('$') || before.ends_with("${"))
+                && !after.starts_with(|one: char| of_name(one) || one == '[')
+        })
+    })
 }
 
 /// The words of `#!/usr/bin/env python3`.
@@ -300,6 +333,26 @@ struct Call {
 }
 
 impl Call {
+    /// Variables that name a file which this shell reads first.
+    fn start_variables(&self, name: &str, arguments: &[String]) -> &'static [&'static str] {
+        let flags = |letter: char| {
+            move |word: &String| {
+                word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
+            }
+        };
+        let interactive =
+            arguments.iter().any(flags('i')) || arguments.iter().any(|word| word.contains("posix"));
+        let given = self.reads_text || !self.words.is_empty();
+        match name {
+            _ if self.start_file.is_some() => &["BASH_ENV", "ENV"],
+            "bash" | "rbash" if !interactive => &["BASH_ENV"],
+            // `ENV` is for those who type: not where a text or a script was given.
+            "sh" | "dash" | "ash" if given && !self.reads_input && !interactive => &[],
+            "sh" | "dash" | "ash" => &["ENV"],
+            _ => &["BASH_ENV", "ENV"],
+        }
+    }
+
     fn parse(arguments: &[String]) -> Self {
         let mut call = Self {
             reads_text: false,
@@ -345,4 +398,12 @@ impl Call {
         call.words.extend(words.cloned());
         call
     }
+}
+
+/// `$list[2]`: an element in zsh, a value and a text in other shells.
+fn indexes_bare(text: &str) -> bool {
+    text.split('$').skip(1).any(|rest| {
+        let after = rest.trim_start_matches(|one: char| one.is_ascii_alphanumeric() || one == '_');
+        after.len() < rest.len() && after.starts_with('[')
+    })
 }

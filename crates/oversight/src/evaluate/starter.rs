@@ -41,6 +41,8 @@ const CARRY_TEXT: &[&str] = names!(
 
 /// The same for single programs, mostly tests that are picked by their names.
 const CARRY_TEXT_OF: &[(&str, &[&str])] = &[
+    ("docker", &["--build-arg", "--label"]),
+    ("podman", &["--build-arg", "--label"]),
     ("rspec", &["-e", "--example"]),
     ("playwright", &["-g"]),
     ("mocha", &["-g", "-f"]),

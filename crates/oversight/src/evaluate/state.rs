@@ -6,6 +6,8 @@ use std::rc::Rc;
 use crate::shell::ir::Command;
 use crate::value::{HOLE, Value, for_people, has_hole};
 
+use super::stored::{Elements, Stored};
+
 /// Ends the name under which a function keeps what it does on another way.
 const OTHER_BODY: char = '\0';
 
@@ -38,26 +40,6 @@ pub(crate) enum Letters {
     Upper,
 }
 
-/// What it holds.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Stored {
-    Scalar(Value),
-    /// Keys in order of assignment; numbers for plain arrays.
-    Array(Vec<(String, Value)>),
-}
-
-impl Stored {
-    pub(crate) fn scalar(&self) -> Value {
-        match self {
-            Self::Scalar(value) => value.clone(),
-            Self::Array(elements) => elements
-                .iter()
-                .find(|(key, _)| key == "0")
-                .map_or_else(Value::empty, |(_, value)| value.clone()),
-        }
-    }
-}
-
 /// One shell.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
@@ -70,6 +52,8 @@ pub(crate) struct State {
     /// Has a hole when nobody knows where we are.
     pub(crate) directory: Rc<str>,
     pub(crate) descriptors: BTreeMap<i32, Value>,
+    /// Files that were opened under a number, to be written.
+    pub(crate) writers: BTreeMap<i32, String>,
     /// None is the caller's own, from which nothing comes.
     pub(crate) input: Option<Value>,
     /// `set -a`.
@@ -128,6 +112,7 @@ impl State {
             aliases: BTreeMap::new(),
             directory: directory.into(),
             descriptors: BTreeMap::new(),
+            writers: BTreeMap::new(),
             input: None,
             exports_all: false,
             option_index: 0,
@@ -196,14 +181,9 @@ impl State {
             return;
         }
         let before = self.variables.get(name);
-        let stored = match before {
-            Some(Variable {
-                stored: Stored::Array(old),
-                constant: true,
-                ..
-            }) => join_arrays(old, &elements),
-            _ => Stored::Array(elements),
-        };
+        let stored = Stored::Array(elements);
+        let kept = before.filter(|old| old.constant && old.stored.arrays().is_some());
+        let stored = kept.map_or(stored.clone(), |old| old.stored.join(&stored));
         let associative = before.is_some_and(|old| old.associative);
         self.store(name, stored, false, associative);
     }
@@ -359,7 +339,29 @@ impl State {
                 elements
             }
             Stored::Scalar(value) => vec![("0".to_owned(), value.clone())],
+            Stored::Either(_) => vec![("0".to_owned(), Value::unknown())],
         })
+    }
+
+    /// The arrays that a variable may hold, where there are several.
+    pub(crate) fn arrays(&self, name: &str) -> Option<Vec<Elements>> {
+        let target = self.target(name);
+        let variable = self.variables.get(target.as_deref().unwrap_or(name))?;
+        match &variable.stored {
+            Stored::Either(arrays) => Some(arrays.clone()),
+            Stored::Scalar(_) | Stored::Array(_) => None,
+        }
+    }
+
+    /// Gives a variable one of several arrays.
+    pub(crate) fn set_arrays(&mut self, name: &str, arrays: Vec<Elements>) {
+        if let [only] = arrays.as_slice() {
+            self.set_array(name, only.clone());
+            return;
+        }
+        let name = self.target(name).unwrap_or_else(|| name.to_owned());
+        let associative = self.variables.get(&name).is_some_and(|old| old.associative);
+        self.store(&name, Stored::either(arrays), false, associative);
     }
 
     /// What a program that is started sees of it.
@@ -408,6 +410,7 @@ impl State {
         }
         self.aliases.extend(other.aliases);
         self.descriptors.extend(other.descriptors);
+        self.writers.extend(other.writers);
         if self.positional != other.positional {
             self.positional = vec![HOLE.to_string()];
         }
@@ -438,27 +441,9 @@ impl State {
                 Some(ours) => {
                     ours.perhaps |= theirs.perhaps;
                     ours.constant |= theirs.constant;
-                    ours.stored = match (&ours.stored, &theirs.stored) {
-                        (Stored::Scalar(one), Stored::Scalar(two)) => Stored::Scalar(one.or(two)),
-                        (Stored::Array(one), Stored::Array(two)) => join_arrays(one, two),
-                        _ => Stored::Scalar(Value::unknown()),
-                    };
+                    ours.stored = ours.stored.join(&theirs.stored);
                 }
             }
         }
     }
-}
-
-/// Two arrays with the same keys are one whose elements are either; others are unknown.
-fn join_arrays(one: &[(String, Value)], two: &[(String, Value)]) -> Stored {
-    let alike = one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.0 == two.0);
-    if !alike {
-        return Stored::Scalar(Value::unknown());
-    }
-    let pairs = one.iter().zip(two);
-    Stored::Array(
-        pairs
-            .map(|((key, one), (_, two))| (key.clone(), one.or(two)))
-            .collect(),
-    )
 }

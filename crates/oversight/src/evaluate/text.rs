@@ -91,10 +91,10 @@ impl Evaluator<'_> {
             },
             "date" | "stat" | "readlink" | "realpath" | "printenv" => self.told(name, arguments)?,
             "comm" | "join" => self.common_lines(name, arguments)?,
-            "seq" => {
-                let format = option_value(arguments, &["-f", "--format"])?;
-                printf(&[format.replace("%g", "%s") + "\\n", "1".to_owned()])
-            }
+            "seq" => match option_value(arguments, &["-f", "--format"]) {
+                Some(format) => printf(&[format.replace("%g", "%s") + "\\n", "1".to_owned()]),
+                None => super::outputs::sequence(arguments)?,
+            },
             "cat" | "tac" | "rev" | "tr" | "base64" | "base32" | "basenc" | "xxd" | "sed"
             | "head" | "tail" | "cut" | "gbase64" | "openssl" | "sort" | "uniq" | "grep"
             | "egrep" | "fgrep" | "iconv" | "column" | "fold" | "nl" | "strings" | "fmt"
@@ -274,6 +274,16 @@ impl Evaluator<'_> {
 
     /// `paste a b`: lines of two files with a mark between.
     fn side_by_side(&mut self, arguments: &[String], files: &[String]) -> Value {
+        let serial = |word: &String| {
+            word == "--serial"
+                || (word.starts_with("-s") || word.starts_with("-d") && word.ends_with('s'))
+        };
+        if arguments.iter().any(serial) {
+            // One file behind the other.
+            return files.iter().fold(Value::empty(), |all, file| {
+                all.then(&self.over_input("paste", arguments, std::slice::from_ref(file)))
+            });
+        }
         let mark = option_value(arguments, &["-d"]);
         let mark = match mark.as_deref() {
             None => "\t",

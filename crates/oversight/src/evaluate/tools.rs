@@ -26,8 +26,18 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
         &["Rakefile", "rakefile", "Rakefile.rb"],
         Reading::Code("ruby"),
     ),
-    ("invoke", "", &["tasks.py"], Reading::Code("python")),
-    ("inv", "", &["tasks.py"], Reading::Code("python")),
+    (
+        "invoke",
+        "",
+        &["tasks.py", "tasks/__init__.py"],
+        Reading::Code("python"),
+    ),
+    (
+        "inv",
+        "",
+        &["tasks.py", "tasks/__init__.py"],
+        Reading::Code("python"),
+    ),
     ("fab", "", &["fabfile.py"], Reading::Code("python")),
     ("nox", "", &["noxfile.py"], Reading::Code("python")),
     ("doit", "", &["dodo.py"], Reading::Code("python")),
@@ -263,18 +273,6 @@ pub(super) const FILES: &[(&str, &str, &[&str], Reading)] = &[
     ),
     ("pipenv", "run", &["Pipfile"], Reading::Task),
     ("poe", "", &["pyproject.toml"], Reading::Task),
-    (
-        "task",
-        "",
-        &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"],
-        Reading::Task,
-    ),
-    (
-        "go-task",
-        "",
-        &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"],
-        Reading::Task,
-    ),
 ];
 
 /// Tools whose words are the files.
@@ -328,7 +326,11 @@ pub(super) const NAMED: &[(&str, &[&str], Reading)] = &[
     ("invoke", &["-c"], Reading::Code("python")),
     ("nox", &["-f"], Reading::Code("python")),
     ("tox", &["-c"], Reading::Values),
-    ("task", &["-t", "--taskfile"], Reading::Values),
+    ("foreman", &["-f", "--procfile"], Reading::Values),
+    ("honcho", &["-f", "--procfile"], Reading::Values),
+    ("overmind", &["-f", "--procfile"], Reading::Values),
+    ("goreman", &["-f"], Reading::Values),
+    ("forego", &["-f"], Reading::Values),
     ("tmux", &["-f", "source-file", "source"], Reading::Values),
     ("screen", &["-c"], Reading::Values),
     ("snakemake", &["-s", "--snakefile"], Reading::Values),

@@ -5,6 +5,7 @@
 use crate::value::{Value, has_hole};
 
 use super::Evaluator;
+use super::code::changing;
 use super::filter::apply;
 
 /// Endings of files that are run as they stand.
@@ -89,6 +90,15 @@ impl Evaluator<'_> {
         for name in names.iter().filter(is_file).take(4) {
             for text in long.iter().take(4) {
                 self.write_guess(name, Some((*text).to_owned()));
+            }
+        }
+        if self.older {
+            // A script of the project changes its files as it always does.
+            return;
+        }
+        for name in names.iter().filter(|name| name.len() < 100).take(16) {
+            if changing::rewrites(code, name) && self.known_file(name).is_some() {
+                self.write_guess(name, long.first().map(|text| (*text).to_owned()));
             }
         }
     }

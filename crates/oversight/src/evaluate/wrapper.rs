@@ -274,7 +274,13 @@ impl Evaluator<'_> {
         if name == "direnv" && arguments.first().is_none_or(|verb| verb != "exec") {
             return None;
         }
-        self.assignments_then(name, wrapper.form, inner, arguments.len())
+        let state = self.state.clone();
+        Some(self.apart(state, |this| {
+            if name == "env" {
+                this.unset_by_env(arguments, inner.len());
+            }
+            this.assignments_then(name, wrapper.form, inner, arguments.len())
+        }))
     }
 
     fn assignments_then(
@@ -283,58 +289,53 @@ impl Evaluator<'_> {
         form: Form,
         inner: &[String],
         arguments_len: usize,
-    ) -> Option<Outcome> {
-        let state = self.state.clone();
+    ) -> Outcome {
         let cleared = name == "env" || name == "sudo";
-        Some(self.apart(state, |this| {
-            let mut rest = inner;
-            if form == Form::Assignments {
-                while let Some((first, after)) = rest.split_first()
-                    && let Some((variable, value)) = first.split_once('=')
-                    && !variable.is_empty()
-                    && !variable.starts_with('-')
-                {
-                    this.state.set(variable, Value::text(value), true);
-                    this.assigned_danger(variable);
-                    this.function_variable(variable, value);
-                    rest = after;
-                }
-            }
-            // `sudo -s`, `unshare -r`, `chroot dir`: without a program they start a shell, which reads its input.
-            if rest.is_empty() && inner.len() != arguments_len && !matches!(name, "env" | "entr") {
-                return this.session_input(name);
-            }
-            if rest.is_empty() {
-                return if cleared {
-                    Outcome::unknown()
-                } else {
-                    Outcome::quiet(None)
-                };
-            }
-            let text = if form == Form::Text
-                && rest.len() > 1
-                && rest.iter().any(|word| word.contains(' '))
+        let mut rest = inner;
+        if form == Form::Assignments {
+            while let Some((first, after)) = rest.split_first()
+                && let Some((variable, value)) = first.split_once('=')
+                && !variable.is_empty()
+                && !variable.starts_with('-')
             {
+                self.state.set(variable, Value::text(value), true);
+                self.assigned_danger(variable);
+                self.function_variable(variable, value);
+                rest = after;
+            }
+        }
+        // `sudo -s`, `unshare -r`, `chroot dir`: without a program they start a shell, which reads its input.
+        if rest.is_empty() && inner.len() != arguments_len && !matches!(name, "env" | "entr") {
+            return self.session_input(name);
+        }
+        if rest.is_empty() {
+            return if cleared {
+                Outcome::unknown()
+            } else {
+                Outcome::quiet(None)
+            };
+        }
+        let text =
+            if form == Form::Text && rest.len() > 1 && rest.iter().any(|word| word.contains(' ')) {
                 let quoted: Vec<String> = rest.iter().map(|word| super::run::quote(word)).collect();
                 quoted.join(" ")
             } else {
                 rest.join(" ")
             };
-            let as_text = form == Form::Text
-                || (form == Form::Either && rest.len() == 1 && text.contains(' '));
-            if as_text {
-                return this.in_shell(name, &text);
-            }
-            // What a wrapper starts is a program: functions and aliases of the shell are not seen there.
-            // One that is exported a shell behind it sees.
-            if !matches!(name, "command" | "builtin" | "exec" | "time") {
-                this.state.functions_perhaps();
-                this.state.aliases.clear();
-            } else if name == "command" || name == "exec" {
-                std::rc::Rc::make_mut(&mut this.state.functions).clear();
-            }
-            this.linked(name, |this| this.run(rest))
-        }))
+        let as_text =
+            form == Form::Text || (form == Form::Either && rest.len() == 1 && text.contains(' '));
+        if as_text {
+            return self.in_shell(name, &text);
+        }
+        // What a wrapper starts is a program: functions and aliases of the shell are not seen there.
+        // One that is exported a shell behind it sees.
+        if !matches!(name, "command" | "builtin" | "exec" | "time") {
+            self.state.functions_perhaps();
+            self.state.aliases.clear();
+        } else if name != "time" {
+            std::rc::Rc::make_mut(&mut self.state.functions).clear();
+        }
+        self.linked(name, |this| this.run(rest))
     }
 
     /// Text for a shell of its own.
@@ -342,49 +343,6 @@ impl Evaluator<'_> {
         let state = self.state.child();
         let name = name.to_owned();
         self.apart(state, |this| this.linked(name, |this| this.evaluated(text)))
-    }
-
-    /// `env -S 'git push'`.
-    fn split_string(&mut self, arguments: &[String]) -> Option<Outcome> {
-        let mut skip = false;
-        for (index, word) in arguments.iter().enumerate() {
-            let inline = word.strip_prefix("--split-string=").or_else(|| {
-                let flags = word.strip_prefix('-')?;
-                let rest = flags
-                    .trim_start_matches(['i', 'v', '0'])
-                    .strip_prefix('S')?;
-                Some(rest).filter(|rest| !rest.is_empty())
-            });
-            if matches!(word.as_str(), "-u" | "--unset" | "-C" | "--chdir") {
-                skip = true;
-                continue;
-            }
-            if std::mem::take(&mut skip) {
-                continue;
-            }
-            let (text, after) = match inline {
-                Some(text) => (text.to_owned(), index.saturating_add(1)),
-                None if matches!(
-                    word.as_str(),
-                    "-S" | "--split-string" | "-iS" | "-vS" | "-0S"
-                ) =>
-                {
-                    (
-                        arguments.get(index.saturating_add(1))?.clone(),
-                        index.saturating_add(2),
-                    )
-                }
-                None if word.starts_with('-') || word.contains('=') => continue,
-                None => return None,
-            };
-            let mut whole = text.replace("\\_", " ");
-            for rest in arguments.iter().skip(after) {
-                whole.push(' ');
-                whole.push_str(&super::run::quote(rest));
-            }
-            return Some(self.in_shell("env -S", &whole));
-        }
-        None
     }
 
     fn daemon(&mut self, arguments: &[String]) -> Outcome {

@@ -4,6 +4,7 @@ use crate::lookup::{Content, absolute, directory_of};
 use crate::value::{ENVIRONMENT, HOLE, Value, has_hole};
 
 use super::Evaluator;
+use super::wrapper::option_value;
 
 impl Evaluator<'_> {
     /// Remembers what the command writes.
@@ -38,6 +39,20 @@ impl Evaluator<'_> {
             if earlier.len() < 4 && !earlier.contains(&before) {
                 earlier.push(before);
             }
+        }
+    }
+
+    /// `truncate`: nothing stays of the files, or what does nobody reckons.
+    pub(crate) fn truncated(&mut self, arguments: &[String], paths: &[String]) {
+        let size = option_value(arguments, &["-s", "--size"]);
+        let glued = arguments.iter().any(|word| word == "-s0");
+        let after = if glued || size.as_deref() == Some("0") {
+            Value::empty()
+        } else {
+            Value::unknown()
+        };
+        for path in paths.iter().filter(|path| Some(*path) != size.as_ref()) {
+            self.write(path, &after, false);
         }
     }
 

@@ -385,7 +385,11 @@ pub enum Operation {
     Escapes,
     /// `@Q`: quoted, to be read again.
     Quote,
-    /// `@A`, `@a`, `@K`: not followed.
+    /// `@A`: the command that sets it again.
+    Declared,
+    /// `@K`, `@k`: keys and values, quoted.
+    Pairs,
+    /// `@a`: not followed.
     Transform,
     /// `!prefix*` and `!array[@]`: names, not values.
     Names,

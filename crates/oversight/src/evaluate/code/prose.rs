@@ -15,14 +15,26 @@ const HIDING: &[&str] = names!(
 const STARTING: &[&str] = names!(
     "subprocess os.system popen Popen os.exec os.spawn posix_spawn pty exec( eval( getoutput getstatusoutput \
     invoke fabric plumbum pexpect runpy __import__ import_module ctypes child_process exec spawn fork \
-    Command Worker vm. Function( system shell sh. twine git"
+    Command Worker vm. Function( system shell sh. twine git $` qx ` %x open"
 );
 
 impl Evaluator<'_> {
+    /// Forgets what the texts of code left unknown, from a number of notes on, where its calls decide: most texts are
+    /// no commands.
+    pub(super) fn settle_by_calls(&mut self, name: &str, code: &str, known: usize) {
+        if self.exhausted {
+            return;
+        }
+        let added = self.findings.opaque.split_off(known);
+        if !self.shows_its_starts(name, code) {
+            self.findings.opaque.extend(added);
+        }
+    }
+
     /// Whether code that was there before the command shows by its calls what it starts; then these decide. It may
     /// compute as much as it likes beside them.
-    pub(super) fn shows_its_starts(&mut self, name: &str, code: &str) -> bool {
-        if !self.older || !matches!(name, "python" | "node") {
+    fn shows_its_starts(&mut self, name: &str, code: &str) -> bool {
+        if !self.older || !matches!(name, "python" | "node" | "perl" | "ruby") {
             return false;
         }
         if !STARTING.iter().any(|word| code.contains(word)) {

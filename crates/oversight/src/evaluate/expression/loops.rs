@@ -136,6 +136,33 @@ impl Code {
         values.collect()
     }
 
+    /// `TASKS[name]`: any value of a dictionary that is written out once and not changed.
+    pub(super) fn entry(&self, at: usize) -> Option<(Given, usize)> {
+        let open = at.saturating_add(1);
+        if !self.sign(open, '[') {
+            return None;
+        }
+        let table = self.word(at)?;
+        let changes = |at: usize| {
+            let behind = at.saturating_add(1);
+            let end = self.closing(behind);
+            let set = self.sign(behind, '[')
+                && self.sign(end, '=')
+                && !self.sign(end.saturating_add(1), '=');
+            let called = matches!(
+                self.word(at.saturating_add(2)),
+                Some("update" | "setdefault" | "assign")
+            );
+            self.word(at) == Some(table) && (set || called)
+        };
+        self.places.get(table).copied().flatten()?;
+        let values = self.pairs(at, 1)?;
+        if (0..self.tokens.len()).any(changes) {
+            return None;
+        }
+        Some((self.columns(&values)?, self.closing(open)))
+    }
+
     /// The parts of what stands in a bracket.
     fn parts(&self, open: usize) -> Vec<usize> {
         let end = self.closing(open).saturating_sub(1);

@@ -57,28 +57,9 @@ fn line(words: &str, whole: &str, fields: &[&str]) -> Option<String> {
     let mut output = String::new();
     let mut rest = words;
     while !rest.is_empty() {
-        if let Some(after) = rest.strip_prefix("$NF") {
-            output.push_str(fields.last().unwrap_or(&whole));
-            rest = after;
-        } else if let Some(after) = rest.strip_prefix('$') {
-            let end = after
-                .find(|one: char| !one.is_ascii_digit())
-                .unwrap_or(after.len());
-            let (digits, after) = after.split_at_checked(end)?;
-            match digits.parse::<usize>().ok()? {
-                0 => output.push_str(whole),
-                column => output.push_str(fields.get(column.saturating_sub(1)).unwrap_or(&"")),
-            }
-            rest = after;
-        } else {
-            let inner = rest.strip_prefix('"')?;
-            let (literal, after) = inner.split_once('"')?;
-            if literal.contains('\\') {
-                return None;
-            }
-            output.push_str(literal);
-            rest = after;
-        }
+        let (text, after) = term(rest, whole, fields)?;
+        output.push_str(&text);
+        rest = after;
         rest = rest.trim_start();
         if let Some(after) = rest.strip_prefix(',') {
             output.push(' ');
@@ -86,6 +67,39 @@ fn line(words: &str, whole: &str, fields: &[&str]) -> Option<String> {
         }
     }
     Some(output)
+}
+
+/// One column, one text, or one of them with other letters, and what follows it.
+fn term<'t>(text: &'t str, whole: &str, fields: &[&str]) -> Option<(String, &'t str)> {
+    for (function, upper) in [("tolower(", false), ("toupper(", true)] {
+        if let Some(after) = text.strip_prefix(function) {
+            let (inner, after) = term(after.trim_start(), whole, fields)?;
+            let after = after.trim_start().strip_prefix(')')?;
+            let changed = if upper {
+                inner.to_ascii_uppercase()
+            } else {
+                inner.to_ascii_lowercase()
+            };
+            return inner.is_ascii().then_some((changed, after));
+        }
+    }
+    if let Some(after) = text.strip_prefix("$NF") {
+        return Some((fields.last().copied().unwrap_or(whole).to_owned(), after));
+    }
+    if let Some(after) = text.strip_prefix('$') {
+        let digits = after.len()
+            - after
+                .trim_start_matches(|one: char| one.is_ascii_digit())
+                .len();
+        let (digits, after) = after.split_at_checked(digits)?;
+        let column = match digits.parse::<usize>().ok()?.checked_sub(1) {
+            None => whole,
+            Some(index) => fields.get(index).copied().unwrap_or_default(),
+        };
+        return Some((column.to_owned(), after));
+    }
+    let (literal, after) = text.strip_prefix('"')?.split_once('"')?;
+    (!literal.contains('\\')).then(|| (literal.to_owned(), after))
 }
 
 #[cfg(test)]
@@ -104,7 +118,8 @@ mod tests {
                 Some("a-b c\n"),
             ),
             (&["/^#/{print $2}"], "x y\n# z\n", Some("z\n")),
-            (&["{print toupper($1)}"], "a\n", None),
+            (&["{print toupper($1) \"x\"}"], "a\n", Some("Ax\n")),
+            (&["{print length($1)}"], "a\n", None),
             (&["{x=1; print}"], "a\n", None),
         ] {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();

@@ -1,5 +1,7 @@
 //! What `sed` prints of text that is known, for scripts of lines that are chosen and of plain substitutions.
 
+use std::cell::Cell;
+
 use regex::Regex;
 
 use super::regular::{compile, has_ways};
@@ -7,15 +9,14 @@ use super::words::Given;
 use crate::evaluate::sed::until;
 
 /// Which lines a command is for.
-#[derive(Clone)]
 enum Address {
     All,
     Number(usize),
     Last,
     Matching(Regex),
     Numbers(usize, usize),
-    /// From a line that matches to the next one that does.
-    Between(Regex, Regex),
+    /// From a line that matches to the next one that does, and whether we are between them.
+    Between(Regex, Regex, Cell<bool>),
 }
 
 enum Deed {
@@ -32,12 +33,20 @@ enum Deed {
         all: bool,
         prints: bool,
     },
+    /// `{…}`.
+    Block(Vec<Step>),
 }
 
 struct Step {
     address: Address,
+    /// `!`: for all other lines.
+    others: bool,
     deed: Deed,
 }
+
+/// Deeper braces and longer scripts are not followed.
+const MAX_DEPTH: usize = 4;
+const MAX_STEPS: usize = 16;
 
 /// The text after `sed`; None where the script does more.
 pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
@@ -54,35 +63,72 @@ pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
     if script.is_empty() {
         script.push(given.operands.first()?);
     }
-    let steps = parse(&script.join("\n"), extended)?;
-    let mut inside = vec![false; steps.len()];
-    let mut output = String::new();
+    let script = script.join("\n");
+    let (steps, rest) = parse(&script, extended, 0)?;
+    if !rest.is_empty() {
+        return None;
+    }
     let lines: Vec<&str> = text.lines().collect();
+    let mut output = String::new();
     for (index, line) in lines.iter().enumerate() {
-        let mut line = (*line).to_owned();
-        let (mut deleted, mut ends) = (false, false);
-        let mut after = String::new();
-        for (step, inside) in steps.iter().zip(&mut inside) {
-            let number = index.saturating_add(1);
-            if !step
-                .address
-                .holds(&line, number, number == lines.len(), inside)
-            {
+        let number = index.saturating_add(1);
+        let mut cycle = Cycle {
+            line: (*line).to_owned(),
+            number,
+            last: number == lines.len(),
+            output: &mut output,
+            after: String::new(),
+        };
+        let end = cycle.follow(&steps);
+        let Cycle { line, after, .. } = cycle;
+        if end != Some(End::Deleted) && !given.has('n') {
+            output.push_str(&line);
+            output.push('\n');
+        }
+        output.push_str(&after);
+        if end == Some(End::Quit) {
+            break;
+        }
+    }
+    Some(output)
+}
+
+/// How the work on a line ends early.
+#[derive(PartialEq, Eq)]
+enum End {
+    Deleted,
+    Quit,
+}
+
+/// The work on one line.
+struct Cycle<'o> {
+    line: String,
+    number: usize,
+    last: bool,
+    output: &'o mut String,
+    after: String,
+}
+
+impl Cycle<'_> {
+    fn follow(&mut self, steps: &[Step]) -> Option<End> {
+        for step in steps {
+            let holds = step.address.holds(&self.line, self.number, self.last);
+            if holds == step.others {
                 continue;
             }
             match &step.deed {
-                Deed::Print => output.push_str(&format!("{line}\n")),
-                Deed::Delete => deleted = true,
-                Deed::Quit => ends = true,
-                Deed::Line('i', text) => output.push_str(&format!("{text}\n")),
-                Deed::Line('c', text) => line.clone_from(text),
-                Deed::Line(_, text) => after.push_str(&format!("{text}\n")),
+                Deed::Print => self.print(),
+                Deed::Delete => return Some(End::Deleted),
+                Deed::Quit => return Some(End::Quit),
+                Deed::Line('i', text) => self.output.push_str(&format!("{text}\n")),
+                Deed::Line('c', text) => self.line.clone_from(text),
+                Deed::Line(_, text) => self.after.push_str(&format!("{text}\n")),
                 Deed::Letters(from, to) => {
-                    let changed = line.chars().map(|one| {
+                    let changed = self.line.chars().map(|one| {
                         let at = from.iter().position(|other| *other == one);
                         at.and_then(|at| to.get(at)).copied().unwrap_or(one)
                     });
-                    line = changed.collect();
+                    self.line = changed.collect();
                 }
                 Deed::Replace {
                     wanted,
@@ -90,123 +136,124 @@ pub(super) fn edited(arguments: &[String], text: &str) -> Option<String> {
                     all,
                     prints,
                 } => {
+                    let differs = wanted.is_match(&self.line);
                     let changed = if *all {
-                        wanted.replace_all(&line, with.as_str())
+                        wanted.replace_all(&self.line, with.as_str())
                     } else {
-                        wanted.replace(&line, with.as_str())
+                        wanted.replace(&self.line, with.as_str())
                     };
-                    let differs = wanted.is_match(&line);
-                    line = changed.into_owned();
+                    self.line = changed.into_owned();
                     if *prints && differs {
-                        output.push_str(&format!("{line}\n"));
+                        self.print();
+                    }
+                }
+                Deed::Block(steps) => {
+                    let end = self.follow(steps);
+                    if end.is_some() {
+                        return end;
                     }
                 }
             }
-            if deleted || ends {
-                break;
-            }
         }
-        if !deleted && !given.has('n') {
-            output.push_str(&line);
-            output.push('\n');
-        }
-        output.push_str(&after);
-        if ends {
-            break;
-        }
+        None
     }
-    Some(output)
+
+    fn print(&mut self) {
+        self.output.push_str(&self.line);
+        self.output.push('\n');
+    }
 }
 
 impl Address {
-    fn holds(&self, line: &str, number: usize, last: bool, inside: &mut bool) -> bool {
+    fn holds(&self, line: &str, number: usize, last: bool) -> bool {
         match self {
             Self::All => true,
             Self::Number(one) => *one == number,
             Self::Last => last,
             Self::Matching(regex) => regex.is_match(line),
             Self::Numbers(from, to) => (*from..=*to).contains(&number),
-            Self::Between(from, to) => {
-                if *inside {
-                    *inside = !to.is_match(line);
+            Self::Between(from, to, inside) => {
+                if inside.get() {
+                    inside.set(!to.is_match(line));
                     return true;
                 }
-                *inside = from.is_match(line);
-                *inside
+                inside.set(from.is_match(line));
+                inside.get()
             }
         }
     }
 }
 
-fn parse(script: &str, extended: bool) -> Option<Vec<Step>> {
+/// The commands up to the end or to the brace that closes them, and what follows.
+fn parse(script: &str, extended: bool, depth: usize) -> Option<(Vec<Step>, &str)> {
+    let between = [';', '\n', ' ', '\t'];
     let mut steps = Vec::new();
-    let mut rest = script.trim_start_matches([';', '\n', ' ', '\t']);
+    let mut rest = script.trim_start_matches(between);
     while !rest.is_empty() {
-        if steps.len() > 16 {
+        if steps.len() > MAX_STEPS || depth > MAX_DEPTH {
             return None;
         }
+        if let Some(after) = rest.strip_prefix('}') {
+            return (depth > 0).then_some((steps, after));
+        }
         let (address, after) = address(rest, extended)?;
-        let mut characters = after.trim_start().chars();
+        let after = after.trim_start();
+        let others = after.strip_prefix('!');
+        let mut characters = others.unwrap_or(after).trim_start().chars();
+        let others = others.is_some();
         let letter = characters.next()?;
         rest = characters.as_str();
-        let deed = match letter {
+        let (deed, after) = match letter {
             '{' => {
-                // What stands in the braces is for the same lines.
-                let (inner, after) = rest.split_once('}')?;
-                for step in parse(inner, extended)? {
-                    if !matches!(step.address, Address::All) || inner.contains('{') {
-                        return None;
-                    }
-                    steps.push(Step {
-                        address: address.clone(),
-                        deed: step.deed,
-                    });
-                }
-                rest = after.trim_start_matches([';', '\n', ' ', '\t']);
-                continue;
+                let (steps, after) = parse(rest, extended, depth.saturating_add(1))?;
+                (Deed::Block(steps), after)
             }
-            'p' => Deed::Print,
-            'd' => Deed::Delete,
-            'q' => Deed::Quit,
-            's' => {
-                let (deed, after) = substitution(rest, extended)?;
-                rest = after;
-                deed
-            }
+            'p' => (Deed::Print, rest),
+            'd' => (Deed::Delete, rest),
+            'q' => (Deed::Quit, rest),
+            's' => substitution(rest, extended)?,
             'a' | 'i' | 'c' => {
                 let (text, after) = rest.split_once('\n').unwrap_or((rest, ""));
-                rest = after;
                 let text = text.trim_start().trim_start_matches('\\');
                 if text.is_empty() || text.contains('\\') || text.ends_with('}') {
                     return None;
                 }
+                let deed = Deed::Line(letter, text.trim_start().to_owned());
                 steps.push(Step {
                     address,
-                    deed: Deed::Line(letter, text.trim_start().to_owned()),
+                    others,
+                    deed,
                 });
+                rest = after.trim_start_matches(between);
                 continue;
             }
-            'y' => {
-                let mut characters = rest.chars();
-                let mark = characters.next()?;
-                let (from, after) = until(characters.as_str(), mark)?;
-                let (to, after) = until(after, mark)?;
-                rest = after;
-                if from.contains('\\') || to.contains('\\') {
-                    return None;
-                }
-                Deed::Letters(from.chars().collect(), to.chars().collect())
-            }
+            'y' => letters(rest)?,
             _ => return None,
         };
-        steps.push(Step { address, deed });
-        rest = rest.trim_start_matches([' ', '\t']);
-        if !rest.is_empty() && !rest.starts_with([';', '\n']) {
+        steps.push(Step {
+            address,
+            others,
+            deed,
+        });
+        rest = after.trim_start_matches([' ', '\t']);
+        if !rest.is_empty() && !rest.starts_with([';', '\n', '}']) {
             return None;
         }
-        rest = rest.trim_start_matches([';', '\n', ' ', '\t']);
+        rest = rest.trim_start_matches(between);
     }
-    Some(steps)
+    (depth == 0).then_some((steps, rest))
+}
+
+fn letters(text: &str) -> Option<(Deed, &str)> {
+    let mut characters = text.chars();
+    let mark = characters.next()?;
+    let (from, after) = until(characters.as_str(), mark)?;
+    let (to, after) = until(after, mark)?;
+    if from.contains('\\') || to.contains('\\') {
+        return None;
+    }
+    let deed = Deed::Letters(from.chars().collect(), to.chars().collect());
+    Some((deed, after))
 }
 
 fn address(text: &str, extended: bool) -> Option<(Address, &str)> {
@@ -217,12 +264,13 @@ fn address(text: &str, extended: bool) -> Option<(Address, &str)> {
         let (wanted, after) = until(after, '/')?;
         let from = compile(&wanted, extended, false)?;
         if let Some(after) = after.strip_prefix(",$") {
-            return Some((Address::Between(from, Regex::new("[^\\s\\S]").ok()?), after));
+            let never = Regex::new("[^\\s\\S]").ok()?;
+            return Some((Address::Between(from, never, Cell::new(false)), after));
         }
         if let Some(after) = after.strip_prefix(",/") {
             let (wanted, after) = until(after, '/')?;
             let to = compile(&wanted, extended, false)?;
-            return Some((Address::Between(from, to), after));
+            return Some((Address::Between(from, to, Cell::new(false)), after));
         }
         return Some((Address::Matching(from), after));
     }
@@ -306,10 +354,24 @@ mod tests {
             ),
             (&["-e", "s/a/p/", "-e", "s/b/u/"], "absh\n", "push\n"),
             (&["s/.*/<&>/"], "x$1\n", "<x$1>\n"),
+            (
+                &["-n", "/^```sh/,/^```/{/```/!p}"],
+                "a\n```sh\nx\n```\nb\n",
+                "x\n",
+            ),
+            (
+                &["-n", "/a/,/b/{1{s/a/x/;p};/b/p;d};p"],
+                "a\nc\nb\nd\n",
+                "x\nb\nd\n",
+            ),
+            (&["2!d;s/y/push/"], "x\ny\nz\n", "push\n"),
+            (&["-n", "2s/.*/push/p"], "1\n2\n3\n", "push\n"),
         ] {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
             assert_eq!(edited(&words, text).as_deref(), Some(expected), "{words:?}");
         }
-        assert!(edited(&["s/a/b/2".to_owned()], "x").is_none());
+        for script in ["s/a/b/2", "{p", "p}", "/a/{p", "$!N", "1~2p"] {
+            assert!(edited(&[script.to_owned()], "x").is_none(), "{script}");
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::value::{ENVIRONMENT, HOLE, LISTED};
 
-use super::makefile::{Effects, Makefile, Scope};
+use super::makefile::Makefile;
+use super::scope::{Effects, Scope};
 
 /// Names of functions.
 pub(super) fn functions() -> &'static [&'static str] {

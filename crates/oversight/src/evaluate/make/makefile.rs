@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::value::{ENVIRONMENT, HOLE};
+use crate::value::{ENVIRONMENT, HOLE, has_hole};
 
 use super::functions::{call, functions};
+use super::line::{assignment, closing, outside_references, without_comment};
+use super::scope::{Effects, Rule, Scope};
 
 /// Stands in front of files that make makes before anything else.
 pub(super) const REMADE: &str = ".roleos-remade";
@@ -20,87 +22,6 @@ const MAX_RESULT: usize = 16 * 1024;
 /// Deeper references are unknown.
 const MAX_DEPTH: usize = 24;
 
-/// What reading or expanding does besides.
-#[derive(Debug, Default)]
-pub(super) struct Effects {
-    /// `$(shell …)` and `!=`.
-    pub(super) shell: Vec<String>,
-    /// `$(file >name,text)`.
-    pub(super) writes: Vec<(String, String)>,
-    /// `$(eval …)`.
-    pub(super) evaluated: Vec<String>,
-    steps: usize,
-}
-
-pub(super) struct Rule {
-    pub(super) target: String,
-    pub(super) needs: Vec<String>,
-    pub(super) lines: Vec<String>,
-}
-
-impl Rule {
-    pub(super) fn fits(&self, target: &str) -> bool {
-        self.target == target
-            || (self.target.contains('%')
-                && crate::evaluate::pattern::matches(&self.target.replace('%', "*"), target))
-    }
-}
-
-/// What automatic variables stand for, and names that functions bind.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
-    pub(super) target: String,
-    pub(super) needs: Vec<String>,
-    stem: String,
-    way: usize,
-    pub(super) bound: Vec<(String, String)>,
-}
-
-impl Scope {
-    pub(super) fn of(rule: &Rule, target: &str) -> Self {
-        let stem = rule.target.split_once('%').and_then(|(before, after)| {
-            let rest = target.strip_prefix(before)?;
-            rest.strip_suffix(after)
-        });
-        let stem = stem.unwrap_or_default().to_owned();
-        let needs = rule.needs.iter().map(|need| need.replace('%', &stem));
-        Self {
-            target: target.to_owned(),
-            needs: needs.collect(),
-            stem,
-            ..Self::default()
-        }
-    }
-
-    pub(super) fn with_way(&self, way: usize) -> Self {
-        Self {
-            way,
-            ..self.clone()
-        }
-    }
-
-    fn automatic(&self, name: &str) -> Option<String> {
-        let (name, part) = match name {
-            "@D" | "<D" | "*D" | "^D" => (name.trim_end_matches('D'), "D"),
-            "@F" | "<F" | "*F" | "^F" => (name.trim_end_matches('F'), "F"),
-            other => (other, ""),
-        };
-        let value = match name {
-            "@" => self.target.clone(),
-            "<" => self.needs.first().cloned().unwrap_or_default(),
-            "^" | "+" | "?" | "|" => self.needs.join(" "),
-            "*" => self.stem.clone(),
-            "%" => String::new(),
-            _ => return None,
-        };
-        Some(match part {
-            "D" => crate::lookup::directory_of(&value).to_owned(),
-            "F" => crate::lookup::base_name(&value).to_owned(),
-            _ => value,
-        })
-    }
-}
-
 pub(super) struct Makefile {
     pub(super) rules: Vec<Rule>,
     pub(super) one_shell: bool,
@@ -110,8 +31,15 @@ pub(super) struct Makefile {
     environment: Vec<(String, String)>,
     exported: Vec<String>,
     exports_all: bool,
+    /// `override`: what is set later does not count.
+    overridden: Vec<String>,
     prefix: char,
     open: Vec<usize>,
+    /// Variables of one target: its name, theirs, the sign and the value.
+    own: Vec<[String; 4]>,
+    /// How many conditionals are open, and whether the text comes from `$(eval …)`: what is set there may not be set.
+    conditions: usize,
+    evaluates: bool,
     /// `define`: its name and lines.
     defining: Option<(String, Vec<String>)>,
 }
@@ -131,20 +59,68 @@ impl Makefile {
             environment,
             exported: Vec::new(),
             exports_all: false,
+            overridden: Vec::new(),
             prefix: '\t',
             open: Vec::new(),
+            own: Vec::new(),
+            conditions: 0,
+            evaluates: false,
             defining: None,
         };
         for line in text.lines() {
             file.line(line, effects);
-        }
-        for _ in 0..4 {
-            let texts = std::mem::take(&mut effects.evaluated);
-            for line in texts.iter().flat_map(|text| text.lines()) {
-                file.line(line, effects);
+            // What a line makes of text is there for those that follow.
+            file.evaluates = true;
+            for _ in 0..4 {
+                let texts = std::mem::take(&mut effects.evaluated);
+                for line in texts.iter().flat_map(|text| text.lines()) {
+                    file.line(line, effects);
+                }
             }
+            file.evaluates = false;
         }
         file
+    }
+
+    /// Sets the variables of targets that may be made in this call.
+    pub(super) fn take_own_variables(&mut self, targets: &[String]) {
+        let reached = self.reached(targets);
+        for [target, name, sign, value] in std::mem::take(&mut self.own) {
+            let other = reached
+                .as_ref()
+                .is_some_and(|reached| !reached.contains(&target));
+            if !other || target.contains('%') || has_hole(&target) {
+                self.conditions = 1;
+                self.set(&name, &sign, &value);
+            }
+        }
+    }
+
+    /// The targets that these lead to, where all of them are known.
+    fn reached(&self, targets: &[String]) -> Option<Vec<String>> {
+        let mut all = if targets.is_empty() {
+            self.default_targets()
+        } else {
+            targets.to_vec()
+        };
+        all.extend(self.remade());
+        let mut at = 0;
+        while let Some(target) = all.get(at).cloned() {
+            at = at.saturating_add(1);
+            if has_hole(&target) || target.contains('$') || at > 200 {
+                return None;
+            }
+            for rule in self.rules.iter().filter(|rule| rule.fits(&target)) {
+                let needs = Scope::of(rule, &target).needs;
+                all.extend(
+                    needs
+                        .into_iter()
+                        .filter(|need| !all.contains(need))
+                        .collect::<Vec<_>>(),
+                );
+            }
+        }
+        Some(all)
     }
 
     fn line(&mut self, line: &str, effects: &mut Effects) {
@@ -169,12 +145,21 @@ impl Makefile {
             return;
         }
         let line = line.trim_start();
+        match line.split([' ', '(', '\t']).next() {
+            Some("ifeq" | "ifneq" | "ifdef" | "ifndef") => {
+                self.conditions = self.conditions.saturating_add(1);
+            }
+            Some("endif") => self.conditions = self.conditions.saturating_sub(1),
+            _ => {}
+        }
         let mut rest = without_comment(line);
         let mut exports = false;
+        let mut overrides = false;
         while let Some((word, after)) = rest.split_once(' ') {
             match word {
                 "export" => exports = true,
-                "override" | "private" | "unexport" => {}
+                "override" => overrides = true,
+                "private" | "unexport" => {}
                 "define" => {
                     let name = after.trim().trim_end_matches(['=', ':', '?', ' ']);
                     self.defining = Some((name.to_owned(), Vec::new()));
@@ -194,6 +179,7 @@ impl Makefile {
                 self.set(name, "=", &format!("$(shell {value})"));
             } else {
                 self.set(name, sign, value);
+                self.overridden.extend(overrides.then(|| name.to_owned()));
                 // `$(shell …)` in it runs, now or when it is used.
                 self.expand(value, &Scope::default(), effects);
             }
@@ -226,10 +212,25 @@ impl Makefile {
             .get(colon..)
             .unwrap_or_default()
             .trim_start_matches(':');
-        if let Some((name, sign, _)) = assignment(needs.trim()) {
-            // A variable of this target: it may hold for any.
+        let mut own = needs.trim();
+        let mut exports = false;
+        for word in ["private ", "override ", "export "] {
+            if let Some(rest) = own.strip_prefix(word) {
+                own = rest.trim_start();
+                exports |= word == "export ";
+            }
+        }
+        if let Some((name, sign, _)) = assignment(own) {
+            // A variable of this target: it holds for all that the target needs.
             let value = line.split_once('=').map_or("", |(_, value)| value);
-            self.set(name, sign, value.trim());
+            let (name, sign, value) = (name.to_owned(), sign.to_owned(), value.trim().to_owned());
+            let targets = self.expand(targets, &Scope::default(), effects);
+            self.expand(&value, &Scope::default(), effects);
+            self.exported.extend(exports.then(|| name.clone()));
+            for target in targets.split_whitespace() {
+                let own = [target.to_owned(), name.clone(), sign.clone(), value.clone()];
+                self.own.push(own);
+            }
             return;
         }
         if let Some((_, after)) = needs.split_once(':') {
@@ -257,6 +258,16 @@ impl Makefile {
     fn set(&mut self, name: &str, sign: &str, value: &str) {
         if name == ".RECIPEPREFIX" {
             self.prefix = value.chars().next().unwrap_or('\t');
+        }
+        // The last one counts, unless something has taken an earlier one along.
+        let takes = |(other, values): (&String, &Vec<String>)| {
+            let mut values = values.iter().filter(|value| value.contains('$'));
+            other != name && values.any(|value| value.contains(name) || value.contains("$($"))
+        };
+        let last = sign == "=" && self.conditions == 0 && !self.evaluates;
+        let last = last && !self.overridden.iter().any(|known| known == name);
+        if last && !self.variables.iter().any(takes) {
+            self.variables.remove(name);
         }
         let values = self.variables.entry(name.to_owned()).or_default();
         match (sign, values.last()) {
@@ -432,66 +443,4 @@ impl Makefile {
             _ => ENVIRONMENT.to_string(),
         })
     }
-}
-
-/// Where the reference ends that was opened before.
-fn closing(text: &str, open: char, close: char) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, character) in text.char_indices() {
-        if character == open {
-            depth = depth.saturating_add(1);
-        } else if character == close {
-            match depth.checked_sub(1) {
-                Some(less) => depth = less,
-                None => return Some(at),
-            }
-        }
-    }
-    None
-}
-
-/// The line with what is inside references blotted out, of the same length.
-fn outside_references(line: &str) -> String {
-    let mut depth = 0_usize;
-    let mut before = ' ';
-    let blotted = line.chars().flat_map(|character| {
-        match character {
-            '(' | '{' if depth > 0 || before == '$' => depth = depth.saturating_add(1),
-            ')' | '}' if depth > 0 => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        let hidden = depth > 0 || (before == '\\' && character == '#');
-        before = character;
-        let shown = if hidden { '.' } else { character };
-        let width = if hidden { character.len_utf8() } else { 1 };
-        std::iter::repeat_n(shown, width)
-    });
-    blotted.collect()
-}
-
-fn without_comment(line: &str) -> &str {
-    let end = outside_references(line).find('#').unwrap_or(line.len());
-    line.get(..end).unwrap_or(line)
-}
-
-/// `name = value`, with its sign.
-fn assignment(line: &str) -> Option<(&str, &str, &str)> {
-    let at = line.find('=')?;
-    let (before, value) = (line.get(..at)?, line.get(at.saturating_add(1)..)?);
-    let (name, sign) = [":::", "::", ":", "?", "+", "!"]
-        .iter()
-        .find_map(|mark| Some((before.strip_suffix(mark)?, *mark)))
-        .unwrap_or((before, ""));
-    let sign = match sign {
-        "?" => "?=",
-        "+" => "+=",
-        "!" => "!=",
-        _ => "=",
-    };
-    let name = name.trim();
-    let plain = !name.is_empty()
-        && name
-            .chars()
-            .all(|character| character.is_alphanumeric() || matches!(character, '_' | '-' | '.'));
-    plain.then(|| (name, sign, value.trim_start()))
 }

@@ -346,7 +346,11 @@ impl Lowering {
                     ParameterTransformOp::ToUpperCase => case(true, true),
                     ParameterTransformOp::CapitalizeInitial => case(true, false),
                     ParameterTransformOp::Quoted => Operation::Quote,
-                    _ => Operation::Transform,
+                    ParameterTransformOp::ToAssignmentLogic => Operation::Declared,
+                    ParameterTransformOp::PossiblyQuoteWithArraysExpanded { .. } => {
+                        Operation::Pairs
+                    }
+                    ParameterTransformOp::ToAttributeFlags => Operation::Transform,
                 };
                 (parameter, indirect, operation)
             }
