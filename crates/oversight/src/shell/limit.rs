@@ -25,6 +25,9 @@ const MAX_DIGITS: usize = 9;
 /// Longer numbers in a sequence of braces or behind a tilde overflow, and the parser would fail on them.
 const MAX_NUMBER: usize = 18;
 
+/// How far back the beginning of an expression is looked for.
+const MAX_EXPRESSION: usize = 256;
+
 /// Deeper nesting of compound commands is not parsed.
 const MAX_KEYWORDS: usize = 48;
 
@@ -204,10 +207,9 @@ fn is_unreadable_heredoc(text: &str, at: usize) -> bool {
     if after.len().saturating_sub(rest.len()) > 1 {
         return true;
     }
-    // A shift in arithmetic; no end is looked for there.
-    if let Some(shift) = rest.strip_prefix('(') {
-        let end = shift.find([')', '$', '`', '<']);
-        return !end.is_some_and(|end| shift.get(end..).is_some_and(|at| at.starts_with(')')));
+    // A shift in arithmetic, where no end is looked for.
+    if rest.starts_with('(') {
+        return !is_in_arithmetic(before);
     }
     let name = heredoc_name(rest);
     let nameless = |one: char| one.is_whitespace() || "'\"\\$".contains(one);
@@ -220,6 +222,32 @@ fn is_unreadable_heredoc(text: &str, at: usize) -> bool {
         let next = rest.get(at.saturating_add(1)..).unwrap_or_default();
         one == '`' || (one == '$' && opens_expansion(next))
     })
+}
+
+/// Whether `((` stays open at the end of this text, and nothing that the tokenizer could take otherwise stands in it.
+fn is_in_arithmetic(before: &str) -> bool {
+    let bytes = before.as_bytes();
+    let mut closed = 0_usize;
+    let mut inner = None;
+    for at in (0..bytes.len()).rev().take(MAX_EXPRESSION) {
+        match bytes.get(at) {
+            Some(b')') => closed = closed.saturating_add(1),
+            Some(b'(') if closed > 0 => closed = closed.saturating_sub(1),
+            Some(b'(') if inner == Some(at.saturating_add(1)) => {
+                return bytes.get(at.wrapping_sub(1)) != Some(&b'\\');
+            }
+            Some(b'(') => inner = Some(at),
+            Some(b'$') if bytes.get(at.saturating_add(1)) == Some(&b'(') => return false,
+            Some(byte) if is_of_expression(*byte) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// A letter, a digit or a sign that is the same in every grammar of the shell.
+fn is_of_expression(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"_ \t+-*/%&|^!~=?:,;.${}".contains(&byte)
 }
 
 /// Whether more than a plain `${name}` begins behind the sign.
@@ -325,6 +353,10 @@ mod tests {
             "<<T\\($(  ",
             "<<T\u{b}$(  ",
             "$(<<  T ",
+            "$(a<< (b)c ",
+            "$(\"((\"<< ($(",
+            "$($[((]<< ($(",
+            "$(\\((<< ()",
         ] {
             assert!(check(text).is_err(), "{text:?}");
         }
@@ -336,6 +368,7 @@ mod tests {
             "cat <<X | grep \"$(x)\"\nX\ncat <<X\nX",
             "echo $((1 << $n)) $((2 << ${n}))",
             "x=$((1 << (n - 1)))",
+            "x=$(( (a + $b) << (${n} - 1) )); ((x << (2)))",
         ] {
             assert!(check(text).is_ok(), "{text:?}");
         }
