@@ -182,7 +182,7 @@ impl Evaluator<'_> {
                     // Nobody assigned it: the environment may still have it.
                     None => default(self).or(&Value::environment()),
                     Some(value)
-                        if (*empty_counts || self.may_be_unset(name.as_deref()))
+                        if (*empty_counts || self.may_be_unset(parameter, name.as_deref()))
                             && value.possibilities().iter().any(String::is_empty) =>
                     {
                         let other = default(self);
@@ -197,7 +197,12 @@ impl Evaluator<'_> {
             }
             Operation::Alternative { empty_counts, word } => match found {
                 None => Value::empty().or(&self.value(word)),
-                Some(value) if *empty_counts && value.known() == Some("") => Value::empty(),
+                Some(value)
+                    if (*empty_counts || self.is_beyond(parameter))
+                        && value.known() == Some("") =>
+                {
+                    Value::empty()
+                }
                 Some(value) if value.known().is_some() => self.value(word),
                 Some(_) => self.value(word).or(&Value::empty()),
             },
@@ -217,7 +222,15 @@ impl Evaluator<'_> {
         }
     }
 
-    fn may_be_unset(&self, name: Option<&str>) -> bool {
+    /// A word beyond those that were given reads as empty, and is not there.
+    fn is_beyond(&self, parameter: &Parameter) -> bool {
+        matches!(parameter.subject, Subject::Positional(number) if number > self.state.positional.len())
+    }
+
+    fn may_be_unset(&self, parameter: &Parameter, name: Option<&str>) -> bool {
+        if self.is_beyond(parameter) {
+            return true;
+        }
         let variable = name.and_then(|name| self.state.variables.get(name));
         variable.is_some_and(|variable| variable.perhaps)
     }

@@ -219,7 +219,7 @@ impl Generator {
     /// One word, written in some way that means the same.
     fn quoted(&mut self, word: &str) -> String {
         let (head, tail) = word.split_at_checked(1).unwrap_or((word, ""));
-        match self.below(14) {
+        match self.below(18) {
             0 => format!("'{word}'"),
             1 => format!("\"{word}\""),
             2 => format!("{head}''{tail}"),
@@ -242,6 +242,10 @@ impl Generator {
                 let reversed: String = word.chars().rev().collect();
                 format!("$(echo {reversed} | rev)")
             }
+            13 => format!("${{nope-{word}}}"),
+            14 => format!("${{9-{word}}}"),
+            15 => format!("${{0+{word}}}"),
+            16 => format!("${{HOME:+{word}}}"),
             _ => word.to_owned(),
         }
     }
