@@ -259,6 +259,7 @@ const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - Commands in programs that are seldom met: `maxima --batch-string`, `nim e`, `gforth`, `dotnet fsi` and `cargo script` with code on their input, `fcrontab`; files of bazel, mage, pm2 and Capistrano.\n\
     - Packages that are run from elsewhere (`npx github:…`, `uvx --from git+…`, `docker run`), and what installed packages load in turn or compute: they go by their names, as programs on the path do.\n\
     - Scripts of the project in PHP, Lua and the like that compute what they start and name no part of an act; in Python, JavaScript, Perl and Ruby their calls are read, as far as a call shows itself.\n\
+    - Words that nobody can know and that `shift` leaves: `set -- $(curl …); shift; \"$@\"` reads as nothing, because an unknown text counts as one word there.\n\
     - Programs that were compiled before, and libraries that publish without a program.\n";
 
 /// Wilson's score interval, in percent.
