@@ -123,12 +123,18 @@ mod tests {
         fn what_leaves_no_doubt_is_read_alike(words in prop::collection::vec(prop::sample::select(WORDS), 0..20)) {
             let text = words.concat();
             prop_assume!(leaves_no_doubt(&text));
-            // The second parser takes `@a=1` for an assignment; bash and the first do not.
-            let marked = |word: &str| word.starts_with(['@', '%']) && word.contains('=');
+            // The second parser takes `@a=1` and `-a=1` for assignments; bash and the first do not.
+            let marked = |word: &str| word.starts_with(['@', '%', '-']) && word.contains('=');
             prop_assume!(!text.split([' ', ';', '&', '|', '\n']).any(marked));
-            // It ends a descriptor where the others read on, in the name of a file.
-            let glued = |rest: &str| rest.starts_with(|one| !" \n;&|>".contains(one));
-            if text.split("&1").skip(1).any(glued) {
+            // It ends a descriptor where the others read on, in the name of a file, and begins one inside a word.
+            let in_word = |one: char| !" \n;&|>".contains(one);
+            let mut numbers = text.match_indices("2>&1");
+            let glued = numbers.any(|(at, _)| {
+                let (left, right) = (text.get(..at), text.get(at + 4..));
+                left.is_some_and(|left| left.ends_with(in_word))
+                    || right.is_some_and(|right| right.starts_with(in_word))
+            });
+            if glued {
                 return Ok(());
             }
             let (Ok(first), Some(second)) = (lower::program(&text), names_of(&text)) else {

@@ -1,13 +1,65 @@
-//! Words behind `<<name` on its line. The tokenizer gives the inside of `${…}` and `$(…)` there as words of their own,
+//! Words that the tokenizer takes apart, or leaves together, where bash does not.
+//!
+//! Words behind `<<name` on its line: the tokenizer gives the inside of `${…}` and `$(…)` there as words of their own,
 //! and the word without its inside: `cat <<E; git ${verb}` becomes `git verb ${}`. The places tell what belongs together.
 
-use brush_parser::Token;
+use std::sync::Arc;
 
-/// The tokens with such words put together again.
+use brush_parser::{SourcePosition, SourceSpan, Token};
+
+/// The tokens as bash would have them.
 pub(super) fn mended(tokens: Vec<Token>, text: &str) -> Vec<Token> {
-    if !text.contains("<<") {
-        return tokens;
+    let tokens = if text.contains("<<") {
+        whole(tokens, text)
+    } else {
+        tokens
+    };
+    if text.contains(">&") || text.contains("<&") {
+        closed(tokens)
+    } else {
+        tokens
     }
+}
+
+/// `>&-git push`: the sign that closes a descriptor is a token of its own, and a word begins behind it.
+fn closed(tokens: Vec<Token>) -> Vec<Token> {
+    let mut apart: Vec<Token> = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let behind = apart.last().is_some_and(
+            |last| matches!(last, Token::Operator(sign, _) if sign == ">&" || sign == "<&"),
+        );
+        match token {
+            Token::Word(word, place) if behind && word.len() > 1 && word.starts_with('-') => {
+                let rest = word.get(1..).unwrap_or_default();
+                let middle = Arc::new(before(&place.end, rest.chars().count()));
+                let sign = SourceSpan {
+                    start: place.start,
+                    end: Arc::clone(&middle),
+                };
+                let behind = SourceSpan {
+                    start: middle,
+                    end: place.end,
+                };
+                apart.push(Token::Word("-".to_owned(), sign));
+                apart.push(Token::Word(rest.to_owned(), behind));
+            }
+            token => apart.push(token),
+        }
+    }
+    apart
+}
+
+/// The place so many characters before another one of its line.
+fn before(place: &SourcePosition, characters: usize) -> SourcePosition {
+    SourcePosition {
+        index: place.index.saturating_sub(characters),
+        line: place.line,
+        column: place.column.saturating_sub(characters),
+    }
+}
+
+/// The tokens with the words behind a here-document's name put together again.
+fn whole(tokens: Vec<Token>, text: &str) -> Vec<Token> {
     let characters: Vec<char> = text.chars().collect();
     let mut whole: Vec<Token> = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -39,6 +91,20 @@ mod tests {
     use brush_parser::{TokenizerOptions, uncached_tokenize_str};
 
     use super::mended;
+
+    #[test]
+    fn a_word_begins_behind_the_sign_that_closes() {
+        for (text, words) in [
+            (">&-git push", ">& - git push"),
+            ("git 2>&- <&-push", "git 2 >& - <& - push"),
+            ("<& -a&>-b >&-2>&1", "<& - a &> -b >& - 2 >& 1"),
+        ] {
+            let tokens = uncached_tokenize_str(text, &TokenizerOptions::default()).unwrap();
+            let mended = mended(tokens, text);
+            let found: Vec<&str> = mended.iter().map(|token| token.to_str()).collect();
+            assert_eq!(found.join(" "), words, "{text}");
+        }
+    }
 
     #[test]
     fn a_word_behind_a_here_document_keeps_its_inside() {
