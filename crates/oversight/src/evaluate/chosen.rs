@@ -15,7 +15,7 @@ pub(super) fn chosen(
     let own = arguments.iter().take_while(|word| *word != "--");
     let own: Vec<&str> = own.map(String::as_str).collect();
     let part = match tool {
-        "tox" => return tox(&text, arguments, variable),
+        "tox" => return tox(&text, &own, arguments, variable),
         _ if own.iter().any(|word| has_hole(word)) => None,
         "nox" => nox(&text, &own),
         "invoke" | "inv" | "fab" => python_tasks(&text, &own, &["task"]),
@@ -27,12 +27,10 @@ pub(super) fn chosen(
     part.unwrap_or(text)
 }
 
-fn tox(text: &str, arguments: &[String], variable: Option<&str>) -> String {
+fn tox(text: &str, own: &[&str], arguments: &[String], variable: Option<&str>) -> String {
     let given = arguments.iter().skip_while(|word| *word != "--").skip(1);
     let given: Vec<String> = given.map(|word| super::run::quote(word)).collect();
-    let own = arguments.iter().take_while(|word| *word != "--");
-    let own: Vec<&str> = own.map(String::as_str).collect();
-    let part = environments(text, &own, variable);
+    let part = environments(text, own, variable);
     let mut whole = filled(part.as_deref().unwrap_or(text), &given.join(" "));
     // `-x testenv.commands=…` takes the place of what the file says.
     for word in own.iter().filter(|word| word.contains("commands")) {

@@ -63,11 +63,8 @@ impl Evaluator<'_> {
                 None if word.starts_with('-') || word.contains('=') => continue,
                 None => return None,
             };
-            let mut whole = text.replace("\\_", " ");
-            for rest in arguments.iter().skip(after) {
-                whole.push(' ');
-                whole.push_str(&super::run::quote(rest));
-            }
+            let rest = arguments.get(after..).unwrap_or_default();
+            let whole = super::run::with_words(&text.replace("\\_", " "), rest);
             return Some(self.in_shell("env -S", &whole));
         }
         None

@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-use super::run::quote;
+use super::run::with_words;
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
@@ -142,14 +142,11 @@ impl Evaluator<'_> {
         if !self.walking.insert(format!("gh {first}")) {
             return None;
         }
-        let mut whole = match text.strip_prefix('!') {
+        let command = match text.strip_prefix('!') {
             Some(command) => command.to_owned(),
             None => format!("gh {text}"),
         };
-        for word in arguments.iter().skip(1) {
-            whole.push(' ');
-            whole.push_str(&quote(word));
-        }
+        let whole = with_words(&command, arguments.get(1..).unwrap_or_default());
         let outcome = self.linked(format!("gh alias {first}"), |this| this.shell_text(&whole));
         self.walking.remove(&format!("gh {first}"));
         Some(outcome)

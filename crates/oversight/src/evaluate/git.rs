@@ -6,7 +6,7 @@ use crate::actions::git_command;
 use crate::lookup::absolute;
 use crate::value::has_hole;
 
-use super::run::quote;
+use super::run::with_words;
 use super::settings::is_run;
 use super::{Evaluator, Outcome};
 
@@ -222,11 +222,7 @@ impl Evaluator<'_> {
                     let inner = command
                         .strip_prefix('"')
                         .and_then(|rest| rest.strip_suffix('"'));
-                    let mut whole = inner.unwrap_or(command).to_owned();
-                    for word in rest {
-                        whole.push(' ');
-                        whole.push_str(&quote(word));
-                    }
+                    let whole = with_words(inner.unwrap_or(command), rest);
                     let mut state = this.state.child();
                     state.positional = rest.to_vec();
                     this.apart(state, |this| {
@@ -234,11 +230,7 @@ impl Evaluator<'_> {
                     })
                 }
                 None => {
-                    let mut whole = format!("git {text}");
-                    for word in rest {
-                        whole.push(' ');
-                        whole.push_str(&quote(word));
-                    }
+                    let whole = with_words(&format!("git {text}"), rest);
                     this.shell_text(&whole)
                 }
             }

@@ -3,7 +3,7 @@
 use crate::lookup::absolute;
 use crate::value::Value;
 
-use super::run::quote;
+use super::run::with_words;
 use super::{Evaluator, Outcome};
 
 impl Evaluator<'_> {
@@ -85,11 +85,7 @@ impl Evaluator<'_> {
                         );
                     }
                 }
-                let mut whole = script.to_owned();
-                for word in extra {
-                    whole.push(' ');
-                    whole.push_str(&quote(word));
-                }
+                let whole = with_words(script, extra);
                 let key = format!("{directory} {name}");
                 if this.walking.insert(key.clone()) {
                     this.linked(format!("package script {name}"), |this| {

@@ -430,3 +430,13 @@ pub(crate) fn quote(text: &str) -> String {
     }
     format!("'{}'", text.replace('\'', "'\\''"))
 }
+
+/// A command as shell text, with words behind it.
+pub(crate) fn with_words(command: &str, words: &[String]) -> String {
+    let mut whole = command.to_owned();
+    for word in words {
+        whole.push(' ');
+        whole.push_str(&quote(word));
+    }
+    whole
+}

@@ -3,6 +3,7 @@
 use crate::shell::lower;
 use crate::value::Value;
 
+use super::run::with_words;
 use super::wrapper::option_value;
 use super::{Evaluator, Outcome};
 
@@ -67,21 +68,13 @@ impl Evaluator<'_> {
 
     /// The text of an alias, with the words after it.
     pub(crate) fn expand_alias(&mut self, name: &str, text: &str, arguments: &[String]) -> Outcome {
-        let mut whole = text.to_owned();
-        for argument in arguments {
-            whole.push(' ');
-            whole.push_str(&super::run::quote(argument));
-        }
+        let mut whole = with_words(text, arguments);
         // After an alias that ends in a blank the next word is looked up as well.
         if text.ends_with(' ')
             && let Some((next, rest)) = arguments.split_first()
             && let Some(second) = self.state.aliases.get(next).cloned()
         {
-            whole = format!("{text}{second}");
-            for argument in rest {
-                whole.push(' ');
-                whole.push_str(&super::run::quote(argument));
-            }
+            whole = with_words(&format!("{text}{second}"), rest);
         }
         let removed = self.state.aliases.remove(name);
         let outcome = self.linked(format!("alias {name}"), |this| this.shell_text(&whole));

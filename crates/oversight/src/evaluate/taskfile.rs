@@ -161,7 +161,7 @@ impl Evaluator<'_> {
             .map_or(&[][..], Node::pairs)
             .to_vec();
         files.push(File {
-            home: directory_of(path).to_owned(),
+            home: home.clone(),
             space: space.to_owned(),
             directory: directory.to_owned(),
             given,

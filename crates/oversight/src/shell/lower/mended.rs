@@ -92,6 +92,13 @@ mod tests {
 
     use super::mended;
 
+    fn tokens_of(text: &str) -> String {
+        let tokens = uncached_tokenize_str(text, &TokenizerOptions::default()).unwrap();
+        let mended = mended(tokens, text);
+        let found: Vec<&str> = mended.iter().map(|token| token.to_str()).collect();
+        found.join(" ")
+    }
+
     #[test]
     fn a_word_begins_behind_the_sign_that_closes() {
         for (text, words) in [
@@ -99,10 +106,7 @@ mod tests {
             ("git 2>&- <&-push", "git 2 >& - <& - push"),
             ("<& -a&>-b >&-2>&1", "<& - a &> -b >& - 2 >& 1"),
         ] {
-            let tokens = uncached_tokenize_str(text, &TokenizerOptions::default()).unwrap();
-            let mended = mended(tokens, text);
-            let found: Vec<&str> = mended.iter().map(|token| token.to_str()).collect();
-            assert_eq!(found.join(" "), words, "{text}");
+            assert_eq!(tokens_of(text), words, "{text}");
         }
     }
 
@@ -122,10 +126,7 @@ mod tests {
                 "cat << A 1\n A << B 2\n B ${x} \n ls \n",
             ),
         ] {
-            let tokens = uncached_tokenize_str(text, &TokenizerOptions::default()).unwrap();
-            let mended = mended(tokens, text);
-            let found: Vec<&str> = mended.iter().map(|token| token.to_str()).collect();
-            assert_eq!(found.join(" "), words, "{text}");
+            assert_eq!(tokens_of(text), words, "{text}");
         }
     }
 }
