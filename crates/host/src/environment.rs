@@ -132,6 +132,8 @@ pub struct Environment {
     pub specialist_field_log: Option<PathBuf>,
     /// `ROLEOS_SHADOW_K`, `ROLEOS_SHADOW_N` and `ROLEOS_SHADOW_TAU`, unchecked.
     pub shadow: [Option<String>; 3],
+    /// The folder of the user's trust store, see [`crate::trust_store`]. `None`: nothing is trusted.
+    pub state: Option<PathBuf>,
 }
 
 /// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
@@ -183,7 +185,10 @@ impl Environment {
         reason = "this is the one place where variables are read"
     )]
     pub fn read() -> Self {
-        Self::from_lookup(|name| env::var_os(name))
+        Self {
+            state: state_dir(env::var_os("XDG_STATE_HOME")),
+            ..Self::from_lookup(|name| env::var_os(name))
+        }
     }
 
     /// Reads the variables through `lookup`. An empty value counts as unset, as shells and CI systems leave them.
@@ -202,8 +207,16 @@ impl Environment {
             specialist_field_log: value(SPECIALIST_FIELD_LOG).map(PathBuf::from),
             shadow: [SHADOW_K, SHADOW_N, SHADOW_TAU]
                 .map(|name| value(name).map(|text| text.to_string_lossy().into_owned())),
+            state: None,
         }
     }
+}
+
+/// Returns the folder of the trust store: `$XDG_STATE_HOME/roleos`, by default `~/.local/state/roleos`.
+fn state_dir(xdg: Option<OsString>) -> Option<PathBuf> {
+    let named = xdg.map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = named.or_else(|| Some(home()?.join(".local").join("state")))?;
+    Some(base.join("roleos"))
 }
 
 /// A secret that the settings name by its variable, such as the key of a model. Never printed.

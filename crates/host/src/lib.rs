@@ -14,6 +14,8 @@ pub mod workspace;
 
 pub mod config;
 
+pub mod trust_store;
+
 pub mod clock;
 
 pub mod files;

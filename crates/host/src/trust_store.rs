@@ -1,0 +1,71 @@
+//! The user's trust store: a folder outside every workspace that records what this user confirmed.
+//!
+//! A file in a workspace can come with a clone, an archive or an agent's tool call. A file here cannot: the folder
+//! belongs to the user (mode 0700) and the gate refuses to let an agent write it. Each record is one JSON file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::environment::Environment;
+use crate::files::{self, Action, FileError, Lock, Privacy};
+
+/// Longest record that is read.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// The folder, which need not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustStore {
+    folder: PathBuf,
+}
+
+impl TrustStore {
+    /// Returns the store of this user, or `None` where the user has no home directory.
+    #[must_use]
+    pub fn of(environment: &Environment) -> Option<Self> {
+        let folder = environment.state.clone()?;
+        Some(Self { folder })
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Reads a record; a missing one is `None`.
+    ///
+    /// # Errors
+    /// The record cannot be read or is damaged. It confirms nothing then.
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FileError> {
+        let path = self.folder.join(name);
+        match files::read(&path, MAX_FILE) {
+            Ok(bytes) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| FileError::new(Action::Read, &path, error.into())),
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes a record under the store's lock: `change` receives what is there and returns what shall be there.
+    ///
+    /// # Errors
+    /// The record is damaged, or the folder cannot be written.
+    pub fn update<T: DeserializeOwned + Serialize>(
+        &self,
+        name: &str,
+        change: impl FnOnce(Option<T>) -> T,
+    ) -> Result<(), FileError> {
+        let path = self.folder.join(name);
+        files::make_directory(&self.folder, Privacy::Secret)?;
+        files::make_directory(files::parent(&path), Privacy::Secret)?;
+        let _alone = Lock::take(&self.folder.join(".lock"))?;
+        let mut bytes = serde_json::to_vec_pretty(&change(self.read(name)?))
+            .map_err(|error| FileError::new(Action::Write, &path, error.into()))?;
+        bytes.push(b'\n');
+        files::write(&path, &bytes, Privacy::Secret)
+    }
+}
