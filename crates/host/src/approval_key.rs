@@ -19,6 +19,7 @@ use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, KeyError, MAX_KEY_FILE, secret_hex};
 use crate::pins;
 use crate::receipts::{Changing, Receipt, Subject};
+use crate::trust::{self, Trust};
 use crate::workspace::Workspace;
 
 /// Where `init --system` puts the public half.
@@ -97,14 +98,19 @@ impl Place {
     /// The machine's key, if root has put one there; else the workspace's.
     #[must_use]
     pub fn of(workspace: &Workspace) -> Self {
-        let system = Self::owned(Path::new(SYSTEM_DIRECTORY), 0);
-        if system.public_path().exists() {
-            return system;
-        }
-        Self {
+        Self::of_machine().unwrap_or_else(|| Self {
             directory: workspace.keys_dir().join("approval"),
             owner: None,
-        }
+        })
+    }
+
+    /// Returns the machine's key, if root has put one there.
+    #[must_use]
+    pub fn of_machine() -> Option<Self> {
+        let system = Self::owned(Path::new(SYSTEM_DIRECTORY), 0);
+        // A place that cannot be looked at counts as one with a key, which then cannot be read.
+        let is_absent = matches!(system.public_path().try_exists(), Ok(false));
+        (!is_absent).then_some(system)
     }
 
     /// A directory that has to belong to `owner`, with everything above it.
@@ -116,7 +122,9 @@ impl Place {
         }
     }
 
-    fn public_path(&self) -> PathBuf {
+    /// The file of the public half.
+    #[must_use]
+    pub fn public_path(&self) -> PathBuf {
         self.directory.join(PUBLIC_FILE)
     }
 
@@ -221,6 +229,15 @@ impl Place {
     /// # Errors
     /// There is no randomness, or a file cannot be written.
     pub fn create(&self, passphrase: Option<&str>) -> Result<SigningKey, KeyError> {
+        self.create_after(passphrase, |_| Ok(()))
+    }
+
+    /// The same, with something to do before the files are written.
+    fn create_after(
+        &self,
+        passphrase: Option<&str>,
+        announce: impl FnOnce(&SigningKey) -> Result<(), FileError>,
+    ) -> Result<SigningKey, KeyError> {
         let secret = random::<32>()?;
         let key = SigningKey::new(&secret);
         let id = key.public().id().to_string();
@@ -248,6 +265,7 @@ impl Place {
         let secret = files::prepare(&self.secret_path(), &text, Privacy::Secret)?;
         let line = keys::public_line(&key.public());
         let public = files::prepare(&self.public_path(), line.as_bytes(), Privacy::Shared)?;
+        announce(&key)?;
         // A crash between the two leaves halves that do not fit, which `signing_key` names.
         secret.commit()?;
         public.commit()?;
@@ -258,9 +276,17 @@ impl Place {
 /// The key that is believed in this workspace: the machine's if there is one, else its own.
 ///
 /// # Errors
-/// It is damaged, or others than root could have changed the machine's.
+/// It is damaged, others than root could have changed the machine's, or the workspace's was neither made here nor
+/// confirmed.
 pub fn verifying_key(workspace: &Workspace) -> Result<Option<PublicKey>, KeyError> {
-    Place::of(workspace).verifying_key()
+    let place = Place::of(workspace);
+    let key = place.verifying_key()?;
+    if let (Some(key), None) = (&key, place.owner) {
+        let path = place.public_path();
+        let checked = Trust::of(workspace).check_approval_key(key, &path);
+        checked.map_err(|doubt| KeyError::Unconfirmed { path, doubt })?;
+    }
+    Ok(key)
 }
 
 /// The workspace's private half without a passphrase, made when there is none yet. For what a person starts.
@@ -269,12 +295,12 @@ pub fn verifying_key(workspace: &Workspace) -> Result<Option<PublicKey>, KeyErro
 /// The key cannot be read or made, or it needs a passphrase.
 pub fn ensure(workspace: &Workspace, passphrase: Option<&str>) -> Result<SigningKey, KeyError> {
     let place = Place::of(workspace);
-    if place.verifying_key()?.is_some() {
+    if verifying_key(workspace)?.is_some() {
         return place.signing_key(passphrase);
     }
     let changing = Changing::begin(workspace)?;
     // Two processes may want the first key at once.
-    if place.verifying_key()?.is_some() {
+    if verifying_key(workspace)?.is_some() {
         return place.signing_key(passphrase);
     }
     make(&changing, workspace, None, None)
@@ -299,7 +325,9 @@ fn make(
     passphrase: Option<&str>,
 ) -> Result<SigningKey, KeyError> {
     let before = pins::key_mark(workspace);
-    let key = Place::of(workspace).create(passphrase)?;
+    let key = Place::of(workspace).create_after(passphrase, |key| {
+        trust::record_approval_key(workspace, key, old)
+    })?;
     let receipt = Receipt {
         place: 0,
         at: clock::text(clock::now_ns()),

@@ -59,7 +59,7 @@ pub struct Config {
     pub fallback: Fallback,
     /// The gateway of `roleos up`: where models lie, and who may ask.
     pub gateway: Gateway,
-    /// What the file says and nobody has trusted: these settings have their defaults.
+    /// Settings of an unconfirmed file that do not hold.
     #[serde(skip)]
     #[schemars(skip)]
     pub ignored: Vec<trust::Ignored>,
@@ -146,20 +146,26 @@ impl Rerun {
 
 impl Config {
     /// Loads the file that `ROLEOS_CONFIG` names, which must exist; else the workspace's, whose absence means the
-    /// defaults. Of a file that came with a clone, what needs trust and has none is ignored, see [`trust`].
+    /// defaults. Of a file that the user has not confirmed, weaker values are ignored, see [`trust`].
     ///
     /// # Errors
     /// When the file cannot be read, is no TOML, or holds an unknown key or a value out of range.
     pub fn load(workspace: &Workspace, environment: &Environment) -> Result<Self, ConfigError> {
-        if let Some(named) = &environment.config {
-            return Self::read(named);
-        }
-        match Self::read(&workspace.config_path()) {
-            Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                Ok(Self::without_file(workspace))
+        let path = workspace.settings_path(environment);
+        let (text, mut config) = match read_text(&path) {
+            Ok(text) => {
+                let config = Self::parse(&path, &text)?;
+                (text, config)
             }
-            loaded => loaded,
-        }
+            Err(source)
+                if environment.config.is_none() && source.kind() == io::ErrorKind::NotFound =>
+            {
+                (String::new(), Self::without_file(workspace))
+            }
+            Err(source) => return Err(ConfigError::Read { path, source }),
+        };
+        config.ignored = trust::ignore_unconfirmed(&mut config, workspace, &path, &text);
+        Ok(config)
     }
 
     /// Settings that are gone, with `git clean` perhaps, do not switch off the gate that was installed with them.
@@ -169,7 +175,7 @@ impl Config {
         config
     }
 
-    /// Reads one file.
+    /// Reads one file as it is, confirmed or not.
     ///
     /// # Errors
     /// As [`Config::load`], and when there is no such file.
@@ -178,9 +184,7 @@ impl Config {
             path: path.to_owned(),
             source,
         })?;
-        let mut config = Self::parse(path, &text)?;
-        config.ignored = trust::ignore_untrusted(&mut config, path, &text);
-        Ok(config)
+        Self::parse(path, &text)
     }
 
     /// Parses the text of a settings file; `path` is only for the error.

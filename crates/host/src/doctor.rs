@@ -144,6 +144,7 @@ fn program(workspace: &Workspace, running: &Path) -> Program {
     Program {
         path: running.to_owned(),
         root: workspace.root().to_owned(),
+        state: workspace.state().map(Path::to_owned),
         forced: false,
     }
 }

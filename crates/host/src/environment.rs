@@ -191,6 +191,13 @@ impl Environment {
         }
     }
 
+    /// Takes the trust store that the command line names, if it names one.
+    #[must_use]
+    pub fn with_state(self, named: Option<&Path>) -> Self {
+        let state = named.map(Path::to_owned).or(self.state);
+        Self { state, ..self }
+    }
+
     /// Reads the variables through `lookup`. An empty value counts as unset, as shells and CI systems leave them.
     pub fn from_lookup(mut lookup: impl FnMut(&str) -> Option<OsString>) -> Self {
         let mut value = |name| lookup(name).filter(|value| !value.is_empty());

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use oversight::grants::{Grants, Standing, use_once};
+use oversight::grants::{Grants, Standing, parse_entries, use_once};
 use serde_json::{Map, Value};
 use witness::key::SigningKey;
 
@@ -14,6 +14,7 @@ use crate::clock;
 use crate::files::{self, FileError, Privacy};
 use crate::pins;
 use crate::receipts::{Changing, Receipt, Subject};
+use crate::trust::{self, Belief, Doubt, Kind, Trust};
 use crate::workspace::Workspace;
 
 /// No list of grants is longer.
@@ -33,6 +34,14 @@ pub enum GrantError {
         path: PathBuf,
         /// What is wrong with it.
         why: String,
+    },
+    /// It holds grants that the user has not confirmed.
+    #[error("the grants in `{}` are not confirmed: {doubt}", path.display())]
+    Unconfirmed {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        doubt: Doubt,
     },
     /// There is nothing to revoke.
     #[error("`{action}` is not granted")]
@@ -89,12 +98,20 @@ pub enum Counted {
 pub fn load(workspace: &Workspace) -> Grants {
     match files::read(&workspace.grants_path(), MAX_FILE) {
         Ok(bytes) => match std::str::from_utf8(&bytes) {
-            Ok(text) => Grants::parse(text),
+            Ok(text) => match belief(workspace, &bytes) {
+                Belief::Own => Grants::parse(text),
+                Belief::Unconfirmed(doubt) => Grants::parse(text).unconfirmed(&doubt.to_string()),
+            },
             Err(_) => Grants::unreadable("it is no UTF-8 text"),
         },
         Err(error) if is_missing(&error) => Grants::none(),
         Err(error) => Grants::unreadable(&error.source.to_string()),
     }
+}
+
+/// Returns whether the user confirmed this content of the grants.
+fn belief(workspace: &Workspace, bytes: &[u8]) -> Belief {
+    Trust::of(workspace).belief(&workspace.grants_path(), bytes, Kind::Grants)
 }
 
 /// Every entry, by name.
@@ -132,6 +149,11 @@ fn text(value: &Value) -> String {
 pub fn grant(workspace: &Workspace, new: &NewGrant, key: &SigningKey) -> Result<bool, GrantError> {
     let changing = Changing::begin(workspace)?;
     let mut entries = read(workspace)?;
+    if let (false, Belief::Unconfirmed(doubt)) = (entries.is_empty(), present(workspace)?) {
+        // Writing the file would confirm the other entries along with the new one.
+        let path = workspace.grants_path();
+        return Err(GrantError::Unconfirmed { path, doubt });
+    }
     let mut entry = Map::new();
     entry.insert("granted".to_owned(), true.into());
     if let Some(expires) = new.expires {
@@ -149,13 +171,8 @@ pub fn grant(workspace: &Workspace, new: &NewGrant, key: &SigningKey) -> Result<
     let replaced = entries
         .insert(new.action.clone(), Value::Object(entry))
         .is_some();
-    write(
-        &changing,
-        workspace,
-        &entries,
-        &format!("grant {}", new.action),
-        key,
-    )?;
+    let what = format!("grant {}", new.action);
+    write(&changing, workspace, &entries, &what, key, true)?;
     Ok(replaced)
 }
 
@@ -171,13 +188,18 @@ pub fn revoke(workspace: &Workspace, action: &str, key: &SigningKey) -> Result<(
             action: action.to_owned(),
         });
     }
-    write(
-        &changing,
-        workspace,
-        &entries,
-        &format!("revoke {action}"),
-        key,
-    )
+    let confirm = entries.is_empty() || present(workspace)? == Belief::Own;
+    let what = format!("revoke {action}");
+    write(&changing, workspace, &entries, &what, key, confirm)
+}
+
+/// Returns whether the user confirmed the grants as they are now; a missing file holds none.
+fn present(workspace: &Workspace) -> Result<Belief, GrantError> {
+    match files::read(&workspace.grants_path(), MAX_FILE) {
+        Ok(bytes) => Ok(belief(workspace, &bytes)),
+        Err(error) if is_missing(&error) => Ok(Belief::Own),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn write(
@@ -186,6 +208,7 @@ fn write(
     entries: &Map<String, Value>,
     what: &str,
     key: &SigningKey,
+    confirm: bool,
 ) -> Result<(), GrantError> {
     let path = workspace.grants_path();
     let bytes = pretty(entries);
@@ -197,7 +220,8 @@ fn write(
         before: pins::grants_mark(workspace),
         after: pins::grants_mark_of(&bytes),
     };
-    Ok(changing.replace(&receipt, &path, &bytes, key)?)
+    let confirm = confirm.then_some(Kind::Grants);
+    Ok(changing.replace(&receipt, &path, &bytes, key, confirm)?)
 }
 
 /// Counts one use of each of the actions, all or none. To be called between the decision and the answer: of many
@@ -210,20 +234,22 @@ pub fn count_use(
     actions: &[String],
     now: Timestamp,
 ) -> Result<Counted, GrantError> {
-    let entries = read(workspace)?;
-    let is_counted = |action: &String| entries.get(action)?.get("uses");
-    if actions.iter().filter_map(is_counted).next().is_none() {
+    let grants = load(workspace);
+    if let Some(refused) = refused(&grants, actions, now) {
+        return Ok(refused);
+    }
+    if !actions.iter().any(|action| grants.is_countable(action)) {
         return Ok(Counted::Yes(Vec::new()));
     }
     let changing = Changing::begin(workspace)?;
     let entries = read(workspace)?;
     let grants = load(workspace);
+    if let Some(refused) = refused(&grants, actions, now) {
+        return Ok(refused);
+    }
     let mut counted = Vec::new();
     let mut left = Vec::new();
     for action in actions {
-        if let Standing::Refused(why) = grants.standing(action, now) {
-            return Ok(Counted::No(action.clone(), why));
-        }
         if grants.is_countable(action) {
             let uses = entries.get(action).and_then(|entry| entry.get("uses"));
             let uses = uses.and_then(Value::as_u64).unwrap_or(0);
@@ -240,11 +266,24 @@ pub fn count_use(
         }
     })?;
     // First the file, then the line: a crash between the two has taken a use away, and never gives one back.
-    files::write(&path, text.as_bytes(), Privacy::Shared)?;
+    files::write(&path, text.as_bytes(), Privacy::Secret)?;
+    trust::note_uses(workspace, &path, &left)?;
     for (action, _) in &left {
         changing.used(action)?;
     }
     Ok(Counted::Yes(left))
+}
+
+/// Returns the first of the actions that is not granted any more: its entry may have gone since the decision.
+fn refused(grants: &Grants, actions: &[String], now: Timestamp) -> Option<Counted> {
+    actions
+        .iter()
+        .find_map(|action| match grants.standing(action, now) {
+            Standing::Granted => None,
+            Standing::Unconfirmed(why) | Standing::Refused(why) => {
+                Some(Counted::No(action.clone(), why))
+            }
+        })
 }
 
 fn pretty(entries: &Map<String, Value>) -> Vec<u8> {
@@ -260,12 +299,8 @@ fn read(workspace: &Workspace) -> Result<Map<String, Value>, GrantError> {
         Err(error) if is_missing(&error) => return Ok(Map::new()),
         Err(error) => return Err(error.into()),
     };
-    let why = match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(entries)) => return Ok(entries),
-        Ok(_) => "it is no JSON object".to_owned(),
-        Err(error) => format!("it is no JSON: {error}"),
-    };
-    Err(GrantError::NotGrants { path, why })
+    let text = String::from_utf8_lossy(&bytes);
+    parse_entries(&text).map_err(|why| GrantError::NotGrants { path, why })
 }
 
 fn is_missing(error: &FileError) -> bool {

@@ -14,7 +14,7 @@ mod outcome;
 mod tool;
 mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::agents::{Agent, Answer, Event, Kind, Reply};
 use crate::environment::Environment;
+use crate::workspace::Workspace;
 
 use desk::Desk;
 
@@ -61,7 +62,7 @@ pub struct Progress {
     closed: AtomicBool,
     refusable: AtomicBool,
     /// The workspace whose sessions are to be sealed afterwards.
-    seal: OnceLock<PathBuf>,
+    seal: OnceLock<Workspace>,
 }
 
 impl Default for Progress {
@@ -99,8 +100,8 @@ impl Progress {
     /// The workspace in which a session has begun or ended, so that what is over can be sealed once the agent has its
     /// answer.
     #[must_use]
-    pub fn to_seal(&self) -> Option<&Path> {
-        self.seal.get().map(PathBuf::as_path)
+    pub fn to_seal(&self) -> Option<&Workspace> {
+        self.seal.get()
     }
 
     /// Whether a failure must block: the gate is on, or may be.
@@ -130,6 +131,7 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
         Err(why) => return failed(request.agent, why, progress),
         Ok(desk) => match event.kind {
             Kind::Other => Answer::Proceed,
+            _ if desk.is_foreign() => Answer::Proceed,
             Kind::BeforeTool => match (tool::judge(desk, &event, progress), ceiling) {
                 (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, &event, ceiling),
                 (answer, _) => answer,
@@ -137,11 +139,13 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
             _ => notes::write(desk, &event, progress),
         },
     };
-    if let (Ok(desk), Kind::SessionStart | Kind::SessionEnd) = (&desk, event.kind) {
+    if let (Ok(desk), Kind::SessionStart | Kind::SessionEnd) = (&desk, event.kind)
+        && !desk.is_foreign()
+    {
         // Set once, for there is one event.
         progress
             .seal
-            .set(desk.workspace.root().to_owned())
+            .set(desk.workspace.clone())
             .unwrap_or_default();
     }
     dialect.reply(&event, &given)

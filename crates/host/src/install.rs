@@ -21,9 +21,12 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::Agent;
 use crate::approval_key;
+use crate::environment::Environment;
 use crate::files::{self, FileError, Privacy};
 use crate::git;
 use crate::keys::{self, KeyError};
+use crate::trust::review::{self, Candidate, Subject};
+use crate::trust::{self, Confirming, Kind, Trust};
 use crate::workspace::Workspace;
 
 use self::git_hook::Place;
@@ -66,6 +69,8 @@ pub struct Plan {
     pub keys: bool,
     /// What a person should know.
     pub notes: Vec<String>,
+    /// Whether the workspace counts as initialised afterwards; `None` leaves that as it is.
+    pub initialises: Option<bool>,
 }
 
 /// Why a repository could not be set up.
@@ -112,9 +117,11 @@ pub fn plan(
     let root = workspace.root();
     let mut plan = Plan {
         keys: keys_are_missing(workspace)?,
+        initialises: Some(true),
         ..Plan::default()
     };
     plan.changes.extend(starter::files(workspace)?);
+    plan.notes.extend(unconfirmed_notes(workspace)?);
     let mut record = Installed::read(workspace);
     let mut settings = Vec::new();
     for &agent in agents {
@@ -157,7 +164,31 @@ pub fn plan(
     // The record comes first: what it knows and nobody has done yet does no harm.
     plan.changes.extend(record_change(workspace, &record)?);
     plan.changes.extend(settings);
+    if git::top_level(root).is_ok() {
+        plan.notes.push(starter::TO_COMMIT.to_owned());
+    }
     Ok(plan)
+}
+
+/// Names the files that were there before and would need a confirmation in an initialised workspace.
+fn unconfirmed_notes(workspace: &Workspace) -> Result<Vec<String>, FileError> {
+    let found = review::candidates(workspace, &Environment::default())?;
+    let is_foreign = |one: &&Candidate| match one.subject {
+        Subject::File(kind) => {
+            let trust = Trust::of(workspace);
+            !one.needs.is_empty() && trust.confirmed(&one.path, &one.content, kind).is_err()
+        }
+        Subject::ApprovalKey | Subject::Key => one.doubt().is_some(),
+    };
+    let foreign = found.iter().filter(is_foreign);
+    Ok(foreign
+        .map(|one| {
+            format!(
+                "`{}` was here before and is not confirmed; `roleos trust` shows it and asks, until then it is ignored",
+                shown(workspace.root(), &one.path)
+            )
+        })
+        .collect())
 }
 
 fn tracked(root: &Path, path: &Path) -> String {
@@ -187,6 +218,7 @@ pub fn plan_removal(workspace: &Workspace, agents: &[Agent]) -> Result<Plan, Ins
         .into_iter()
         .any(|agent| !agents.contains(&agent));
     if !others_left {
+        plan.initialises = Some(false);
         let mut shared = false;
         if let Place::Here(hooks) = git_hook::place(root) {
             plan.changes.extend(git_hook::uninstall(&hooks, root)?);
@@ -222,9 +254,13 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
 pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
     if plan.keys {
         keys::create_missing(&workspace.keys_dir())?;
-        if approval_key::verifying_key(workspace)?.is_none() {
+        if matches!(approval_key::verifying_key(workspace), Ok(None)) {
             approval_key::ensure(workspace, None)?;
         }
+    }
+    if plan.initialises == Some(true) {
+        trust::initialise(workspace)?;
+        confirm_starters(workspace, &plan.changes)?;
     }
     for change in &plan.changes {
         write(change)?;
@@ -232,7 +268,43 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
             remove_empty_above(&change.path, workspace.root());
         }
     }
+    if plan.initialises == Some(false) {
+        trust::uninitialise(workspace)?;
+    }
     Ok(())
+}
+
+/// Confirms the settings that are about to be written, where they are new or were confirmed before.
+fn confirm_starters(workspace: &Workspace, changes: &[Change]) -> Result<(), InstallError> {
+    let path = workspace.config_path();
+    let change = changes.iter().find(|change| change.path == path);
+    let Some((change, after)) = change.and_then(|one| Some((one, one.after.as_ref()?))) else {
+        return Ok(());
+    };
+    let was_confirmed = |before: &Vec<u8>| {
+        let trust = Trust::of(workspace);
+        trust.confirmed(&path, before, Kind::Settings).is_ok()
+    };
+    if !change.before.as_ref().is_none_or(was_confirmed) {
+        return Ok(());
+    }
+    let place = approval_key::Place::of(workspace);
+    // With a passphrase or a key of the machine, only `roleos trust` can sign.
+    let key = match place.is_sealed() {
+        Ok(false) => place.signing_key(None).ok(),
+        _ => None,
+    };
+    let by = Confirming {
+        what: "init",
+        key: key.as_ref(),
+    };
+    Ok(trust::confirm(
+        workspace,
+        &path,
+        after,
+        Kind::Settings,
+        &by,
+    )?)
 }
 
 fn write(change: &Change) -> Result<(), FileError> {
@@ -273,7 +345,12 @@ fn remove_empty_above(path: &Path, root: &Path) {
 fn keys_are_missing(workspace: &Workspace) -> Result<bool, KeyError> {
     let store = keys::KeyStore::open(&workspace.keys_dir())?;
     let signing = store.hmac().is_some() && store.signing().is_some();
-    Ok(!signing || approval_key::verifying_key(workspace)?.is_none())
+    let approval = match approval_key::verifying_key(workspace) {
+        // It is there, and only a person can confirm or replace it.
+        Err(KeyError::Unconfirmed { .. }) => true,
+        key => key?.is_some(),
+    };
+    Ok(!signing || !approval)
 }
 
 fn record_change(workspace: &Workspace, record: &Installed) -> Result<Option<Change>, FileError> {

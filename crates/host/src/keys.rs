@@ -14,6 +14,7 @@ use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::files::{self, Action, FileError, Lock, Privacy};
+use crate::trust::Doubt;
 
 /// No key file is larger.
 pub(crate) const MAX_KEY_FILE: u64 = 16 * 1024;
@@ -77,6 +78,14 @@ pub enum KeyError {
     WrongPassphrase {
         /// The key file.
         path: PathBuf,
+    },
+    /// The key was neither made here nor confirmed.
+    #[error("the approval key `{}` does not count: {doubt}", path.display())]
+    Unconfirmed {
+        /// The file of its public half.
+        path: PathBuf,
+        /// Why.
+        doubt: Doubt,
     },
     /// The system gave no random bytes.
     #[error("cannot get random bytes from the system: {0}")]
@@ -381,6 +390,24 @@ fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// Returns the files of keys in a folder, each with the id of its key.
+///
+/// # Errors
+/// A file cannot be read, or is not a key.
+pub(crate) fn files_in(directory: &Path) -> Result<Vec<(PathBuf, String)>, KeyError> {
+    let paths = key_paths(directory)?.into_iter();
+    paths
+        .map(|path| {
+            let id = match read_key(&path)? {
+                AnyKey::Hmac(_, key) => key.id(),
+                AnyKey::Signing(_, key) => key.public().id(),
+                AnyKey::Public(key) => key.id(),
+            };
+            Ok((path, id.to_string()))
+        })
+        .collect()
 }
 
 fn read_key(path: &Path) -> Result<AnyKey, KeyError> {

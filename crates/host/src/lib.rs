@@ -16,6 +16,8 @@ pub mod config;
 
 pub mod trust_store;
 
+pub mod trust;
+
 pub mod clock;
 
 pub mod files;

@@ -17,6 +17,7 @@ use crate::environment::Environment;
 use crate::files;
 use crate::grants;
 use crate::receipts::{self, Line, Mark, Receipt, Subject};
+use crate::trust::Trust;
 use crate::workspace::Workspace;
 
 /// Longest settings file that is looked at; a longer one is refused elsewhere.
@@ -32,13 +33,6 @@ pub struct Pin {
     approval_key: Mark,
     /// Length of the receipts: what comes behind happened in this session.
     receipts: u64,
-}
-
-impl Pin {
-    /// Whether the settings are, byte for byte, those that were pinned.
-    pub(crate) fn has_settings(&self, workspace: &Workspace, environment: &Environment) -> bool {
-        self.config == config_mark(&workspace.settings_path(environment))
-    }
 }
 
 /// Whether what was pinned still holds.
@@ -64,6 +58,10 @@ pub fn pin(workspace: &Workspace, environment: &Environment) -> Pin {
 /// Whether the grants may be believed in the session that began with `pin`.
 #[must_use]
 pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Held {
+    // There, each of these files counts only with its confirmation, whenever it is read.
+    if Trust::of(workspace).is_initialised() {
+        return Held::Yes;
+    }
     let now = self::pin(workspace, environment);
     if now == *pin {
         return Held::Yes;
@@ -73,6 +71,11 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
         Err(why) => return changed(&why),
     };
     let mut known = pin.clone();
+    let mut seen = vec![
+        pin.grants.clone(),
+        pin.config.clone(),
+        pin.approval_key.clone(),
+    ];
     for line in lines {
         match line {
             Line::Use(action) => {
@@ -80,7 +83,9 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
                     *left = left.saturating_sub(1);
                 }
             }
-            Line::Change(receipt, signature) => follow(&mut known, &receipt, signature.as_ref()),
+            Line::Change(receipt, signature) => {
+                follow(&mut known, &mut seen, &receipt, signature.as_ref());
+            }
             Line::Other => {}
         }
     }
@@ -100,8 +105,9 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
     Held::Yes
 }
 
-/// Takes a receipt over when it continues what is known and was signed with the key that was known.
-fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
+/// Takes a receipt over when it continues a state that is known and was signed with the key that was known. That need not
+/// be the last one: a change that failed after its receipt left the file as it was.
+fn follow(known: &mut Pin, seen: &mut Vec<Mark>, receipt: &Receipt, signature: Option<&[u8; 64]>) {
     // The very first key can only vouch for itself.
     let signer = match (receipt.subject, known.approval_key.content.as_str()) {
         (Subject::ApprovalKey, ABSENT) => &receipt.after.content,
@@ -118,14 +124,15 @@ fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
         Subject::Config => &mut known.config,
         Subject::ApprovalKey => &mut known.approval_key,
     };
-    let continues = mark.content == receipt.before.content
-        && receipt
-            .before
-            .uses
-            .iter()
-            .all(|(action, left)| mark.uses.get(action).is_some_and(|known| left <= known));
-    if continues {
+    let fewer = |state: &Mark| {
+        let mut uses = receipt.before.uses.iter();
+        uses.all(|(action, left)| state.uses.get(action).is_some_and(|known| left <= known))
+    };
+    let is_known =
+        |state: &Mark| state.content == receipt.before.content && (fewer(state) || fewer(mark));
+    if is_known(mark) || seen.iter().any(is_known) {
         *mark = receipt.after.clone();
+        seen.push(receipt.after.clone());
     }
 }
 

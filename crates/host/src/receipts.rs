@@ -12,6 +12,8 @@ use witness::key::{PublicKey, SigningKey};
 
 use crate::clock;
 use crate::files::{self, FileError, Lock, Privacy};
+use crate::install::starter;
+use crate::trust::{self, Confirming, Kind};
 use crate::workspace::Workspace;
 
 /// What a signature covers is preceded by this text, so that it can mean nothing else.
@@ -100,7 +102,7 @@ impl<'a> Changing<'a> {
     /// # Errors
     /// The lock cannot be taken.
     pub fn begin(workspace: &'a Workspace) -> Result<Self, FileError> {
-        files::make_directory(&workspace.role_os_dir(), Privacy::Shared)?;
+        starter::ensure_home(workspace)?;
         let lock = Lock::take(&workspace.role_os_dir().join(".changes.lock"))?;
         Ok(Self {
             workspace,
@@ -109,20 +111,33 @@ impl<'a> Changing<'a> {
     }
 
     /// Replaces a file and leaves the receipt for it: all that can need space first, then the receipt, then the name.
+    /// With `confirm`, the new content counts as confirmed by the user. Until the file has its new name the old content
+    /// counts as well, so that a crash leaves the old state or the new one.
     ///
     /// # Errors
-    /// Nothing was changed, or the receipt alone stands there.
+    /// The file has its old content, or the new one and its confirmation is not settled.
     pub fn replace(
         &self,
         receipt: &Receipt,
         path: &Path,
         bytes: &[u8],
         key: &SigningKey,
+        confirm: Option<Kind>,
     ) -> Result<(), FileError> {
+        let by = Confirming {
+            what: &receipt.what,
+            key: Some(key),
+        };
         files::make_directory(files::parent(path), Privacy::Shared)?;
-        let prepared = files::prepare(path, bytes, Privacy::Shared)?;
+        let prepared = files::prepare(path, bytes, Privacy::Secret)?;
+        if let Some(kind) = confirm {
+            trust::confirm_next(self.workspace, path, bytes, kind, &by)?;
+        }
         self.record(receipt, key)?;
-        prepared.commit()
+        prepared.commit()?;
+        confirm.map_or(Ok(()), |kind| {
+            trust::confirm(self.workspace, path, bytes, kind, &by)
+        })
     }
 
     /// Leaves a receipt.

@@ -12,6 +12,7 @@ use crate::environment::Environment;
 use crate::files::{self, FileError};
 use crate::pins;
 use crate::receipts::{Changing, Receipt, Subject};
+use crate::trust::{Belief, Kind, Trust};
 use crate::workspace::Workspace;
 
 const MAX_FILE: u64 = 1024 * 1024;
@@ -78,6 +79,7 @@ pub fn set_text(
             table.insert(key, value(text));
         }
     }
+    let before = Config::parse(&path, &old)?;
     let new = document.to_string();
     Config::parse(&path, &new)?;
     let receipt = Receipt {
@@ -88,11 +90,11 @@ pub fn set_text(
         before: pins::config_mark(&path),
         after: pins::content_mark(new.as_bytes()),
     };
-    // What a person sets here stays trusted when the file is given to git later.
-    let was_trusted = !trust::needs_trust(&path, old.as_bytes());
-    changing.replace(&receipt, &path, new.as_bytes(), signer)?;
-    if was_trusted {
-        trust::trust(&path, new.as_bytes())?;
-    }
+    // One setting that a person changes does not confirm what else stands in the file.
+    let trust = Trust::of(workspace);
+    let was_own = trust.belief(&path, old.as_bytes(), Kind::Settings) == Belief::Own;
+    let harmless = trust::weaker(&before, &trust::effective(&trust, workspace, &path)).is_empty();
+    let confirm = (old.is_empty() || was_own || harmless).then_some(Kind::Settings);
+    changing.replace(&receipt, &path, new.as_bytes(), signer, confirm)?;
     Ok(path)
 }

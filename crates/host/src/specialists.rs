@@ -23,10 +23,11 @@ use ::specialist::shadow::{self, BadSetting};
 use ::specialist::state::{State, StateError};
 
 use crate::clock;
+use crate::config::Config;
 use crate::config::specialist::QuotaScope;
-use crate::config::{Config, trust};
 use crate::environment::Environment;
 use crate::files::{self, FileError, Lock, Tail};
+use crate::trust::{self, Belief, Confirming, Kind, Trust};
 use crate::workspace::Workspace;
 
 use self::role_blocks::RoleBlocks;
@@ -75,6 +76,8 @@ pub struct Paths {
     pub roles: PathBuf,
     /// Records of audits.
     pub audits: PathBuf,
+    /// The workspace, in whose trust store the registry is confirmed.
+    pub workspace: Workspace,
 }
 
 impl Paths {
@@ -110,6 +113,7 @@ impl Paths {
                 .unwrap_or_else(|| beside("specialist-field-log.jsonl")),
             roles: workspace.roles_dir(),
             audits: own.join("audits"),
+            workspace: workspace.clone(),
             events,
         }
     }
@@ -290,16 +294,38 @@ impl Specialists {
 
     /// One that names nobody sends nothing anywhere.
     fn is_trusted(&self, registry: &Registry, bytes: &[u8]) -> bool {
-        registry.entries().is_empty() || !trust::needs_trust(&self.paths.registry, bytes)
+        registry.entries().is_empty() || self.belief(bytes) == Belief::Own
+    }
+
+    /// Returns whether the user confirmed this content of the registry.
+    pub(crate) fn belief(&self, bytes: &[u8]) -> Belief {
+        Trust::of(&self.paths.workspace).belief(&self.paths.registry, bytes, Kind::Plain)
+    }
+
+    /// Confirms the registry that we are about to write, beside the present one until it is settled.
+    fn confirm_next(&self, text: &str, what: &str) -> Result<(), FileError> {
+        let by = Confirming { what, key: None };
+        let (workspace, path) = (&self.paths.workspace, &self.paths.registry);
+        trust::confirm_next(workspace, path, text.as_bytes(), Kind::Plain, &by)
+    }
+
+    /// Confirms the registry that we wrote, and no other.
+    fn confirm(&self, text: &str, what: &str) -> Result<(), FileError> {
+        let by = Confirming { what, key: None };
+        let (workspace, path) = (&self.paths.workspace, &self.paths.registry);
+        trust::confirm(workspace, path, text.as_bytes(), Kind::Plain, &by)
     }
 
     /// What to say of a registry that is not followed.
     #[must_use]
     pub fn distrust(&self) -> String {
         let path = self.paths.registry.display();
-        format!(
-            "git tracks the registry `{path}`, so it is not followed; `roleos trust` shows it and asks"
-        )
+        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE);
+        let why = match self.belief(&bytes.ok().flatten().unwrap_or_default()) {
+            Belief::Unconfirmed(doubt) => format!(": {doubt}"),
+            Belief::Own => String::new(),
+        };
+        format!("the registry `{path}` is not followed{why}; `roleos trust` shows it and asks")
     }
 
     /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt.

@@ -25,8 +25,15 @@ impl TrustStore {
     /// Returns the store of this user, or `None` where the user has no home directory.
     #[must_use]
     pub fn of(environment: &Environment) -> Option<Self> {
-        let folder = environment.state.clone()?;
-        Some(Self { folder })
+        environment.state.as_deref().map(Self::at)
+    }
+
+    /// Returns the store in this folder.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+        }
     }
 
     /// Returns the folder.

@@ -15,6 +15,8 @@ const ROLE_OS: &str = ".role-os";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workspace {
     root: PathBuf,
+    /// The folder of the user's trust store, where there is one.
+    state: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -23,10 +25,26 @@ impl Workspace {
     /// # Errors
     /// When the named folder, or the current one, is no folder that can be reached.
     pub fn find(named: Option<&Path>, environment: &Environment) -> Result<Self, FindError> {
-        match named.or(environment.root.as_deref()) {
+        let found = match named.or(environment.root.as_deref()) {
             Some(root) => Self::at(root),
             None => Self::around(Path::new(".")),
+        };
+        Ok(found?.trusted_by(environment))
+    }
+
+    /// Looks up what the user confirmed of this workspace in the trust store that `environment` names.
+    #[must_use]
+    pub fn trusted_by(self, environment: &Environment) -> Self {
+        Self {
+            state: environment.state.clone(),
+            ..self
         }
+    }
+
+    /// Returns the folder of the user's trust store.
+    #[must_use]
+    pub fn state(&self) -> Option<&Path> {
+        self.state.as_deref()
     }
 
     /// Takes `root` as it is, without looking around it.
@@ -34,7 +52,7 @@ impl Workspace {
     /// # Errors
     /// When it is no folder that can be reached.
     pub fn at(root: &Path) -> Result<Self, FindError> {
-        real_folder(root).map(|root| Self { root })
+        real_folder(root).map(|root| Self { root, state: None })
     }
 
     /// Looks upwards from `folder`: the nearest that holds `.role-os/`, else the git root, else `folder` itself.
@@ -49,7 +67,7 @@ impl Workspace {
             .or_else(|| nearest(holds_git))
             .unwrap_or(&folder)
             .to_owned();
-        Ok(Self { root })
+        Ok(Self { root, state: None })
     }
 
     /// The root itself.

@@ -1,13 +1,16 @@
 //! What the director has granted: `capabilities.json`, given as text. Every doubt is a refusal that names itself.
 
 mod place;
+mod unique;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use self::unique::Unique;
 
 /// Where the grants stand, below the workspace's root.
 pub const MANIFEST: &str = ".claude/role-os/capabilities.json";
@@ -18,6 +21,8 @@ pub struct Grants {
     entries: BTreeMap<String, Value>,
     /// Why there are none, when the manifest is broken.
     broken: Option<String>,
+    /// Why they do not count, when the user has not confirmed them.
+    unconfirmed: Option<String>,
 }
 
 /// Whether an action is granted.
@@ -25,6 +30,8 @@ pub struct Grants {
 pub enum Standing {
     /// Yes, now.
     Granted,
+    /// The manifest says yes, but the user has not confirmed it: a clause that follows "is irreversible and".
+    Unconfirmed(String),
     /// No, and why: a clause that follows "is irreversible and".
     Refused(String),
 }
@@ -50,13 +57,21 @@ impl Grants {
     /// Reads the manifest. A broken one grants nothing and says so in every answer.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        match serde_json::from_str::<Value>(text) {
-            Ok(Value::Object(entries)) => Self {
+        match parse_entries(text) {
+            Ok(entries) => Self {
                 entries: entries.into_iter().collect(),
-                broken: None,
+                ..Self::default()
             },
-            Ok(_) => Self::unreadable("it is no JSON object"),
-            Err(error) => Self::unreadable(&format!("it is no JSON: {error}")),
+            Err(problem) => Self::unreadable(&problem),
+        }
+    }
+
+    /// Marks the grants as not confirmed by the user: none of them counts.
+    #[must_use]
+    pub fn unconfirmed(self, doubt: &str) -> Self {
+        Self {
+            unconfirmed: Some(doubt.to_owned()),
+            ..self
         }
     }
 
@@ -64,14 +79,24 @@ impl Grants {
     #[must_use]
     pub fn unreadable(problem: &str) -> Self {
         Self {
-            entries: BTreeMap::new(),
             broken: Some(problem.to_owned()),
+            ..Self::default()
         }
     }
 
     /// Whether an action is granted at this moment.
     #[must_use]
     pub fn standing(&self, action: &str, now: Timestamp) -> Standing {
+        match (self.written(action, now), &self.unconfirmed) {
+            (Standing::Granted, Some(doubt)) => Standing::Unconfirmed(format!(
+                "its grant in `{MANIFEST}` is unconfirmed: {doubt}; a person looks at it with `roleos trust`"
+            )),
+            (standing, _) => standing,
+        }
+    }
+
+    /// What the manifest says, confirmed or not.
+    fn written(&self, action: &str, now: Timestamp) -> Standing {
         if let Some(problem) = &self.broken {
             return Standing::Refused(format!(
                 "the grants in `{MANIFEST}` cannot be used: {problem}; a person repairs the file first"
@@ -120,6 +145,18 @@ impl Grants {
             None if own => Binding::Broken("its grant says `enforce` and names no `scope`"),
             _ => Binding::No,
         }
+    }
+}
+
+/// Reads the entries of a manifest.
+///
+/// # Errors
+/// Why it is not one: a sentence. A key that is there twice is refused, for readers disagree on which counts.
+pub fn parse_entries(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Unique(Value::Object(entries))) => Ok(entries),
+        Ok(_) => Err("it is no JSON object".to_owned()),
+        Err(error) => Err(format!("it is no JSON: {error}")),
     }
 }
 
@@ -235,15 +272,22 @@ mod tests {
             let counted = use_once(bad, &["a".to_owned()]);
             assert!(counted.is_err(), "{bad} {counted:?}");
         }
-        // The last of two entries counts, as it does for who reads the grants.
-        let twice = "{\"a\":{\"uses\":5},\"a\":{\"uses\":3,\"uses\":2}}";
-        let after = use_once(twice, &["a".to_owned()]).expect("one that counts");
-        assert_eq!(after, twice.replace(":2}", ":1}"));
     }
 
     #[test]
     fn a_broken_manifest_grants_nothing_and_names_the_problem() {
-        for text in ["", "[]", "null", "{", "3"] {
+        for text in [
+            "",
+            "[]",
+            "null",
+            "{",
+            "3",
+            "{\"git:push\":{\"granted\":false},\"git:push\":{\"granted\":true}}",
+            "{\"git:push\":{\"granted\":false,\"granted\":true}}",
+            "{\"git:push\":{\"granted\":true,\"expires\":\"2001-01-01\",\"expires\":\"2099-01-01\"}}",
+            "{\"git:push\":{\"granted\":true},\"x\":{\"deep\":[{\"a\":1,\"a\":2}]}}",
+            "{\"git:push\":{\"granted\":true},\"git:pu\\u0073h\":{\"granted\":true}}",
+        ] {
             let standing = Grants::parse(text).standing("git:push", Timestamp::UNIX_EPOCH);
             let Standing::Refused(why) = standing else {
                 panic!("granted by {text}")

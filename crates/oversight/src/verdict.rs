@@ -276,7 +276,7 @@ fn weigh_action(
     let action = policy.catalog.action(id);
     let label = action.map_or("", |action| action.label.as_str());
     let why = match grants.standing(id, now) {
-        Standing::Refused(why) => Some(why),
+        Standing::Unconfirmed(why) | Standing::Refused(why) => Some(why),
         Standing::Granted => match grants.binding(id, policy.enforce_scope) {
             Binding::No => None,
             Binding::Broken(why) => Some(why.to_owned()),

@@ -41,6 +41,9 @@ pub struct Cli {
     /// Workspace root [default: nearest folder with `.role-os/`, else the git root, else here].
     #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub root: Option<PathBuf>,
+    /// Your trust store [default: `$XDG_STATE_HOME/roleos`, else `~/.local/state/roleos`].
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE, hide_short_help = true)]
+    pub state: Option<PathBuf>,
     /// Print results only.
     #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub quiet: bool,
@@ -114,10 +117,11 @@ pub enum Command {
     Grants,
     /// Show or set how much freedom agents have.
     Mode(command::mode::Args),
-    /// Trust the settings that came with a clone.
+    /// Confirm settings, grants, registry and keys that you did not make through `roleos`.
     #[command(after_help = "\
-Settings that git tracks came with the clone. What in them runs programs, weakens the gate or
-redirects traffic is ignored until a person trusts exactly this content.
+In an initialised workspace, a file that weakens the gate, runs a program or redirects traffic counts
+only when `roleos` wrote it for you, or after you confirmed exactly this content here. The command
+shows what changed since the last confirmation and asks about each file.
 
 Example:
   roleos trust")]

@@ -11,6 +11,15 @@ use witness::wire::TaskId;
 
 use crate::failure::Failure;
 
+/// What the command line says about where to look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<'a> {
+    /// The workspace root.
+    pub root: Option<&'a Path>,
+    /// The user's trust store.
+    pub state: Option<&'a Path>,
+}
+
 /// Everything that commands share.
 #[derive(Debug)]
 pub struct Context {
@@ -29,9 +38,9 @@ impl Context {
     ///
     /// # Errors
     /// The named root is no folder, or the settings are wrong.
-    pub fn load(root: Option<&Path>) -> Result<Self, Failure> {
-        let environment = Environment::read();
-        let workspace = Workspace::find(root, &environment)?;
+    pub fn load(place: Place<'_>) -> Result<Self, Failure> {
+        let environment = Environment::read().with_state(place.state);
+        let workspace = Workspace::find(place.root, &environment)?;
         Self::of(workspace, environment)
     }
 

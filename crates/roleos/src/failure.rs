@@ -183,6 +183,8 @@ impl From<KeyError> for Failure {
                 .hint("restore it from a backup, or move it elsewhere if it is no key of ours"),
             KeyError::NotOwned { .. } => Self::refused("key_not_owned", chain(&error))
                 .hint("the machine's approval key must belong to root, and nobody else may write where it lies"),
+            KeyError::Unconfirmed { .. } => Self::refused("key_not_confirmed", chain(&error))
+                .hint("`roleos trust` shows it and asks; `roleos key new --approval --lost` makes a new one"),
             KeyError::WrongPassphrase { .. } => Self::refused("wrong_passphrase", chain(&error))
                 .hint("try again; a forgotten one means a new key, `roleos key new --approval --lost`"),
             KeyError::NotHex(_) => Self::input("bad_key", chain(&error))
@@ -211,6 +213,8 @@ impl From<GrantError> for Failure {
     fn from(error: GrantError) -> Self {
         match error {
             GrantError::File(error) => error.into(),
+            GrantError::Unconfirmed { .. } => Self::refused("grants_not_confirmed", chain(&error))
+                .hint("`roleos trust` shows them and asks; `roleos revoke <action>` takes one out"),
             GrantError::NotGranted { .. } => {
                 Self::input("not_granted", chain(&error)).hint("`roleos grants` shows what is")
             }

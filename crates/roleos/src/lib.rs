@@ -62,14 +62,18 @@ fn keep_quiet_about_the_parser() {
 }
 
 fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
+    let place = Place {
+        root: cli.root.as_deref(),
+        state: cli.state.as_deref(),
+    };
     match &cli.command {
         Some(Command::Completions(args)) => return command::completions::run(ui, args),
-        Some(Command::Hook(args)) => return Ok(command::hook::run(args, cli.root.as_deref())),
-        Some(Command::Up(args)) => return command::up::run(ui, cli.root.as_deref(), args),
-        Some(Command::PrePush(args)) => return command::pre_push::run(cli.root.as_deref(), args),
+        Some(Command::Hook(args)) => return Ok(command::hook::run(args, place)),
+        Some(Command::Up(args)) => return command::up::run(ui, place, args),
+        Some(Command::PrePush(args)) => return command::pre_push::run(place, args),
         _ => {}
     }
-    let context = Context::load(cli.root.as_deref())?;
+    let context = Context::load(place)?;
     if !matches!(cli.command, Some(Command::Trust)) {
         ui.warn_of_ignored(&context.config.ignored);
     }
@@ -77,13 +81,13 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         return command::overview::run(ui, &context);
     };
     match command {
-        Command::Up(args) => command::up::run(ui, cli.root.as_deref(), args),
+        Command::Up(args) => command::up::run(ui, place, args),
         Command::Init(args) => command::init::run(ui, &context, args),
         Command::Doctor => command::doctor::run(ui, &context),
-        Command::PrePush(args) => command::pre_push::run(cli.root.as_deref(), args),
+        Command::PrePush(args) => command::pre_push::run(place, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
-        Command::Hook(args) => Ok(command::hook::run(args, cli.root.as_deref())),
+        Command::Hook(args) => Ok(command::hook::run(args, place)),
         Command::Sessions(command) => command::sessions::run(ui, &context, command),
         Command::Rehearse(args) => command::rehearse::run(ui, &context, args),
         Command::Contracts(command) => command::contracts::run(ui, &context, command),

@@ -82,15 +82,17 @@ impl Ui {
         }
     }
 
-    /// Warns that settings of a clone do not hold. On standard error, for people.
+    /// Warns that settings of an unconfirmed file do not hold. On standard error, for people.
     pub fn warn_of_ignored(&self, ignored: &[Ignored]) {
         if ignored.is_empty() || self.quiet || self.json {
             return;
         }
         let keys: Vec<String> = ignored.iter().map(|one| format!("`{}`", one.key)).collect();
+        let doubt = ignored.first().map(|one| one.doubt.to_string());
         self.stderr(format_args!(
-            "{WARN}warning{WARN:#}: ignored {}, because git tracks the settings file; `roleos trust` shows it and asks",
-            keys.join(", ")
+            "{WARN}warning{WARN:#}: ignored {} of the settings file: {}; `roleos trust` shows it and asks",
+            keys.join(", "),
+            doubt.unwrap_or_default()
         ));
     }
 

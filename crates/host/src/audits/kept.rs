@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::MAX_FILE;
 use crate::clock;
-use crate::config::trust;
 use crate::files::{self, FileError, Privacy};
+use crate::specialists::Paths;
+use crate::trust::{self, Belief, Confirming, Kind, Trust};
 
 /// The folder below the records. No role's folder can have this name.
 pub const FOLDER: &str = "_sets";
@@ -30,7 +31,7 @@ pub struct Kept {
 pub enum NotKept {
     /// It was never kept, or not as this exam.
     Missing,
-    /// It came with a clone, and its verifiers may run programs.
+    /// The user did not confirm it, and its verifiers may run programs.
     Untrusted(PathBuf),
     /// The folder of its files is gone.
     NoPackage(PathBuf),
@@ -41,7 +42,11 @@ impl fmt::Display for NotKept {
         match self {
             Self::Missing => f.write_str("its set was not kept"),
             Self::Untrusted(path) => {
-                write!(f, "git tracks its set `{}`", path.display())
+                write!(
+                    f,
+                    "its set `{}` was not written by `roleos` here",
+                    path.display()
+                )
             }
             Self::NoPackage(path) => {
                 write!(f, "the folder `{}` of its set is gone", path.display())
@@ -58,12 +63,17 @@ fn path(records: &Path, exam_hash: &str) -> PathBuf {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn keep(records: &Path, exam_hash: &str, set: &Value, package: &Path) -> Result<(), FileError> {
-    let path = path(records, exam_hash);
+pub fn keep(paths: &Paths, exam_hash: &str, set: &Value, package: &Path) -> Result<(), FileError> {
+    let path = path(&paths.audits, exam_hash);
     let package = package
         .canonicalize()
         .unwrap_or_else(|_| package.to_owned());
     let text = json!({ "package": package.display().to_string(), "set": set }).to_string();
+    let by = Confirming {
+        what: "audit run",
+        key: None,
+    };
+    trust::confirm(&paths.workspace, &path, text.as_bytes(), Kind::Plain, &by)?;
     if files::read(&path, MAX_FILE).is_ok_and(|known| known == text.as_bytes()) {
         return Ok(());
     }
@@ -75,14 +85,14 @@ pub fn keep(records: &Path, exam_hash: &str, set: &Value, package: &Path) -> Res
 ///
 /// # Errors
 /// It cannot be used.
-pub fn find(records: &Path, exam_hash: &str) -> Result<Kept, NotKept> {
+pub fn find(paths: &Paths, exam_hash: &str) -> Result<Kept, NotKept> {
     let is_hash = exam_hash.len() == 64 && exam_hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_hash {
         return Err(NotKept::Missing);
     }
-    let path = path(records, exam_hash);
+    let path = path(&paths.audits, exam_hash);
     let bytes = files::read(&path, MAX_FILE).map_err(|_| NotKept::Missing)?;
-    if trust::needs_trust(&path, &bytes) {
+    if Trust::of(&paths.workspace).belief(&path, &bytes, Kind::Plain) != Belief::Own {
         return Err(NotKept::Untrusted(path));
     }
     let kept: Value = serde_json::from_slice(&bytes).map_err(|_| NotKept::Missing)?;

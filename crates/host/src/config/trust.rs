@@ -1,27 +1,20 @@
-//! Settings that came with a clone: those that run programs, weaken the gate or redirect traffic are ignored until a
-//! person has run `roleos trust` for exactly this content. The registry of specialists is treated likewise, as a whole.
+//! Settings that an unconfirmed file must not decide: those that run programs, weaken the gate or redirect traffic.
 //!
-//! What was trusted is kept in the user's own folder, where no clone can bring it along. Whether git tracks the file is
-//! read from its index, and only when it matters.
+//! Of a file that the user has not confirmed ([`crate::trust`]), a stricter value holds and a weaker one is ignored. Both
+//! are measured against the effective value: that of the last confirmed file, else the default.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use oversight::governance::Governance;
 
 use super::Config;
-use super::oversight::{Answer, GovernanceMode, Unattended};
-use crate::clock;
-use crate::environment;
-use crate::files::{self, FileError, Lock, Privacy};
-use crate::repository::index;
+use super::oversight::{Answer, Extended, GovernanceMode, Oversight, Unattended};
+use super::within::Within;
+use crate::trust::{Belief, Doubt, Kind, Trust};
+use crate::workspace::Workspace;
 
-const MAX_FILE: u64 = 16 * 1024 * 1024;
-
-/// Why a setting needs trust.
+/// Why a setting needs confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It lets more happen.
@@ -45,303 +38,452 @@ impl fmt::Display for Why {
     }
 }
 
-/// A setting that a clone must not decide.
+/// A setting that an unconfirmed file must not weaken.
 struct Guarded {
     key: &'static str,
     why: Why,
-    /// Whether the value does what the setting is guarded for; a stricter value is welcome from anybody.
-    is_set: fn(&Config, &Config) -> bool,
-    /// Back to the default.
-    reset: fn(&mut Config, Config),
+    /// Returns `true` if the first value allows what the second does not.
+    is_weaker: fn(&Config, &Config) -> bool,
+    /// Puts the second value in the place of the first.
+    keep: fn(&mut Config, &Config),
 }
 
-/// Every guarded setting. One that is in neither list fails a test, so that nobody forgets to decide.
+/// Every guarded setting, the mode first: the published lists and budgets depend on it. One that is in neither list
+/// fails a test, so that no setting is forgotten.
 const GUARDED: &[Guarded] = &[
+    Guarded {
+        key: "oversight.mode",
+        why: Why::ChangesFiles,
+        is_weaker: |set, base| mode_is_weaker(set.oversight.mode, base.oversight.mode),
+        keep: |set, base| set.oversight.mode = at_least_approved(base.oversight.mode),
+    },
+    Guarded {
+        key: "oversight.capability_gate",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| !set.oversight.capability_gate && base.oversight.capability_gate,
+        keep: |set, base| {
+            set.oversight
+                .capability_gate
+                .clone_from(&base.oversight.capability_gate)
+        },
+    },
     Guarded {
         key: "oversight.opaque",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.oversight.opaque == Answer::Allow,
-        reset: |set, default| set.oversight.opaque = default.oversight.opaque,
+        is_weaker: |set, base| rank(set.oversight.opaque) < rank(base.oversight.opaque),
+        keep: |set, base| set.oversight.opaque.clone_from(&base.oversight.opaque),
     },
     Guarded {
         key: "oversight.unattended",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.oversight.unattended == Unattended::Ask,
-        reset: |set, default| set.oversight.unattended = default.oversight.unattended,
+        is_weaker: |set, base| {
+            set.oversight.unattended == Unattended::Ask
+                && base.oversight.unattended == Unattended::Deny
+        },
+        keep: |set, base| {
+            set.oversight
+                .unattended
+                .clone_from(&base.oversight.unattended)
+        },
     },
     Guarded {
-        key: "oversight.mode",
-        why: Why::ChangesFiles,
-        is_set: |set, _| set.oversight.mode == GovernanceMode::Autonomous,
-        reset: |set, default| set.oversight.mode = default.oversight.mode,
+        key: "oversight.enforce_scope",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| !set.oversight.enforce_scope && base.oversight.enforce_scope,
+        keep: |set, base| {
+            set.oversight
+                .enforce_scope
+                .clone_from(&base.oversight.enforce_scope)
+        },
+    },
+    Guarded {
+        key: "oversight.extended",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| !gates_all(&set.oversight.extended, &base.oversight.extended),
+        keep: |set, base| set.oversight.extended.clone_from(&base.oversight.extended),
+    },
+    Guarded {
+        key: "oversight.action",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            let mut own = base.oversight.action.iter();
+            own.any(|action| !set.oversight.action.contains(action))
+        },
+        keep: |set, base| set.oversight.action.clone_from(&base.oversight.action),
     },
     Guarded {
         key: "oversight.allowed_tools",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.oversight.allowed_tools.is_some(),
-        reset: |set, default| set.oversight.allowed_tools = default.oversight.allowed_tools,
+        is_weaker: |set, base| {
+            let (set, base) = lists(set, base);
+            let narrows = |tool| base.allowed_tools.is_empty() || base.allowed_tools.contains(tool);
+            let is_narrower = !set.allowed_tools.is_empty() || base.allowed_tools.is_empty();
+            !(is_narrower && set.allowed_tools.iter().all(narrows))
+        },
+        keep: |set, base| set.oversight.allowed_tools = base_oversight(set, base).allowed_tools,
     },
     Guarded {
         key: "oversight.denied_tools",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.oversight.denied_tools.is_some(),
-        reset: |set, default| set.oversight.denied_tools = default.oversight.denied_tools,
+        is_weaker: |set, base| {
+            let (set, base) = lists(set, base);
+            !base
+                .denied_tools
+                .iter()
+                .all(|tool| set.denied_tools.contains(tool))
+        },
+        keep: |set, base| set.oversight.denied_tools = base_oversight(set, base).denied_tools,
     },
     Guarded {
         key: "oversight.max_cost_microdollars",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.oversight.max_cost_microdollars.is_some(),
-        reset: |set, default| {
-            set.oversight.max_cost_microdollars = default.oversight.max_cost_microdollars;
+        is_weaker: |set, base| {
+            let (set, base) = lists(set, base);
+            set.max_cost_microdollars > base.max_cost_microdollars
+        },
+        keep: |set, base| {
+            set.oversight.max_cost_microdollars = base_oversight(set, base).max_cost_microdollars;
         },
     },
     Guarded {
         key: "oversight.max_tool_calls",
         why: Why::WeakensTheGate,
-        is_set: |set, _| set.oversight.max_tool_calls.is_some(),
-        reset: |set, default| set.oversight.max_tool_calls = default.oversight.max_tool_calls,
+        is_weaker: |set, base| {
+            let (set, base) = lists(set, base);
+            set.max_tool_calls > base.max_tool_calls
+        },
+        keep: |set, base| set.oversight.max_tool_calls = base_oversight(set, base).max_tool_calls,
     },
     Guarded {
         key: "oversight.approval_minutes",
         why: Why::WeakensTheGate,
-        is_set: |set, default| {
-            set.oversight.approval_minutes.get() > default.oversight.approval_minutes.get()
+        is_weaker: |set, base| {
+            is_more(
+                &set.oversight.approval_minutes,
+                &base.oversight.approval_minutes,
+            )
         },
-        reset: |set, default| set.oversight.approval_minutes = default.oversight.approval_minutes,
+        keep: |set, base| {
+            set.oversight
+                .approval_minutes
+                .clone_from(&base.oversight.approval_minutes)
+        },
     },
     Guarded {
         key: "oversight.prices",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.oversight.prices.is_empty(),
-        reset: |set, default| set.oversight.prices = default.oversight.prices,
+        is_weaker: |set, base| set.oversight.prices != base.oversight.prices,
+        keep: |set, base| set.oversight.prices.clone_from(&base.oversight.prices),
     },
     Guarded {
         key: "fallback.claude",
         why: Why::RunsOrRedirects,
-        is_set: |set, default| set.fallback.claude != default.fallback.claude,
-        reset: |set, default| set.fallback.claude = default.fallback.claude,
+        is_weaker: |set, base| set.fallback.claude != base.fallback.claude,
+        keep: |set, base| set.fallback.claude.clone_from(&base.fallback.claude),
     },
     Guarded {
         key: "gateway.upstream",
         why: Why::RunsOrRedirects,
-        is_set: |set, _| !set.gateway.upstream.is_empty(),
-        reset: |set, default| set.gateway.upstream = default.gateway.upstream,
+        is_weaker: |set, base| set.gateway.upstream != base.gateway.upstream,
+        keep: |set, base| set.gateway.upstream.clone_from(&base.gateway.upstream),
     },
     Guarded {
         key: "gateway.agents",
         why: Why::RunsOrRedirects,
-        is_set: |set, _| !set.gateway.agents.is_empty(),
-        reset: |set, default| set.gateway.agents = default.gateway.agents,
+        is_weaker: |set, base| set.gateway.agents != base.gateway.agents,
+        keep: |set, base| set.gateway.agents.clone_from(&base.gateway.agents),
     },
     Guarded {
         key: "gateway.hosts",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.gateway.hosts.is_empty(),
-        reset: |set, default| set.gateway.hosts = default.gateway.hosts,
+        is_weaker: |set, base| set.gateway.hosts != base.gateway.hosts,
+        keep: |set, base| set.gateway.hosts.clone_from(&base.gateway.hosts),
     },
     Guarded {
         key: "gateway.token_env",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.gateway.token_env.is_empty(),
-        reset: |set, default| set.gateway.token_env = default.gateway.token_env,
+        is_weaker: |set, base| set.gateway.token_env != base.gateway.token_env,
+        keep: |set, base| set.gateway.token_env.clone_from(&base.gateway.token_env),
     },
     Guarded {
         key: "privacy.keep_inputs",
         why: Why::KeepsInputs,
-        is_set: |set, _| set.privacy.keep_inputs,
-        reset: |set, default| set.privacy.keep_inputs = default.privacy.keep_inputs,
+        is_weaker: |set, base| set.privacy.keep_inputs && !base.privacy.keep_inputs,
+        keep: |set, base| {
+            set.privacy
+                .keep_inputs
+                .clone_from(&base.privacy.keep_inputs)
+        },
     },
     Guarded {
         key: "selection.allow_unsandboxed",
         why: Why::RunsOrRedirects,
-        is_set: |set, _| set.selection.allow_unsandboxed,
-        reset: |set, default| set.selection.allow_unsandboxed = default.selection.allow_unsandboxed,
+        is_weaker: |set, base| set.selection.allow_unsandboxed && !base.selection.allow_unsandboxed,
+        keep: |set, base| {
+            set.selection
+                .allow_unsandboxed
+                .clone_from(&base.selection.allow_unsandboxed)
+        },
     },
     Guarded {
         key: "selection.verifier_reads",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.selection.verifier_reads.is_empty(),
-        reset: |set, default| set.selection.verifier_reads = default.selection.verifier_reads,
+        is_weaker: |set, base| {
+            let mut reads = set.selection.verifier_reads.iter();
+            reads.any(|path| !base.selection.verifier_reads.contains(path))
+        },
+        keep: |set, base| {
+            set.selection
+                .verifier_reads
+                .clone_from(&base.selection.verifier_reads)
+        },
+    },
+    Guarded {
+        key: "selection.require_signature",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| !set.selection.require_signature && base.selection.require_signature,
+        keep: |set, base| {
+            set.selection
+                .require_signature
+                .clone_from(&base.selection.require_signature)
+        },
     },
     Guarded {
         key: "selection.audit_max_age",
         why: Why::WeakensTheGate,
-        is_set: |set, default| {
+        is_weaker: |set, base| {
             let days = |config: &Config| match config.selection.audit_max_age.get() {
                 0 => u64::MAX,
                 days => days,
             };
-            days(set) > days(default)
+            days(set) > days(base)
         },
-        reset: |set, default| set.selection.audit_max_age = default.selection.audit_max_age,
+        keep: |set, base| {
+            set.selection
+                .audit_max_age
+                .clone_from(&base.selection.audit_max_age)
+        },
     },
     Guarded {
         key: "selection.licenses",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.selection.licenses.is_empty(),
-        reset: |set, default| set.selection.licenses = default.selection.licenses,
+        is_weaker: |set, base| set.selection.licenses != base.selection.licenses,
+        keep: |set, base| set.selection.licenses.clone_from(&base.selection.licenses),
     },
     Guarded {
         key: "specialist.shadow_every",
         why: Why::WeakensTheGate,
-        is_set: |set, default| {
-            set.specialist.shadow_every.get() > default.specialist.shadow_every.get()
+        is_weaker: |set, base| is_more(&set.specialist.shadow_every, &base.specialist.shadow_every),
+        keep: |set, base| {
+            set.specialist
+                .shadow_every
+                .clone_from(&base.specialist.shadow_every)
         },
-        reset: |set, default| set.specialist.shadow_every = default.specialist.shadow_every,
     },
     Guarded {
         key: "specialist.shadow_window",
         why: Why::WeakensTheGate,
-        is_set: |set, default| {
-            set.specialist.shadow_window.get() > default.specialist.shadow_window.get()
+        is_weaker: |set, base| {
+            is_more(
+                &set.specialist.shadow_window,
+                &base.specialist.shadow_window,
+            )
         },
-        reset: |set, default| set.specialist.shadow_window = default.specialist.shadow_window,
+        keep: |set, base| {
+            set.specialist
+                .shadow_window
+                .clone_from(&base.specialist.shadow_window)
+        },
     },
     Guarded {
         key: "specialist.shadow_tau",
         why: Why::WeakensTheGate,
-        is_set: |set, default| set.specialist.shadow_tau > default.specialist.shadow_tau,
-        reset: |set, default| set.specialist.shadow_tau = default.specialist.shadow_tau,
+        is_weaker: |set, base| set.specialist.shadow_tau > base.specialist.shadow_tau,
+        keep: |set, base| {
+            set.specialist
+                .shadow_tau
+                .clone_from(&base.specialist.shadow_tau)
+        },
     },
     Guarded {
         key: "specialist.quota_scope",
         why: Why::WeakensTheGate,
-        is_set: |set, default| set.specialist.quota_scope != default.specialist.quota_scope,
-        reset: |set, default| set.specialist.quota_scope = default.specialist.quota_scope,
+        is_weaker: |set, base| set.specialist.quota_scope != base.specialist.quota_scope,
+        keep: |set, base| {
+            set.specialist
+                .quota_scope
+                .clone_from(&base.specialist.quota_scope)
+        },
     },
     Guarded {
         key: "specialist.quota_window",
         why: Why::WeakensTheGate,
-        is_set: |set, default| {
-            set.specialist.quota_window.get() > default.specialist.quota_window.get()
+        is_weaker: |set, base| is_more(&set.specialist.quota_window, &base.specialist.quota_window),
+        keep: |set, base| {
+            set.specialist
+                .quota_window
+                .clone_from(&base.specialist.quota_window)
         },
-        reset: |set, default| set.specialist.quota_window = default.specialist.quota_window,
     },
     Guarded {
         key: "specialist.early_stop",
         why: Why::WeakensTheGate,
-        is_set: |set, _| !set.specialist.early_stop,
-        reset: |set, default| set.specialist.early_stop = default.specialist.early_stop,
+        is_weaker: |set, base| !set.specialist.early_stop && base.specialist.early_stop,
+        keep: |set, base| {
+            set.specialist
+                .early_stop
+                .clone_from(&base.specialist.early_stop)
+        },
     },
     Guarded {
         key: "specialist.early_stop_error",
         why: Why::WeakensTheGate,
-        is_set: |set, default| {
-            set.specialist.early_stop_error < default.specialist.early_stop_error
+        is_weaker: |set, base| set.specialist.early_stop_error < base.specialist.early_stop_error,
+        keep: |set, base| {
+            set.specialist
+                .early_stop_error
+                .clone_from(&base.specialist.early_stop_error)
         },
-        reset: |set, default| set.specialist.early_stop_error = default.specialist.early_stop_error,
     },
 ];
+
+/// Orders answers by strictness.
+fn rank(answer: Answer) -> u8 {
+    match answer {
+        Answer::Allow => 0,
+        Answer::Ask => 1,
+        Answer::Deny => 2,
+    }
+}
+
+/// Orders modes by strictness.
+fn strictness(mode: GovernanceMode) -> u8 {
+    match mode {
+        GovernanceMode::Off => 0,
+        GovernanceMode::Autonomous => 1,
+        GovernanceMode::Approved => 2,
+        GovernanceMode::Restricted => 3,
+    }
+}
+
+/// Autonomous changes files without asking, so that it is not merely stricter than off.
+fn mode_is_weaker(set: GovernanceMode, base: GovernanceMode) -> bool {
+    let acts = set == GovernanceMode::Autonomous && set != base;
+    acts || strictness(set) < strictness(base)
+}
+
+/// An unconfirmed mode never becomes `off`.
+fn at_least_approved(base: GovernanceMode) -> GovernanceMode {
+    match base {
+        GovernanceMode::Restricted => base,
+        _ => GovernanceMode::Approved,
+    }
+}
+
+fn is_more<const LEAST: u64, const MOST: u64>(
+    set: &Within<LEAST, MOST>,
+    base: &Within<LEAST, MOST>,
+) -> bool {
+    set.get() > base.get()
+}
+
+/// Returns `true` if every further action that `base` gates is gated by `set` as well.
+fn gates_all(set: &Extended, base: &Extended) -> bool {
+    match (set, base) {
+        (Extended::All(true), _) | (_, Extended::All(false)) => true,
+        (Extended::Named(set), Extended::Named(base)) => base.iter().all(|id| set.contains(id)),
+        (Extended::All(false), Extended::Named(base)) => base.is_empty(),
+        (Extended::All(false) | Extended::Named(_), Extended::All(true)) => false,
+    }
+}
+
+/// The lists and budgets of `base` in the mode of `set`: its own where the mode is the same, else the published ones.
+fn base_oversight(set: &Config, base: &Config) -> Oversight {
+    let same = set.oversight.mode == base.oversight.mode;
+    Oversight {
+        mode: set.oversight.mode,
+        ..(if same {
+            base.oversight.clone()
+        } else {
+            Oversight::default()
+        })
+    }
+}
+
+/// Lists and budgets that would hold, and those to measure them by.
+fn lists(set: &Config, base: &Config) -> (Governance, Governance) {
+    (
+        set.oversight.governance(),
+        base_oversight(set, base).governance(),
+    )
+}
 
 /// A setting that was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ignored {
     /// The key with its section.
     pub key: &'static str,
-    /// Why it needs trust.
+    /// Why it needs confirmation.
     pub why: Why,
+    /// Why the file does not count.
+    pub doubt: Doubt,
 }
 
-/// What would need trust in these settings.
+/// Returns the settings in which `config` is weaker than `base`.
 #[must_use]
-pub fn guarded(config: &Config) -> Vec<Ignored> {
-    let default = Config::default();
-    GUARDED
-        .iter()
-        .filter(|guarded| (guarded.is_set)(config, &default))
-        .map(|&Guarded { key, why, .. }| Ignored { key, why })
-        .collect()
+pub fn weaker(config: &Config, base: &Config) -> Vec<(&'static str, Why)> {
+    restrain(&mut config.clone(), base)
 }
 
-/// Puts defaults in the place of what needs trust and has none, and says what that was.
-pub(super) fn ignore_untrusted(config: &mut Config, path: &Path, text: &str) -> Vec<Ignored> {
-    let found = guarded(config);
-    if found.is_empty() || !needs_trust(path, text.as_bytes()) {
-        return Vec::new();
-    }
-    for guarded in GUARDED {
-        if found.iter().any(|ignored| ignored.key == guarded.key) {
-            (guarded.reset)(config, Config::default());
+/// Puts the values of `base` in the place of weaker ones, and returns which those were.
+fn restrain(config: &mut Config, base: &Config) -> Vec<(&'static str, Why)> {
+    let mut found = Vec::new();
+    for &Guarded {
+        key,
+        why,
+        is_weaker,
+        keep,
+    } in GUARDED
+    {
+        if is_weaker(config, base) {
+            keep(config, base);
+            found.push((key, why));
         }
     }
     found
 }
 
-/// Whether a file came with a clone and nobody has trusted this content of it.
-#[must_use]
-pub fn needs_trust(path: &Path, content: &[u8]) -> bool {
-    !is_trusted(path, content) && index::is_tracked(path)
-}
-
-/// Names what was trusted: this content at this place.
-fn name(path: &Path, content: &[u8]) -> String {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let hash = Sha256::new()
-        .chain_update(b"roleos trusted settings v1\n")
-        .chain_update(path.as_os_str().as_encoded_bytes())
-        .chain_update(b"\0")
-        .chain_update(content)
-        .finalize();
-    hex::encode(hash)
-}
-
-/// What is kept of one decision.
-#[derive(Serialize, Deserialize)]
-struct Trusted {
-    path: String,
-    at: String,
-}
-
-fn store() -> Option<PathBuf> {
-    Some(environment::data_dir()?.join("trusted.json"))
-}
-
-/// Whether a person trusted exactly this content. A list that cannot be read trusts nothing.
-#[must_use]
-pub fn is_trusted(path: &Path, content: &[u8]) -> bool {
-    let Some(bytes) = store().and_then(|store| files::read(&store, MAX_FILE).ok()) else {
-        return false;
+/// Ignores what the settings file weakens, unless the user confirmed it.
+pub(super) fn ignore_unconfirmed(
+    config: &mut Config,
+    workspace: &Workspace,
+    path: &Path,
+    text: &str,
+) -> Vec<Ignored> {
+    let trust = Trust::of(workspace);
+    let Belief::Unconfirmed(doubt) = trust.belief(path, text.as_bytes(), Kind::Settings) else {
+        return Vec::new();
     };
-    let list: Option<BTreeMap<String, Trusted>> = serde_json::from_slice(&bytes).ok();
-    list.is_some_and(|list| list.contains_key(&name(path, content)))
+    let found = restrain(config, &effective(&trust, workspace, path));
+    found
+        .into_iter()
+        .map(|(key, why)| Ignored { key, why, doubt })
+        .collect()
 }
 
-/// Trusts exactly this content, and says where that is kept. For what a person starts, or changes in trusted content.
-///
-/// # Errors
-/// The user's folder is not known or cannot be written.
-pub fn trust(path: &Path, content: &[u8]) -> Result<PathBuf, FileError> {
-    let store = store().ok_or_else(|| {
-        let why = io::Error::new(io::ErrorKind::NotFound, "the user has no home directory");
-        FileError::new(
-            files::Action::Write,
-            Path::new("~/.local/share/roleos"),
-            why,
-        )
-    })?;
-    let folder = files::parent(&store);
-    files::make_directory(folder, Privacy::Secret)?;
-    let _alone = Lock::take(&folder.join(".lock"))?;
-    let bytes = files::read(&store, MAX_FILE).unwrap_or_default();
-    let mut list: BTreeMap<String, Trusted> = serde_json::from_slice(&bytes).unwrap_or_default();
-    list.insert(
-        name(path, content),
-        Trusted {
-            path: path.to_string_lossy().into_owned(),
-            at: clock::text(clock::now_ns()),
-        },
-    );
-    let mut bytes = serde_json::to_vec_pretty(&list).unwrap_or_default();
-    bytes.push(b'\n');
-    files::write(&store, &bytes, Privacy::Secret)?;
-    Ok(store)
+/// Returns the last confirmed settings, else the defaults.
+#[must_use]
+pub fn effective(trust: &Trust<'_>, workspace: &Workspace, path: &Path) -> Config {
+    let confirmed = trust.confirmed_text(path, Kind::Settings);
+    let parsed = confirmed.and_then(|text| Config::parse(path, &text).ok());
+    parsed.unwrap_or_else(|| Config::without_file(workspace))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Settings that anybody may bring: they only make the gate stricter, or have nothing to do with it.
+    /// Settings that any file may decide: they have nothing to do with the gate.
     const HARMLESS: &[&str] = &[
         "gateway.body_timeout_seconds",
         "gateway.connect_timeout_seconds",
@@ -350,10 +492,6 @@ mod tests {
         "gateway.log_mib",
         "gateway.max_body_mib",
         "gateway.max_connections",
-        "oversight.action",
-        "oversight.capability_gate",
-        "oversight.enforce_scope",
-        "oversight.extended",
         "oversight.keep_days",
         // Compared with what an agent ran, never run: a repository decides what its own tests are anyway.
         "oversight.test_commands",
@@ -364,7 +502,6 @@ mod tests {
         "selection.k_infer",
         "selection.k_train",
         "selection.measurements",
-        "selection.require_signature",
         "selection.verifier_memory_mib",
         "selection.verifier_output_kib",
         "selection.verifier_processes",
@@ -399,7 +536,7 @@ mod tests {
         }
         assert_eq!(
             undecided, [""; 0],
-            "put each into GUARDED if a clone must not decide it (it runs a program, weakens the gate, redirects \
+            "put each into GUARDED if an unconfirmed file must not decide it (it runs a program, weakens the gate, redirects \
              traffic), else into HARMLESS"
         );
     }
@@ -408,63 +545,183 @@ mod tests {
         Config::parse(Path::new("config.toml"), text).unwrap()
     }
 
+    fn keys(base: &str, text: &str) -> Vec<&'static str> {
+        let weaker = weaker(&config(text), &config(base));
+        weaker.into_iter().map(|(key, _)| key).collect()
+    }
+
+    #[track_caller]
+    fn check(base: &str, text: &str, expected: &[&str]) {
+        assert_eq!(keys(base, text), expected, "{text} over {base:?}");
+    }
+
     #[test]
-    fn a_weaker_value_needs_trust_and_a_stricter_one_does_not() {
-        let keys = |text| -> Vec<_> { guarded(&config(text)).iter().map(|one| one.key).collect() };
-        assert_eq!(keys("oversight.opaque = \"allow\""), ["oversight.opaque"]);
-        assert_eq!(
-            keys("oversight.\"opa\\u0071ue\" = \"allow\""),
-            ["oversight.opaque"]
+    fn a_weaker_value_is_ignored_and_a_stricter_one_holds() {
+        check("", "oversight.opaque = \"allow\"", &["oversight.opaque"]);
+        check(
+            "",
+            "oversight.\"opa\\u0071ue\" = \"allow\"",
+            &["oversight.opaque"],
         );
-        assert_eq!(keys("oversight.opaque = \"deny\""), [""; 0]);
-        assert_eq!(keys("oversight.mode = \"restricted\""), [""; 0]);
-        assert_eq!(keys("oversight.mode = \"autonomous\""), ["oversight.mode"]);
-        assert_eq!(keys("oversight.approval_minutes = 5"), [""; 0]);
-        assert_eq!(keys("selection.audit_max_age = 7"), [""; 0]);
-        for weaker in [
+        check("", "oversight.opaque = \"deny\"", &[]);
+        check("", "oversight.mode = \"restricted\"", &[]);
+        check("", "oversight.mode = \"autonomous\"", &["oversight.mode"]);
+        check("", "oversight.approval_minutes = 5", &[]);
+        check(
+            "",
+            "oversight.approval_minutes = 11",
+            &["oversight.approval_minutes"],
+        );
+        check("", "selection.audit_max_age = 7", &[]);
+        check(
+            "",
             "selection.audit_max_age = 0",
+            &["selection.audit_max_age"],
+        );
+        check(
+            "",
             "selection.audit_max_age = 31",
-        ] {
-            assert_eq!(keys(weaker), ["selection.audit_max_age"]);
-        }
-        assert_eq!(
-            keys("oversight.approval_minutes = 11"),
-            ["oversight.approval_minutes"]
+            &["selection.audit_max_age"],
         );
-        assert_eq!(
-            keys("oversight.denied_tools = []"),
-            ["oversight.denied_tools"]
+        check(
+            "",
+            "oversight.capability_gate = true\nwitness.threads = 2",
+            &[],
         );
-        assert_eq!(
-            keys("oversight.capability_gate = true\nwitness.threads = 2"),
-            [""; 0]
+        check("", "specialist.shadow_tau = 0.1", &[]);
+        check(
+            "",
+            "specialist.shadow_tau = 0.3",
+            &["specialist.shadow_tau"],
         );
-        assert_eq!(keys("specialist.shadow_tau = 0.1"), [""; 0]);
-        assert_eq!(
-            keys("specialist.shadow_tau = 0.3"),
-            ["specialist.shadow_tau"]
-        );
-        assert_eq!(
-            keys("fallback.claude.base_url = \"https://elsewhere.example\""),
-            ["fallback.claude"]
+        check(
+            "",
+            "fallback.claude.base_url = \"https://elsewhere.example\"",
+            &["fallback.claude"],
         );
     }
 
     #[test]
-    fn every_guarded_setting_goes_back_to_its_default() {
-        let mut set = config(
-            "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\nmode = \"autonomous\"\nallowed_tools = [\"x\"]\n\
-             denied_tools = []\nmax_cost_microdollars = 1\nmax_tool_calls = 1\napproval_minutes = 60\n\
-             prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
+    fn values_are_measured_by_the_confirmed_file() {
+        let gate = "oversight.capability_gate = true\n";
+        check(gate, "", &["oversight.capability_gate"]);
+        check(
+            "oversight.opaque = \"deny\"",
+            "oversight.opaque = \"ask\"",
+            &["oversight.opaque"],
+        );
+        check(
+            "oversight.opaque = \"allow\"",
+            "oversight.opaque = \"allow\"",
+            &[],
+        );
+        check("oversight.extended = true", "", &["oversight.extended"]);
+        check("", "oversight.extended = true", &[]);
+        let upstream = "[[gateway.upstream]]\nname = \"u\"\nkind = \"openai\"\nbase_url = \"http://a.example\"\n";
+        check(upstream, upstream, &[]);
+        check(upstream, "", &["gateway.upstream"]);
+        check(
+            upstream,
+            &upstream.replace("a.example", "b.example"),
+            &["gateway.upstream"],
+        );
+    }
+
+    #[test]
+    fn lists_and_budgets_are_measured_by_those_of_the_mode() {
+        let restricted = "[oversight]\nmode = \"restricted\"\n";
+        for (line, expected) in [
+            ("max_tool_calls = 3", None),
+            ("max_tool_calls = 51", Some("oversight.max_tool_calls")),
+            ("max_cost_microdollars = 1", None),
+            (
+                "max_cost_microdollars = 10001",
+                Some("oversight.max_cost_microdollars"),
+            ),
+            ("allowed_tools = [\"Read\"]", None),
+            ("allowed_tools = []", Some("oversight.allowed_tools")),
+            (
+                "allowed_tools = [\"Bash\"]",
+                Some("oversight.allowed_tools"),
+            ),
+            (
+                "denied_tools = [\"Bash\", \"Write\", \"Edit\", \"Read\"]",
+                None,
+            ),
+            ("denied_tools = [\"Bash\"]", Some("oversight.denied_tools")),
+        ] {
+            let text = format!("{restricted}{line}\n");
+            let expected: Vec<&str> = expected.into_iter().collect();
+            check("", &text, &expected);
+            check(restricted, &text, &expected);
+        }
+        // Under an unconfirmed `autonomous`, the budgets are measured by those of `approved`.
+        let text = "[oversight]\nmode = \"autonomous\"\nmax_tool_calls = 5\ndenied_tools = [\"WebFetch\"]\n";
+        let mut set = config(text);
+        assert_eq!(restrain(&mut set, &Config::default()).len(), 1);
+        let governance = set.oversight.governance();
+        assert_eq!(governance.mode, ::oversight::governance::Mode::Approved);
+        assert_eq!(governance.max_tool_calls, 5);
+        assert_eq!(governance.denied_tools, ["WebFetch"]);
+    }
+
+    #[test]
+    fn an_unconfirmed_mode_never_becomes_off() {
+        use GovernanceMode::{Approved, Autonomous, Off, Restricted};
+        for (base, set, expected) in [
+            (Off, Off, Off),
+            (Off, Autonomous, Approved),
+            (Off, Approved, Approved),
+            (Off, Restricted, Restricted),
+            (Autonomous, Off, Approved),
+            (Autonomous, Autonomous, Autonomous),
+            (Approved, Off, Approved),
+            (Approved, Autonomous, Approved),
+            (Restricted, Off, Restricted),
+            (Restricted, Autonomous, Restricted),
+            (Restricted, Approved, Restricted),
+        ] {
+            let mode = |mode| {
+                let mut config = Config::default();
+                config.oversight.mode = mode;
+                config
+            };
+            let mut config = mode(set);
+            restrain(&mut config, &mode(base));
+            assert_eq!(config.oversight.mode, expected, "{set:?} over {base:?}");
+        }
+    }
+
+    #[test]
+    fn every_guarded_setting_goes_back_to_the_effective_value() {
+        let loose = config(
+            "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\nprices.m.input = 1\n\
+             [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
              [gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
         );
-        assert_eq!(guarded(&set).len(), GUARDED.len());
-        for guarded in GUARDED {
-            (guarded.reset)(&mut set, Config::default());
-        }
-        assert_eq!(set, Config::default());
+        let strict = config(
+            "[oversight]\ncapability_gate = true\nmode = \"restricted\"\nenforce_scope = true\nextended = true\n\
+             allowed_tools = [\"Read\"]\ndenied_tools = [\"Bash\"]\nmax_cost_microdollars = 1\nmax_tool_calls = 1\n\
+             [[oversight.action]]\nid = \"x\"\nprogram = \"x\"\n[selection]\nrequire_signature = true\n",
+        );
+        let mut set = loose.clone();
+        let found = restrain(&mut set, &strict);
+        assert_eq!(set, strict);
+        // Under the mode that is kept, the lists are the published ones unless the file says otherwise.
+        let lists = [
+            "oversight.allowed_tools",
+            "oversight.denied_tools",
+            "oversight.max_cost_microdollars",
+            "oversight.max_tool_calls",
+        ];
+        let missing = GUARDED
+            .iter()
+            .map(|one| one.key)
+            .filter(|key| !found.iter().any(|(known, _)| known == key));
+        let missing: Vec<&str> = missing.filter(|key| !lists.contains(key)).collect();
+        assert_eq!(missing, [""; 0]);
     }
 }

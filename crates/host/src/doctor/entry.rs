@@ -96,6 +96,7 @@ fn events(agent: Agent) -> Vec<&'static str> {
     let any = Program {
         path: PathBuf::new(),
         root: PathBuf::new(),
+        state: None,
         forced: false,
     };
     let wanted = registration::wanted(agent, &any, true);
@@ -112,6 +113,7 @@ mod tests {
         let program = Program {
             path: "/bin/roleos".into(),
             root: "/w".into(),
+            state: None,
             forced: false,
         };
         let wanted = registration::wanted(agent, &program, true);

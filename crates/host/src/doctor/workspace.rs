@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use oversight::grants::Standing;
 
 use super::{Check, program};
 use crate::approval_key::{self, Place};
@@ -56,10 +57,12 @@ pub(super) fn gate_check(
     if ignored.is_empty() {
         return Check::good("gate", by);
     }
+    let doubt = config.ignored.first().map(|one| one.doubt.to_string());
     Check::note(
         "gate",
         format!(
-            "{by}; ignored, for git tracks the settings file: {}",
+            "{by}; ignored in the settings file, for {}: {}",
+            doubt.unwrap_or_default(),
             ignored.join(", ")
         ),
         "`roleos trust` shows these settings and asks",
@@ -97,8 +100,8 @@ pub(super) fn registry_check(
     } else if entries.is_empty() {
         return None;
     } else if !seen.is_trusted {
-        let text = format!("git tracks `{}`, so it is not followed", path.display());
-        Check::note(name, text, "`roleos trust` shows it and asks")
+        let text = format!("`{}` is not followed: it is not confirmed", path.display());
+        Check::wrong(name, text, "`roleos trust` shows it and asks")
     } else if index::is_tracked(&specialists.paths().state) {
         let text = "git tracks the specialists' state, so whoever pulls can lose a halt";
         Check::note(
@@ -139,7 +142,24 @@ pub(super) fn grants_check(workspace: &Workspace) -> Check {
     let now = i128::from(clock::now_ns());
     let now = Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX);
     match grants::list(workspace, now) {
-        Ok(entries) => Check::good("grants", format!("{} in force or listed", entries.len())),
+        Ok(entries) => {
+            let is_unconfirmed =
+                |entry: &&grants::Entry| matches!(entry.standing, Standing::Unconfirmed(_));
+            let unconfirmed: Vec<&str> = entries
+                .iter()
+                .filter(is_unconfirmed)
+                .map(|entry| entry.action.as_str())
+                .collect();
+            if unconfirmed.is_empty() {
+                let text = format!("{} in force or listed", entries.len());
+                return Check::good("grants", text);
+            }
+            Check::wrong(
+                "grants",
+                format!("unconfirmed, so refused: {}", unconfirmed.join(", ")),
+                "`roleos trust` shows them and asks; `roleos revoke <action>` takes one out",
+            )
+        }
         Err(error) => Check::wrong(
             "grants",
             said(&error),

@@ -13,7 +13,7 @@ use crate::config::oversight::{Unattended, recorded};
 use crate::config::{Config, ConfigError};
 use crate::environment::{self, Environment};
 use crate::files::FileError;
-use crate::install::strength;
+use crate::install::{starter, strength};
 use crate::journal::SessionId;
 use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
@@ -21,6 +21,7 @@ use crate::pins::{self, Held, Pin};
 use crate::repository::State;
 use crate::said;
 use crate::sealing::liveness;
+use crate::trust::review;
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
@@ -51,6 +52,24 @@ impl<'a> Desk<'a> {
             version: request.version,
             now_ns: clock::now_ns(),
         })
+    }
+
+    /// Returns `true` if this is a folder in which Role OS was never set up and nothing is to be decided: nothing is
+    /// written there.
+    pub(super) fn is_foreign(&self) -> bool {
+        !self.is_closed() && !self.workspace.role_os_dir().is_dir()
+    }
+
+    /// Returns what is ignored in this workspace and why, for the start of a session.
+    pub(super) fn ignored(&self) -> Option<String> {
+        let found = review::candidates(&self.workspace, self.environment).ok()?;
+        let root = self.workspace.root();
+        let mut said: Vec<String> = found.iter().filter_map(|one| one.sentence(root)).collect();
+        if said.is_empty() {
+            return None;
+        }
+        said.push("a person looks at it with `roleos trust`".to_owned());
+        Some(format!("roleos: {}", said.join("; ")))
     }
 
     /// Whether what goes wrong must block.
@@ -85,6 +104,7 @@ impl<'a> Desk<'a> {
 
     /// The session's journal, locked. What an agent calls by no name shares one.
     pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
+        starter::ensure_home(&self.workspace)?;
         Journal::open(&self.workspace.sessions_dir(), &self.session(event))
     }
 
@@ -136,30 +156,6 @@ impl<'a> Desk<'a> {
         pin.map_or(Held::Yes, |pin| {
             pins::check(pin, &self.workspace, self.environment)
         })
-    }
-
-    /// The same with the mode in which the session began, where the settings are what they were and only their trust is
-    /// gone: an agent that adds them to git's index does not free itself of its budgets.
-    pub(super) fn in_session(&self, journal: Option<&Journal>) -> Option<Self> {
-        let mut ignored = self.config.ignored.iter().map(|one| one.key);
-        if !ignored.any(|key| key.starts_with("oversight.")) {
-            return None;
-        }
-        let start = journal?.start().ok()??;
-        let mode = Mode::from_name(&start.mode).filter(|mode| *mode != Mode::Off)?;
-        let same = start
-            .pins
-            .is_some_and(|pin| pin.has_settings(&self.workspace, self.environment));
-        let limits = start.limits.filter(|_| same)?;
-        let mut desk = self.clone();
-        desk.governance = Governance {
-            mode,
-            allowed_tools: limits.allowed_tools,
-            denied_tools: limits.denied_tools,
-            max_cost_microdollars: limits.max_cost_microdollars,
-            max_tool_calls: limits.max_tool_calls,
-        };
-        Some(desk)
     }
 
     /// Whether the gate is on for this session. It stays on for one that began with it, unless a person has switched it

@@ -66,13 +66,15 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     }
     journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
     drop(journal);
+    let mut told: Vec<String> = repaired.into_iter().collect();
     if event.kind == Kind::SessionStart {
         around::start(desk, event)?;
+        told.extend(desk.ignored());
     }
-    Ok(match (refused, repaired) {
-        (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
-        (None, Some(note)) => Answer::Tell(note),
-        (None, None) => Answer::Proceed,
+    Ok(match refused {
+        Some(why) => Answer::Deny(words::refusal(&[why], None)),
+        None if told.is_empty() => Answer::Proceed,
+        None => Answer::Tell(told.join("\n")),
     })
 }
 

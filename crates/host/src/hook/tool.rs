@@ -38,8 +38,6 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         Err(error) if desk.is_closed() => return Answer::Deny(words::failure(&said(&error))),
         Err(_) => None,
     };
-    let as_begun = desk.in_session(journal.as_ref());
-    let desk = as_begun.as_ref().unwrap_or(desk);
     let gate = match desk.gate_in(journal.as_ref()) {
         Ok(gate) => gate,
         Err(error) => return Answer::Deny(words::failure(&said(&error))),

@@ -77,6 +77,8 @@ fn real_path(path: &Path) -> PathBuf {
 struct Knows {
     program: PathBuf,
     roots: Vec<PathBuf>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<PathBuf>,
 }
 
 impl Knows {
@@ -89,6 +91,7 @@ impl Knows {
     /// With this workspace and those of the others that are still there.
     fn with(mut self, program: &Program) -> Self {
         self.program.clone_from(&program.path);
+        self.state.clone_from(&program.state);
         self.roots
             .retain(|root| *root == program.root || root.join(".role-os").is_dir());
         if !self.roots.contains(&program.root) {
@@ -110,6 +113,8 @@ impl Knows {
         let roleos = word(&self.program);
         let knows = serde_json::to_string(self).unwrap_or_default();
         let root = self.choice();
+        let state = self.state.as_deref().map(word);
+        let state = state.map_or_else(String::new, |state| format!(" --state {state}"));
         format!(
             r#"#!/bin/sh
 {MARK} It asks the gate about a push below an agent, and never about your own.
@@ -118,7 +123,7 @@ impl Knows {
 refs=$(cat; printf x)
 refs=${{refs%x}}
 {root}if [ -x {roleos} ]; then
-    printf %s "$refs" | {roleos} pre-push --root "$root" -- "$@" || exit 1
+    printf %s "$refs" | {roleos} pre-push --root "$root"{state} -- "$@" || exit 1
 elif [ -n "$CLAUDECODE$AI_AGENT$CODEX_THREAD_ID$CODEX_SANDBOX$GEMINI_CLI$CURSOR_AGENT$COPILOT_CLI" ]; then
     echo "roleos: {roleos} is missing, so this push cannot be checked; run \`roleos init\` again" >&2
     exit 1
@@ -239,6 +244,7 @@ pub fn install(hooks: &Path, program: &Program) -> Result<Vec<Change>, InstallEr
     let nothing = || Knows {
         program: PathBuf::new(),
         roots: Vec::new(),
+        state: None,
     };
     let known = now.as_ref().and_then(There::text).and_then(Knows::of);
     let text = known.unwrap_or_else(nothing).with(program).script();

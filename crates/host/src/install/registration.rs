@@ -22,6 +22,8 @@ pub struct Program {
     pub path: PathBuf,
     /// The workspace root that it is told.
     pub root: PathBuf,
+    /// The user's trust store, so that variables in the agent's environment cannot move it.
+    pub state: Option<PathBuf>,
     /// Whether the gate is on whatever the workspace's settings say.
     pub forced: bool,
 }
@@ -239,6 +241,9 @@ fn words(agent: Agent, program: &Program) -> Vec<String> {
     words.push(program.path.to_string_lossy().into_owned());
     words.extend(["hook", agent.name(), "--root"].map(str::to_owned));
     words.push(program.root.to_string_lossy().into_owned());
+    if let Some(state) = &program.state {
+        words.extend(["--state".to_owned(), state.to_string_lossy().into_owned()]);
+    }
     words
 }
 
@@ -344,6 +349,7 @@ mod tests {
         Program {
             path: PathBuf::from("/opt/it's here/roleos"),
             root: PathBuf::from("/srv/a b"),
+            state: Some(PathBuf::from("/home/me/.local/state/roleos")),
             forced: false,
         }
     }
@@ -358,7 +364,7 @@ mod tests {
             json!({ "matcher": "*", "hooks": [{
                 "type": "command",
                 "command": "/opt/it's here/roleos",
-                "args": ["hook", "claude", "--root", "/srv/a b"],
+                "args": ["hook", "claude", "--root", "/srv/a b", "--state", "/home/me/.local/state/roleos"],
                 "timeout": 5,
                 "onFailure": "block",
             }]})

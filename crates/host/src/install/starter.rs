@@ -1,5 +1,7 @@
 //! The files that a workspace starts with: settings with the gate on, contracts, and what git passes over.
 
+use std::path::PathBuf;
+
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use crate::contracts;
@@ -65,12 +67,30 @@ const IGNORED: &str = "\
 /gateway.jsonl*
 /view.db*
 /specialist-state.json*
+/specialist-events.jsonl*
 /specialist-field-log.jsonl*
+/specialist-shadow-probes.jsonl*
+/run_log.jsonl*
+/features.jsonl*
+/events.jsonl*
 *.pending
 *.lock
 .lock
 .roleos-*
 ";
+
+/// Grants are one person's yes, for one clone.
+const IGNORED_BESIDE_GRANTS: &str = "\
+# Written by `roleos init`.
+/capabilities.json
+*.lock
+.roleos-*
+";
+
+/// What is meant for others.
+pub(super) const TO_COMMIT: &str = "commit `.role-os/config.toml`, `.role-os/.gitignore`, `.claude/role-os/tool-contracts.json` and \
+     `.claude/role-os/.gitignore`, and the evidence in `.role-os/witness` and `.role-os/ledger` if you want to share it; \
+     git ignores grants, journals, approvals, state and keys";
 
 /// The starter files that are missing or do not switch the gate on yet.
 ///
@@ -86,29 +106,48 @@ pub fn files(workspace: &Workspace) -> Result<Vec<Change>, InstallError> {
             "contracts of the usual tools",
         ));
     }
-    let ignore = workspace.role_os_dir().join(".gitignore");
-    let before = read_text(&ignore)?;
-    let missing = |line: &&str| {
-        let lines = before.as_deref().unwrap_or_default().lines();
-        !lines.map(str::trim_end).any(|known| known == *line)
-    };
-    let lines: Vec<&str> = IGNORED.lines().filter(missing).collect();
-    if before.is_none() {
-        changes.push(new(ignore, IGNORED, "what git passes over"));
-    } else if lines.iter().any(|line| !line.starts_with('#')) {
-        let old = before.clone().unwrap_or_default();
-        let joint = if old.is_empty() || old.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        let after = format!("{old}{joint}{}\n", lines.join("\n"));
-        changes.push(Change {
-            before: Some(old.into_bytes()),
-            ..new(ignore, &after, "what git passes over")
-        });
-    }
+    let beside_grants = files::parent(&workspace.grants_path()).join(".gitignore");
+    let role_os = workspace.role_os_dir().join(".gitignore");
+    changes.extend(ignore_list(role_os, IGNORED)?);
+    changes.extend(ignore_list(beside_grants, IGNORED_BESIDE_GRANTS)?);
     Ok(changes)
+}
+
+/// The list of ignored files with all of `wanted`; `None` when it has them.
+fn ignore_list(path: PathBuf, wanted: &str) -> Result<Option<Change>, FileError> {
+    let what = "what git passes over";
+    let Some(old) = read_text(&path)? else {
+        return Ok(Some(new(path, wanted, what)));
+    };
+    let is_missing = |line: &&str| !old.lines().any(|known| known.trim_end() == *line);
+    let lines: Vec<&str> = wanted.lines().filter(is_missing).collect();
+    if lines.iter().all(|line| line.starts_with('#')) {
+        return Ok(None);
+    }
+    let joint = if old.is_empty() || old.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    let after = format!("{old}{joint}{}\n", lines.join("\n"));
+    Ok(Some(Change {
+        before: Some(old.into_bytes()),
+        ..new(path, &after, what)
+    }))
+}
+
+/// Makes `.role-os/` with its list of ignored files, where there is none yet.
+///
+/// # Errors
+/// It cannot be made.
+pub fn ensure_home(workspace: &Workspace) -> Result<(), FileError> {
+    let folder = workspace.role_os_dir();
+    if folder.is_dir() {
+        return Ok(());
+    }
+    files::make_directory(&folder, Privacy::Shared)?;
+    let ignore = folder.join(".gitignore");
+    files::write(&ignore, IGNORED.as_bytes(), Privacy::Shared)
 }
 
 /// Makes `.role-os/` for `roleos up` where there is none, with settings that work. One that is there is left alone.
@@ -120,12 +159,7 @@ pub fn for_up(workspace: &Workspace) -> Result<bool, FileError> {
     if folder.is_dir() {
         return Ok(false);
     }
-    files::make_directory(&folder, Privacy::Shared)?;
-    files::write(
-        &folder.join(".gitignore"),
-        IGNORED.as_bytes(),
-        Privacy::Shared,
-    )?;
+    ensure_home(workspace)?;
     files::write(
         &workspace.config_path(),
         CONFIG_OF_UP.as_bytes(),
@@ -134,7 +168,7 @@ pub fn for_up(workspace: &Workspace) -> Result<bool, FileError> {
     Ok(true)
 }
 
-fn new(path: std::path::PathBuf, text: &str, what: &str) -> Change {
+fn new(path: PathBuf, text: &str, what: &str) -> Change {
     Change {
         path,
         before: None,

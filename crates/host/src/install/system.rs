@@ -121,6 +121,8 @@ impl Machine {
         let program = Program {
             path: target,
             root: workspace.root().to_owned(),
+            // Many users share these settings, each with a store of their own.
+            state: None,
             forced: true,
         };
         // The machine's files have no record in a workspace: entries of ours are found by what they say.

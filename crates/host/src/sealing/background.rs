@@ -5,14 +5,21 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::workspace::Workspace;
+
 /// Starts `roleos sessions seal --all` for a workspace and does not wait for it. What it cannot do, the next one does.
 ///
 /// # Errors
 /// The program cannot be started.
-pub fn start(program: &Path, root: &Path) -> io::Result<()> {
-    Command::new(program)
+pub fn start(program: &Path, workspace: &Workspace) -> io::Result<()> {
+    let mut command = Command::new(program);
+    command
         .args(["sessions", "seal", "--all", "--quiet", "--root"])
-        .arg(root)
+        .arg(workspace.root());
+    if let Some(state) = workspace.state() {
+        command.arg("--state").arg(state);
+    }
+    command
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())

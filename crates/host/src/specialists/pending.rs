@@ -10,7 +10,6 @@ use ::specialist::registry::Registry;
 use serde_json::{Value, json};
 
 use super::{MAX_FILE, Specialists, lock, read_or_nothing};
-use crate::config::trust;
 use crate::digest;
 use crate::files::{self, Action, FileError, Privacy};
 use crate::repository::index;
@@ -41,10 +40,9 @@ impl Specialists {
         after: &Registry,
     ) -> Result<(), FileError> {
         let text = after.print();
-        // What was trusted before stays so after a change of our own.
-        if index::is_tracked(&self.paths().registry) {
-            trust::trust(&self.paths().registry, text.as_bytes())?;
-        }
+        // Only a registry that counts is changed, so the changed one counts as well.
+        let what = format!("specialist {}", event.kind.as_str());
+        self.confirm_next(&text, &what)?;
         let note = json!({
             "event": event.line(),
             "before": hex::encode(digest(before)),
@@ -55,6 +53,7 @@ impl Specialists {
         self.note(&self.paths().events, event, true)?;
         die_for_a_test(event);
         files::write(&self.paths().registry, text.as_bytes(), Privacy::Shared)?;
+        self.confirm(&text, &what)?;
         self.forget()
     }
 

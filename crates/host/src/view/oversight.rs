@@ -44,11 +44,12 @@ pub fn refused(id: &Id, refused: &Refused) -> Value {
 pub fn grant(entry: &Entry) -> Value {
     let why = match &entry.standing {
         Standing::Granted => None,
-        Standing::Refused(why) => Some(why),
+        Standing::Unconfirmed(why) | Standing::Refused(why) => Some(why),
     };
     json!({
         "action": entry.action,
         "granted": why.is_none(),
+        "unconfirmed": matches!(entry.standing, Standing::Unconfirmed(_)),
         "why_not": why,
         "expires": entry.expires,
         "uses": entry.uses,

@@ -255,6 +255,10 @@ pub fn list(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
                 let why = clean::name(why.as_bytes());
                 writeln!(out, "{action:<24}  {WARN}refused{WARN:#}  {why}")?;
             }
+            Standing::Unconfirmed(why) => {
+                let why = clean::name(why.as_bytes());
+                writeln!(out, "{action:<24}  {BAD}unconfirmed{BAD:#}  {why}")?;
+            }
         }
     }
     out.flush()?;

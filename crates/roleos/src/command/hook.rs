@@ -22,6 +22,7 @@ use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
 
 use crate::cli::VERSION;
+use crate::context::Place;
 use crate::exit::Exit;
 
 /// An installed hook has five seconds; we answer before that.
@@ -86,6 +87,8 @@ struct Asked {
     agent: Agent,
     event: Option<String>,
     deadline: Duration,
+    root: Option<PathBuf>,
+    state: Option<PathBuf>,
 }
 
 impl Asked {
@@ -94,6 +97,8 @@ impl Asked {
             agent,
             event: None,
             deadline: DEADLINE,
+            root: None,
+            state: None,
         }
     }
 
@@ -109,43 +114,45 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
         return None;
     }
     let mut asked = Asked::new(Agent::from_name(words.next()?.to_str()?)?);
-    let mut root = None;
     while let Some(word) = words.next() {
         let value = words.next()?;
         match word.to_str()? {
-            "--root" => root = Some(PathBuf::from(value)),
+            "--root" => asked.root = Some(PathBuf::from(value)),
+            "--state" => asked.state = Some(PathBuf::from(value)),
             "--event" => asked.event = Some(value.to_str()?.to_owned()),
             "--deadline-ms" => asked.within(value.to_str()?.parse().ok()?),
             _ => return None,
         }
     }
-    Some(run_asked(&asked, root.as_deref()))
+    Some(run_asked(&asked))
 }
 
 /// Answers one event.
 #[must_use]
-pub fn run(args: &Args, root: Option<&Path>) -> Exit {
+pub fn run(args: &Args, place: Place<'_>) -> Exit {
     let mut asked = Asked::new(args.agent.into());
+    asked.root = place.root.map(Path::to_owned);
+    asked.state = place.state.map(Path::to_owned);
     asked.event.clone_from(&args.event);
     if let Some(ms) = args.deadline_ms {
         asked.within(ms);
     }
-    run_asked(&asked, root)
+    run_asked(&asked)
 }
 
-fn run_asked(asked: &Asked, root: Option<&Path>) -> Exit {
+fn run_asked(asked: &Asked) -> Exit {
     let progress = Arc::new(Progress::default());
-    let reply = watched(asked, root, &progress);
+    let reply = watched(asked, &progress);
     speak(&reply, &progress)
 }
 
 fn speak(reply: &Reply, progress: &Progress) -> Exit {
     let printed = print(reply);
-    if let Some(root) = progress.to_seal()
+    if let Some(workspace) = progress.to_seal()
         && let Ok(program) = env::current_exe()
     {
         // What this cannot start is sealed by the next one that can.
-        background::start(&program, root).ok();
+        background::start(&program, workspace).ok();
     }
     // A question that did not arrive was not asked; advice may get lost.
     if let (Err(error), true) = (printed, reply.asks) {
@@ -172,7 +179,7 @@ fn print(reply: &Reply) -> io::Result<()> {
 }
 
 /// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.
-fn watched(asked: &Asked, root: Option<&Path>, progress: &Arc<Progress>) -> Reply {
+fn watched(asked: &Asked, progress: &Arc<Progress>) -> Reply {
     let &Asked {
         agent, deadline, ..
     } = asked;
@@ -214,8 +221,8 @@ fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicB
     }
 }
 
-fn answer(asked: &Asked, root: Option<&Path>, progress: &Progress, end: Instant) -> Reply {
-    let environment = Environment::read();
+fn answer(asked: &Asked, progress: &Progress, end: Instant) -> Reply {
+    let environment = Environment::read().with_state(asked.state.as_deref());
     let mut event = Vec::new();
     let read = io::stdin()
         .lock()
@@ -229,7 +236,7 @@ fn answer(asked: &Asked, root: Option<&Path>, progress: &Progress, end: Instant)
         agent: asked.agent,
         event: &event,
         named: asked.event.as_deref(),
-        root,
+        root: asked.root.as_deref(),
         environment: &environment,
         version: VERSION,
     };

@@ -64,6 +64,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         let program = Program {
             path: running()?,
             root: context.workspace.root().to_owned(),
+            state: context.workspace.state().map(Path::to_owned),
             forced: false,
         };
         let managed = Machine::below(Path::new("/")).map(|machine| machine.installed());

@@ -92,7 +92,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let path = settings_edit::set_text(&context.workspace, environment, place, name(wanted), &key);
     ownership::hand_over(&context.workspace);
     let path = path?;
-    let ignored = Config::read(&path)?.ignored;
+    let ignored = Config::load(&context.workspace, environment)?.ignored;
     let holds = !ignored.iter().any(|one| one.key == "oversight.mode");
     if ui.json {
         ui.json(&json!({ "mode": name(wanted), "file": path, "trusted": holds }))?;
@@ -103,7 +103,9 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             path.display()
         ));
         if !holds {
-            ui.note("git tracks this file, so the mode is ignored until you run `roleos trust`");
+            ui.note(
+                "the file holds other settings that are not confirmed, so the mode is ignored until you run `roleos trust`",
+            );
         }
     }
     Ok(Exit::Done)

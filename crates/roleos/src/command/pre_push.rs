@@ -1,13 +1,12 @@
 //! `roleos pre-push`: what git's hook calls. A person's push passes in silence; one below an agent is judged.
 
 use std::io::{self, Read as _};
-use std::path::Path;
 
 use host::agents_above;
 use host::second_seam::{self, Push, Seen};
 
 use crate::cli::VERSION;
-use crate::context::Context;
+use crate::context::{Context, Place};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -27,12 +26,12 @@ pub struct Args {
 ///
 /// # Errors
 /// The push is refused, or git's lines cannot be read.
-pub fn run(root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
+pub fn run(place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     // A person's push depends on nothing of ours, not even on settings that can be read.
     if agents_above::find().is_none() {
         return Ok(Exit::Done);
     }
-    let context = Context::load(root)?;
+    let context = Context::load(place)?;
     let mut lines = String::new();
     let read = io::stdin().take(MAX_INPUT).read_to_string(&mut lines);
     read.map_err(|error| {

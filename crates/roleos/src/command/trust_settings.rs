@@ -1,13 +1,13 @@
-//! `roleos trust`: settings and a registry that came with a clone and could do harm are ignored until a person trusts
-//! them, once for exactly this content.
+//! `roleos trust`: shows what in this workspace `roleos` did not write for the user, and confirms it after a clear yes.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use host::config::{Config, trust};
-use host::files;
-use host::specialists::{Named, Paths};
+use host::ownership;
+use host::trust::review::{self, Candidate, Subject};
+use host::trust::{self, Confirming, Doubt, Kind};
 use serde_json::{Value, json};
-use specialist::registry::{Entry, Registry};
+use similar::TextDiff;
+use witness::key::{PublicKey, SigningKey};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -16,160 +16,148 @@ use crate::person::Person;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui};
 
-const MAX_SETTINGS: u64 = 1024 * 1024;
-const MAX_REGISTRY: u64 = 64 * 1024 * 1024;
+/// Lines around a change that are shown.
+const AROUND: usize = 3;
 
-/// A file that may need trust, and for what.
-struct Candidate {
-    path: PathBuf,
-    content: Vec<u8>,
-    needs: Vec<Need>,
-}
-
-/// One thing in it that a clone must not decide.
-struct Need {
-    what: String,
-    why: String,
-}
-
-/// Where a file stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// It is this machine's own, or can do no harm.
-    Needless,
-    /// A person trusted it.
-    Trusted,
-    /// Nobody did.
-    Untrusted,
-}
-
-impl Candidate {
-    fn standing(&self) -> Standing {
-        if !self.needs.is_empty() && trust::needs_trust(&self.path, &self.content) {
-            Standing::Untrusted
-        } else if trust::is_trusted(&self.path, &self.content) {
-            Standing::Trusted
-        } else {
-            Standing::Needless
-        }
-    }
-
-    fn to_json(&self, changed: bool) -> Value {
-        let needs = self.needs.iter();
-        let needs: Vec<Value> = needs
-            .map(|need| json!({ "what": need.what, "why": need.why }))
-            .collect();
-        json!({ "file": self.path, "trusted": true, "changed": changed, "needs": needs })
-    }
-}
-
-/// Does it.
+/// Confirms each file that needs it.
 ///
 /// # Errors
-/// There is no such file, no person, or the person says no.
+/// A file cannot be read, there is no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
-    let candidates = candidates(context)?;
-    let mut person = None;
-    let mut shown = Vec::new();
-    for candidate in &candidates {
-        let standing = candidate.standing();
-        if standing == Standing::Untrusted {
-            let person = match &mut person {
-                Some(person) => person,
-                none => none.insert(Person::at_terminal(ui, "trust")?),
-            };
-            ask(ui, person, candidate)?;
-        } else if !ui.json {
-            let state = match standing {
-                Standing::Trusted => "it is trusted already",
-                _ => "nothing in it needs trust",
-            };
-            ui.line(format_args!("{}: {state}", candidate.path.display()))?;
+    let candidates = review::candidates(&context.workspace, &context.environment)?;
+    let open: Vec<(&Candidate, Doubt)> = candidates
+        .iter()
+        .filter_map(|one| Some((one, one.doubt()?)))
+        .collect();
+    if !open.is_empty() {
+        let mut person = Person::at_terminal(ui, "trust")?;
+        for (candidate, doubt) in &open {
+            ask(context, &mut person, candidate, *doubt)?;
+            confirm(context, &mut person, candidate)?;
+            if !ui.json {
+                let path = candidate.path.display();
+                ui.line(format_args!("{GOOD}trusted{GOOD:#} {path}"))?;
+            }
         }
-        shown.push(candidate.to_json(standing == Standing::Untrusted));
+        ownership::hand_over(&context.workspace);
     }
-    if ui.json {
-        ui.json(&json!({ "changed": person.is_some(), "files": shown }))?;
-    }
+    show(ui, context, &candidates, open.len())?;
     Ok(Exit::Done)
 }
 
-/// The settings and the registry, as far as they are there.
-fn candidates(context: &Context) -> Result<Vec<Candidate>, Failure> {
-    let registry = registry(context)?;
-    match settings(context) {
-        Ok(settings) => Ok(std::iter::once(settings).chain(registry).collect()),
-        // Only one of the two need be there.
-        Err(failure) => match registry {
-            Some(registry) if failure.code == "file_not_found" => Ok(vec![registry]),
-            _ => Err(failure),
-        },
+fn show(
+    ui: &Ui,
+    context: &Context,
+    candidates: &[Candidate],
+    confirmed: usize,
+) -> Result<(), Failure> {
+    if ui.json {
+        let files: Vec<Value> = candidates.iter().map(as_json).collect();
+        ui.json(&json!({ "changed": confirmed > 0, "files": files }))?;
+        return Ok(());
     }
+    if confirmed == 0 {
+        ui.line(format_args!(
+            "nothing needs confirmation: {}",
+            if candidates.is_empty() {
+                "there are no settings, grants, registry or keys here yet"
+            } else {
+                "everything here was written by `roleos`, confirmed before, or only makes the gate stricter"
+            }
+        ))?;
+    } else if let Some(state) = context.workspace.state() {
+        ui.note(format_args!(
+            "{DIM}until its content changes; kept in {}{DIM:#}",
+            state.display()
+        ));
+    }
+    Ok(())
 }
 
-fn settings(context: &Context) -> Result<Candidate, Failure> {
-    let path = context.workspace.settings_path(&context.environment);
-    let content = files::read(&path, MAX_SETTINGS)?;
-    let config = Config::parse(&path, &String::from_utf8_lossy(&content))?;
-    let needs = trust::guarded(&config).into_iter().map(|one| Need {
-        what: one.key.to_owned(),
-        why: one.why.to_string(),
-    });
-    Ok(Candidate {
-        needs: needs.collect(),
-        path,
-        content,
+fn as_json(candidate: &Candidate) -> Value {
+    let needs = candidate.needs.iter();
+    let needs: Vec<Value> = needs
+        .map(|need| json!({ "what": need.what, "why": need.why }))
+        .collect();
+    json!({
+        "file": candidate.path,
+        "trusted": true,
+        "changed": candidate.doubt().is_some(),
+        "needs": needs,
     })
 }
 
-fn registry(context: &Context) -> Result<Option<Candidate>, Failure> {
-    let named = Named::default();
-    let path = Paths::find(&context.workspace, &context.environment, &named).registry;
-    if !path.exists() {
-        return Ok(None);
-    }
-    let content = files::read(&path, MAX_REGISTRY)?;
-    let registry = Registry::parse(&content);
-    let needs = registry.entries().iter().map(need).collect();
-    Ok(Some(Candidate {
-        path,
-        content,
-        needs,
-    }))
-}
-
-fn need(entry: &Entry) -> Need {
-    let token = match &entry.auth_env {
-        Some(variable) => format!(", with the token in `{variable}`"),
-        None => String::new(),
-    };
-    Need {
-        what: entry.role.clone(),
-        why: format!("sends its inputs to {}{token}", entry.backend_url),
-    }
-}
-
-fn ask(ui: &Ui, person: &mut Person, candidate: &Candidate) -> Result<(), Failure> {
-    let path = candidate.path.display();
+/// Shows the file, or how it differs from what was confirmed, and asks.
+fn ask(
+    context: &Context,
+    person: &mut Person,
+    candidate: &Candidate,
+    doubt: Doubt,
+) -> Result<(), Failure> {
+    let root = context.workspace.root();
+    let path = candidate.path.strip_prefix(root).unwrap_or(&candidate.path);
     person.tell(format_args!(
-        "{BOLD}{path}{BOLD:#} came with the repository:\n"
+        "{BOLD}{}{BOLD:#}: {doubt}\n",
+        clean::name(path.as_os_str().as_encoded_bytes())
     ))?;
-    for line in clean::lines(&candidate.content) {
+    for line in shown(candidate, path) {
         person.tell(format_args!("  {line}"))?;
     }
     person.tell("")?;
-    for Need { what, why } in &candidate.needs {
-        let (what, why) = (clean::name(what.as_bytes()), clean::name(why.as_bytes()));
+    for need in &candidate.needs {
+        let what = clean::name(need.what.as_bytes());
+        let why = clean::name(need.why.as_bytes());
         person.tell(format_args!("  `{what}` {why}"))?;
     }
-    person.confirms("Trust exactly this content?")?;
-    let store = trust::trust(&candidate.path, &candidate.content)?;
-    if !ui.json {
-        ui.line(format_args!("{GOOD}trusted{GOOD:#} {path}"))?;
-        ui.note(format_args!(
-            "{DIM}until its content changes; kept in {}{DIM:#}",
-            store.display()
-        ));
+    person.confirms("Trust exactly this content?")
+}
+
+fn shown(candidate: &Candidate, path: &Path) -> Vec<String> {
+    let lines = |bytes: &[u8]| clean::lines(bytes).map(|line| line.to_string()).collect();
+    match (&candidate.confirmed, candidate.subject) {
+        (_, Subject::ApprovalKey | Subject::Key) => lines(&candidate.content),
+        (Some(before), _) => {
+            let now = String::from_utf8_lossy(&candidate.content);
+            let diff = TextDiff::from_lines(before.as_str(), &now);
+            let name = path.to_string_lossy();
+            let text = diff
+                .unified_diff()
+                .context_radius(AROUND)
+                .header(&format!("confirmed/{name}"), &name)
+                .to_string();
+            lines(text.as_bytes())
+        }
+        (None, _) => lines(&candidate.content),
+    }
+}
+
+/// Writes the confirmation into the trust store.
+fn confirm(context: &Context, person: &mut Person, candidate: &Candidate) -> Result<(), Failure> {
+    let workspace = &context.workspace;
+    match candidate.subject {
+        Subject::ApprovalKey => {
+            let bytes: Option<[u8; 32]> = hex::decode(&candidate.content)
+                .ok()
+                .and_then(|bytes| bytes.try_into().ok());
+            if let Some(public) = bytes.and_then(|bytes| PublicKey::parse(&bytes)) {
+                trust::adopt_approval_key(workspace, &public)?;
+            }
+        }
+        Subject::Key => {
+            let id = String::from_utf8_lossy(&candidate.content).into_owned();
+            trust::record_keys(workspace, &[id])?;
+        }
+        Subject::File(kind) => {
+            let key: Option<SigningKey> = match kind {
+                Kind::Plain => None,
+                Kind::Settings | Kind::Grants => Some(person.signing_key(context)?),
+            };
+            let by = Confirming {
+                what: "trust",
+                key: key.as_ref(),
+            };
+            trust::confirm(workspace, &candidate.path, &candidate.content, kind, &by)?;
+        }
     }
     Ok(())
 }

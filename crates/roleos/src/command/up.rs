@@ -17,7 +17,7 @@ use server::login::Logins;
 use server::up::{App, UpError, serve};
 use server::view::ViewError;
 
-use crate::context::Context;
+use crate::context::{Context, Place};
 use crate::demo;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
@@ -54,14 +54,15 @@ pub struct Args {
 ///
 /// # Errors
 /// It cannot start.
-pub fn run(ui: &Ui, root: Option<&Path>, args: &Args) -> Result<Exit, Failure> {
+pub fn run(ui: &Ui, place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     let listen = address(&args.listen)?;
     if args.demo {
-        return demo::run(ui, root, args.fresh, args.demo_dispatches, listen);
+        return demo::run(ui, place.root, args.fresh, args.demo_dispatches, listen);
     }
-    let workspace = Workspace::find(root, &Environment::read())?;
+    let environment = Environment::read().with_state(place.state);
+    let workspace = Workspace::find(place.root, &environment)?;
     let is_new = starter::for_up(&workspace)?;
-    let context = Context::load(Some(workspace.root()))?;
+    let context = Context::of(workspace.clone(), environment)?;
     ui.warn_of_ignored(&context.config.ignored);
     let role_os = workspace.role_os_dir();
     if is_new {

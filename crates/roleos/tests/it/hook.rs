@@ -27,7 +27,9 @@ pub(crate) fn hook(workspace: &Workspace, agent: &str, more: &[&str]) -> Command
     let root = workspace.root().to_str().unwrap().to_owned();
     let words = [&["hook", agent, "--root", &root], more].concat();
     let mut command = workspace.command(&words);
-    command.env("HOME", workspace.path("home"));
+    command
+        .env("HOME", workspace.path("home"))
+        .env("XDG_STATE_HOME", workspace.home().join(".local/state"));
     for variable in OF_AGENTS {
         command.env_remove(variable);
     }

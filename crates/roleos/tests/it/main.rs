@@ -57,6 +57,8 @@ mod terminal;
 
 mod saying_yes;
 
+mod authority;
+
 mod operator;
 
 mod browser;

@@ -133,6 +133,7 @@ impl Workspace {
             .env("ROLEOS_ROOT", self.root())
             .env("HOME", self.home())
             .env_remove("ROLEOS_CONFIG")
+            .env_remove("XDG_STATE_HOME")
             .env("NO_COLOR", "1");
         command
     }

@@ -106,6 +106,8 @@ impl From<GrantError> for Problem {
     fn from(error: GrantError) -> Self {
         match error {
             GrantError::File(error) => error.into(),
+            GrantError::Unconfirmed { .. } => conflict("grants_not_confirmed", said(&error))
+                .hint("`roleos trust` shows them and asks"),
             GrantError::NotGranted { .. } => {
                 Self::new(StatusCode::NOT_FOUND, "not_granted", said(&error))
                     .hint("`GET /api/grants` shows what is granted")

@@ -178,8 +178,7 @@ impl Round<'_> {
     /// In words: its set cannot be used, its backend not be reached, or it was stopped.
     pub fn again(&self, old: &Old) -> Result<Taken, String> {
         let record = &old.record;
-        let records = &self.specialists.paths().audits;
-        let kept = kept::find(records, &record.exam_hash).map_err(|why| {
+        let kept = kept::find(self.specialists.paths(), &record.exam_hash).map_err(|why| {
             format!("{why}; `roleos audit run` with `--set` takes it, and later ones then follow")
         })?;
         let registry = self.trusted()?;

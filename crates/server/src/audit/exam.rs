@@ -165,8 +165,8 @@ impl<'a> Exam<'a> {
     ) -> Result<Taken, ExamError> {
         let path = self.path(entry, version);
         if let Some(written) = &self.written {
-            let records = &self.specialists.paths().audits;
-            kept::keep(records, &self.set.exam_hash, written, &self.package)?;
+            let paths = self.specialists.paths();
+            kept::keep(paths, &self.set.exam_hash, written, &self.package)?;
         }
         let (unfinished, mut answers) =
             Unfinished::open(&path, &self.set, &self.metric, self.fresh)?;

@@ -181,7 +181,7 @@ impl Granted {
     fn of(entry: &Entry) -> Self {
         let why_not = match &entry.standing {
             Standing::Granted => None,
-            Standing::Refused(why) => Some(why.clone()),
+            Standing::Unconfirmed(why) | Standing::Refused(why) => Some(why.clone()),
         };
         let scope = match (&entry.scope, entry.enforce) {
             (None, _) => "anything".to_owned(),
