@@ -33,7 +33,7 @@ pub enum OperateError {
         problems: Vec<Problem>,
     },
     /// The registry came with a clone, and nobody has trusted it.
-    #[error("git tracks the registry `{}`, so it came with the repository, and nobody has trusted it", .0.display())]
+    #[error("the registry `{}` was not written by `roleos` here and is not confirmed", .0.display())]
     Untrusted(PathBuf),
     /// The registry would be wrong.
     #[error("REGISTRY_INVALID: refusing to save the registry: {}", joined(.0))]
