@@ -47,6 +47,25 @@ impl OutcomeCheck {
     }
 }
 
+/// Returns the outcome that a bundle's own test log leaves standing: one that claims to be solved over a log that shows
+/// failures, or no whole run, counts as failed.
+#[must_use]
+pub fn supported_outcome(contents: &Contents<'_>) -> Outcome {
+    supported(contents.outcome(), contents.section(Tag::TestLog))
+}
+
+/// See [`supported_outcome`].
+pub(crate) fn supported(outcome: Outcome, log: Option<&[u8]>) -> Outcome {
+    let passes = || {
+        log.and_then(test_log::read)
+            .is_none_or(|reading| reading.passes())
+    };
+    match outcome {
+        Outcome::Solved if !passes() => Outcome::Failed,
+        stated => stated,
+    }
+}
+
 /// Compares an outcome with what a test log says.
 #[must_use]
 pub fn compare(outcome: Outcome, has_log: bool, reading: Option<&Reading>) -> Agreement {
