@@ -182,8 +182,10 @@ impl LedgerFile {
             read => read?,
         };
         let attested = next.and_then(|signed| attest(&signed, trusted).ok());
-        Ok(attested
-            .is_some_and(|next| self.ledger.compare(next.checkpoint()) == Consistency::Same))
+        Ok(
+            attested
+                .is_some_and(|next| self.ledger.compare(next.checkpoint()) == Consistency::Same),
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use witness::scorecard::{Collector, Reason, Report, Wanted};
 
 use crate::files::FileError;
 use crate::scan::{self, Options, Visit};
-use crate::store::audit::{Audit, Comparison, Found, Seen};
+use crate::store::audit::{Audit, BundleFacts, Comparison, Found};
 use crate::view::bundle::Judged;
 use crate::view::score::Counts;
 
@@ -64,7 +64,10 @@ pub fn outside_reasons(audit: Option<&Audit>, counts: &Counts) -> Vec<Reason> {
         ),
     }
     for (verdict, count) in &counts.left_out {
-        let text = format!("{count} bundles are {} and do not count", verdict.replace('_', " "));
+        let text = format!(
+            "{count} bundles are {} and do not count",
+            verdict.replace('_', " ")
+        );
         reasons.push(Reason::new("left_out", text));
     }
     reasons
@@ -147,7 +150,7 @@ fn gather<C: Send>(
 ) -> Result<Gathered<C>, FileError> {
     let visit = |(collector, counts, found): &mut (C, Counts, Found), visit: Visit<'_>| {
         counts.files += 1;
-        let look = |found: &mut Found, seen: Option<&Seen>| {
+        let look = |found: &mut Found, seen: Option<&BundleFacts>| {
             let ledger = source.ledger?;
             ledger.look(found, visit.path, seen)
         };
@@ -158,7 +161,7 @@ fn gather<C: Send>(
         let judged = Judged::of(bytes, Strictness::Strict, source.keyring);
         let seen = source
             .ledger
-            .map(|ledger| Seen::of(bytes, &judged, ledger.others()));
+            .map(|ledger| BundleFacts::of(bytes, &judged, ledger.others()));
         let leaf = look(found, seen.as_ref());
         match judged {
             Judged::Evidence(evidence) => {
@@ -187,7 +190,10 @@ fn gather<C: Send>(
         total.add(counts);
         parts.push(found);
     }
-    let audit = source.ledger.map(|ledger| ledger.finish(parts)).transpose()?;
+    let audit = source
+        .ledger
+        .map(|ledger| ledger.finish(parts))
+        .transpose()?;
     Ok((collectors, total, audit))
 }
 

@@ -60,7 +60,9 @@ pub enum StoreError {
         stated: Outcome,
     },
     /// The bundle is logged; a later step failed.
-    #[error("task `{task_id}` is logged, and its bundle or checkpoint is not in place yet: {source}")]
+    #[error(
+        "task `{task_id}` is logged, and its bundle or checkpoint is not in place yet: {source}"
+    )]
     Unfinished {
         /// Which task.
         task_id: TaskId,

@@ -12,7 +12,7 @@ use crate::wire::Outcome;
 pub use self::acceptance::{Acceptance, Criterion, Reason, Standing, Thresholds};
 pub use self::collect::{Age, Collector, Report};
 pub use self::row::{Row, is_task, violations};
-pub use self::wanted::{Filter, GroupBy, Wanted};
+pub use self::wanted::{Filter, GroupBy, Wanted, suite_of};
 
 mod acceptance;
 mod collect;

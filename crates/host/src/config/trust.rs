@@ -231,6 +231,49 @@ const GUARDED: &[Guarded] = &[
         },
         reset: |set, default| set.specialist.early_stop_error = default.specialist.early_stop_error,
     },
+    Guarded {
+        key: "acceptance.min_tasks",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| set.acceptance.min_tasks.get() < default.acceptance.min_tasks.get(),
+        reset: |set, default| set.acceptance.min_tasks = default.acceptance.min_tasks,
+    },
+    Guarded {
+        key: "acceptance.min_solve_rate",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| set.acceptance.min_solve_rate < default.acceptance.min_solve_rate,
+        reset: |set, default| set.acceptance.min_solve_rate = default.acceptance.min_solve_rate,
+    },
+    Guarded {
+        key: "acceptance.max_policy_violations",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.acceptance.max_policy_violations.get()
+                > default.acceptance.max_policy_violations.get()
+        },
+        reset: |set, default| {
+            set.acceptance.max_policy_violations = default.acceptance.max_policy_violations;
+        },
+    },
+    Guarded {
+        key: "acceptance.min_evidence_coverage",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.acceptance.min_evidence_coverage < default.acceptance.min_evidence_coverage
+        },
+        reset: |set, default| {
+            set.acceptance.min_evidence_coverage = default.acceptance.min_evidence_coverage;
+        },
+    },
+    Guarded {
+        key: "acceptance.min_rollback_correctness",
+        why: Why::WeakensTheGate,
+        is_set: |set, default| {
+            set.acceptance.min_rollback_correctness < default.acceptance.min_rollback_correctness
+        },
+        reset: |set, default| {
+            set.acceptance.min_rollback_correctness = default.acceptance.min_rollback_correctness;
+        },
+    },
 ];
 
 /// A setting that was ignored.
@@ -439,6 +482,8 @@ mod tests {
             keys("oversight.capability_gate = true\nwitness.threads = 2"),
             [""; 0]
         );
+        assert_eq!(keys("acceptance.min_tasks = 200"), [""; 0]);
+        assert_eq!(keys("acceptance.min_tasks = 1"), ["acceptance.min_tasks"]);
         assert_eq!(keys("specialist.shadow_tau = 0.1"), [""; 0]);
         assert_eq!(
             keys("specialist.shadow_tau = 0.3"),
@@ -458,7 +503,8 @@ mod tests {
              prices.m.input = 1\n[specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
-             [gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
+             [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
+             min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
         );
         assert_eq!(guarded(&set).len(), GUARDED.len());

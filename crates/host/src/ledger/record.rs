@@ -96,7 +96,9 @@ pub(crate) fn remember(
     let (canonical, name) = named(directory)?;
     let mut contradiction = None;
     store.update(&name, |known: Option<Record>| {
-        contradiction = known.as_ref().and_then(|known| known.contradiction(Some(tree)));
+        contradiction = known
+            .as_ref()
+            .and_then(|known| known.contradiction(Some(tree)));
         match known {
             Some(known) if contradiction.is_some() => known,
             _ => Record::of(&canonical, tree),
@@ -109,7 +111,11 @@ pub(crate) fn remember(
 ///
 /// # Errors
 /// The record cannot be written.
-pub(crate) fn replace(store: &TrustStore, directory: &Path, tree: &Ledger) -> Result<(), FileError> {
+pub(crate) fn replace(
+    store: &TrustStore,
+    directory: &Path,
+    tree: &Ledger,
+) -> Result<(), FileError> {
     let (canonical, name) = named(directory)?;
     store.update(&name, |_: Option<serde_json::Value>| {
         serde_json::to_value(Record::of(&canonical, tree)).unwrap_or_default()

@@ -80,15 +80,13 @@ impl LedgerWriter {
         &self.repaired
     }
 
-    fn repair(
-        &mut self,
-        trusted: &[PublicKey],
-        bundles: &impl Bundles,
-    ) -> Result<(), LedgerError> {
+    fn repair(&mut self, trusted: &[PublicKey], bundles: &impl Bundles) -> Result<(), LedgerError> {
         let leaves = self.file.entries.len();
         let unproved_from = match self.file.coverage(trusted)? {
             Coverage::Whole => leaves,
-            Coverage::Part { is_pledged: true, .. } => {
+            Coverage::Part {
+                is_pledged: true, ..
+            } => {
                 self.publish()?;
                 leaves
             }
@@ -149,7 +147,11 @@ impl LedgerWriter {
 
     fn write_whole(&self) -> Result<(), FileError> {
         let path = self.file.directory.join(LEAVES);
-        files::write(&path, lines(0, &self.file.entries).as_bytes(), Privacy::Secret)
+        files::write(
+            &path,
+            lines(0, &self.file.entries).as_bytes(),
+            Privacy::Secret,
+        )
     }
 
     fn push(&mut self, entry: &Entry) {
@@ -180,12 +182,7 @@ impl LedgerWriter {
     }
 
     /// Returns the length of the leaves file before the append.
-    fn prepare(
-        &mut self,
-        first: usize,
-        new: &[Entry],
-        key: &SigningKey,
-    ) -> Result<u64, FileError> {
+    fn prepare(&mut self, first: usize, new: &[Entry], key: &SigningKey) -> Result<u64, FileError> {
         let path = self.file.directory.join(LEAVES);
         if first == 0 {
             // With a checkpoint from the start, one that is missing later was taken away.
@@ -231,8 +228,11 @@ fn name_ledger(directory: &Path, trusted: &[PublicKey]) -> Result<Option<String>
     let attested = kept.and_then(|signed| attest(&signed, trusted).ok());
     let (origin, repaired) = match attested {
         Some(attested) => (
-            attested.checkpoint().origin.as_str().to_owned(),
-            Some("the file with the ledger's name was gone; the name was taken from the checkpoint".to_owned()),
+            attested.checkpoint().origin().as_str().to_owned(),
+            Some(
+                "the file with the ledger's name was gone; the name was taken from the checkpoint"
+                    .to_owned(),
+            ),
         ),
         None if has_remains(directory)? => {
             return Err(LedgerError::BadText {

@@ -74,7 +74,7 @@ pub struct Signatories {
 
 /// What one bundle says about itself and its signature.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct BundleFacts {
     /// SHA-256 of the file.
     pub sha256: [u8; 32],
     /// Name of the verdict on it.
@@ -85,7 +85,7 @@ pub struct Seen {
     pub chain: Option<Chain>,
 }
 
-impl Seen {
+impl BundleFacts {
     /// Reads the facts off a judged bundle.
     #[must_use]
     pub fn of(bytes: &[u8], judged: &Judged<'_>, others: &[KeyId]) -> Self {
@@ -209,7 +209,7 @@ impl Comparison {
     }
 
     /// Compares one bundle file with its leaf and returns the leaf's index. A file that could not be read has no facts.
-    pub fn look(&self, found: &mut Found, path: &Path, seen: Option<&Seen>) -> Option<u64> {
+    pub fn look(&self, found: &mut Found, path: &Path, seen: Option<&BundleFacts>) -> Option<u64> {
         let file = path.strip_prefix(&self.place.witness).ok();
         let leaves = file
             .and_then(Path::to_str)
@@ -241,7 +241,7 @@ impl Comparison {
         self.by_file.get(start..end).unwrap_or_default()
     }
 
-    fn problem_of(&self, index: usize, seen: Option<&Seen>) -> Option<Problem> {
+    fn problem_of(&self, index: usize, seen: Option<&BundleFacts>) -> Option<Problem> {
         let ledger = self.ledger.as_ref()?;
         let entry = ledger.entries().get(index)?;
         let name = format_args!("bundle {index} of task {}", entry.leaf.task_id).to_string();
@@ -297,12 +297,18 @@ impl Comparison {
                 }
             }
         }
-        for (index, (entry, _)) in entries.iter().zip(met).enumerate().filter(|(_, one)| !one.1) {
+        for (index, (entry, _)) in entries
+            .iter()
+            .zip(met)
+            .enumerate()
+            .filter(|(_, one)| !one.1)
+        {
             let name = format_args!("bundle {index} of task {}", entry.leaf.task_id).to_string();
             let path = self.place.witness.join(&entry.file);
             let problem = if is_there(&pending(&path))? {
-                let text = format_args!("{name} was logged but not finished; the next seal does it")
-                    .to_string();
+                let text =
+                    format_args!("{name} was logged but not finished; the next seal does it")
+                        .to_string();
                 Problem::new("unfinished", text)
             } else {
                 Problem::new("missing", format_args!("{name} is gone"))
@@ -339,7 +345,9 @@ fn uncovered(coverage: Coverage) -> Option<Problem> {
             is_pledged: true,
         } => Problem::new(
             "unfinished",
-            format_args!("the checkpoint of the last {added} leaves is signed and not yet in place; the next seal does it"),
+            format_args!(
+                "the checkpoint of the last {added} leaves is signed and not yet in place; the next seal does it"
+            ),
         ),
         Coverage::Part { added, .. } => Problem::new(
             "unsigned_leaves",
@@ -368,7 +376,9 @@ fn differing(
         Err(why) => {
             return Some(Problem::new(
                 "checkpoint_signature",
-                format_args!("the given checkpoint is not signed by a key that is trusted here: {why}"),
+                format_args!(
+                    "the given checkpoint is not signed by a key that is trusted here: {why}"
+                ),
             ));
         }
     };
@@ -397,7 +407,10 @@ impl Store {
     pub fn ledger_files(&self) -> Vec<PathBuf> {
         let record = self.trust.as_ref();
         let record = record.and_then(|trust| record::path(trust, &self.ledger));
-        ledger::files_in(&self.ledger).into_iter().chain(record).collect()
+        ledger::files_in(&self.ledger)
+            .into_iter()
+            .chain(record)
+            .collect()
     }
 
     /// Reads the ledger for a comparison with bundles that the caller reads.
@@ -451,7 +464,7 @@ impl Store {
             |found, visit| {
                 let seen = visit.bytes.ok().map(|bytes| {
                     let judged = Judged::of(bytes, Strictness::Strict, &keyring);
-                    Seen::of(bytes, &judged, comparison.others())
+                    BundleFacts::of(bytes, &judged, comparison.others())
                 });
                 comparison.look(found, visit.path, seen.as_ref());
             },

@@ -41,9 +41,8 @@ impl Bundles for Beside<'_> {
             return false;
         };
         let expected = (entry.leaf, Some(ledger.chain_at(index)));
-        let found = |evidence: &Evidence<'_>| {
-            (Leaf::of(evidence), evidence.contents().extensions().chain)
-        };
+        let found =
+            |evidence: &Evidence<'_>| (Leaf::of(evidence), evidence.contents().extensions().chain);
         let path = self.store.witness.join(&entry.file);
         let own = self
             .read_own(&path, found)

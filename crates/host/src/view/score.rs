@@ -92,7 +92,11 @@ pub fn report(
     put(&mut value, "accepted", json!(acceptance.is_accepted()));
     put(&mut value, "reasons", reasons(acceptance));
     put(&mut value, "tasks", json!(report.all.total_tasks));
-    put(&mut value, "policy_hashes", json!(hashes.collect::<Vec<_>>()));
+    put(
+        &mut value,
+        "policy_hashes",
+        json!(hashes.collect::<Vec<_>>()),
+    );
     put(&mut value, "ledger", ledger(audit));
     let groups = report.groups.iter().map(|(group, card)| {
         let mut line = metrics(card);

@@ -14,7 +14,7 @@ use witness::policy::{Check, Policy};
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 
-use super::add_up::{By, Of};
+use super::add_up::By;
 use super::list::{Filter, Key, Page, TaskColumn};
 use super::*;
 
@@ -447,12 +447,22 @@ fn scorecard_and_curve_are_those_of_the_files() {
         keyring: &keyring,
         unverified: false,
         options: place.sources().options,
+        ledger: Some(&store.comparison(&store.keys().unwrap(), None).unwrap()),
     };
-    let by = witness::scorecard::GroupBy::parse("role");
-    let (report, counts) = host::score::scorecard(source, Some(&by), |_| ());
-    assert_eq!(*view.scorecard(Some(By::Role)).unwrap(), (report, counts));
-    let (points, _) = host::score::curve(source, Period::Week, |_| ());
-    assert_eq!(*view.curve(Period::Week, &Of::default()).unwrap(), points);
+    let wanted = witness::scorecard::Wanted {
+        by: witness::scorecard::GroupBy::parse("role"),
+        ..Default::default()
+    };
+    let all = witness::scorecard::Filter::default();
+    let scored = host::score::scorecard(source, &wanted, |_| ()).unwrap();
+    assert_eq!(
+        *view.scorecard(Some(By::Role), &all).unwrap(),
+        (scored.result, scored.counts)
+    );
+    assert_eq!(*view.audit().unwrap(), scored.audit.unwrap());
+    let points = host::score::curve(source, Period::Week, &wanted, |_| ()).unwrap();
+    let points = points.result;
+    assert_eq!(*view.curve(Period::Week, &all).unwrap(), points);
     assert!(points.iter().any(|point| point.regressions > 0));
     // Of the thirteen the fourth, eighth and twelfth do not know their cost: one broke, one was skipped, one solved.
     let outcomes = view.outcomes().unwrap();
@@ -470,7 +480,11 @@ fn scorecard_and_curve_are_those_of_the_files() {
     place.seal(20, Outcome::Solved, "a", "m");
     view.refresh(|_| ()).unwrap();
     assert_eq!(
-        view.scorecard(Some(By::Role)).unwrap().0.all.total_tasks,
+        view.scorecard(Some(By::Role), &all)
+            .unwrap()
+            .0
+            .all
+            .total_tasks,
         14
     );
 }

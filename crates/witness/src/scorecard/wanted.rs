@@ -58,7 +58,8 @@ impl Filter {
 }
 
 /// Returns the suite of a bundle: the fact `suite`, else the part of `suite_task` before the last slash.
-fn suite_of<'a>(contents: &'a Contents<'_>) -> Option<&'a str> {
+#[must_use]
+pub fn suite_of<'a>(contents: &'a Contents<'_>) -> Option<&'a str> {
     let facts = &contents.extensions().provenance;
     let named = facts.get(field::SUITE).map(String::as_str);
     named.or_else(|| {
