@@ -66,7 +66,7 @@ impl Sample {
         self.builder().build(None, None).unwrap()
     }
 
-    fn builder(&self) -> Builder {
+    pub(crate) fn builder(&self) -> Builder {
         let policy = Policy {
             max_cost_microdollars: u32::MAX,
             ..Policy::of_mode(self.mode)
