@@ -96,7 +96,8 @@ impl Builder {
         self.outcome
     }
 
-    /// Returns the outcome that the test log leaves standing; see [`crate::replay::supported_outcome`].
+    /// Returns the outcome that the test log leaves standing: `solved` needs a whole run that passes, where the runner
+    /// is known.
     #[must_use]
     pub fn supported_outcome(&self) -> Outcome {
         let [_, _, _, _, log, _] = &self.sections;

@@ -184,8 +184,10 @@ impl<'a> Contents<'a> {
         let shows = |chunk: std::str::Utf8Chunk<'_>| {
             chunk.valid().chars().any(is_visible) || !chunk.invalid().is_empty()
         };
-        self.section(tag)
-            .is_some_and(|value| value.utf8_chunks().any(shows))
+        // Nearly every section begins with a letter, and then the rest need not be decoded.
+        self.section(tag).is_some_and(|value| {
+            value.iter().any(u8::is_ascii_graphic) || value.utf8_chunks().any(shows)
+        })
     }
 }
 

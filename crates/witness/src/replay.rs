@@ -48,13 +48,17 @@ impl OutcomeCheck {
 }
 
 /// Returns the outcome that a bundle's own test log leaves standing: one that claims to be solved over a log that shows
-/// failures, or no whole run, counts as failed.
+/// failures counts as failed.
+///
+/// A scorecard asks for every bundle, so a log without a word for a failure is not read.
 #[must_use]
 pub fn supported_outcome(contents: &Contents<'_>) -> Outcome {
-    supported(contents.outcome(), contents.section(Tag::TestLog))
+    let log = contents.section(Tag::TestLog);
+    supported(contents.outcome(), log.filter(|log| mentions_failure(log)))
 }
 
-/// See [`supported_outcome`].
+/// Returns the outcome that a test log leaves standing. A run that was cut off, or in which no test ran, supports
+/// nothing.
 pub(crate) fn supported(outcome: Outcome, log: Option<&[u8]>) -> Outcome {
     let passes = || {
         log.and_then(test_log::read)
@@ -64,6 +68,20 @@ pub(crate) fn supported(outcome: Outcome, log: Option<&[u8]>) -> Outcome {
         Outcome::Solved if !passes() => Outcome::Failed,
         stated => stated,
     }
+}
+
+/// Returns `true` if a log has one of the words without which no runner reports a failure.
+fn mentions_failure(log: &[u8]) -> bool {
+    const WORDS: [&[u8]; 3] = [b"fail", b"error", b"not ok"];
+    memchr::memchr3_iter(b'f', b'e', b'n', log)
+        .chain(memchr::memchr3_iter(b'F', b'E', b'N', log))
+        .any(|start| {
+            let rest = log.get(start..).unwrap_or_default();
+            WORDS.iter().any(|word| {
+                rest.get(..word.len())
+                    .is_some_and(|found| found.eq_ignore_ascii_case(word))
+            })
+        })
 }
 
 /// Compares an outcome with what a test log says.

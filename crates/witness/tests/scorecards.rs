@@ -610,12 +610,19 @@ fn solved_over_a_log_that_shows_failures_counts_as_failed() {
         ..TASK
     };
     assert_eq!(collect(&[honest], None).all.solved, 1);
-    // A session that ran no whole test, by its own log.
+    // A log that was cut off shows no failure; it is not sealed as solved, and a replay contradicts it.
     let cut = Task {
         test_log: "============================= test session starts ==============================\ncollected 2 items\n\nt.py .",
         ..TASK
     };
-    assert_eq!(collect(&[cut], None).all.solved, 0);
+    assert_eq!(collect(&[cut], None).all.solved, 1);
+    let mut builder = Builder::new(TaskId([1; 16]), Policy::of_mode(Mode::Autonomous), MONDAY);
+    builder
+        .test_log("============================= test session starts ==============================\ncollected 2 items\n\nt.py .")
+        .outcome(Outcome::Solved);
+    assert_eq!(builder.supported_outcome(), Outcome::Failed);
+    builder.test_log(PASSES);
+    assert_eq!(builder.supported_outcome(), Outcome::Solved);
 }
 
 #[test]
