@@ -819,6 +819,15 @@ fn a_session_without_diff_and_test_is_no_task() {
         outcome: Outcome::Error,
         ..QUESTION
     }));
+    // A breach or a rollback never leaves the count.
+    assert!(is_counted(Task {
+        cost: 2_000_000,
+        ..QUESTION
+    }));
+    assert!(is_counted(Task {
+        rollbacks: &[(true, "a", "a")],
+        ..QUESTION
+    }));
     // A newer session of the same task that was none does not hide the attempt.
     let hiding = Task {
         id: 1,

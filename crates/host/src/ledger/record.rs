@@ -122,6 +122,14 @@ pub(crate) fn replace(
     })
 }
 
+/// Removes the record of a ledger that its owner is about to remove.
+pub fn forget(store: &TrustStore, directory: &Path) {
+    if let Some(path) = path(store, directory) {
+        // A record that stays makes the next ledger look like a rollback, which is the safe side.
+        fs::remove_file(path).ok();
+    }
+}
+
 /// Compares a ledger with its record. A record that cannot be read is a problem: it may be the one that tells.
 pub(crate) fn compare(
     store: &TrustStore,

@@ -51,6 +51,7 @@ impl Row {
         let header = contents.header();
         let extensions = contents.extensions();
         let outcome = replay::supported_outcome(contents);
+        let violations = violations(contents);
         Self {
             outcome,
             is_corrected: outcome != contents.outcome(),
@@ -60,7 +61,7 @@ impl Row {
             tokens: header.total_tokens,
             retries: header.retry_count,
             evidence_complete: contents.evidence_complete(),
-            violations: violations(contents),
+            violations,
             policy_known: is_policy_known(contents),
             policy_hash: header.policy_hash,
             rollbacks: count(extensions.rollbacks.len()),
@@ -71,7 +72,8 @@ impl Row {
                     .filter(|one| is_proved(one))
                     .count(),
             ),
-            is_task: is_task(contents),
+            // A breach, or work that was undone, never leaves the count because nothing else was left of it.
+            is_task: is_task(contents) || violations > 0 || !extensions.rollbacks.is_empty(),
             by_agent: extensions
                 .provenance
                 .contains_key(field::SEALED_BELOW_AGENT),
