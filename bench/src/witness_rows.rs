@@ -23,7 +23,7 @@ use witness::builder::Builder;
 use witness::bundle::{Bundle, Strictness};
 use witness::key::{HmacKey, Keyring};
 use witness::policy::{Check, Policy};
-use witness::scorecard::Collector;
+use witness::scorecard::{Collector, Wanted};
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 
@@ -267,7 +267,7 @@ fn from_memory(bundles: &[Vec<u8>]) -> Figures {
                 let mut collector = Collector::default();
                 for (order, bytes) in (first..).zip(part) {
                     let bundle = Bundle::parse(bytes, Strictness::Strict).expect("well-formed");
-                    collector.add(&bundle.verify(&keyring).expect("signed"), order);
+                    collector.add(&bundle.verify(&keyring).expect("signed"), Some(order));
                 }
                 collector
             });
@@ -322,9 +322,10 @@ fn score_files(paths: &[PathBuf]) -> u32 {
             threads: THREADS,
             max_bytes: 1 << 20,
         },
+        ledger: None,
     };
-    let (report, _) = score::scorecard(source, None, |_| {});
-    report.all.total_tasks
+    let scored = score::scorecard(source, &Wanted::default(), |_| {});
+    scored.expect("no ledger is asked").result.all.total_tasks
 }
 
 /// Splits the work in two halves; each is told where it starts.

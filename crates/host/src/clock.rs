@@ -23,6 +23,17 @@ pub fn text(created_ns: u64) -> String {
         .map_or_else(|_| created_ns.to_string(), |time| time.to_string())
 }
 
+/// Parses a day such as `2026-02-15`, or a moment; without an offset it is UTC. `None` for anything else, and for times
+/// before 1970.
+#[must_use]
+pub fn parse_day_or_moment(text: &str) -> Option<u64> {
+    let utc = |time: jiff::civil::DateTime| {
+        let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        u64::try_from(zoned.timestamp().as_nanosecond()).ok()
+    };
+    parse(text).or_else(|| utc(text.parse().ok()?))
+}
+
 /// The other way; nothing when it is no moment since 1970.
 #[must_use]
 pub fn parse(text: &str) -> Option<u64> {

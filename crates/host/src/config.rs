@@ -20,12 +20,14 @@ use crate::environment::{Environment, VARIABLES, Variable};
 use crate::install::record::Installed;
 use crate::workspace::Workspace;
 
+use self::acceptance::Acceptance;
 use self::gateway::Gateway;
 use self::oversight::Oversight;
 use self::selection::Selection;
 use self::specialist::{Fallback, Privacy, Specialist};
 use self::within::Within;
 
+pub mod acceptance;
 pub mod fraction;
 pub mod gateway;
 pub mod oversight;
@@ -45,6 +47,8 @@ const MIB: u64 = 1024 * 1024;
 pub struct Config {
     /// Reading of witness bundles.
     pub witness: Witness,
+    /// What a scorecard must reach before a capability counts as proved.
+    pub acceptance: Acceptance,
     /// Limits of the process in which `roleos witness rerun` runs a task's tests again.
     pub rerun: Rerun,
     /// Decisions about tool calls: the capability gate, governance, and what is kept of a session.

@@ -9,11 +9,13 @@ use std::path::{Path, PathBuf};
 use hex::FromHexError;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use witness::evidence::Signers;
 use witness::key::{HmacKey, KeyId, Keyring, PublicKey, SigningKey};
 use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::files::{self, Action, FileError, Lock, Privacy};
+use crate::store::audit::Signatories;
 use crate::trust::Doubt;
 
 /// No key file is larger.
@@ -205,6 +207,22 @@ impl KeyStore {
     pub fn keyring(&self) -> Keyring {
         let hmac = self.hmac.iter().map(|(_, key)| key.clone()).collect();
         Keyring::known(hmac, self.public_keys())
+    }
+
+    /// Returns `true` if one of our own keys signed, old ones included.
+    #[must_use]
+    pub fn owns(&self, signers: Signers) -> bool {
+        let is_other = |id: KeyId| self.others.iter().any(|key| key.id() == id);
+        signers.hmac.is_some() || signers.ed25519.is_some_and(|id| !is_other(id))
+    }
+
+    /// Whom to believe about the ledger of this workspace.
+    #[must_use]
+    pub fn signatories(&self) -> Signatories {
+        Signatories {
+            trusted: self.public_keys(),
+            others: self.others.iter().map(PublicKey::id).collect(),
+        }
     }
 
     /// Public keys that are believed here: our own, old ones included, and those of others.

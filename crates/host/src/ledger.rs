@@ -1,24 +1,32 @@
-//! The ledger on disk: one line a sealed bundle in `leaves.jsonl`, and the newest signed checkpoint beside it.
+//! The ledger on disk: one line per sealed bundle in `leaves.jsonl`, and the newest signed checkpoint beside it.
 //!
-//! A leaf is written before its bundle gets its final name, and the checkpoint last. Whoever opens the ledger for
-//! writing finishes what a crash interrupted; whoever only reads reports it.
+//! A seal first signs the checkpoint that it is about to earn and keeps it as `checkpoint.next`; then it appends the
+//! leaf, gives the bundle its final name, and puts the new checkpoint in place. The next [`writer`] finishes what a
+//! crash interrupted; a reader only reports it. [`record`] remembers the size and root outside of the workspace.
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use witness::key::{PublicKey, SigningKey};
+use witness::extension::Chain;
+use witness::key::PublicKey;
 use witness::ledger::checkpoint::Origin;
 use witness::ledger::note::{Attested, SignedCheckpoint};
-use witness::ledger::{Leaf, Ledger};
+use witness::ledger::{Consistency, Leaf, Ledger};
 use witness::wire::TaskId;
 
-use crate::files::{self, FileError, Lock, Prepared, Privacy};
+use crate::files::{self, Action, FileError, Lock};
+
+pub mod record;
+pub(crate) mod writer;
 
 const LEAVES: &str = "leaves.jsonl";
 const ORIGIN: &str = "origin";
 const CHECKPOINT: &str = "checkpoint";
+/// The checkpoint of a seal that is under way, signed before its leaves are appended.
+const NEXT: &str = "checkpoint.next";
 /// The leaves of ten million bundles fit.
 const MAX_LEAVES: u64 = 4 << 30;
 const MAX_SMALL: u64 = 64 * 1024;
@@ -65,6 +73,8 @@ struct Line {
     created_ns: u64,
     sha256: String,
     file: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    imported: bool,
 }
 
 /// A logged bundle.
@@ -74,6 +84,8 @@ pub struct Entry {
     pub leaf: Leaf,
     /// Where the bundle lies, below the witness directory.
     pub file: String,
+    /// It was sealed elsewhere, so its own chain says nothing about this ledger.
+    pub imported: bool,
 }
 
 /// The ledger as it lies on disk.
@@ -92,16 +104,9 @@ impl LedgerFile {
     /// # Errors
     /// A file cannot be read or is damaged other than by a cut-off last line.
     pub fn read(directory: &Path) -> Result<Option<Self>, LedgerError> {
-        let origin_path = directory.join(ORIGIN);
-        if !origin_path.exists() {
+        let Some(origin) = read_origin(directory)? else {
             return Ok(None);
-        }
-        let origin = files::read(&origin_path, MAX_SMALL)?;
-        let origin = String::from_utf8_lossy(&origin);
-        let origin = Origin::parse(origin.trim_end()).map_err(|error| LedgerError::BadText {
-            path: origin_path,
-            why: error.to_string(),
-        })?;
+        };
         let (entries, torn) = read_leaves(&directory.join(LEAVES))?;
         let ledger = Ledger::from_leaves(origin, entries.iter().map(|entry| entry.leaf));
         Ok(Some(Self {
@@ -135,26 +140,96 @@ impl LedgerFile {
     /// # Errors
     /// The file cannot be read or is no signed checkpoint.
     pub fn checkpoint(&self) -> Result<Option<SignedCheckpoint>, LedgerError> {
-        let path = self.directory.join(CHECKPOINT);
-        if !path.exists() {
-            return Ok(None);
-        }
-        read_checkpoint(&path).map(Some)
+        if_there(read_checkpoint(&self.directory.join(CHECKPOINT)))
     }
 
-    /// A checkpoint of a signer who is not known here says nothing; `ledger verify` reports it.
-    fn compare_with_own_checkpoint(&self, trusted: &[PublicKey]) -> Result<(), LedgerError> {
-        let signed = self.checkpoint()?;
-        let Some(attested) = signed.and_then(|signed| attest(&signed, trusted).ok()) else {
-            return Ok(());
-        };
-        let consistency = self.ledger.compare(attested.checkpoint());
-        if consistency.holds() {
-            Ok(())
-        } else {
-            Err(LedgerError::Tampered(consistency.explain()))
+    /// Returns the chain section of the bundle that was sealed as the leaf with this index.
+    #[must_use]
+    pub fn chain_at(&self, index: usize) -> Chain {
+        let before = index.checked_sub(1).and_then(|last| self.entries.get(last));
+        Chain {
+            sequence: index as u64,
+            previous: before.map_or([0; 32], |entry| entry.leaf.bundle_sha256),
         }
     }
+
+    /// Compares the leaves with the checkpoint beside them.
+    pub(crate) fn coverage(&self, trusted: &[PublicKey]) -> Result<Coverage, LedgerError> {
+        let Some(signed) = self.checkpoint()? else {
+            return Ok(match self.entries.len() {
+                0 => Coverage::Whole,
+                _ => Coverage::Missing,
+            });
+        };
+        let attested = match attest(&signed, trusted) {
+            Ok(attested) => attested,
+            Err(why) => return Ok(Coverage::Stranger(why)),
+        };
+        Ok(match self.ledger.compare(attested.checkpoint()) {
+            Consistency::Same => Coverage::Whole,
+            Consistency::Extended { added } => Coverage::Part {
+                added,
+                is_pledged: self.is_pledged(trusted)?,
+            },
+            broken => Coverage::Broken(broken),
+        })
+    }
+
+    /// Returns `true` if a seal of ours announced exactly these leaves before it appended the last ones.
+    fn is_pledged(&self, trusted: &[PublicKey]) -> Result<bool, LedgerError> {
+        let next = match if_there(read_checkpoint(&self.directory.join(NEXT))) {
+            Err(LedgerError::BadText { .. }) => None,
+            read => read?,
+        };
+        let attested = next.and_then(|signed| attest(&signed, trusted).ok());
+        Ok(
+            attested
+                .is_some_and(|next| self.ledger.compare(next.checkpoint()) == Consistency::Same),
+        )
+    }
+}
+
+/// Which leaves the checkpoint beside them vouches for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// All.
+    Whole,
+    /// All but the last ones.
+    Part {
+        /// How many it does not know.
+        added: u64,
+        /// They are what a crash left of a seal.
+        is_pledged: bool,
+    },
+    /// There is none.
+    Missing,
+    /// No key that is believed here signed it; in words for people.
+    Stranger(String),
+    /// Other leaves.
+    Broken(Consistency),
+}
+
+/// Turns the error of a file that is not there into `None`; any other error stays one.
+fn if_there<T>(read: Result<T, LedgerError>) -> Result<Option<T>, LedgerError> {
+    match read {
+        Err(LedgerError::File(error)) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// Reads the name of the ledger; `None` when there is no such file.
+fn read_origin(directory: &Path) -> Result<Option<Origin>, LedgerError> {
+    let path = directory.join(ORIGIN);
+    let read = files::read(&path, MAX_SMALL).map_err(LedgerError::from);
+    let Some(bytes) = if_there(read)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let origin = Origin::parse(text.trim_end()).map_err(|error| LedgerError::BadText {
+        path,
+        why: error.to_string(),
+    })?;
+    Ok(Some(origin))
 }
 
 /// Where a leaf stands and how many there are, read off the file without making the tree: a page about one bundle must not
@@ -164,10 +239,9 @@ impl LedgerFile {
 /// The file cannot be read, or the line that names the task is damaged.
 pub fn place_of(directory: &Path, leaf: &Leaf) -> Result<Option<(u64, u64)>, LedgerError> {
     let path = directory.join(LEAVES);
-    if matches!(fs::exists(&path), Ok(false)) {
+    let Some(bytes) = if_there(files::read(&path, MAX_LEAVES).map_err(LedgerError::from))? else {
         return Ok(None);
-    }
-    let bytes = files::read(&path, MAX_LEAVES)?;
+    };
     let whole = bytes.get(..after_last_newline(&bytes)).unwrap_or_default();
     let lines_in = |part: &[u8]| memchr::memchr_iter(b'\n', part).count();
     let task = leaf.task_id.to_string();
@@ -216,79 +290,22 @@ pub(crate) fn pause_writers(directory: &Path) -> Option<Lock> {
     Lock::share(&directory.join(LOCK)).ok()
 }
 
-/// Whether anything of a ledger lies in the directory.
-pub(crate) fn has_remains(directory: &Path) -> bool {
-    [LEAVES, CHECKPOINT]
-        .iter()
-        .any(|name| directory.join(name).exists())
+/// Returns `true` if anything of a ledger lies in the directory.
+///
+/// # Errors
+/// The system cannot tell.
+pub(crate) fn has_remains(directory: &Path) -> Result<bool, FileError> {
+    for name in [LEAVES, CHECKPOINT, NEXT] {
+        if is_there(&directory.join(name))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// The ledger, locked for writing.
-#[derive(Debug)]
-pub(crate) struct LedgerWriter {
-    file: LedgerFile,
-    _lock: Lock,
-}
-
-impl LedgerWriter {
-    /// Locks the ledger, makes it when there is none, and repairs a cut-off last line.
-    ///
-    /// A ledger that does not fit the checkpoint beside it, signed by one of `trusted`, is not opened.
-    pub(crate) fn open(directory: &Path, trusted: &[PublicKey]) -> Result<Self, LedgerError> {
-        files::make_directory(directory, Privacy::Shared)?;
-        let lock = Lock::take(&directory.join(LOCK))?;
-        if !directory.join(ORIGIN).exists() {
-            let origin = format!("roleos/{}\n", uuid::Uuid::now_v7());
-            files::write(&directory.join(ORIGIN), origin.as_bytes(), Privacy::Shared)?;
-        }
-        let Some(file) = LedgerFile::read(directory)? else {
-            return Err(LedgerError::BadText {
-                path: directory.join(ORIGIN),
-                why: "it was removed while it was being read".to_owned(),
-            });
-        };
-        file.compare_with_own_checkpoint(trusted)?;
-        if file.torn.is_some() {
-            let whole = lines(0, &file.entries);
-            files::write(&directory.join(LEAVES), whole.as_bytes(), Privacy::Shared)?;
-        }
-        Ok(Self { file, _lock: lock })
-    }
-
-    pub(crate) fn file(&self) -> &LedgerFile {
-        &self.file
-    }
-
-    /// Appends leaves in one durable write. What comes back is the checkpoint that covers them, to be committed last.
-    ///
-    /// The checkpoint is prepared first, so that a full disk is met while nothing is logged yet.
-    pub(crate) fn append(
-        &mut self,
-        new: &[Entry],
-        key: Option<&SigningKey>,
-    ) -> Result<Option<Prepared>, LedgerError> {
-        let first = self.file.entries.len();
-        if first == 0
-            && let Some(key) = key
-        {
-            // With a checkpoint from the start, one that is missing later was taken away.
-            self.prepare_checkpoint(key)?.commit()?;
-        }
-        for entry in new {
-            self.file.ledger.push(entry.leaf);
-            self.file.entries.push(entry.clone());
-        }
-        let checkpoint = key.map(|key| self.prepare_checkpoint(key)).transpose()?;
-        let text = lines(first, new);
-        files::append(&self.file.directory.join(LEAVES), text.as_bytes())?;
-        Ok(checkpoint)
-    }
-
-    fn prepare_checkpoint(&self, key: &SigningKey) -> Result<Prepared, FileError> {
-        let signed = SignedCheckpoint::sign(&self.file.ledger.checkpoint(), key);
-        let path = self.file.directory.join(CHECKPOINT);
-        files::prepare(&path, signed.to_text().as_bytes(), Privacy::Shared)
-    }
+/// Returns `true` if there is such a file. An error is not taken for absence.
+pub(crate) fn is_there(path: &Path) -> Result<bool, FileError> {
+    fs::exists(path).map_err(|error| FileError::new(Action::Read, path, error))
 }
 
 fn lines(first: usize, entries: &[Entry]) -> String {
@@ -300,6 +317,7 @@ fn lines(first: usize, entries: &[Entry]) -> String {
             created_ns: entry.leaf.created_ns,
             sha256: hex::encode(entry.leaf.bundle_sha256),
             file: entry.file.clone(),
+            imported: entry.imported,
         };
         text.push_str(&serde_json::to_string(&line).unwrap_or_default());
         text.push('\n');
@@ -309,10 +327,8 @@ fn lines(first: usize, entries: &[Entry]) -> String {
 
 /// The entries, and what is left over when the last line was cut off.
 fn read_leaves(path: &Path) -> Result<(Vec<Entry>, Option<String>), LedgerError> {
-    let bytes = match fs::exists(path) {
-        Ok(false) => return Ok((Vec::new(), None)),
-        _ => files::read(path, MAX_LEAVES)?,
-    };
+    let read = files::read(path, MAX_LEAVES).map_err(LedgerError::from);
+    let bytes = if_there(read)?.unwrap_or_default();
     let end = after_last_newline(&bytes);
     let (whole, rest) = bytes.split_at_checked(end).unwrap_or((&bytes, &[]));
     let mut entries = Vec::new();
@@ -330,6 +346,14 @@ fn read_leaves(path: &Path) -> Result<(Vec<Entry>, Option<String>), LedgerError>
 
 fn after_last_newline(bytes: &[u8]) -> usize {
     memchr::memrchr(b'\n', bytes).map_or(0, |at| at + 1)
+}
+
+/// Every file of a ledger.
+pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
+    [ORIGIN, LEAVES, CHECKPOINT, NEXT]
+        .iter()
+        .map(|name| directory.join(name))
+        .collect()
 }
 
 /// Where the leaves of a ledger lie.
@@ -365,6 +389,7 @@ pub fn read_line(bytes: &[u8], expected: u64) -> Result<Entry, String> {
     Ok(Entry {
         leaf,
         file: line.file,
+        imported: line.imported,
     })
 }
 

@@ -65,6 +65,15 @@ pub struct Options {
     pub max_bytes: u64,
 }
 
+impl Options {
+    /// Reads on as many cores as the machine has.
+    #[must_use]
+    pub fn all_cores(max_bytes: u64) -> Self {
+        let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self { threads, max_bytes }
+    }
+}
+
 /// Shows every file to one of several visitors and gives the visitors back, in no particular order.
 ///
 /// `progress` is called with the number of files done, from any thread.

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use witness::bundle::{Contents, Strictness};
+use witness::bundle::{Bundle, Strictness};
 use witness::curve::{Attempts, Period, Point};
-use witness::evidence::Verdict;
+use witness::evidence::{Evidence, Verdict};
 use witness::key::Keyring;
-use witness::scorecard::{Collector, GroupBy, Report};
+use witness::scorecard::{Collector, Reason, Report, Wanted};
 
+use crate::files::FileError;
 use crate::scan::{self, Options, Visit};
+use crate::store::audit::{Audit, BundleFacts, Comparison, Found};
 use crate::view::bundle::Judged;
 use crate::view::score::Counts;
 
@@ -23,82 +25,152 @@ pub struct Source<'a> {
     pub unverified: bool,
     /// Threads and limits.
     pub options: Options,
+    /// The ledger that the bundles are compared with while they are read. Without one nothing is accepted.
+    pub ledger: Option<&'a Comparison>,
+}
+
+/// What a scan came to.
+#[derive(Clone, Debug)]
+pub struct Scored<T> {
+    /// The scorecard or the curve.
+    pub result: T,
+    /// Files, and those that do not count.
+    pub counts: Counts,
+    /// The comparison with the ledger, when there was one to compare with.
+    pub audit: Option<Audit>,
+}
+
+impl<T> Scored<T> {
+    /// What speaks against acceptance beside the metrics: the ledger, and bundles that do not count.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<Reason> {
+        outside_reasons(self.audit.as_ref(), &self.counts)
+    }
+}
+
+/// What speaks against acceptance beside the metrics.
+#[must_use]
+pub fn outside_reasons(audit: Option<&Audit>, counts: &Counts) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    match audit {
+        None => reasons.push(Reason::new(
+            "no_ledger",
+            "the bundles were not compared with their ledger; `--ledger DIR` names it",
+        )),
+        Some(audit) => reasons.extend(
+            audit
+                .summary()
+                .map(|found| Reason::new("ledger", format!("the ledger does not hold: {found}"))),
+        ),
+    }
+    for (verdict, count) in &counts.left_out {
+        let text = format!(
+            "{count} bundles are {} and do not count",
+            verdict.replace('_', " ")
+        );
+        reasons.push(Reason::new("left_out", text));
+    }
+    reasons
 }
 
 /// The scorecard of all bundles, and what was met on the way.
+///
+/// # Errors
+/// The system cannot tell whether a bundle of the ledger is there.
 pub fn scorecard(
     source: Source<'_>,
-    by: Option<&GroupBy>,
+    wanted: &Wanted,
     progress: impl Fn(usize) + Sync,
-) -> (Report, Counts) {
-    let (parts, mut counts) = gather(
+) -> Result<Scored<Report>, FileError> {
+    let (parts, mut counts, audit) = gather(
         source,
-        || Collector::new(by.cloned()),
-        |collector, found| match found {
-            Found::Evidence(judged, order) => collector.add(judged, order),
-            Found::Claims(claims, order) => collector.add_unverified(claims, order),
+        || Collector::new(wanted.clone()),
+        |collector, met| match met {
+            Met::Evidence(evidence, leaf) => collector.add(evidence, leaf),
+            Met::Claims(bundle) => collector.add_unverified(bundle),
         },
         progress,
-    );
+    )?;
     let mut parts = parts.into_iter();
     // The first part takes in the others, so that there is never a further copy of all.
     let mut all = parts.next().unwrap_or_default();
     parts.for_each(|part| all.merge(part));
     let report = all.finish();
-    counts.verified = report.verified;
-    counts.unverified = report.unverified;
-    counts.duplicates = report.duplicates;
-    (report, counts)
+    counts.take_from(&report);
+    Ok(Scored {
+        result: report,
+        counts,
+        audit,
+    })
 }
 
 /// The cost-to-outcome curve of all bundles, and what was met on the way.
+///
+/// # Errors
+/// The system cannot tell whether a bundle of the ledger is there.
 pub fn curve(
     source: Source<'_>,
     period: Period,
+    wanted: &Wanted,
     progress: impl Fn(usize) + Sync,
-) -> (Vec<Point>, Counts) {
-    let (parts, counts) = gather(
+) -> Result<Scored<Vec<Point>>, FileError> {
+    let (parts, counts, audit) = gather(
         source,
-        Attempts::default,
-        |attempts, found| match found {
-            Found::Evidence(evidence, _) => attempts.add(evidence),
-            Found::Claims(claims, _) => attempts.add_unverified(claims),
+        || Attempts::new(wanted.filter.clone(), wanted.all),
+        |attempts, met| match met {
+            Met::Evidence(evidence, leaf) => attempts.add(evidence, leaf),
+            Met::Claims(bundle) => attempts.add_unverified(bundle),
         },
         progress,
-    );
+    )?;
     let mut parts = parts.into_iter();
     let mut all = parts.next().unwrap_or_default();
     parts.for_each(|part| all.merge(part));
-    (all.curve(period), counts)
+    Ok(Scored {
+        result: all.curve(period),
+        counts,
+        audit,
+    })
 }
 
-/// A bundle that counts, and the place of its file in the list.
-enum Found<'a, 'b> {
-    Evidence(&'a witness::evidence::Evidence<'b>, u64),
-    Claims(&'a Contents<'b>, u64),
+/// A bundle that counts, and its leaf.
+enum Met<'a, 'b> {
+    Evidence(&'a Evidence<'b>, Option<u64>),
+    Claims(&'a Bundle<'b>),
 }
+
+type Gathered<C> = (Vec<C>, Counts, Option<Audit>);
 
 /// Reads every file, hands what counts to one of several collectors, and counts the rest.
 fn gather<C: Send>(
     source: Source<'_>,
     new_collector: impl Fn() -> C + Sync,
-    collect: impl Fn(&mut C, Found<'_, '_>) + Sync,
+    collect: impl Fn(&mut C, Met<'_, '_>) + Sync,
     progress: impl Fn(usize) + Sync,
-) -> (Vec<C>, Counts) {
-    let visit = |(collector, counts): &mut (C, Counts), visit: Visit<'_>| {
-        let order = visit.index as u64;
+) -> Result<Gathered<C>, FileError> {
+    let visit = |(collector, counts, found): &mut (C, Counts, Found), visit: Visit<'_>| {
         counts.files += 1;
+        let look = |found: &mut Found, seen: Option<&BundleFacts>| {
+            let ledger = source.ledger?;
+            ledger.look(found, visit.path, seen)
+        };
         let Ok(bytes) = visit.bytes else {
+            look(found, None);
             return leave_out(counts, "unreadable");
         };
-        match Judged::of(bytes, Strictness::Strict, source.keyring) {
+        let judged = Judged::of(bytes, Strictness::Strict, source.keyring);
+        let seen = source
+            .ledger
+            .map(|ledger| BundleFacts::of(bytes, &judged, ledger.others()));
+        let leaf = look(found, seen.as_ref());
+        match judged {
             Judged::Evidence(evidence) => {
                 counts.verified += 1;
-                collect(collector, Found::Evidence(&evidence, order));
+                collect(collector, Met::Evidence(&evidence, leaf));
             }
             Judged::Unproven(unproven) if source.unverified && is_harmless(&unproven.verdict) => {
                 counts.unverified += 1;
-                collect(collector, Found::Claims(unproven.bundle.claims(), order));
+                collect(collector, Met::Claims(&unproven.bundle));
             }
             other => leave_out(counts, other.verdict().name()),
         }
@@ -106,17 +178,23 @@ fn gather<C: Send>(
     let visitors = scan::scan(
         source.paths,
         source.options,
-        || (new_collector(), Counts::default()),
+        || (new_collector(), Counts::default(), Found::default()),
         visit,
         progress,
     );
     let mut collectors = Vec::new();
     let mut total = Counts::default();
-    for (collector, counts) in visitors {
+    let mut parts = Vec::new();
+    for (collector, counts, found) in visitors {
         collectors.push(collector);
         total.add(counts);
+        parts.push(found);
     }
-    (collectors, total)
+    let audit = source
+        .ledger
+        .map(|ledger| ledger.finish(parts))
+        .transpose()?;
+    Ok((collectors, total, audit))
 }
 
 /// Nobody vouches for it, and nothing speaks against it.

@@ -217,8 +217,10 @@ impl Sealer<'_> {
             others: self.others(session, &story),
         };
         let (keys, _) = self.store.keys_for_writing().map_err(StoreError::from)?;
-        let builder = draft::draft(&story, &sources).map_err(StoreError::from)?;
-        let outcome = builder.stated_outcome();
+        let mut builder = draft::draft(&story, &sources).map_err(StoreError::from)?;
+        // The session is not lost because its log refutes what was made of it.
+        let outcome = builder.supported_outcome();
+        builder.outcome(outcome);
         let (path, sha256, repaired) = match self.store.seal(builder, &keys) {
             Ok(sealed) => (sealed.path, sealed.sha256, sealed.repaired),
             // A crash came between the bundle and the mark.

@@ -1,4 +1,5 @@
-//! The bundles of a workspace: sealing new ones and taking in those of others. [`audit`] compares them with the ledger.
+//! The bundles of a workspace: sealing new ones and taking in those of others. [`audit`] compares them with the ledger,
+//! [`repair`] says which leaves and bundles a crash left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,18 +8,20 @@ use std::path::{Path, PathBuf};
 use witness::builder::{Builder, Refused};
 use witness::bundle::{Bundle, Strictness};
 use witness::evidence::Verdict;
-use witness::extension::Chain;
 use witness::key::Keyring;
 use witness::ledger::Leaf;
-use witness::wire::TaskId;
+use witness::wire::{Outcome, TaskId};
 
 use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, Algorithm, KeyError, KeyStore};
-use crate::ledger::{self, Entry, LedgerError, LedgerFile, LedgerWriter, SEALING};
+use crate::ledger::writer::{LedgerWriter, NotAppended, close_to_others};
+use crate::ledger::{self, Entry, LedgerError, LedgerFile, SEALING, is_there, record};
 use crate::scan;
+use crate::trust_store::TrustStore;
 use crate::view::bundle::Judged;
 
 pub mod audit;
+mod repair;
 
 /// Bundles that are logged with one durable write; a crash leaves at most so many to finish.
 const BATCH: usize = 256;
@@ -50,6 +53,22 @@ pub enum StoreError {
         /// What is read here.
         limit: u64,
     },
+    /// The bundle's own test log refutes its outcome. Nothing was stored.
+    #[error("the outcome is `{}`, and the test log shows that not every test passed", stated.name())]
+    Contradiction {
+        /// As it was stated.
+        stated: Outcome,
+    },
+    /// The bundle is logged; a later step failed.
+    #[error(
+        "task `{task_id}` is logged, and its bundle or checkpoint is not in place yet: {source}"
+    )]
+    Unfinished {
+        /// Which task.
+        task_id: TaskId,
+        /// What failed.
+        source: Box<LedgerError>,
+    },
     /// Our own bundle did not pass our own check. Nothing was stored.
     #[error("the new bundle does not verify: {0}")]
     SelfCheck(String),
@@ -62,6 +81,8 @@ pub struct Store {
     ledger: PathBuf,
     keys: PathBuf,
     max_bytes: u64,
+    /// Where the last known state of the ledger is recorded; without it a rollback of the whole is not noticed.
+    trust: Option<TrustStore>,
 }
 
 /// A bundle that was stored.
@@ -99,7 +120,15 @@ impl Store {
             ledger: role_os.join("ledger"),
             keys: role_os.join("keys"),
             max_bytes,
+            trust: None,
         }
+    }
+
+    /// Records the state of the ledger in the user's trust store, and compares with it.
+    #[must_use]
+    pub fn with_trust(mut self, trust: Option<TrustStore>) -> Self {
+        self.trust = trust;
+        self
     }
 
     /// The directory of the bundles.
@@ -151,12 +180,12 @@ impl Store {
     /// # Errors
     /// It cannot be written; then nothing is stored.
     pub fn seal(&self, mut builder: Builder, keys: &KeyStore) -> Result<Sealed, StoreError> {
-        let (mut ledger, repaired) = self.open_ledger(keys)?;
-        let last = ledger.file().entries().last();
-        builder.chain(Chain {
-            sequence: ledger.file().tree().len(),
-            previous: last.map_or([0; 32], |entry| entry.leaf.bundle_sha256),
-        });
+        let stated = builder.stated_outcome();
+        if builder.supported_outcome() != stated {
+            return Err(StoreError::Contradiction { stated });
+        }
+        let (mut ledger, mut repaired) = self.open_ledger(keys)?;
+        builder.chain(ledger.file().chain_at(ledger.file().entries().len()));
         let bytes = builder.build(keys.hmac(), keys.signing())?;
         if bytes.len() as u64 > self.max_bytes {
             return Err(StoreError::TooLarge {
@@ -174,13 +203,18 @@ impl Store {
         let path = self.witness.join(&file);
         // The ledger knows those of other months as well; the file may be one that was never logged.
         let mut logged = ledger.file().entries().iter();
-        if logged.any(|entry| entry.leaf.task_id == leaf.task_id) || path.exists() {
+        if logged.any(|entry| entry.leaf.task_id == leaf.task_id) || is_there(&path)? {
             return Err(StoreError::AlreadySealed(leaf.task_id));
         }
         let index = ledger.file().tree().len();
-        let new = [Entry { leaf, file }];
+        let new = [Entry {
+            leaf,
+            file,
+            imported: false,
+        }];
         let written = self.write_pending(&path, &bytes);
         self.commit_if(written.map_err(StoreError::from), &mut ledger, &new, keys)?;
+        repaired.extend(self.remember(ledger.file()));
         Ok(Sealed {
             task_id: leaf.task_id,
             path,
@@ -219,7 +253,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let (keys, _) = self.keys_for_writing()?;
-        let (mut ledger, repaired) = self.open_ledger(&keys)?;
+        let (mut ledger, mut repaired) = self.open_ledger(&keys)?;
         let mut known: BTreeSet<[u8; 32]> = ledger
             .file()
             .entries()
@@ -242,6 +276,7 @@ impl Store {
                 .iter()
                 .for_each(|(path, imported)| each(path, imported));
         }
+        repaired.extend(self.remember(ledger.file()));
         Ok(repaired)
     }
 
@@ -264,27 +299,37 @@ impl Store {
             return Ok(Imported::Known);
         }
         let mut file = relative_path(header.task_id, header.created_ns, "");
-        let taken = |file: &String| {
-            self.witness.join(file).exists() || new.iter().any(|entry| entry.file == *file)
-        };
-        if taken(&file) {
+        let is_taken =
+            is_there(&self.witness.join(&file))? || new.iter().any(|entry| entry.file == file);
+        if is_taken {
             // Another bundle of the same task: both are kept, told apart by their hash.
             let short: String = hex::encode(leaf.bundle_sha256).chars().take(16).collect();
             file = relative_path(header.task_id, header.created_ns, &format!("-{short}"));
         }
         let path = self.witness.join(&file);
-        new.push(Entry { leaf, file });
+        new.push(Entry {
+            leaf,
+            file,
+            imported: true,
+        });
         self.write_pending(&path, bundle.bytes())?;
         Ok(Imported::Stored(path))
     }
 
+    /// Bundles hold prompts, diffs and logs, so only their owner may read them.
     fn write_pending(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-        files::make_directory(files::parent(path), Privacy::Shared)?;
-        files::write(&pending(path), bytes, Privacy::Shared)
+        files::make_directory(&self.witness, Privacy::Secret)?;
+        close_to_others(&self.witness)?;
+        let month = files::parent(path);
+        files::make_directory(files::parent(month), Privacy::Secret)?;
+        files::make_directory(month, Privacy::Secret)?;
+        files::write(&pending(path), bytes, Privacy::Secret)
     }
 
     /// Logs what was written under pending names, gives it its final names, and publishes the signed tree.
-    /// When the writing failed, or nothing could be logged, nothing stays behind.
+    ///
+    /// A pending bundle is removed only when its leaf is known not to be in the ledger; otherwise the next seal finishes
+    /// it.
     fn commit_if(
         &self,
         written: Result<(), StoreError>,
@@ -292,38 +337,79 @@ impl Store {
         new: &[Entry],
         keys: &KeyStore,
     ) -> Result<(), StoreError> {
-        if new.is_empty() {
+        let Some(first) = new.first() else {
             return written;
-        }
-        let logged = written.and_then(|()| Ok(ledger.append(new, keys.signing())?));
-        let checkpoint = logged.inspect_err(|_| {
-            for entry in new {
-                // One that was never written is no error.
-                fs::remove_file(pending(&self.witness.join(&entry.file))).ok();
+        };
+        let unfinished = |source: LedgerError| StoreError::Unfinished {
+            task_id: first.leaf.task_id,
+            source: Box::new(source),
+        };
+        let logged = written.map_err(Ok).and_then(|()| {
+            let no_key = || StoreError::SelfCheck("there is no key to sign with".to_owned());
+            let key = keys.signing().ok_or_else(no_key).map_err(Ok)?;
+            ledger.append(new, key).map_err(Err)
+        });
+        match logged {
+            Ok(()) => {}
+            Err(Err(NotAppended::Unknown(error))) => return Err(unfinished(error)),
+            Err(Err(NotAppended::Absent(error))) => {
+                self.discard(new);
+                return Err(error.into());
             }
-        })?;
+            Err(Ok(error)) => {
+                self.discard(new);
+                return Err(error);
+            }
+        }
+        let finished = new
+            .iter()
+            .try_for_each(|entry| finish(&self.witness.join(&entry.file)))
+            .and_then(|()| ledger.publish());
+        finished.map_err(|error| unfinished(error.into()))
+    }
+
+    fn discard(&self, new: &[Entry]) {
         for entry in new {
-            finish(&self.witness.join(&entry.file))?;
+            // One that was never written is no error.
+            fs::remove_file(pending(&self.witness.join(&entry.file))).ok();
         }
-        if let Some(checkpoint) = checkpoint {
-            checkpoint.commit()?;
+    }
+
+    /// Records the new state of the ledger. The seal is done by then, so that a failure is only told.
+    fn remember(&self, ledger: &LedgerFile) -> Option<String> {
+        let trust = self.trust.as_ref()?;
+        match record::remember(trust, &self.ledger, ledger.tree()) {
+            Ok(None) => None,
+            Ok(Some(why)) => Some(format!(
+                "the ledger does not continue the one that is known here: {why}; see `roleos ledger verify`"
+            )),
+            Err(error) => Some(format!(
+                "the state of the ledger was not recorded in the trust store: {error}: {}",
+                error.source
+            )),
         }
-        Ok(())
+    }
+
+    /// Takes the ledger as it is for the known one, whatever the trust store has recorded. Returns its size.
+    ///
+    /// # Errors
+    /// There is no ledger, or the record cannot be written.
+    pub fn adopt_ledger(&self) -> Result<Option<u64>, StoreError> {
+        let (Some(trust), Some(ledger)) = (&self.trust, self.ledger()?) else {
+            return Ok(None);
+        };
+        record::replace(trust, &self.ledger, ledger.tree())?;
+        Ok(Some(ledger.tree().len()))
     }
 
     /// Locks the ledger and finishes bundles that were logged but have not got their final name. Says what it repaired.
     fn open_ledger(&self, keys: &KeyStore) -> Result<(LedgerWriter, Vec<String>), StoreError> {
-        let ledger = LedgerWriter::open(&self.ledger, &keys.public_keys())?;
-        let mut repaired = Vec::new();
-        if let Some(torn) = ledger.file().torn() {
-            repaired.push(format!(
-                "the last line of the ledger was cut off after {} bytes; it was removed, for its bundle was never finished",
-                torn.len()
-            ));
-        }
+        let bundles = repair::Beside { store: self, keys };
+        let ledger = LedgerWriter::open(&self.ledger, &keys.public_keys(), &bundles)?;
+        let mut repaired = ledger.repaired().to_vec();
         for entry in ledger.file().entries().iter().rev().take(BATCH) {
             let path = self.witness.join(&entry.file);
-            if !path.exists() && pending(&path).exists() {
+            if !is_there(&path)? && is_there(&pending(&path))? {
                 finish(&path)?;
                 let task = entry.leaf.task_id;
                 repaired.push(format!(

@@ -6,6 +6,7 @@ use host::config::Config;
 use host::environment::Environment;
 use host::scan;
 use host::store::Store;
+use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 use witness::wire::TaskId;
 
@@ -50,7 +51,8 @@ impl Context {
     /// The settings are wrong.
     pub fn of(workspace: Workspace, environment: Environment) -> Result<Self, Failure> {
         let config = Config::load(&workspace, &environment)?;
-        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes());
+        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes())
+            .with_trust(TrustStore::of(&environment));
         Ok(Self {
             workspace,
             config,
@@ -76,11 +78,7 @@ impl Context {
         if !paths.is_empty() {
             return Ok(scan::find(paths)?);
         }
-        let own = self.store.witness_dir().to_owned();
-        if !own.exists() {
-            return Ok(Vec::new());
-        }
-        Ok(scan::find(&[own])?)
+        Ok(self.store.bundle_paths()?)
     }
 
     /// A bundle that is named by its file, by its task id (or the beginning of one), or as `latest`.

@@ -275,6 +275,17 @@ impl From<StoreError> for Failure {
             StoreError::TooLarge { .. } => Self::input("does_not_fit", chain(&error)).hint(
                 "leave something out, or raise `max_bundle_mib` under `[witness]` in `.role-os/config.toml`",
             ),
+            StoreError::Contradiction { .. } => Self::input("contradiction", chain(&error)).hint(
+                "run the tests again, or seal it with `--outcome failed`",
+            ),
+            StoreError::Unfinished { ref source, .. } => {
+                let mut failure = Self::refused("seal_unfinished", error.to_string())
+                    .hint("do not seal it again: the next seal finishes it");
+                if let LedgerError::File(file) = &**source {
+                    failure.message.push_str(&format!(": {}", file.source));
+                }
+                failure
+            }
             StoreError::AlreadySealed(_) => Self::input("already_sealed", chain(&error))
                 .hint("leave out `--task-id` to get a fresh one"),
             _ => Self::refused("seal", chain(&error)),

@@ -21,6 +21,7 @@ use host::environment::Environment;
 use host::scan;
 use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
+use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 use specialist::shadow::BadSetting;
 use tokio::sync::{broadcast, watch};
@@ -61,6 +62,7 @@ pub(crate) use grants::{Grant, revoke_grant, write_grant};
 pub(crate) use operate::Signature;
 pub(crate) use operator::{checked_name, denied};
 pub(crate) use oversight::{decided, deciding_parts};
+pub(crate) use score::acceptance;
 pub(crate) use witness::{judged_bundle, replay};
 
 /// Decisions that a slow reader of the stream may be behind.
@@ -153,7 +155,8 @@ impl Desk {
     ) -> Result<Self, DeskError> {
         let settings = Settings::load(&config, &environment)?;
         let paths = Paths::find(&workspace, &environment, &Named::default());
-        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes());
+        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes())
+            .with_trust(TrustStore::of(&environment));
         let view = open_view(&workspace, &config, &store, &paths)?;
         let (news, _) = broadcast::channel(MAX_BEHIND);
         Ok(Self {

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use host::store::audit::Audit;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -159,12 +160,40 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// As Prometheus reads it.
+    /// As Prometheus reads it; with the ledger once it was compared with the bundles.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self, audit: Option<&Audit>) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        encode(&mut text, &self.registry).ok();
+        encode_registry(&mut text, &self.registry).ok();
+        if let Some(audit) = audit {
+            encode_registry(&mut text, &of_ledger(audit)).ok();
+        }
+        encode_eof(&mut text).ok();
         text
     }
+}
+
+/// The state of the ledger, as it is at this moment.
+fn of_ledger(audit: &Audit) -> Registry {
+    let mut registry = Registry::with_prefix("roleos_ledger");
+    let figures = [
+        (
+            "ok",
+            "1 if bundles, ledger and checkpoint fit together, else 0",
+            u64::from(audit.problems.is_empty()),
+        ),
+        ("size", "Leaves of the ledger", audit.size),
+        (
+            "problems",
+            "Problems that `roleos ledger verify` lists",
+            audit.problems.len() as u64,
+        ),
+    ];
+    for (name, help, value) in figures {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    }
+    registry
 }

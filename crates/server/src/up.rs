@@ -18,6 +18,7 @@ use host::files::FileError;
 use host::running::RunningError;
 use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
+use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 
 use crate::api::{self, Desk};
@@ -110,7 +111,8 @@ impl App {
         let paths = Paths::find(&workspace, &environment, &Named::default());
         let token = token::find(&workspace, &config.gateway, listen)?;
         Ok(Self {
-            store: Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes()),
+            store: Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes())
+                .with_trust(TrustStore::of(&environment)),
             specialists: Specialists::new(paths, settings),
             guard: Guard::new(listen, &config.gateway.hosts, token),
             metrics: Metrics::default(),
@@ -189,7 +191,8 @@ async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Respo
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {
-    let mut response = Response::new(Body::from(app.metrics.text()));
+    let audit = app.desk.as_ref().and_then(|desk| desk.view.known_audit());
+    let mut response = Response::new(Body::from(app.metrics.text(audit.as_deref())));
     response.headers_mut().insert(
         CONTENT_TYPE,
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),

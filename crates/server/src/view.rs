@@ -2,7 +2,7 @@
 //! the history is. A view and no record: everything in it is read from the files, deleting it loses nothing.
 //!
 //! Reading order: [`View`] and [`Sources`], `log` (how far a growing file was read), `lines` (what a line becomes),
-//! `bundles` (what a bundle becomes), then [`list`] and [`rows`] (filters, pages, what a row tells) and [`add_up`]
+//! `bundles` (what a bundle becomes), `audit` (whether the ledger holds), then [`list`] and [`rows`] (filters, pages, what a row tells) and [`add_up`]
 //! (scorecard and curve) and [`compare`] (the same tasks twice).
 //!
 //! One process at a time brings the view up to date, by a lock beside the file; readers never wait.
@@ -20,6 +20,7 @@ use host::store::Store;
 use rusqlite::{Connection, OpenFlags};
 
 pub mod add_up;
+mod audit;
 mod bundles;
 pub mod compare;
 mod lines;
@@ -29,7 +30,7 @@ pub mod rows;
 
 /// What the tables look like. A view of another version is made anew.
 const SCHEMA: &str = include_str!("view/schema.sql");
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 /// Another process may be writing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Readers that are kept open.
@@ -102,6 +103,8 @@ pub struct View {
     generation: AtomicU64,
     sums: Mutex<add_up::Sums>,
     runs: Mutex<add_up::Runs>,
+    /// The ledger's files as they were when it was last compared.
+    ledger: Mutex<Vec<Option<log::Stamp>>>,
 }
 
 #[derive(Debug)]
@@ -145,6 +148,7 @@ impl View {
             generation: AtomicU64::new(1),
             sums: Mutex::default(),
             runs: Mutex::default(),
+            ledger: Mutex::default(),
         })
     }
 
@@ -159,9 +163,20 @@ impl View {
     /// # Errors
     /// A file cannot be read, or the database cannot be written. What was read before stays.
     pub fn refresh(&self, progress: impl Fn(Progress) + Sync) -> Result<Changes, ViewError> {
-        let (changes, is_other) = self.read_files(&progress)?;
-        if is_other || changes.bundles > 0 {
-            self.renew_sums()?;
+        let (mut changes, is_other) = self.read_files(&progress)?;
+        let is_ledger_other = self.is_ledger_other();
+        if is_other || changes.bundles > 0 || is_ledger_other {
+            let mut audit = self.compare_with_ledger()?;
+            if !audit.problems.is_empty() {
+                // A seal that is under way looks like damage, so look again while no seal runs.
+                let _pause = self.sources.store.pause_seals();
+                let (more, _) = self.read_files(&progress)?;
+                changes.bundles += more.bundles;
+                changes.lines += more.lines;
+                changes.decisions.1 = more.decisions.1;
+                audit = self.compare_with_ledger()?;
+            }
+            self.renew_sums(audit)?;
         }
         if is_other || changes.lines > 0 {
             self.renew_runs()?;

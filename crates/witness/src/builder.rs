@@ -3,6 +3,7 @@
 use crate::extension::{Chain, ExtensionTag, ExtensionTooLong, Extensions, MARKER, Rollback};
 use crate::key::{HmacKey, SigningKey};
 use crate::policy::{Check, Meter, Policy, Violation};
+use crate::replay;
 use crate::trace::{self, ActionTooLong, Call, MAX_CALLS, Totals};
 use crate::wire::{
     FLAG_SIGNED, HEADER_LEN, HMAC_LEN, Header, Outcome, SECTION_HEADER_LEN, Tag, TaskId, VERSION,
@@ -93,6 +94,14 @@ impl Builder {
     #[must_use]
     pub fn stated_outcome(&self) -> Outcome {
         self.outcome
+    }
+
+    /// Returns the outcome that the test log leaves standing: `solved` needs a whole run that passes, where the runner
+    /// is known.
+    #[must_use]
+    pub fn supported_outcome(&self) -> Outcome {
+        let [_, _, _, _, log, _] = &self.sections;
+        replay::supported(self.outcome, log.as_deref())
     }
 
     /// The task as it was asked. A section that is set to nothing is written with length 0.

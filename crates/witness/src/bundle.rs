@@ -170,13 +170,31 @@ impl<'a> Contents<'a> {
         &self.extensions
     }
 
-    /// Whether spec, diff and test log are all there. Presence is enough, as in the reference.
+    /// Returns `true` if spec, diff and test log are all there and none is empty. To the reference, presence is enough.
     #[must_use]
     pub fn evidence_complete(&self) -> bool {
         [Tag::Spec, Tag::Diff, Tag::TestLog]
             .into_iter()
-            .all(|tag| self.section(tag).is_some())
+            .all(|tag| self.has_text(tag))
     }
+
+    /// Returns `true` if the section is there and shows something: not only white space and characters without a shape.
+    #[must_use]
+    pub fn has_text(&self, tag: Tag) -> bool {
+        let shows = |chunk: std::str::Utf8Chunk<'_>| {
+            chunk.valid().chars().any(is_visible) || !chunk.invalid().is_empty()
+        };
+        // Nearly every section begins with a letter, and then the rest need not be decoded.
+        self.section(tag).is_some_and(|value| {
+            value.iter().any(u8::is_ascii_graphic) || value.utf8_chunks().any(shows)
+        })
+    }
+}
+
+/// Returns `false` for white space, control characters and those that are drawn with no width.
+fn is_visible(character: char) -> bool {
+    let has_no_width = matches!(character, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{206F}' | '\u{FEFF}');
+    !character.is_whitespace() && !character.is_control() && !has_no_width
 }
 
 /// Name of a section for people and programs.

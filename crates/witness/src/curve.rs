@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
-use crate::bundle::Contents;
+use crate::bundle::{Bundle, Contents};
 use crate::cost::Cost;
 use crate::evidence::Evidence;
 use crate::extension::field;
-use crate::scorecard::Row;
+use crate::scorecard::{Age, Filter, Row};
 use crate::wire::{Outcome, Tag, TaskId};
 
 const DAY_NS: u64 = 86_400_000_000_000;
@@ -101,6 +101,8 @@ impl Identity {
 /// Collects attempts. The same attempt twice is one; a task that is tried again in another week counts again.
 #[derive(Clone, Debug, Default)]
 pub struct Attempts {
+    filter: Filter,
+    all: bool,
     attempts: HashMap<(TaskId, u64), Attempt>,
 }
 
@@ -109,38 +111,69 @@ struct Attempt {
     identity: Identity,
     row: Row,
     verified: bool,
+    age: Age,
 }
 
 impl Attempts {
-    /// Adds checked evidence.
-    pub fn add(&mut self, evidence: &Evidence<'_>) {
-        self.collect(evidence.contents(), true);
+    /// Starts empty. With `all`, sessions that attempted no task count as well.
+    #[must_use]
+    pub fn new(filter: Filter, all: bool) -> Self {
+        Self {
+            filter,
+            all,
+            attempts: HashMap::new(),
+        }
     }
 
-    /// Adds what nobody vouches for; it never takes the place of checked evidence.
-    pub fn add_unverified(&mut self, claims: &Contents<'_>) {
-        self.collect(claims, false);
+    /// Adds checked evidence; `leaf` is its index in the ledger.
+    pub fn add(&mut self, evidence: &Evidence<'_>, leaf: Option<u64>) {
+        let contents = evidence.contents();
+        self.collect(contents, Age::of(contents, evidence.bytes(), leaf), true);
     }
 
-    fn collect(&mut self, contents: &Contents<'_>, verified: bool) {
-        let header = contents.header();
-        let which = (header.task_id, header.created_ns);
-        self.add_row(which, Identity::of(contents), Row::of(contents), verified);
+    /// Adds a bundle that no key vouches for; it never takes the place of checked evidence.
+    pub fn add_unverified(&mut self, bundle: &Bundle<'_>) {
+        let contents = bundle.claims();
+        self.collect(contents, Age::of(contents, bundle.bytes(), None), false);
     }
 
-    /// Adds what was read off a bundle earlier; `which` is its task and its creation time.
-    pub fn add_row(&mut self, which: (TaskId, u64), identity: Identity, row: Row, verified: bool) {
+    fn collect(&mut self, contents: &Contents<'_>, age: Age, verified: bool) {
+        if self.filter.holds(contents) {
+            let task = contents.header().task_id;
+            self.add_row(
+                task,
+                age,
+                Identity::of(contents),
+                Row::of(contents),
+                verified,
+            );
+        }
+    }
+
+    /// Adds what was read off a bundle earlier; the caller has applied the filter.
+    pub fn add_row(
+        &mut self,
+        task: TaskId,
+        age: Age,
+        identity: Identity,
+        row: Row,
+        verified: bool,
+    ) {
+        if row.by_agent || !(row.is_task || self.all) {
+            return;
+        }
         let attempt = Attempt {
             identity,
             row,
             verified,
+            age,
         };
-        self.keep(which, attempt);
+        self.keep((task, age.created_ns), attempt);
     }
 
     fn keep(&mut self, which: (TaskId, u64), attempt: Attempt) {
         let kept = self.attempts.entry(which).or_insert(attempt);
-        if attempt.verified {
+        if (attempt.verified, attempt.age) > (kept.verified, kept.age) {
             *kept = attempt;
         }
     }

@@ -87,6 +87,8 @@ pub mod field {
     pub const TEST_COMMAND: &str = "test_command";
     /// The agent's own id of the session.
     pub const SESSION: &str = "session";
+    /// Suite that the task belongs to.
+    pub const SUITE: &str = "suite";
     /// Id of the task in its suite; the same across attempts.
     pub const SUITE_TASK: &str = "suite_task";
     /// Tokens of the session in words; begins with `unknown` when the agent does not tell.
@@ -95,6 +97,8 @@ pub mod field {
     pub const COST: &str = "cost";
     /// What was left out or masked on capture.
     pub const REDACTED: &str = "redacted";
+    /// Agent below which `witness seal` ran. Such a bundle does not count for acceptance.
+    pub const SEALED_BELOW_AGENT: &str = "sealed_below_agent";
 }
 
 /// Breaches of the policy: how many, and the first ones in words.

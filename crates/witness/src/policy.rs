@@ -95,6 +95,12 @@ impl Policy {
         Some(Self::of_mode(mode))
     }
 
+    /// Returns `true` if the hash is that of one of the three published policies.
+    #[must_use]
+    pub fn is_published(hash: [u8; 8]) -> bool {
+        PUBLISHED.iter().any(|(_, known)| *known == hash)
+    }
+
     /// The string whose hash stands in the header.
     #[must_use]
     pub fn hashed_text(&self) -> String {
@@ -253,25 +259,41 @@ impl Meter {
         call: &Call<'_>,
         mut breach: impl FnMut(Violation),
     ) -> Check {
-        let index = self.calls;
-        let mut violation = |text| breach(Violation { call: index, text });
+        let call_index = self.calls;
         let check = policy.check(call.action);
         if check == Check::Denied {
-            violation(format!("denied tool: {}", quoted(call.action)));
+            let text = format!("denied tool: {}", quoted(call.action));
+            breach(Violation {
+                call: call_index,
+                text,
+            });
         }
+        self.spend(policy, call, &mut breach);
+        self.calls = self.calls.saturating_add(1);
+        let (calls, max_calls) = (self.calls, policy.max_tool_calls);
+        if calls > u32::from(max_calls) {
+            let text = format!("tool call budget exceeded: {calls} > {max_calls}");
+            breach(Violation {
+                call: call_index,
+                text,
+            });
+        }
+        check
+    }
+
+    /// Adds the cost of a call that a guard stopped, and reports it when the budget of cost is exceeded.
+    pub fn spend(&mut self, policy: &Policy, call: &Call<'_>, mut breach: impl FnMut(Violation)) {
         self.cost_microdollars = self
             .cost_microdollars
             .saturating_add(call.cost_microdollars);
-        self.calls = self.calls.saturating_add(1);
         let (cost, max_cost) = (self.cost_microdollars, policy.max_cost_microdollars);
         if cost > max_cost {
-            violation(format!("cost budget exceeded: {cost} > {max_cost}"));
+            let text = format!("cost budget exceeded: {cost} > {max_cost}");
+            breach(Violation {
+                call: self.calls,
+                text,
+            });
         }
-        let (calls, max_calls) = (self.calls, policy.max_tool_calls);
-        if calls > u32::from(max_calls) {
-            violation(format!("tool call budget exceeded: {calls} > {max_calls}"));
-        }
-        check
     }
 }
 

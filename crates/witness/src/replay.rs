@@ -47,6 +47,37 @@ impl OutcomeCheck {
     }
 }
 
+/// Returns the outcome that a bundle's own test log leaves standing: one that claims to be solved over a log that shows
+/// failures counts as failed.
+///
+/// A scorecard asks for every bundle, so a log without a word for a failure is not read.
+#[must_use]
+pub fn supported_outcome(contents: &Contents<'_>) -> Outcome {
+    let log = contents.section(Tag::TestLog);
+    supported(contents.outcome(), log.filter(|log| mentions_failure(log)))
+}
+
+/// Returns the outcome that a test log leaves standing. A run that was cut off, or in which no test ran, supports
+/// nothing.
+pub(crate) fn supported(outcome: Outcome, log: Option<&[u8]>) -> Outcome {
+    let passes = || {
+        log.and_then(test_log::read)
+            .is_none_or(|reading| reading.passes())
+    };
+    match outcome {
+        Outcome::Solved if !passes() => Outcome::Failed,
+        stated => stated,
+    }
+}
+
+/// Returns `true` if a log has one of the words without which no runner reports a failure: fail, error, not ok.
+fn mentions_failure(log: &[u8]) -> bool {
+    let words: [&[u8]; 5] = [b"ail", b"AIL", b"rror", b"RROR", b"not ok"];
+    words
+        .iter()
+        .any(|word| memchr::memmem::find(log, word).is_some())
+}
+
 /// Compares an outcome with what a test log says.
 #[must_use]
 pub fn compare(outcome: Outcome, has_log: bool, reading: Option<&Reading>) -> Agreement {

@@ -16,9 +16,12 @@ use witness::curve::{Attempts, Period};
 use witness::extension::{Rollback, field};
 use witness::key::Keyring;
 use witness::policy::{Check, Policy};
-use witness::scorecard::{Collector, GroupBy, Report, Row, Scorecard, Tally, violations};
+use witness::scorecard::{
+    Collector, Filter, GroupBy, Report, Row, Scorecard, Standing, Tally, Thresholds, Wanted,
+    violations,
+};
 use witness::trace::Call;
-use witness::wire::{Mode, Outcome, TaskId};
+use witness::wire::{Mode, Outcome, Tag, TaskId};
 
 /// In hex, sixteen bytes.
 const KEY: &str = "73636f726563617264732061726520666e";
@@ -126,16 +129,26 @@ fn row_of(row: Figures) -> Row {
         violations,
         rollbacks,
         restored: rollbacks,
+        is_corrected: false,
+        policy_known: true,
+        policy_hash: [0; 8],
+        is_task: true,
+        by_agent: false,
     }
 }
 
 fn row_of_bundle(file: &str, added: &Added) -> Row {
     let bytes = support::read(file);
     let bundle = Bundle::parse(&bytes, Strictness::Strict).unwrap();
+    let evidence = [Tag::Spec, Tag::Diff, Tag::TestLog];
     Row {
         violations: added.violations,
         rollbacks: added.rollbacks,
         restored: added.rollbacks,
+        // To the reference a section of no bytes is evidence.
+        evidence_complete: evidence
+            .iter()
+            .all(|tag| bundle.claims().section(*tag).is_some()),
         ..Row::of(bundle.claims())
     }
 }
@@ -192,7 +205,10 @@ struct Task {
     cost: u32,
     spec: &'static str,
     facts: &'static [(&'static str, &'static str)],
-    rollbacks: &'static [bool],
+    rollbacks: &'static [(bool, &'static str, &'static str)],
+    diff: &'static str,
+    test_log: &'static str,
+    policy: Option<Policy>,
 }
 
 const TASK: Task = Task {
@@ -203,16 +219,20 @@ const TASK: Task = Task {
     spec: "spec",
     facts: &[],
     rollbacks: &[],
+    diff: "+x",
+    test_log: "it ran",
+    policy: None,
 };
 
 impl Task {
     fn bytes(&self) -> Vec<u8> {
-        let policy = Policy::of_mode(Mode::Autonomous);
+        let policy = self.policy.clone();
+        let policy = policy.unwrap_or_else(|| Policy::of_mode(Mode::Autonomous));
         let mut builder = Builder::new(TaskId([self.id; 16]), policy, self.created_ns);
         builder
             .spec(self.spec)
-            .diff("")
-            .test_log("")
+            .diff(self.diff)
+            .test_log(self.test_log)
             .outcome(self.outcome);
         let call = Call {
             action: b"Bash",
@@ -227,11 +247,11 @@ impl Task {
         for (name, value) in self.facts {
             builder.provenance(name, value);
         }
-        for restored in self.rollbacks {
+        for (restored, wanted, found) in self.rollbacks {
             builder.rollback(Rollback {
                 restored: *restored,
-                wanted: "a".into(),
-                found: "b".into(),
+                wanted: (*wanted).into(),
+                found: (*found).into(),
                 kept: String::new(),
             });
         }
@@ -240,16 +260,24 @@ impl Task {
 }
 
 fn collect(tasks: &[Task], by: Option<&str>) -> Report {
+    let wanted = Wanted {
+        by: by.map(|by| GroupBy::parse(by).unwrap()),
+        ..Wanted::default()
+    };
+    collect_wanted(tasks, &wanted)
+}
+
+fn collect_wanted(tasks: &[Task], wanted: &Wanted) -> Report {
     let keyring = Keyring::hmac(support::key(KEY));
     let mut parts = [
-        Collector::new(by.map(GroupBy::parse)),
-        Collector::new(by.map(GroupBy::parse)),
+        Collector::new(wanted.clone()),
+        Collector::new(wanted.clone()),
     ];
     for (order, task) in tasks.iter().enumerate() {
         let bytes = task.bytes();
         let bundle = Bundle::parse(&bytes, Strictness::Strict).unwrap();
         let evidence = bundle.verify(&keyring).expect("signed with that key");
-        parts[order % 2].add(&evidence, order as u64);
+        parts[order % 2].add(&evidence, Some(order as u64));
     }
     let [mut all, other] = parts;
     all.merge(other);
@@ -285,24 +313,16 @@ fn what_nobody_signed_is_counted_apart_and_never_replaces_what_is_signed() {
         ..TASK
     }
     .bytes();
-    let mut collector = Collector::new(None);
+    let mut collector = Collector::default();
     let keyring = Keyring::hmac(support::key(KEY));
     let evidence = Bundle::parse(&signed, Strictness::Strict)
         .unwrap()
         .verify(&keyring)
         .unwrap();
-    collector.add(&evidence, 0);
-    collector.add_unverified(
-        Bundle::parse(&unsigned, Strictness::Strict)
-            .unwrap()
-            .claims(),
-        1,
-    );
+    collector.add(&evidence, None);
+    collector.add_unverified(&Bundle::parse(&unsigned, Strictness::Strict).unwrap());
     let other = Task { id: 2, ..TASK }.bytes();
-    collector.add_unverified(
-        Bundle::parse(&other, Strictness::Strict).unwrap().claims(),
-        2,
-    );
+    collector.add_unverified(&Bundle::parse(&other, Strictness::Strict).unwrap());
     let report = collector.finish();
     assert_eq!((report.verified, report.unverified), (1, 1));
     assert_eq!((report.all.solved, report.all.failed), (2, 0));
@@ -370,24 +390,55 @@ fn acceptance_is_exact_at_its_edge() {
             })
             .collect()
     };
-    assert!(collect(&tasks(60, 100), None).all.is_accepted());
-    assert!(!collect(&tasks(59, 100), None).all.is_accepted());
-    assert!(!collect(&[], None).all.is_accepted());
+    assert_eq!(reasons(&tasks(60, 100)), [""; 0]);
+    assert_eq!(reasons(&tasks(59, 100)), ["solve_rate"]);
+    assert_eq!(reasons(&tasks(99, 99)), ["tasks"]);
+    assert_eq!(reasons(&[]), ["tasks"]);
+    for (solved, total) in [(3, 5), (6, 10), (9, 15), (21, 35)] {
+        let few = Thresholds {
+            min_tasks: 5,
+            ..Thresholds::default()
+        };
+        let report = collect(&tasks(solved, total), None);
+        assert!(report.acceptance(&few, Vec::new()).is_accepted());
+    }
+}
+
+/// What speaks against these tasks with the default thresholds.
+fn reasons(tasks: &[Task]) -> Vec<&'static str> {
+    let acceptance = collect(tasks, None).acceptance(&Thresholds::default(), Vec::new());
+    acceptance.reasons.iter().map(|one| one.code).collect()
+}
+
+/// What speaks against a hundred tasks of which one is this.
+fn reasons_with(one: Task) -> Vec<&'static str> {
+    let mut tasks: Vec<Task> = (1..100).map(|id| Task { id, ..TASK }).collect();
+    tasks.push(Task { id: 100, ..one });
+    reasons(&tasks)
 }
 
 #[test]
 fn rollbacks_count_as_correct_only_when_proved() {
     let card = collect(
         &[Task {
-            rollbacks: &[true, false],
+            rollbacks: &[
+                (true, "a", "a"),
+                (false, "a", "a"),
+                (true, "aa", "bb"),
+                (true, "", ""),
+            ],
             ..TASK
         }],
         None,
     )
     .all;
-    assert_eq!(card.rollback_count, 2);
-    assert_eq!(card.rollback_correctness.to_bits(), 0.5_f32.to_bits());
-    assert!(!card.is_accepted());
+    assert_eq!(card.rollback_count, 4);
+    assert_eq!(card.rollback_correctness.to_bits(), 0.25_f32.to_bits());
+    let wrong = Task {
+        rollbacks: &[(true, "aa", "bb")],
+        ..TASK
+    };
+    assert_eq!(reasons_with(wrong), ["rollback_correctness"]);
 }
 
 /// `period tasks/solved cost_per_solve regressions` for each point.
@@ -395,7 +446,7 @@ fn curve(tasks: &[Task], period: Period) -> Vec<String> {
     let mut attempts = Attempts::default();
     for task in tasks {
         let bytes = task.bytes();
-        attempts.add_unverified(Bundle::parse(&bytes, Strictness::Strict).unwrap().claims());
+        attempts.add_unverified(&Bundle::parse(&bytes, Strictness::Strict).unwrap());
     }
     let line = |point: witness::curve::Point| {
         let cost = point
@@ -517,10 +568,10 @@ fn an_unsigned_copy_never_takes_the_place_of_a_signed_attempt() {
         .unwrap();
     let forged = Bundle::parse(&forged, Strictness::Strict).unwrap();
     let mut first = Attempts::default();
-    first.add(&evidence);
-    first.add_unverified(forged.claims());
+    first.add(&evidence, None);
+    first.add_unverified(&forged);
     let mut second = Attempts::default();
-    second.add_unverified(forged.claims());
+    second.add_unverified(&forged);
     second.merge(first.clone());
     for attempts in [first, second] {
         assert_eq!(
@@ -540,4 +591,380 @@ fn weeks_are_those_of_iso_8601() {
     check(1_767_225_600_000_000_000, "2026-W01"); // 2026-01-01, a Thursday
     check(1_798_761_600_000_000_000, "2026-W53"); // 2027-01-01, a Friday
     check(u64::MAX, "2554-W29");
+}
+
+const FAILS: &str = "=========================== short test summary info ============================\nFAILED t.py::a - x\n========================= 3 failed, 1 passed in 0.01s ==========================\n";
+const PASSES: &str = "============================= test session starts ==============================\ncollected 2 items\n\n============================== 2 passed in 0.01s ===============================\n";
+
+#[test]
+fn solved_over_a_log_that_shows_failures_counts_as_failed() {
+    let claimed = Task {
+        test_log: FAILS,
+        ..TASK
+    };
+    let report = collect(&[claimed], None);
+    assert_eq!((report.all.solved, report.all.failed), (0, 1));
+    assert_eq!(report.corrected, 1);
+    let honest = Task {
+        test_log: PASSES,
+        ..TASK
+    };
+    assert_eq!(collect(&[honest], None).all.solved, 1);
+    // A log that was cut off shows no failure; it is not sealed as solved, and a replay contradicts it.
+    let cut = Task {
+        test_log: "============================= test session starts ==============================\ncollected 2 items\n\nt.py .",
+        ..TASK
+    };
+    assert_eq!(collect(&[cut], None).all.solved, 1);
+    let mut builder = Builder::new(TaskId([1; 16]), Policy::of_mode(Mode::Autonomous), MONDAY);
+    builder
+        .test_log("============================= test session starts ==============================\ncollected 2 items\n\nt.py .")
+        .outcome(Outcome::Solved);
+    assert_eq!(builder.supported_outcome(), Outcome::Failed);
+    builder.test_log(PASSES);
+    assert_eq!(builder.supported_outcome(), Outcome::Solved);
+}
+
+#[test]
+fn a_correction_shows_in_the_curve_too() {
+    let tasks = [
+        Task { spec: "a", ..TASK },
+        Task {
+            id: 2,
+            spec: "a",
+            test_log: FAILS,
+            created_ns: MONDAY + WEEK,
+            ..TASK
+        },
+    ];
+    assert_eq!(
+        curve(&tasks, Period::Week),
+        ["2026-W08 1/1 100 0", "2026-W09 0/1 - 1"]
+    );
+}
+
+#[test]
+fn empty_sections_are_no_evidence() {
+    for nothing in ["", " \n\t\r\n", "\u{feff}", "\u{200b}\u{2003}", "\0\0"] {
+        for task in [
+            Task {
+                spec: nothing,
+                ..TASK
+            },
+            Task {
+                diff: nothing,
+                ..TASK
+            },
+            Task {
+                test_log: nothing,
+                ..TASK
+            },
+        ] {
+            assert_eq!(reasons_with(task), ["evidence_coverage"], "{nothing:?}");
+        }
+    }
+    assert_eq!(reasons_with(TASK), [""; 0]);
+}
+
+/// A bundle whose calls all say `allowed`, whatever its policy says to them.
+fn with_calls(builder: &mut Builder, calls: &[(&str, Check, u32)]) {
+    for (action, check, cost_microdollars) in calls {
+        let call = Call {
+            action: action.as_bytes(),
+            check: *check,
+            args_hash: [0; 8],
+            result_hash: [0; 8],
+            latency_ms: 1,
+            cost_microdollars: *cost_microdollars,
+            tokens: 1,
+        };
+        builder.record_judged(&call, &[]).unwrap();
+    }
+}
+
+fn row_under(policy: Policy, calls: &[(&str, Check, u32)]) -> Row {
+    let mut builder = Builder::new(TaskId([1; 16]), policy, MONDAY);
+    with_calls(&mut builder, calls);
+    let bytes = builder.build(Some(&support::key(KEY)), None).unwrap();
+    Row::of(Bundle::parse(&bytes, Strictness::Strict).unwrap().claims())
+}
+
+#[test]
+fn breaches_are_counted_again_from_policy_and_trace() {
+    let allowed = |tool| (tool, Check::Allowed, 0);
+    let denied = |tool| (tool, Check::Denied, 0);
+    let restricted = || Policy::of_mode(Mode::Restricted);
+    let count = |policy, calls: &[_]| row_under(policy, calls).violations;
+    assert_eq!(count(restricted(), &[allowed("Bash"), allowed("Write")]), 2);
+    assert_eq!(
+        count(restricted(), &[allowed("Read"), allowed("TodoWrite")]),
+        1
+    );
+    // The guard worked.
+    assert_eq!(count(restricted(), &[allowed("Read"), denied("Bash")]), 0);
+    let many = vec![allowed("Read"); 51];
+    assert_eq!(count(restricted(), &many), 1);
+    let stopped = [vec![allowed("Read"); 50], vec![denied("Bash"); 9]].concat();
+    assert_eq!(count(restricted(), &stopped), 0);
+    let autonomous = || Policy::of_mode(Mode::Autonomous);
+    let dear = |cost| [("Read", Check::Allowed, cost)];
+    assert_eq!(count(autonomous(), &dear(1_000_000)), 0);
+    assert_eq!(count(autonomous(), &dear(5_000_000)), 1);
+    // What was spent on a refused call was spent.
+    assert_eq!(
+        count(autonomous(), &[("Bash", Check::Denied, 5_000_000)]),
+        1
+    );
+}
+
+#[test]
+fn the_larger_number_of_breaches_counts() {
+    let mut builder = Builder::new(TaskId([1; 16]), Policy::of_mode(Mode::Restricted), MONDAY);
+    with_calls(&mut builder, &[("Bash", Check::Allowed, 0)]);
+    for call in 0..3 {
+        let text = "found by the guard".to_owned();
+        builder.violation(witness::policy::Violation { call, text });
+    }
+    let bytes = builder.build(None, None).unwrap();
+    let bundle = Bundle::parse(&bytes, Strictness::Strict).unwrap();
+    assert_eq!(violations(bundle.claims()), 3);
+}
+
+/// The bytes with another policy hash in the header, signed again.
+fn with_unknown_policy(mode: Mode) -> Vec<u8> {
+    let mut builder = Builder::new(TaskId([1; 16]), Policy::of_mode(mode), MONDAY).plain();
+    builder
+        .spec("s")
+        .diff("+x")
+        .test_log("ran")
+        .outcome(Outcome::Solved);
+    with_calls(&mut builder, &[("Bash", Check::Allowed, 5_000_000)]);
+    let mut bytes = builder.build(None, None).unwrap();
+    bytes[0x18..0x20].copy_from_slice(&[0xaa; 8]);
+    bytes
+}
+
+#[test]
+fn a_policy_that_is_not_known_is_never_clean() {
+    for mode in [Mode::Restricted, Mode::Autonomous] {
+        let bytes = with_unknown_policy(mode);
+        let mut collector = Collector::default();
+        let bundle = Bundle::parse(&bytes, Strictness::Strict).unwrap();
+        collector.add_unverified(&bundle);
+        let report = collector.finish();
+        assert_eq!(report.unknown_policies, 1);
+        let acceptance = report.acceptance(&Thresholds::default(), Vec::new());
+        let reason = acceptance
+            .reasons
+            .iter()
+            .find(|one| one.code == "policy_unknown");
+        assert!(reason.unwrap().text.contains("cannot tell"));
+        assert_eq!(acceptance.standing(), Standing::NotAccepted);
+    }
+}
+
+#[test]
+fn one_policy_is_wanted_over_all_tasks() {
+    let other = Task {
+        policy: Some(Policy::of_mode(Mode::Approved)),
+        ..TASK
+    };
+    assert_eq!(reasons_with(other), ["policies"]);
+    let drifted = Policy {
+        max_tool_calls: 501,
+        ..Policy::of_mode(Mode::Autonomous)
+    };
+    let drifted = Task {
+        policy: Some(drifted),
+        ..TASK
+    };
+    assert_eq!(reasons_with(drifted), ["policies"]);
+}
+
+#[test]
+fn a_session_without_diff_and_test_is_no_task() {
+    const QUESTION: Task = Task {
+        id: 7,
+        outcome: Outcome::Skipped,
+        diff: " ",
+        test_log: "",
+        ..TASK
+    };
+    let report = collect(&[TASK, QUESTION], None);
+    assert_eq!((report.all.total_tasks, report.not_tasks), (1, 1));
+    let all = Wanted {
+        all: true,
+        ..Wanted::default()
+    };
+    let report = collect_wanted(&[TASK, QUESTION], &all);
+    assert_eq!((report.all.total_tasks, report.not_tasks), (2, 0));
+    let is_counted = |task: Task| collect(&[task], None).all.total_tasks == 1;
+    assert!(is_counted(Task {
+        diff: "+x",
+        ..QUESTION
+    }));
+    assert!(is_counted(Task {
+        test_log: "x",
+        ..QUESTION
+    }));
+    assert!(is_counted(Task {
+        outcome: Outcome::Failed,
+        ..QUESTION
+    }));
+    assert!(is_counted(Task {
+        facts: &[(field::SUITE_TASK, "s/1")],
+        ..QUESTION
+    }));
+    assert!(!is_counted(Task {
+        outcome: Outcome::Error,
+        ..QUESTION
+    }));
+    // A breach or a rollback never leaves the count.
+    assert!(is_counted(Task {
+        cost: 2_000_000,
+        ..QUESTION
+    }));
+    assert!(is_counted(Task {
+        rollbacks: &[(true, "a", "a")],
+        ..QUESTION
+    }));
+    // A newer session of the same task that was none does not hide the attempt.
+    let hiding = Task {
+        id: 1,
+        created_ns: MONDAY + 1,
+        ..QUESTION
+    };
+    let failed = Task {
+        outcome: Outcome::Failed,
+        ..TASK
+    };
+    assert_eq!(collect(&[failed, hiding], None).all.failed, 1);
+    assert_eq!(
+        curve(&[TASK, QUESTION], Period::Day),
+        ["2026-02-16 1/1 100 0"]
+    );
+}
+
+#[test]
+fn a_bundle_sealed_by_hand_below_an_agent_does_not_count() {
+    const BY_AGENT: &[(&str, &str)] = &[(field::SEALED_BELOW_AGENT, "Claude Code")];
+    let failed = Task {
+        outcome: Outcome::Failed,
+        ..TASK
+    };
+    let newer = Task {
+        created_ns: MONDAY + 1,
+        facts: BY_AGENT,
+        ..TASK
+    };
+    let report = collect(&[failed, newer], None);
+    assert_eq!((report.all.failed, report.all.solved), (1, 0));
+    assert_eq!(report.by_agent, 1);
+    let alone = Task {
+        facts: BY_AGENT,
+        ..TASK
+    };
+    assert_eq!(collect(&[alone], None).all.total_tasks, 0);
+}
+
+#[test]
+fn a_tie_is_decided_by_the_ledger_else_by_the_signature() {
+    let one = TASK.bytes();
+    let other = Task {
+        outcome: Outcome::Failed,
+        ..TASK
+    }
+    .bytes();
+    let keyring = Keyring::hmac(support::key(KEY));
+    let solved = |leaves: [Option<u64>; 2], turned: bool| {
+        let mut added = [(&one, leaves[0]), (&other, leaves[1])];
+        if turned {
+            added.reverse();
+        }
+        let mut collector = Collector::default();
+        for (bytes, leaf) in added {
+            let bundle = Bundle::parse(bytes, Strictness::Strict).unwrap();
+            collector.add(&bundle.verify(&keyring).unwrap(), leaf);
+        }
+        collector.finish().all.solved
+    };
+    for turned in [false, true] {
+        assert_eq!(solved([Some(1), Some(0)], turned), 1);
+        assert_eq!(solved([Some(0), Some(1)], turned), 0);
+        assert_eq!(solved([Some(0), None], turned), 1);
+    }
+    assert_eq!(solved([None; 2], false), solved([None; 2], true));
+}
+
+#[test]
+fn a_filter_leaves_out_before_the_newest_is_taken() {
+    const LARGE: &[(&str, &str)] = &[(field::MODEL, "large"), (field::SUITE_TASK, "s/1")];
+    let large = || Task {
+        facts: LARGE,
+        ..TASK
+    };
+    let small = || Task {
+        outcome: Outcome::Failed,
+        created_ns: MONDAY + WEEK,
+        ..TASK
+    };
+    let solved = |filter: Filter| {
+        let wanted = Wanted {
+            filter,
+            ..Wanted::default()
+        };
+        let report = collect_wanted(&[large(), small()], &wanted);
+        (report.all.solved, report.all.total_tasks, report.filtered)
+    };
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(solved(Filter::default()), (0, 1, 0));
+    let model = text("large");
+    assert_eq!(
+        solved(Filter {
+            model,
+            ..Filter::default()
+        }),
+        (1, 1, 1)
+    );
+    let suite = text("s");
+    assert_eq!(
+        solved(Filter {
+            suite,
+            ..Filter::default()
+        }),
+        (1, 1, 1)
+    );
+    let role = text("nobody");
+    assert_eq!(
+        solved(Filter {
+            role,
+            ..Filter::default()
+        }),
+        (0, 0, 2)
+    );
+    let until_ns = Some(MONDAY + WEEK);
+    assert_eq!(
+        solved(Filter {
+            until_ns,
+            ..Filter::default()
+        }),
+        (1, 1, 1)
+    );
+    let since_ns = Some(MONDAY + WEEK);
+    assert_eq!(
+        solved(Filter {
+            since_ns,
+            ..Filter::default()
+        }),
+        (0, 1, 1)
+    );
+}
+
+#[test]
+fn a_division_that_is_not_known_is_refused() {
+    for by in ["foo", "", "weeks", "fact:", "Role"] {
+        assert_eq!(GroupBy::parse(by), None, "{by}");
+    }
+    let custom = GroupBy::Field("branch".to_owned());
+    assert_eq!(GroupBy::parse("fact:branch"), Some(custom));
 }

@@ -345,6 +345,65 @@ const GUARDED: &[Guarded] = &[
                 .clone_from(&base.specialist.early_stop_error)
         },
     },
+    Guarded {
+        key: "acceptance.min_tasks",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| is_more(&base.acceptance.min_tasks, &set.acceptance.min_tasks),
+        keep: |set, base| {
+            set.acceptance
+                .min_tasks
+                .clone_from(&base.acceptance.min_tasks)
+        },
+    },
+    Guarded {
+        key: "acceptance.max_policy_violations",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            is_more(
+                &set.acceptance.max_policy_violations,
+                &base.acceptance.max_policy_violations,
+            )
+        },
+        keep: |set, base| {
+            set.acceptance
+                .max_policy_violations
+                .clone_from(&base.acceptance.max_policy_violations)
+        },
+    },
+    Guarded {
+        key: "acceptance.min_solve_rate",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| set.acceptance.min_solve_rate < base.acceptance.min_solve_rate,
+        keep: |set, base| {
+            set.acceptance
+                .min_solve_rate
+                .clone_from(&base.acceptance.min_solve_rate)
+        },
+    },
+    Guarded {
+        key: "acceptance.min_evidence_coverage",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            set.acceptance.min_evidence_coverage < base.acceptance.min_evidence_coverage
+        },
+        keep: |set, base| {
+            set.acceptance
+                .min_evidence_coverage
+                .clone_from(&base.acceptance.min_evidence_coverage)
+        },
+    },
+    Guarded {
+        key: "acceptance.min_rollback_correctness",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            set.acceptance.min_rollback_correctness < base.acceptance.min_rollback_correctness
+        },
+        keep: |set, base| {
+            set.acceptance
+                .min_rollback_correctness
+                .clone_from(&base.acceptance.min_rollback_correctness)
+        },
+    },
 ];
 
 /// Orders answers by strictness.
@@ -699,7 +758,8 @@ mod tests {
              [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
-             [gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
+             [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
+             min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
         );
         let strict = config(

@@ -1,6 +1,7 @@
 //! Where a leaf stands, read off the file.
 
 use super::*;
+use crate::files::Privacy;
 
 const FILE: &str = "2026/01/x.rvww";
 
@@ -19,6 +20,7 @@ fn line(index: u64, leaf: &Leaf, file: &str) -> String {
         created_ns: leaf.created_ns,
         sha256: hex::encode(leaf.bundle_sha256),
         file: file.to_owned(),
+        imported: false,
     };
     serde_json::to_string(&line).unwrap() + "\n"
 }

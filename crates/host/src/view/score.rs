@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use witness::curve::Point;
-use witness::scorecard::{Report, Scorecard};
+use witness::scorecard::{Acceptance, Report, Scorecard};
+
+use crate::store::audit::Audit;
 
 /// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks and how many
 /// tasks are without a cost.
@@ -40,11 +42,30 @@ pub struct Counts {
     pub unverified: u64,
     /// Bundles set aside for a newer one of the same task.
     pub duplicates: u64,
+    /// Bundles that the filter left out.
+    pub filtered: u64,
+    /// Sessions without a test and without a diff; 0 when they were asked for.
+    pub not_tasks: u64,
+    /// Bundles that a process below an agent sealed by hand; they never count.
+    pub sealed_below_agent: u64,
+    /// Tasks that claim to be solved over a test log that shows otherwise; they count as failed.
+    pub corrected: u64,
     /// Files left out, by verdict; `unreadable` for those that could not even be read.
     pub left_out: std::collections::BTreeMap<String, u64>,
 }
 
 impl Counts {
+    /// Takes over what the report knows better.
+    pub fn take_from(&mut self, report: &Report) {
+        self.verified = report.verified;
+        self.unverified = report.unverified;
+        self.duplicates = report.duplicates;
+        self.filtered = report.filtered;
+        self.not_tasks = report.not_tasks;
+        self.sealed_below_agent = report.by_agent;
+        self.corrected = report.corrected;
+    }
+
     /// Adds what another thread met.
     pub(crate) fn add(&mut self, other: Self) {
         self.files += other.files;
@@ -59,14 +80,30 @@ impl Counts {
 
 /// The whole answer of `scorecard --json`.
 #[must_use]
-pub fn report(report: &Report, counts: &Counts, by: Option<&str>) -> Value {
+pub fn report(
+    report: &Report,
+    counts: &Counts,
+    acceptance: &Acceptance,
+    audit: Option<&Audit>,
+    by: Option<&str>,
+) -> Value {
     let mut value = metrics(&report.all);
+    let hashes = report.policies.keys().map(hex::encode);
+    put(&mut value, "accepted", json!(acceptance.is_accepted()));
+    put(&mut value, "reasons", reasons(acceptance));
+    put(&mut value, "tasks", json!(report.all.total_tasks));
+    put(
+        &mut value,
+        "policy_hashes",
+        json!(hashes.collect::<Vec<_>>()),
+    );
+    put(&mut value, "ledger", ledger(audit));
     let groups = report.groups.iter().map(|(group, card)| {
         let mut line = metrics(card);
         put(&mut line, "group", json!(group));
         line
     });
-    put(&mut value, "acceptance", acceptance(&report.all));
+    put(&mut value, "acceptance", criteria(acceptance));
     put(&mut value, "bundles", json!(counts));
     if let Some(by) = by {
         put(&mut value, "by", json!(by));
@@ -75,17 +112,38 @@ pub fn report(report: &Report, counts: &Counts, by: Option<&str>) -> Value {
     value
 }
 
-fn acceptance(card: &Scorecard) -> Value {
-    let criteria = card.acceptance().map(|one| {
+fn criteria(acceptance: &Acceptance) -> Value {
+    let criteria = acceptance.criteria.map(|one| {
         json!({
             "metric": one.metric,
             "value": one.value,
             "relation": one.relation,
             "threshold": one.threshold,
-            "verdict": if one.holds { "pass" } else { "fail" },
+            "verdict": one.verdict(),
         })
     });
-    json!({ "accepted": card.is_accepted(), "criteria": criteria })
+    json!({ "accepted": acceptance.is_accepted(), "criteria": criteria })
+}
+
+fn reasons(acceptance: &Acceptance) -> Value {
+    let reasons = acceptance.reasons.iter();
+    reasons
+        .map(|one| json!({ "code": one.code, "text": one.text }))
+        .collect()
+}
+
+/// How the comparison with the ledger came out; null when there was none.
+#[must_use]
+pub fn ledger(audit: Option<&Audit>) -> Value {
+    let Some(audit) = audit else {
+        return Value::Null;
+    };
+    json!({
+        "ok": audit.problems.is_empty(),
+        "size": audit.size,
+        "recorded": audit.is_recorded,
+        "problems": audit.summary(),
+    })
 }
 
 fn put(value: &mut Value, key: &str, entry: Value) {
@@ -96,7 +154,7 @@ fn put(value: &mut Value, key: &str, entry: Value) {
 
 /// The whole answer of `curve --json`.
 #[must_use]
-pub fn curve(points: &[Point], counts: &Counts, by: &str) -> Value {
+pub fn curve(points: &[Point], counts: &Counts, audit: Option<&Audit>, by: &str) -> Value {
     let points = points.iter().map(|point| {
         json!({
             "period": point.period,
@@ -111,5 +169,10 @@ pub fn curve(points: &[Point], counts: &Counts, by: &str) -> Value {
             "regressions": point.regressions,
         })
     });
-    json!({ "by": by, "points": points.collect::<Vec<_>>(), "bundles": counts })
+    json!({
+        "by": by,
+        "points": points.collect::<Vec<_>>(),
+        "bundles": counts,
+        "ledger": ledger(audit),
+    })
 }

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use host::files::{self, Privacy};
 use host::score;
+use host::store::audit::Audit;
 use host::view::score::{Counts, curve as as_json};
 use witness::curve::{Period, Point};
+use witness::scorecard::Wanted;
 
 use crate::command::many_bundles::ManyBundles;
 use crate::command::scorecard::{show_counts, show_without_cost};
@@ -16,7 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::curve_svg;
 use crate::render::units::{dollars, grouped};
-use crate::ui::{BAD, BOLD, Ui};
+use crate::ui::{BAD, BOLD, Ui, WARN};
 
 /// Words of `curve`.
 #[derive(Debug, clap::Args)]
@@ -58,20 +60,33 @@ impl Step {
 /// # Errors
 /// A path or key cannot be read, or the picture cannot be written.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let bundles = args.bundles.find(context)?;
     let (period, name) = args.by.period();
-    let progress = ui.progress(bundles.count(), "bundles");
-    let source = bundles.source(context);
-    let (points, counts) = score::curve(source, period, |done| progress.set(done));
-    drop(progress);
+    let wanted = Wanted {
+        by: None,
+        filter: args.bundles.filter()?,
+        all: args.bundles.all,
+    };
+    let scored = args.bundles.read(context, |bundles| {
+        let progress = ui.progress(bundles.count(), "bundles");
+        let source = bundles.source(context);
+        Ok(score::curve(source, period, &wanted, |done| {
+            progress.set(done)
+        })?)
+    })?;
+    let (points, counts) = (&scored.result, &scored.counts);
     if let Some(path) = &args.svg {
-        files::write(path, curve_svg::svg(&points).as_bytes(), Privacy::Shared)?;
+        files::write(path, curve_svg::svg(points).as_bytes(), Privacy::Shared)?;
         ui.note(format_args!("wrote {}", path.display()));
     }
     if ui.json {
-        ui.json(&as_json(&points, &counts, name))?;
+        ui.json(&as_json(points, counts, scored.audit.as_ref(), name))?;
     } else if args.svg.is_none() {
-        show(ui, &points, &counts)?;
+        show(ui, points, counts)?;
+    }
+    if let Some(found) = scored.audit.as_ref().and_then(Audit::summary) {
+        ui.note(format_args!(
+            "{WARN}warning{WARN:#}: the ledger does not hold: {found}; see `roleos ledger verify`"
+        ));
     }
     Ok(Exit::Done)
 }

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use host::files::{self, Privacy};
 use host::ledger::read_checkpoint;
+use host::ledger::record::ROLLED_BACK;
 use host::store::audit::Audit;
 use serde_json::json;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::person::Person;
 use crate::render::clean;
 use crate::render::units::counted;
 use crate::ui::{BAD, DIM, GOOD, Ui};
@@ -24,6 +26,8 @@ pub enum Command {
     Prove(ProveArgs),
     /// Print the newest signed checkpoint, to be kept out of the writer's reach.
     Checkpoint,
+    /// Take the ledger as it is for the known one, after a backup or a fresh start.
+    Adopt,
 }
 
 /// Words of `ledger verify`.
@@ -58,6 +62,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::Verify(args) => verify(ui, context, args),
         Command::Prove(args) => prove(ui, context, args),
         Command::Checkpoint => checkpoint(ui, context),
+        Command::Adopt => adopt(ui, context),
     }
 }
 
@@ -73,6 +78,7 @@ fn verify(ui: &Ui, context: &Context, args: &VerifyArgs) -> Result<Exit, Failure
             "origin": audit.origin,
             "size": audit.size,
             "root": hex::encode(audit.root),
+            "recorded": audit.is_recorded,
             "problems": problems.map(|one| json!({"kind": one.kind, "detail": one.detail})).collect::<Vec<_>>(),
         }))?;
     } else {
@@ -95,6 +101,14 @@ fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
     if audit.problems.is_empty() {
         let bundles = counted(audit.size, "bundle");
         ui.line(format_args!("{GOOD}OK{GOOD:#}  {bundles}, all in place"))?;
+    }
+    if !audit.is_recorded {
+        ui.note(
+            "there is no home directory, so a rollback of the whole ledger would not be noticed",
+        );
+    }
+    if audit.problems.iter().any(|one| one.kind == ROLLED_BACK) {
+        ui.note("hint: restore the ledger from a backup; if you replaced it yourself, `roleos ledger adopt`");
     }
     ui.note(format_args!(
         "{DIM}ledger {origin}, root {}{DIM:#}",
@@ -147,6 +161,24 @@ fn checkpoint(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     } else {
         ui.line(text.trim_end_matches('\n'))?;
     }
+    Ok(Exit::Done)
+}
+
+/// Only a person may say that a smaller or another ledger is the right one.
+fn adopt(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
+    let mut person = Person::at_terminal(ui, "ledger adopt")?;
+    let ledger = context.store.ledger()?.ok_or_else(no_ledger)?;
+    let question = format!(
+        "Take the ledger {} with {} for the known one?",
+        ledger.tree().origin().as_str(),
+        counted(ledger.tree().len(), "bundle"),
+    );
+    person.confirms(&question)?;
+    let size = context.store.adopt_ledger()?.ok_or_else(no_ledger)?;
+    ui.line(format_args!(
+        "{GOOD}adopted{GOOD:#}  {}",
+        counted(size, "bundle")
+    ))?;
     Ok(Exit::Done)
 }
 

@@ -1,10 +1,10 @@
-//! `roleos scorecard`: fifteen metrics and four acceptance criteria over many bundles.
+//! `roleos scorecard`: fifteen metrics and the acceptance criteria over many bundles.
 
 use std::io::Write;
 
-use host::score;
+use host::score::{self, Scored};
 use host::view::score::{Counts, report as as_json};
-use witness::scorecard::{GroupBy, Report, Scorecard};
+use witness::scorecard::{Acceptance, GroupBy, Report, Scorecard, Standing, Thresholds, Wanted};
 
 use crate::command::many_bundles::ManyBundles;
 use crate::context::Context;
@@ -21,16 +21,83 @@ Examples:
   roleos scorecard                       all verified bundles of this workspace
   roleos scorecard --by model            one line of figures a model
   roleos scorecard runs/ --key-file k    bundles from elsewhere, with their key
-  roleos scorecard --accept              exit 1 unless all four criteria hold")]
+  roleos scorecard --since 2026-02-01    only newer bundles
+  roleos scorecard --accept              exit 1 unless everything holds
+
+The bundles of the workspace are compared with its ledger. Acceptance needs the ledger to hold, one policy over all
+tasks, and the thresholds of `[acceptance]` in `.role-os/config.toml`.")]
 pub struct Args {
     #[command(flatten)]
     bundles: ManyBundles,
-    /// Divide by `week`, `day`, `mode`, or a provenance fact such as `role`, `model`, `agent`.
-    #[arg(long, value_name = "WHAT")]
-    by: Option<String>,
+    /// Divide by week, day, mode, role, model, agent, specialist, suite, or fact:NAME.
+    #[arg(long, value_name = "WHAT", value_parser = parse_by)]
+    by: Option<By>,
     /// Turn the acceptance criteria into the exit code.
     #[arg(long)]
     accept: bool,
+    #[command(flatten)]
+    limits: Limits,
+}
+
+/// Thresholds instead of those of the settings.
+#[derive(Debug, clap::Args)]
+struct Limits {
+    /// Fewest tasks [default: 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    min_tasks: Option<u32>,
+    /// Least share of solved tasks [default: 0.6].
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    min_solve_rate: Option<f64>,
+    /// Most breaches of policy [default: 0].
+    #[arg(long, value_name = "N")]
+    max_policy_violations: Option<u32>,
+    /// Least share of solved tasks with complete evidence [default: 1].
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    min_evidence_coverage: Option<f64>,
+    /// Least share of correct rollbacks [default: 1].
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    min_rollback_correctness: Option<f64>,
+}
+
+impl Limits {
+    fn over(&self, set: Thresholds) -> Thresholds {
+        Thresholds {
+            min_tasks: self.min_tasks.unwrap_or(set.min_tasks),
+            min_solve_rate: self.min_solve_rate.unwrap_or(set.min_solve_rate),
+            max_policy_violations: self
+                .max_policy_violations
+                .unwrap_or(set.max_policy_violations),
+            min_evidence_coverage: self
+                .min_evidence_coverage
+                .unwrap_or(set.min_evidence_coverage),
+            min_rollback_correctness: self
+                .min_rollback_correctness
+                .unwrap_or(set.min_rollback_correctness),
+        }
+    }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share = text
+        .parse()
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
+/// A division, and how it was named.
+#[derive(Clone, Debug)]
+struct By {
+    name: String,
+    group: GroupBy,
+}
+
+fn parse_by(text: &str) -> Result<By, String> {
+    let group = GroupBy::parse(text).ok_or_else(|| format!("expected {}", GroupBy::WORDS))?;
+    Ok(By {
+        name: text.to_owned(),
+        group,
+    })
 }
 
 /// Does it.
@@ -38,22 +105,33 @@ pub struct Args {
 /// # Errors
 /// A path or key cannot be read.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let bundles = args.bundles.find(context)?;
-    let progress = ui.progress(bundles.count(), "bundles");
-    let source = bundles.source(context);
-    let by = args.by.as_deref().map(GroupBy::parse);
-    let (report, counts) = score::scorecard(source, by.as_ref(), |done| progress.set(done));
-    drop(progress);
+    let wanted = Wanted {
+        by: args.by.as_ref().map(|by| by.group.clone()),
+        filter: args.bundles.filter()?,
+        all: args.bundles.all,
+    };
+    let scored = args.bundles.read(context, |bundles| {
+        let progress = ui.progress(bundles.count(), "bundles");
+        let source = bundles.source(context);
+        Ok(score::scorecard(source, &wanted, |done| {
+            progress.set(done)
+        })?)
+    })?;
+    let thresholds = args.limits.over(context.config.acceptance.thresholds());
+    let acceptance = scored.result.acceptance(&thresholds, scored.reasons());
     if ui.json {
-        ui.json(&as_json(&report, &counts, args.by.as_deref()))?;
+        let by = args.by.as_ref().map(|by| by.name.as_str());
+        let (report, audit) = (&scored.result, scored.audit.as_ref());
+        ui.json(&as_json(report, &scored.counts, &acceptance, audit, by))?;
     } else {
-        show(ui, &report, &counts)?;
+        show(ui, &scored, &acceptance)?;
     }
-    let holds = !args.accept || report.all.is_accepted();
+    let holds = !args.accept || acceptance.is_accepted();
     Ok(Exit::of_check(holds))
 }
 
-fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
+fn show(ui: &Ui, scored: &Scored<Report>, acceptance: &Acceptance) -> Result<(), Failure> {
+    let (report, counts) = (&scored.result, &scored.counts);
     let mut out = ui.out();
     show_counts(&mut out, counts)?;
     for (name, value) in metrics(&report.all) {
@@ -65,12 +143,23 @@ fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
         report.all.total_tasks,
     )?;
     show_groups(&mut out, report)?;
-    writeln!(out, "\n{BOLD}acceptance{BOLD:#}")?;
-    for criterion in report.all.acceptance() {
-        let (style, word) = if criterion.holds {
-            (GOOD, "pass")
-        } else {
-            (BAD, "fail")
+    show_acceptance(&mut out, acceptance)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn show_acceptance(out: &mut impl Write, acceptance: &Acceptance) -> Result<(), Failure> {
+    let (style, word) = match acceptance.standing() {
+        Standing::Accepted => (GOOD, "accepted"),
+        Standing::NotYet => (WARN, "not yet"),
+        Standing::NotAccepted => (BAD, "not accepted"),
+    };
+    writeln!(out, "\n{BOLD}acceptance{BOLD:#}  {style}{word}{style:#}")?;
+    for criterion in &acceptance.criteria {
+        let (style, word) = match criterion.verdict() {
+            "pass" => (GOOD, "pass"),
+            "fail" => (BAD, "fail"),
+            _ => (DIM, "-   "),
         };
         writeln!(
             out,
@@ -78,7 +167,9 @@ fn show(ui: &Ui, report: &Report, counts: &Counts) -> Result<(), Failure> {
             criterion.metric, criterion.value, criterion.relation, criterion.threshold
         )?;
     }
-    out.flush()?;
+    for reason in &acceptance.reasons {
+        writeln!(out, "  {style}{}{style:#}", clean::line(&reason.text, 300))?;
+    }
     Ok(())
 }
 
@@ -104,8 +195,23 @@ pub(super) fn show_counts(out: &mut impl Write, counts: &Counts) -> Result<(), F
             grouped(counts.duplicates)
         )?;
     }
+    let apart = [
+        (counts.not_tasks, "sessions without a task"),
+        (counts.sealed_below_agent, "sealed by hand below an agent"),
+        (counts.filtered, "filtered out"),
+    ];
+    for (number, what) in apart.into_iter().filter(|(number, _)| *number > 0) {
+        write!(out, ", {} {what}", grouped(number))?;
+    }
     for (why, number) in &counts.left_out {
         write!(out, ", {WARN}{} {why}{WARN:#} left out", grouped(*number))?;
+    }
+    if counts.corrected > 0 {
+        let number = grouped(counts.corrected);
+        write!(
+            out,
+            "\n{WARN}{number} claim to be solved and their test log shows otherwise; they count as failed{WARN:#}"
+        )?;
     }
     writeln!(out, "\n")?;
     Ok(())

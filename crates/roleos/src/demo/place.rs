@@ -5,8 +5,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use host::clock;
+use host::environment::Environment;
 use host::files::{self, Privacy};
+use host::ledger::record;
 use host::running::Running;
+use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 use server::demo::{Backstage, MODEL, repairs};
@@ -201,6 +204,10 @@ fn remove(folder: &Path) -> Result<(), Failure> {
         true => Some(Running::begin(&role_os).map_err(UpError::from)?),
         false => None,
     };
+    // The next demo has another ledger in the same place, which is no rollback.
+    if let Some(trust) = TrustStore::of(&Environment::read()) {
+        record::forget(&trust, &role_os.join("ledger"));
+    }
     fs::remove_dir_all(folder).map_err(|error| {
         let message = format!("cannot remove `{}`: {error}", folder.display());
         Failure::refused("cannot_remove", message).hint("remove it by hand")

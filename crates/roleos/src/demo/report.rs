@@ -8,6 +8,7 @@ use host::score::{self, Source};
 use host::specialists::Named;
 use selection::run_log::Record as Run;
 use server::demo::tasks::{DATES, ROUTER};
+use witness::scorecard::Wanted;
 
 use super::{Stage, agent};
 use crate::command::specialist::open;
@@ -109,13 +110,15 @@ fn tell_evidence(stage: &Stage<'_>) -> Result<(), Failure> {
         keyring: &keyring,
         unverified: false,
         options: context.scan_options(),
+        ledger: Some(&context.store.comparison(&keys, None)?),
     };
-    let (report, counts) = score::scorecard(source, None, |_| {});
-    let card = &report.all;
-    let verdict = if card.is_accepted() {
-        "accepted"
-    } else {
-        "not accepted"
+    let scored = score::scorecard(source, &Wanted::default(), |_| {})?;
+    let (card, counts) = (&scored.result.all, &scored.counts);
+    let thresholds = context.config.acceptance.thresholds();
+    let acceptance = scored.result.acceptance(&thresholds, scored.reasons());
+    let verdict = match acceptance.reasons.first() {
+        None => "accepted".to_owned(),
+        Some(reason) => format!("not accepted, {}", reason.text),
     };
     stage.ui.note(format_args!(
         "  {} bundles, {} verified; {} of {} tasks solved ({}), {} a solved task: {verdict}",

@@ -151,12 +151,37 @@ fn a_cut_off_line_is_reported_and_repaired() {
 }
 
 #[test]
-fn a_line_that_was_signed_and_is_cut_off_is_no_accident() {
+fn a_line_that_was_signed_and_is_cut_off_is_written_again() {
     let workspace = Workspace::new();
     workspace.seal_some(2);
     let whole = workspace.read(LEAVES);
+    for cut in ["}\n", "\"}\n", "ww\"}\n"] {
+        workspace.write(LEAVES, whole.strip_suffix(cut).unwrap());
+        let expected = ["torn", "unlogged", "truncated"];
+        assert_eq!(workspace.audit(&[]).1, expected);
+    }
+    let sealed = workspace.seal(&["--outcome", "solved"]);
+    let repaired = sealed["repaired"][0].as_str().unwrap();
+    assert!(repaired.contains("was written again"), "{repaired}");
+    assert_eq!(workspace.audit(&[]).1, [""; 0]);
+    assert!(workspace.read(LEAVES).starts_with(&whole));
+}
+
+#[test]
+fn a_cut_off_line_whose_bundle_is_gone_or_another_is_no_accident() {
+    let workspace = Workspace::new();
+    let bundles = workspace.seal_some(2);
+    let whole = workspace.read(LEAVES);
     workspace.write(LEAVES, whole.trim_end_matches("}\n"));
-    assert_eq!(workspace.audit(&[]).1, ["torn", "unlogged", "truncated"]);
+    let mut bytes = fs::read(&bundles[1]).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&bundles[1], bytes).unwrap();
+    let error = workspace
+        .roleos(&["--json", "witness", "seal", "--outcome", "solved"])
+        .exits(2)
+        .json_error();
+    assert_eq!(error["code"], "ledger_tampered");
+    fs::remove_file(&bundles[1]).unwrap();
     let error = workspace
         .roleos(&["--json", "witness", "seal", "--outcome", "solved"])
         .exits(2)

@@ -87,6 +87,7 @@ fn json(root: &Path, words: &[&str]) -> Value {
         .arg(workspace(root))
         .arg("--json")
         .args(words)
+        .env("HOME", root)
         .output()
         .unwrap();
     assert!(output.status.success(), "{words:?}: {output:?}");
@@ -186,7 +187,10 @@ fn the_loop_is_played_once_and_holds() {
     let origin = root.join(".role-os-demo/origin.git");
     assert_eq!(pushed("main", &origin), pushed("HEAD", &workspace(root)));
 
-    let card = json(root, &["scorecard", "--accept"]);
+    let card = json(root, &["scorecard"]);
+    let reasons = card["reasons"].as_array().unwrap();
+    let codes: Vec<_> = reasons.iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, ["tasks", "policies"], "{card:#}");
     assert_eq!(
         (&card["total_tasks"], &card["solved"]),
         (&30.into(), &27.into())
@@ -241,7 +245,7 @@ fn broken_off_anywhere_it_goes_on_and_begins_anew_when_told_to() {
     );
     let field = lines(root, ".role-os/specialist-field-log.jsonl");
     assert_eq!(field.len(), 100, "no dispatch is lost or made twice");
-    let card = json(root, &["scorecard", "--accept"]);
+    let card = json(root, &["scorecard"]);
     assert_eq!(card["solved"], 27, "{card:#}");
     json(root, &["ledger", "verify"]);
 
@@ -258,6 +262,7 @@ fn broken_off_anywhere_it_goes_on_and_begins_anew_when_told_to() {
         json(root, &["witness", "list"]).as_array().unwrap().len(),
         30
     );
+    json(root, &["ledger", "verify"]);
 }
 
 #[test]

@@ -225,22 +225,44 @@ fn a_cut_end_with_an_older_checkpoint_is_found_by_one_that_was_kept_elsewhere() 
 
     let attacked = Attacked { workspace, bundles };
     cut_off(&attacked, &older);
+    let elsewhere = |workspace: &Workspace, words: &[&str]| {
+        // Another user's trust store knows nothing of this ledger, so the workspace alone has to tell.
+        let home = tempfile::tempdir().unwrap();
+        let words = [&["--json", "ledger", "verify"], words].concat();
+        let mut command = workspace.command(&words);
+        command.env("HOME", home.path());
+        let answer = crate::workspace::ran(command).json();
+        let problems = answer["problems"].as_array().unwrap().clone();
+        let kind = |one: &Value| one["kind"].as_str().unwrap().to_owned();
+        problems.iter().map(kind).collect::<Vec<_>>()
+    };
+    let workspace = &attacked.workspace;
     assert_eq!(
-        attacked.workspace.audit(&[]).1,
+        elsewhere(workspace, &[]),
         [""; 0],
         "the workspace alone cannot tell"
     );
+    assert_eq!(elsewhere(workspace, &["--against", &kept]), ["truncated"]);
     assert_eq!(
-        attacked.workspace.audit(&["--against", &kept]).1,
-        ["truncated"]
+        workspace.audit(&[]).1,
+        ["rolled_back"],
+        "the trust store can"
     );
 
     // And it stays found when the writer, who has the key, goes on as if nothing had happened.
-    attacked.workspace.seal_some(1);
-    assert_eq!(attacked.workspace.audit(&[]).1, [""; 0]);
+    let sealed = workspace.seal(&["--outcome", "solved"]);
+    let told = sealed["repaired"][0].as_str().unwrap();
+    assert!(
+        told.contains("does not continue the one that is known"),
+        "{told}"
+    );
+    assert_eq!(workspace.audit(&[]).1, ["rolled_back"]);
+    assert_eq!(elsewhere(workspace, &["--against", &kept]), ["forked"]);
+    workspace.seal_some(3);
     assert_eq!(
-        attacked.workspace.audit(&["--against", &kept]).1,
-        ["forked"]
+        workspace.audit(&[]).1,
+        ["rolled_back"],
+        "also when it is larger"
     );
 }
 
@@ -322,19 +344,186 @@ fn a_ledger_that_is_gone_is_found() {
         "unlogged",
         "unlogged",
         "unlogged",
+        "rolled_back",
     ]);
     fs::remove_dir_all(attacked.workspace.path(".role-os/ledger")).unwrap();
-    attacked.finds(&["unlogged"; 4]);
+    attacked.finds(&[
+        "unlogged",
+        "unlogged",
+        "unlogged",
+        "unlogged",
+        "rolled_back",
+    ]);
     fs::remove_dir_all(attacked.workspace.path(".role-os/witness")).unwrap();
-    assert_eq!(
-        attacked.workspace.audit(&[]).1,
-        [""; 0],
-        "a workspace that never sealed looks the same"
-    );
+    attacked.finds(&["rolled_back"]);
     assert_eq!(
         attacked.workspace.audit(&["--against", kept]).1,
-        ["ledger_missing"]
+        ["ledger_missing", "rolled_back"]
     );
+    // A fresh ledger in the same place is another one.
+    attacked.workspace.seal_some(5);
+    attacked.finds(&["rolled_back"]);
+}
+
+#[test]
+fn a_lost_name_is_taken_from_the_checkpoint() {
+    let attacked = Attacked::new();
+    let name = attacked.workspace.read(ORIGIN);
+    fs::remove_file(attacked.workspace.path(ORIGIN)).unwrap();
+    attacked.workspace.seal_some(1);
+    assert_eq!(attacked.workspace.read(ORIGIN), name);
+    assert_eq!(attacked.workspace.audit(&[]).1, [""; 0]);
+}
+
+#[test]
+fn a_name_that_nothing_bears_is_not_made_up() {
+    let attacked = Attacked::new();
+    for gone in [ORIGIN, CHECKPOINT] {
+        fs::remove_file(attacked.workspace.path(gone)).unwrap();
+    }
+    let before = attacked.workspace.snapshot();
+    let words = ["--json", "witness", "seal", "--outcome", "solved"];
+    let error = attacked.workspace.roleos(&words).exits(1).json_error();
+    assert_eq!(error["code"], "ledger_damaged");
+    assert!(attacked.workspace.snapshot() == before);
+}
+
+/// The system answers with an error about the file instead of saying that it is not there.
+#[test]
+fn an_error_is_not_taken_for_absence() {
+    for name in [ORIGIN, CHECKPOINT, LEAVES] {
+        let attacked = Attacked::new();
+        let path = attacked.workspace.path(name);
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink(&path, &path).unwrap();
+        let ran = attacked
+            .workspace
+            .roleos(&["--json", "witness", "seal", "--outcome", "solved"]);
+        assert_ne!(ran.code, 0, "{name}: {ran:#?}");
+        assert_ne!(attacked.workspace.roleos(&["ledger", "verify"]).code, 0);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, bytes).unwrap();
+        attacked.workspace.seal_some(1);
+        assert_eq!(attacked.workspace.audit(&[]).1, [""; 0], "{name}");
+    }
+}
+
+/// A sync that fails behind the first leaf must not cost the bundle.
+#[test]
+fn a_bundle_whose_leaf_is_logged_is_never_removed() {
+    for seals_before in [0, 2] {
+        let workspace = Workspace::new();
+        workspace.seal_some(seals_before);
+        // "roleos-test-sync" in hexadecimal: a debug build fails behind the append of this task.
+        let task = "726f6c656f732d746573742d73796e63";
+        let words = [
+            "--json",
+            "witness",
+            "seal",
+            "--outcome",
+            "solved",
+            "--task-id",
+            task,
+        ];
+        let error = workspace.roleos(&words).exits(2).json_error();
+        assert_eq!(error["code"], "seal_unfinished");
+        assert!(error["message"].as_str().unwrap().contains("is logged"));
+        let found = workspace.audit(&[]).1;
+        assert!(found.iter().all(|kind| kind == "unfinished"), "{found:?}");
+        assert!(!found.is_empty());
+        let sealed = workspace.seal(&["--outcome", "solved"]);
+        assert_eq!(sealed["index"], seals_before + 1);
+        assert_eq!(workspace.audit(&[]).1, [""; 0]);
+        workspace.roleos(&["witness", "verify", task]).exits(0);
+    }
+}
+
+/// A leaf and its bundle, slipped in by a process that has no key.
+fn slip_in(workspace: &Workspace, bytes: &[u8]) {
+    let lines = workspace.read(LEAVES);
+    let index = lines.lines().count();
+    let task = "ab".repeat(16);
+    let digest = hex::encode(host::digest(bytes));
+    workspace.write(&format!(".role-os/witness/2026/11/{task}.rvww"), bytes);
+    let line = format!(
+        r#"{{"index":{index},"task_id":"{task}","created_ns":1767225600000000001,"sha256":"{digest}","file":"2026/11/{task}.rvww"}}"#
+    );
+    workspace.write(LEAVES, format!("{lines}{line}\n"));
+}
+
+#[test]
+fn a_leaf_that_was_not_signed_is_found_and_never_signed() {
+    let foreign = crate::sample::Sample::new(1);
+    for bytes in [foreign.unsigned(), foreign.signed()] {
+        let attacked = Attacked::new();
+        slip_in(&attacked.workspace, &bytes);
+        attacked.finds(&["signature", "unsigned_leaves"]);
+        attacked.seals_no_more();
+    }
+}
+
+#[test]
+fn a_copy_of_a_real_bundle_is_not_a_leaf_of_its_own() {
+    let attacked = Attacked::new();
+    let bytes = fs::read(&attacked.bundles[1]).unwrap();
+    slip_in(&attacked.workspace, &bytes);
+    attacked.finds(&["chain", "unsigned_leaves"]);
+    attacked.seals_no_more();
+}
+
+#[test]
+fn an_import_is_no_way_in_for_a_leaf_without_signature() {
+    let attacked = Attacked::new();
+    slip_in(
+        &attacked.workspace,
+        &crate::sample::Sample::new(1).unsigned(),
+    );
+    let marked = attacked.workspace.read(LEAVES);
+    let last = marked.trim_end().strip_suffix('}').unwrap();
+    attacked
+        .workspace
+        .write(LEAVES, format!("{last},\"imported\":true}}\n"));
+    attacked.finds(&["unsigned_leaves"]);
+    attacked.seals_no_more();
+}
+
+#[test]
+fn an_old_checkpoint_in_place_is_found_and_what_we_sealed_is_signed_again() {
+    let workspace = Workspace::new();
+    workspace.seal_some(2);
+    let older = workspace.read(CHECKPOINT);
+    workspace.seal_some(1);
+    workspace.write(CHECKPOINT, older);
+    assert_eq!(workspace.audit(&[]).1, ["unsigned_leaves"]);
+    workspace.seal_some(1);
+    assert_eq!(workspace.audit(&[]).1, [""; 0]);
+}
+
+#[test]
+fn without_a_checkpoint_only_what_we_sealed_is_signed() {
+    let attacked = Attacked::new();
+    slip_in(&attacked.workspace, &crate::sample::Sample::new(1).signed());
+    fs::remove_file(attacked.workspace.path(CHECKPOINT)).unwrap();
+    attacked.finds(&["signature", "checkpoint_missing"]);
+    attacked.seals_no_more();
+}
+
+#[test]
+fn bundles_and_ledger_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workspace = Workspace::new();
+    fs::create_dir_all(workspace.path(".role-os/witness")).unwrap();
+    let bundle = workspace.seal_some(1).remove(0);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&bundle), 0o600);
+    for folder in bundle.ancestors().skip(1).take(3) {
+        assert_eq!(mode(folder), 0o700, "{}", folder.display());
+    }
+    assert_eq!(mode(&workspace.path(".role-os/ledger")), 0o700);
+    for name in [LEAVES, CHECKPOINT, ORIGIN] {
+        assert_eq!(mode(&workspace.path(name)), 0o600, "{name}");
+    }
 }
 
 /// The bundle, its proof and the public key, alone in a folder elsewhere.

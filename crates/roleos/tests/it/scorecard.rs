@@ -1,5 +1,8 @@
 //! Scorecards through the binary: the published figures, what counts and what does not, groups, and acceptance.
 
+use host::environment::Environment;
+use host::store::Store;
+use host::trust_store::TrustStore;
 use serde_json::{Value, json};
 use witness::wire::{Mode, Outcome};
 
@@ -73,7 +76,7 @@ fn the_published_figures_come_out() {
                 .enumerate()
                 .map(|(task, row)| sample(task, row).signed()),
         );
-        let answer = score(&workspace, &[]);
+        let answer = score(&workspace, &["--all"]);
         for metric in METRICS {
             let expected = match (card["id"].as_str().unwrap(), metric) {
                 // The reference wraps around; ours says the most it can.
@@ -117,7 +120,7 @@ fn the_goldens_are_counted_once_a_task() {
                 .to_string()
         })
         .collect();
-    let mut words = vec!["--json", "scorecard", "--unverified"];
+    let mut words = vec!["--json", "scorecard", "--unverified", "--all"];
     words.extend(files.iter().map(String::as_str));
     let answer = Workspace::new().roleos(&words).exits(0).json();
     // g03, g04 and g05 are bundles of one task.
@@ -335,67 +338,332 @@ fn a_scorecard_is_divided_by_what_is_asked_for() {
     check_groups("week", &[("2026-W01", 2, 2), ("2026-W02", 2, 1)]);
     check_groups("day", &[("2026-01-01", 2, 2), ("2026-01-08", 2, 1)]);
     check_groups("mode", &[("approved", 1, 1), ("autonomous", 3, 2)]);
-    check_groups("no_such_fact", &[("(none)", 4, 3)]);
+    check_groups("fact:no_such_fact", &[("(none)", 4, 3)]);
+    let words = ["scorecard", "runs", "--by", "foo"];
+    let error = workspace.roleos(&words).exits(1).stderr;
+    assert!(error.contains("fact:NAME"), "{error}");
     let table = workspace.roleos(&["scorecard", "runs", "--key-hex", KEY_HEX, "--by", "model"]);
     assert!(table.succeeds().contains("\nlarge "));
 }
 
+/// A workspace whose own ledger has these bundles.
+fn sealed(samples: &[Sample]) -> Workspace {
+    let workspace = Workspace::new();
+    seal_more(&workspace, samples);
+    workspace
+}
+
+fn seal_more(workspace: &Workspace, samples: &[Sample]) {
+    let trust = Environment {
+        state: Some(workspace.home().join(".local/state/roleos")),
+        ..Environment::default()
+    };
+    let store = Store::new(&workspace.path(".role-os"), 1 << 20).with_trust(TrustStore::of(&trust));
+    let (keys, _) = store.keys_for_writing().unwrap();
+    for sample in samples {
+        store.seal(sample.builder(), &keys).unwrap();
+    }
+}
+
+/// So many solved tasks with everything in order.
+fn solved(count: u8) -> Vec<Sample> {
+    (1..=count).map(Sample::new).collect()
+}
+
+/// What speaks against acceptance, and that the exit code says the same.
+#[track_caller]
+fn reasons(workspace: &Workspace, more: &[&str]) -> Vec<String> {
+    let words = [&["--json", "scorecard"], more].concat();
+    let answer = workspace.roleos(&words).exits(0).json();
+    let reasons = answer["reasons"].as_array().unwrap();
+    let accepted = reasons.is_empty();
+    assert_eq!(answer["accepted"], accepted);
+    assert_eq!(answer["acceptance"]["accepted"], accepted);
+    let words = [&["scorecard", "--accept"], more].concat();
+    workspace.roleos(&words).exits(i32::from(!accepted));
+    let code = |one: &Value| one["code"].as_str().unwrap().to_owned();
+    reasons.iter().map(code).collect()
+}
+
 #[test]
 fn acceptance_is_the_exit_code_when_asked_for() {
-    let failed = |task| Sample {
-        outcome: Outcome::Failed,
+    let with = |change: fn(&mut Sample)| {
+        let mut samples = solved(100);
+        change(&mut samples[99]);
+        reasons(&sealed(&samples), &[])
+    };
+    assert_eq!(with(|_| {}), [""; 0]);
+    assert_eq!(with(|sample| sample.violations = 1), ["policy_violations"]);
+    assert_eq!(
+        with(|sample| sample.evidence_complete = false),
+        ["evidence_coverage"]
+    );
+    assert_eq!(with(|sample| sample.rollbacks = vec![true, true]), [""; 0]);
+    assert_eq!(
+        with(|sample| sample.rollbacks = vec![true, false]),
+        ["rollback_correctness"]
+    );
+    assert_eq!(with(|sample| sample.mode = Mode::Approved), ["policies"]);
+    assert_eq!(
+        with(|sample| sample.facts = vec![("sealed_below_agent", "Claude Code")]),
+        ["tasks"]
+    );
+}
+
+#[test]
+fn thresholds_are_options_and_settings() {
+    let mut samples = solved(5);
+    samples[3].outcome = Outcome::Failed;
+    samples[4].outcome = Outcome::Failed;
+    let workspace = sealed(&samples);
+    assert_eq!(reasons(&workspace, &[]), ["tasks"]);
+    assert_eq!(reasons(&workspace, &["--min-tasks", "5"]), [""; 0]);
+    assert_eq!(
+        reasons(
+            &workspace,
+            &["--min-tasks", "5", "--min-solve-rate", "0.61"]
+        ),
+        ["solve_rate"]
+    );
+    workspace.write(
+        ".role-os/config.toml",
+        "[acceptance]\nmin_tasks = 5\nmin_solve_rate = 0.9\n",
+    );
+    assert_eq!(reasons(&workspace, &[]), ["solve_rate"]);
+    for bad in [
+        &["--min-solve-rate", "1.5"][..],
+        &["--min-tasks", "0"],
+        &["--since", "yesterday"],
+        &["--since", "2026-02-02", "--until", "2026-02-01"],
+        &["--role", ""],
+        &["--ledger", ".role-os/ledger"],
+    ] {
+        workspace.roleos(&[&["scorecard"], bad].concat()).exits(1);
+    }
+    let answer = workspace.roleos(&["--json", "scorecard"]).exits(0).json();
+    assert_eq!(answer["tasks"], 5);
+    assert_eq!(answer["policy_hashes"].as_array().unwrap().len(), 1);
+    assert_eq!(answer["ledger"]["ok"], true);
+}
+
+/// The failed bundles are moved away: it used to be green everywhere.
+#[test]
+fn deleting_failed_evidence_is_noticed() {
+    let mut samples = solved(5);
+    samples[4].outcome = Outcome::Failed;
+    let workspace = sealed(&samples);
+    let few = &["--min-tasks", "3"];
+    assert_eq!(reasons(&workspace, few), [""; 0]);
+    let paths = || host::scan::find(&[workspace.path(".role-os/witness")]).unwrap();
+    let failed = paths().into_iter().find(|path| {
+        let words = ["--json", "witness", "verify", path.to_str().unwrap()];
+        workspace.roleos(&words).stdout.contains("failed")
+    });
+    let failed = failed.expect("one failed");
+    let bytes = std::fs::read(&failed).unwrap();
+    std::fs::remove_file(&failed).unwrap();
+    assert_eq!(reasons(&workspace, few), ["ledger"]);
+    let answer = workspace.roleos(&["--json", "scorecard"]).exits(0).json();
+    assert_eq!(answer["ledger"]["problems"], "1 missing");
+    let curve = workspace.roleos(&["curve"]).exits(0);
+    assert!(
+        curve.stderr.contains("does not hold: 1 missing"),
+        "{curve:#?}"
+    );
+    let curve = workspace.roleos(&["--json", "curve"]).exits(0).json();
+    assert_eq!(curve["ledger"]["ok"], false);
+    // Nor does it help to change it, or to put another one there.
+    let mut edited = bytes.clone();
+    *edited.last_mut().unwrap() ^= 1;
+    std::fs::write(&failed, edited).unwrap();
+    assert_eq!(reasons(&workspace, few), ["ledger", "left_out"]);
+    let other = paths().into_iter().find(|path| *path != failed).unwrap();
+    std::fs::copy(other, &failed).unwrap();
+    assert_eq!(reasons(&workspace, few), ["ledger"]);
+    std::fs::write(&failed, bytes).unwrap();
+    assert_eq!(reasons(&workspace, few), [""; 0]);
+    // Nor to take the leaf away with it, or the whole ledger.
+    std::fs::remove_dir_all(workspace.path(".role-os/ledger")).unwrap();
+    assert_eq!(reasons(&workspace, few), ["ledger"]);
+}
+
+#[test]
+fn a_ledger_put_back_to_an_older_state_is_not_accepted() {
+    let workspace = sealed(&solved(4));
+    let copy = |from: &str, to: &str| {
+        let ran = std::process::Command::new("cp")
+            .args(["-a", from, to])
+            .current_dir(workspace.root())
+            .status();
+        assert!(ran.unwrap().success());
+    };
+    copy(".role-os", "kept");
+    let mut failed = Sample::new(9);
+    failed.outcome = Outcome::Failed;
+    seal_more(&workspace, &[failed]);
+    let few = &["--min-tasks", "2"];
+    assert_eq!(reasons(&workspace, few), [""; 0]);
+    std::fs::remove_dir_all(workspace.path(".role-os")).unwrap();
+    copy("kept", ".role-os");
+    assert_eq!(reasons(&workspace, few), ["ledger"]);
+    let said = workspace.roleos(&["ledger", "verify"]).exits(1);
+    assert!(said.stdout.contains("rolled_back"), "{said:#?}");
+    assert!(said.stderr.contains("roleos ledger adopt"), "{said:#?}");
+    // Saying that it is right is for a person.
+    workspace.roleos(&["ledger", "adopt"]).exits(2);
+}
+
+#[test]
+fn a_folder_is_accepted_only_with_its_ledger() {
+    let workspace = sealed(&solved(3));
+    let elsewhere = Workspace::new();
+    let path = |name: &str| workspace.path(name).display().to_string();
+    let (bundles, ledger) = (path(".role-os/witness"), path(".role-os/ledger"));
+    let public = std::fs::read_dir(workspace.path(".role-os/keys")).unwrap();
+    let public = public.map(|entry| entry.unwrap().path());
+    let public = public
+        .filter(|path| path.extension().is_some_and(|end| end == "pub"))
+        .last()
+        .unwrap()
+        .display()
+        .to_string();
+    let with = |more: &[&str]| {
+        let words = [
+            &[bundles.as_str(), "--key-file", &public, "--min-tasks", "3"],
+            more,
+        ]
+        .concat();
+        reasons(&elsewhere, &words)
+    };
+    assert_eq!(with(&[]), ["no_ledger"]);
+    assert_eq!(with(&["--ledger", &ledger]), [""; 0]);
+    let words = ["scorecard", &bundles, "--ledger", "nowhere"];
+    elsewhere.roleos(&words).exits(1);
+    let first = host::scan::find(&[workspace.path(".role-os/witness")]).unwrap();
+    std::fs::remove_file(&first[0]).unwrap();
+    assert_eq!(with(&["--ledger", &ledger]), ["tasks", "ledger"]);
+}
+
+#[test]
+fn filters_choose_what_counts() {
+    let of = |task, model, days: u64| Sample {
+        facts: vec![("model", model), ("suite_task", "s/1")],
+        created_ns: Sample::new(task).created_ns + days * DAY,
         ..Sample::new(task)
     };
-    let solved = |task| Sample::new(task);
-    let with = |change: fn(&mut Sample)| {
-        let mut sample = solved(3);
-        change(&mut sample);
-        vec![solved(1), solved(2), sample]
-    };
-    let check = |bundles: Vec<Sample>, failing: &[&str]| {
-        let workspace = runs(bundles.iter().map(Sample::signed));
-        let words = [
-            "--json",
-            "scorecard",
-            "runs",
-            "--key-hex",
-            KEY_HEX,
-            "--accept",
-        ];
-        let ran = workspace.roleos(&words);
-        let criteria = ran.json()["acceptance"]["criteria"].clone();
-        let criteria = criteria.as_array().unwrap();
-        assert_eq!(criteria.len(), 4);
-        let failed: Vec<_> = criteria
+    let workspace = sealed(&[of(1, "large", 0), of(2, "large", 7), of(3, "small", 7)]);
+    let tasks = |more: &[&str]| {
+        let card = workspace.roleos(&[&["--json", "scorecard"], more].concat());
+        let curve = workspace.roleos(&[&["--json", "curve"], more].concat());
+        let card = card.exits(0).json();
+        let points = curve.exits(0).json()["points"].as_array().unwrap().clone();
+        let sum: u64 = points
             .iter()
-            .filter(|criterion| criterion["verdict"] == "fail")
-            .map(|criterion| criterion["metric"].as_str().unwrap())
-            .collect();
-        assert_eq!(failed, failing);
-        assert_eq!(ran.json()["acceptance"]["accepted"], failing.is_empty());
-        ran.exits(i32::from(!failing.is_empty()));
-        let without: Vec<_> = words
-            .iter()
-            .copied()
-            .filter(|word| *word != "--accept")
-            .collect();
-        workspace.roleos(&without).exits(0);
+            .map(|one| one["tasks"].as_u64().unwrap())
+            .sum();
+        assert_eq!(card["tasks"], sum);
+        (sum, card["bundles"]["filtered"].as_u64().unwrap())
     };
-    check(
-        (1..=5)
-            .map(|task| if task < 4 { solved(task) } else { failed(task) })
-            .collect(),
-        &[],
-    );
-    check(vec![solved(1), failed(2)], &["solve_rate"]);
-    check(with(|sample| sample.violations = 1), &["policy_violations"]);
-    check(
-        with(|sample| sample.evidence_complete = false),
-        &["evidence_coverage"],
-    );
-    check(with(|sample| sample.rollbacks = vec![true, true]), &[]);
-    check(
-        with(|sample| sample.rollbacks = vec![true, false]),
-        &["rollback_correctness"],
-    );
+    assert_eq!(tasks(&[]), (3, 0));
+    assert_eq!(tasks(&["--model", "large"]), (2, 1));
+    assert_eq!(tasks(&["--since", "2026-01-08"]), (2, 1));
+    assert_eq!(tasks(&["--until", "2026-01-08T00:00:00Z"]), (1, 2));
+    assert_eq!(tasks(&["--suite", "s", "--model", "small"]), (1, 2));
+    assert_eq!(tasks(&["--role", "editor"]), (0, 3));
+}
+
+#[test]
+fn a_new_workspace_says_what_is_missing() {
+    let workspace = Workspace::new();
+    let said = workspace.roleos(&["scorecard"]).succeeds();
+    assert!(said.contains("acceptance  not yet"), "{said}");
+    assert!(said.contains("no task yet"), "{said}");
+    assert!(!said.contains("fail "), "{said}");
+    seal_more(&workspace, &solved(3));
+    // A question that was answered is no task.
+    let question = Sample {
+        outcome: Outcome::Skipped,
+        evidence_complete: false,
+        ..Sample::new(7)
+    };
+    seal_more(&workspace, &[question]);
+    let said = workspace.roleos(&["scorecard"]).succeeds();
+    assert!(said.contains("3 of 100 tasks"), "{said}");
+    assert!(said.contains("1 sessions without a task"), "{said}");
+    assert!(said.contains("not yet"), "{said}");
+    let all = workspace
+        .roleos(&["--json", "scorecard", "--all"])
+        .exits(0)
+        .json();
+    assert_eq!(all["tasks"], 4);
+}
+
+const FAILING: &str = "=========================== short test summary info ============================\nFAILED t.py::a - x\n========================= 3 failed, 1 passed in 0.01s ==========================\n";
+
+#[test]
+fn a_contradiction_is_not_sealed() {
+    let workspace = Workspace::new();
+    workspace.write("bad.txt", FAILING);
+    let words = [
+        "--json",
+        "witness",
+        "seal",
+        "--test-log",
+        "bad.txt",
+        "--outcome",
+    ];
+    let error = workspace
+        .roleos(&[&words[..], &["solved"]].concat())
+        .exits(1)
+        .json_error();
+    assert_eq!(error["code"], "contradiction");
+    assert!(!workspace.path(".role-os/witness").exists());
+    workspace
+        .roleos(&[&words[..], &["failed"]].concat())
+        .exits(0);
+}
+
+#[test]
+fn a_bundle_sealed_below_an_agent_is_marked() {
+    let workspace = Workspace::new();
+    let mut command = workspace.command(&[
+        "--json",
+        "witness",
+        "seal",
+        "--outcome",
+        "solved",
+        "--fact",
+        "sealed_below_agent=",
+    ]);
+    command.env("CLAUDECODE", "1");
+    let ran = crate::workspace::ran(command);
+    // Where it is refused altogether, nothing is sealed that could be marked.
+    if ran.code == 0 {
+        let file = ran.json()["file"].as_str().unwrap().to_owned();
+        let shown = workspace
+            .roleos(&["--json", "witness", "show", &file])
+            .exits(0)
+            .stdout;
+        assert!(
+            shown.contains(r#""sealed_below_agent":"Claude Code""#),
+            "{shown}"
+        );
+        let answer = workspace.roleos(&["--json", "scorecard"]).exits(0).json();
+        assert_eq!(answer["bundles"]["sealed_below_agent"], 1);
+        assert_eq!(answer["tasks"], 0);
+    }
+}
+
+/// Renaming a file used to change the solve rate.
+#[test]
+fn a_tie_does_not_depend_on_the_name_of_a_file() {
+    let solved = Sample::new(1);
+    let failed = Sample {
+        outcome: Outcome::Failed,
+        ..Sample::new(1)
+    };
+    let one = score(&runs([solved.signed(), failed.signed()]), &[]);
+    let other = score(&runs([failed.signed(), solved.signed()]), &[]);
+    assert_eq!(one["solved"], other["solved"]);
+    assert_eq!(one["bundles"]["duplicates"], 1);
 }

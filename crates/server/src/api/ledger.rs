@@ -69,6 +69,8 @@ pub(super) struct Audit {
     origin: Option<String>,
     size: u64,
     root: String,
+    /// An earlier state in the user's trust store was looked for.
+    recorded: bool,
     problems: Vec<Finding>,
 }
 
@@ -88,6 +90,7 @@ pub(super) async fn verify(State(desk): State<Arc<Desk>>) -> Answer<Audit> {
             origin: audit.origin,
             size: audit.size,
             root: hex::encode(audit.root),
+            recorded: audit.is_recorded,
             problems,
         })
     })

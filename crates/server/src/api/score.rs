@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use host::clock;
+use host::score::outside_reasons;
 use host::view::score as shape;
 use selection::statistics::{self, rate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 use witness::curve::Period;
+use witness::scorecard::{Acceptance, Filter, Report};
 
 use super::Desk;
-use super::frame::{Answer, Asked, answer};
-use crate::view::add_up::{By, Of};
+use super::frame::{Answer, Asked, answer, bad_query};
+use crate::problem::Problem;
+use crate::view::add_up::By;
 
 /// A rate, out of how many, with its Wilson interval at 95 %.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -51,6 +55,7 @@ pub(super) enum Division {
     Week,
     Day,
     Agent,
+    Suite,
 }
 
 impl From<Division> for By {
@@ -62,6 +67,7 @@ impl From<Division> for By {
             Division::Week => Self::Week,
             Division::Day => Self::Day,
             Division::Agent => Self::Agent,
+            Division::Suite => Self::Suite,
         }
     }
 }
@@ -73,6 +79,42 @@ impl From<Division> for By {
 pub(super) struct Card {
     /// Also by group.
     by: Option<Division>,
+    /// Only bundles of this time or later: a day or a moment.
+    since: Option<String>,
+    /// Only bundles from before this time.
+    until: Option<String>,
+    /// Only this role.
+    role: Option<String>,
+    /// Only this model.
+    model: Option<String>,
+    /// Only this suite.
+    suite: Option<String>,
+}
+
+/// Parses the bounds of a time.
+fn filter(since: Option<&str>, until: Option<&str>) -> Result<Filter, Problem> {
+    let time = |name, text: Option<&str>| {
+        let parse = |text| {
+            clock::parse_day_or_moment(text)
+                .ok_or_else(|| bad_query(&format!("`{name}` is neither a day nor a moment")))
+        };
+        text.map(parse).transpose()
+    };
+    Ok(Filter {
+        since_ns: time("since", since)?,
+        until_ns: time("until", until)?,
+        ..Filter::default()
+    })
+}
+
+/// How the workspace stands against its thresholds, ledger included.
+pub(crate) fn acceptance(
+    desk: &Desk,
+    report: &Report,
+    counts: &shape::Counts,
+) -> Result<Acceptance, Problem> {
+    let outside = outside_reasons(Some(&*desk.view.audit()?), counts);
+    Ok(report.acceptance(&desk.config.acceptance.thresholds(), outside))
 }
 
 /// The fifteen metrics, the four acceptance criteria, and the interval of the solve rate.
@@ -84,9 +126,18 @@ pub(super) async fn scorecard(
 ) -> Answer<Value> {
     answer(&desk, move |desk| {
         let by = asked.by.map(By::from);
-        let card = desk.view.scorecard(by)?;
+        let of = Filter {
+            role: asked.role,
+            model: asked.model,
+            suite: asked.suite,
+            ..filter(asked.since.as_deref(), asked.until.as_deref())?
+        };
+        let card = desk.view.scorecard(by, &of)?;
         let (report, counts) = &*card;
-        let mut value = shape::report(report, counts, by.map(By::name));
+        let accepted = acceptance(desk, report, counts)?;
+        let audit = desk.view.audit()?;
+        let by = by.map(By::name);
+        let mut value = shape::report(report, counts, &accepted, Some(&audit), by);
         if let Value::Object(fields) = &mut value {
             let all = &report.all;
             let solved: Rate = rate(u64::from(all.solved), u64::from(all.total_tasks)).into();
@@ -121,6 +172,12 @@ pub(super) struct Curve {
     role: Option<String>,
     /// Only this model.
     model: Option<String>,
+    /// Only this suite.
+    suite: Option<String>,
+    /// Only bundles of this time or later: a day or a moment.
+    since: Option<String>,
+    /// Only bundles from before this time.
+    until: Option<String>,
 }
 
 /// What a solved task costs over time.
@@ -135,13 +192,20 @@ pub(super) async fn curve(
             Stretch::Week => (Period::Week, "week"),
             Stretch::Day => (Period::Day, "day"),
         };
-        let of = Of {
+        let of = Filter {
             role: asked.role,
             model: asked.model,
+            suite: asked.suite,
+            ..filter(asked.since.as_deref(), asked.until.as_deref())?
         };
         let points = desk.view.curve(period, &of)?;
-        let counts = &desk.view.scorecard(None)?.1;
-        Ok(shape::curve(&points, counts, name))
+        let counts = &desk.view.scorecard(None, &of)?.1;
+        Ok(shape::curve(
+            &points,
+            counts,
+            Some(&*desk.view.audit()?),
+            name,
+        ))
     })
     .await
 }

@@ -2,6 +2,7 @@
 //! ever heard of, evidence that does not count.
 
 use host::agents::Agent;
+use host::store::audit::Audit;
 use host::view::score::Counts;
 
 use super::frame::encoded;
@@ -37,8 +38,16 @@ fn of_role(role: &str) -> String {
 }
 
 /// All of it, the worst first.
-pub(super) fn attention(desk: &Desk, counts: &Counts) -> Result<Vec<Attention>, Problem> {
+pub(super) fn attention(
+    desk: &Desk,
+    counts: &Counts,
+    audit: &Audit,
+) -> Result<Vec<Attention>, Problem> {
     let mut found = specialists(desk)?;
+    if let Some(summary) = audit.summary() {
+        let text = format!("the ledger does not hold: {summary}");
+        found.push(Attention::new("bad", "ledger", text, "/api/ledger/verify"));
+    }
     found.extend(failing_audits(desk));
     found.extend(unproved_hooks(desk)?);
     found.extend(refusals_and_sessions(desk)?);

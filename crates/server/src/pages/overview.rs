@@ -5,18 +5,19 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
+use host::store::audit::Audit;
+use host::view::score::Counts;
 use selection::statistics::rate;
 use serde::Deserialize;
 use witness::curve::{Period, Point};
-use witness::scorecard::{Criterion, Scorecard};
+use witness::scorecard::{Acceptance, Criterion, Filter, Scorecard, Standing};
 
 use super::attention::{Attention, attention};
 use super::frame::{Choice, Frame, Rate, Visit, choices, encoded, show, with_headers};
 use super::outcomes::Outcomes;
-use crate::api::{Desk, waiting};
-use crate::show::units::{cost, cost_per_solve, dollars, duration, grouped, without_cost};
+use crate::api::{Desk, acceptance, waiting};
+use crate::show::units::{cost, cost_per_solve, counted, dollars, duration, grouped, without_cost};
 use crate::show::{clean, curve_svg};
-use crate::view::add_up::Of;
 use crate::view::list::TaskColumn;
 
 /// Which curve.
@@ -28,11 +29,12 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    fn of(&self) -> Of {
+    fn of(&self) -> Filter {
         let wanted = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        Of {
+        Filter {
             role: wanted(&self.role),
             model: wanted(&self.model),
+            ..Filter::default()
         }
     }
 }
@@ -41,9 +43,14 @@ impl Asked {
 #[template(path = "pages/overview.html")]
 struct Page {
     frame: Frame,
-    accepted: bool,
+    /// Tone and title of the banner.
+    standing: (&'static str, &'static str),
+    reasons: Vec<String>,
     tasks: u32,
+    /// Sessions and bundles that are not among the tasks.
+    apart: Option<String>,
     criteria: Vec<Held>,
+    ledger: LedgerRow,
     solved: Rate,
     tiles: Vec<Tile>,
     /// Costs that are missing, and how they come in.
@@ -65,7 +72,13 @@ struct Held {
     /// The evidence.
     href: &'static str,
     wanted: String,
-    holds: bool,
+    /// Tone and word.
+    verdict: (&'static str, &'static str),
+}
+
+struct LedgerRow {
+    verdict: (&'static str, &'static str),
+    value: String,
 }
 
 struct Tile {
@@ -93,9 +106,11 @@ pub(super) async fn page(
     Query(asked): Query<Asked>,
 ) -> Response {
     show(&desk, visit, "Overview", move |desk, visit| {
-        let card = desk.view.scorecard(None)?;
+        let card = desk.view.scorecard(None, &Filter::default())?;
         let (report, counts) = &*card;
         let all = &report.all;
+        let accepted = acceptance(desk, report, counts)?;
+        let audit = desk.view.audit()?;
         let points = desk.view.curve(Period::Week, &asked.of())?;
         let mut curve_address = String::from("/curve.svg?role=");
         curve_address.extend(encoded(&asked.role));
@@ -103,16 +118,23 @@ pub(super) async fn page(
         curve_address.extend(encoded(&asked.model));
         Ok(Page {
             frame: visit.frame("Overview", "Overview"),
-            accepted: all.is_accepted(),
+            standing: standing(&accepted, all.total_tasks),
+            reasons: accepted
+                .reasons
+                .iter()
+                .map(|one| clean::line(&one.text, 300))
+                .collect(),
             tasks: all.total_tasks,
-            criteria: all.acceptance().iter().map(|one| held(one, all)).collect(),
+            apart: apart(counts),
+            criteria: accepted.criteria.iter().map(|one| held(one, all)).collect(),
+            ledger: ledger_row(&audit),
             solved: rate(u64::from(all.solved), u64::from(all.total_tasks)).into(),
             tiles: tiles(all),
             without_cost: without_cost(
                 u64::from(all.tasks_without_cost),
                 u64::from(all.total_tasks),
             ),
-            attention: attention(desk, counts)?,
+            attention: attention(desk, counts, &audit)?,
             outcomes: Outcomes::of(&desk.view.outcomes()?),
             curve_address,
             points: points
@@ -136,6 +158,43 @@ pub(super) async fn curve(State(desk): State<Arc<Desk>>, Query(asked): Query<Ask
     match points.await {
         Ok(points) => with_headers(curve_svg::svg(&points).into_response(), "image/svg+xml"),
         Err(problem) => problem.into_response(),
+    }
+}
+
+fn standing(acceptance: &Acceptance, tasks: u32) -> (&'static str, &'static str) {
+    match acceptance.standing() {
+        Standing::Accepted => ("good", "Accepted: all four criteria hold"),
+        Standing::NotYet if tasks == 0 => ("warn", "No verified task yet"),
+        Standing::NotYet => ("warn", "Not enough tasks yet"),
+        Standing::NotAccepted => ("bad", "Not accepted"),
+    }
+}
+
+/// One sentence about what is not among the tasks.
+fn apart(counts: &Counts) -> Option<String> {
+    let parts: Vec<String> = [
+        (counts.not_tasks, "without a test and without a diff"),
+        (counts.sealed_below_agent, "sealed by hand below an agent"),
+        (counts.corrected, "counted as failed against their own word"),
+    ]
+    .into_iter()
+    .filter(|(number, _)| *number > 0)
+    .map(|(number, what)| format!("{} {what}", grouped(number)))
+    .collect();
+    (!parts.is_empty()).then(|| format!("Of all sessions: {}.", parts.join(", ")))
+}
+
+fn ledger_row(audit: &Audit) -> LedgerRow {
+    let verdict = match (&audit.origin, audit.problems.is_empty()) {
+        (None, true) => ("", "none yet"),
+        (_, true) => ("good", "holds"),
+        (_, false) => ("bad", "does not hold"),
+    };
+    LedgerRow {
+        verdict,
+        value: audit
+            .summary()
+            .unwrap_or_else(|| counted(audit.size, "bundle")),
     }
 }
 
@@ -169,11 +228,18 @@ fn held(criterion: &Criterion, all: &Scorecard) -> Held {
     };
     Held {
         name,
-        value: shown(criterion.value),
+        value: match criterion.is_measured {
+            true => shown(criterion.value),
+            false => "–".to_owned(),
+        },
         share: n.filter(|n| *n > 0).map(|n| of_share(criterion.value, n)),
         href,
         wanted: format!("{relation} {}", shown(criterion.threshold)),
-        holds: criterion.holds,
+        verdict: match criterion.verdict() {
+            "fail" => ("bad", "does not hold"),
+            _ if !criterion.is_measured => ("", "nothing to measure"),
+            _ => ("good", "holds"),
+        },
     }
 }
 

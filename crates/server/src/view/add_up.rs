@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use host::store::audit::Audit;
 use host::view::score::Counts;
 use rusqlite::Connection;
 use selection::statistics::{Rate, rate, spread};
 use witness::cost::Cost;
 use witness::curve::{Attempts, Identity, Period, Point};
-use witness::scorecard::{Collector, Report, Row};
+use witness::scorecard::{Age, Collector, Filter, Report, Row};
 use witness::wire::{Outcome, TaskId};
 
 use super::list::{TaskColumn, values};
@@ -32,6 +33,8 @@ pub enum By {
     Day,
     /// The program.
     Agent,
+    /// The suite of the task.
+    Suite,
 }
 
 impl By {
@@ -45,17 +48,9 @@ impl By {
             Self::Week => "week",
             Self::Day => "day",
             Self::Agent => "agent",
+            Self::Suite => "suite",
         }
     }
-}
-
-/// Which attempts a curve is over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Of {
-    /// Only this role.
-    pub role: Option<String>,
-    /// Only this model.
-    pub model: Option<String>,
 }
 
 /// A scorecard, and what was met beside the tasks that count.
@@ -65,8 +60,9 @@ pub type Card = (Report, Counts);
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     generation: u64,
-    cards: HashMap<Option<By>, Arc<Card>>,
-    curves: HashMap<(Of, bool), Arc<Vec<Point>>>,
+    audit: Option<Arc<Audit>>,
+    cards: HashMap<(Option<By>, Filter), Arc<Card>>,
+    curves: HashMap<(Filter, bool), Arc<Vec<Point>>>,
     values: HashMap<TaskColumn, Arc<Counted>>,
     outcomes: Option<Arc<Vec<Outcomes>>>,
 }
@@ -81,32 +77,43 @@ pub(super) struct Runs {
     stats: Option<Arc<RunStats>>,
 }
 
-/// So many curves are kept; who asks for more pays for them.
-const MAX_CURVES: usize = 64;
+/// So many curves and so many scorecards are kept; more are made each time.
+const MAX_KEPT: usize = 64;
 
 impl View {
     /// The scorecard over verified bundles, the newest per task.
     ///
     /// # Errors
     /// The view cannot be read.
-    pub fn scorecard(&self, by: Option<By>) -> Result<Arc<Card>, ViewError> {
-        if let Some(known) = self.sums().cards.get(&by) {
+    pub fn scorecard(&self, by: Option<By>, of: &Filter) -> Result<Arc<Card>, ViewError> {
+        let key = (by, of.clone());
+        if let Some(known) = self.sums().cards.get(&key) {
             return Ok(Arc::clone(known));
         }
         let generation = self.generation.load(Ordering::Relaxed);
-        let card = Arc::new(self.read(|db| scorecard(db, by))?);
+        let card = Arc::new(self.read(|db| scorecard(db, by, of))?);
         let mut sums = self.sums();
-        if sums.generation == generation {
-            sums.cards.insert(by, Arc::clone(&card));
+        if sums.generation == generation && sums.cards.len() < MAX_KEPT {
+            sums.cards.insert(key, Arc::clone(&card));
         }
         Ok(card)
+    }
+
+    /// The comparison of bundles and ledger, when it was made since a bundle came or went.
+    #[must_use]
+    pub fn known_audit(&self) -> Option<Arc<Audit>> {
+        self.sums().audit.clone()
+    }
+
+    pub(super) fn keep_audit(&self, audit: &Arc<Audit>) {
+        self.sums().audit = Some(Arc::clone(audit));
     }
 
     /// The cost-to-outcome curve over verified bundles.
     ///
     /// # Errors
     /// The view cannot be read.
-    pub fn curve(&self, period: Period, of: &Of) -> Result<Arc<Vec<Point>>, ViewError> {
+    pub fn curve(&self, period: Period, of: &Filter) -> Result<Arc<Vec<Point>>, ViewError> {
         let key = (of.clone(), period == Period::Day);
         if let Some(known) = self.sums().curves.get(&key) {
             return Ok(Arc::clone(known));
@@ -114,7 +121,7 @@ impl View {
         let generation = self.generation.load(Ordering::Relaxed);
         let curve = Arc::new(self.read(|db| curve(db, period, of))?);
         let mut sums = self.sums();
-        if sums.generation == generation && sums.curves.len() < MAX_CURVES {
+        if sums.generation == generation && sums.curves.len() < MAX_KEPT {
             sums.curves.insert(key, Arc::clone(&curve));
         }
         Ok(curve)
@@ -155,8 +162,8 @@ impl View {
     }
 
     /// Makes the sums that pages begin with. Until they are there, readers get those from before.
-    pub(super) fn renew_sums(&self) -> Result<(), ViewError> {
-        let all = Of::default();
+    pub(super) fn renew_sums(&self, audit: Audit) -> Result<(), ViewError> {
+        let all = Filter::default();
         let mut fresh = self.read(|db| {
             let values = TaskColumn::ALL.into_iter().map(|column| {
                 let counted = values(db, column)?;
@@ -164,7 +171,8 @@ impl View {
             });
             Ok(Sums {
                 generation: 0,
-                cards: HashMap::from([(None, Arc::new(scorecard(db, None)?))]),
+                audit: Some(Arc::new(audit)),
+                cards: HashMap::from([((None, all.clone()), Arc::new(scorecard(db, None, &all)?))]),
                 curves: HashMap::from([(
                     (all.clone(), false),
                     Arc::new(curve(db, Period::Week, &all)?),
@@ -230,12 +238,22 @@ impl View {
     }
 }
 
-const ROW: &str = "task_id, created_ns, outcome, latency_ms, cost, tokens, retries, complete, violations, rollbacks, restored, cost_known";
+const ROW: &str = "task_id, created_ns, outcome, latency_ms, cost, tokens, retries, complete, violations, rollbacks, restored, cost_known, \
+    corrected, policy_known, policy, is_task, by_agent, signature, id";
+/// The column behind those of [`ROW`].
+const NEXT_COLUMN: usize = 19;
 
-/// What a bundle contributes, as it was read off it.
-fn row(row: &rusqlite::Row<'_>) -> Result<Option<(TaskId, u64, Row)>, rusqlite::Error> {
+/// What a bundle contributes, as it was read off it. `leaves` are the places of those that share task and time.
+fn row(
+    row: &rusqlite::Row<'_>,
+    leaves: &HashMap<i64, Option<u64>>,
+) -> Result<Option<(TaskId, Age, Row)>, rusqlite::Error> {
     let task = TaskId::parse(row.get_ref(0)?.as_str()?);
-    let created: i64 = row.get(1)?;
+    let age = Age {
+        created_ns: row.get::<_, i64>(1)?.cast_unsigned(),
+        leaf: leaves.get(&row.get(18)?).copied().flatten(),
+        signature: row.get::<_, i64>(17)?.cast_unsigned(),
+    };
     let outcome = match row.get_ref(2)?.as_str()? {
         "solved" => Outcome::Solved,
         "failed" => Outcome::Failed,
@@ -253,49 +271,88 @@ fn row(row: &rusqlite::Row<'_>) -> Result<Option<(TaskId, u64, Row)>, rusqlite::
         rollbacks: row.get(9)?,
         restored: row.get(10)?,
         cost_known: row.get(11)?,
+        is_corrected: row.get(12)?,
+        policy_known: row.get(13)?,
+        policy_hash: row.get(14)?,
+        is_task: row.get(15)?,
+        by_agent: row.get(16)?,
     };
-    Ok(task.map(|task| (task, created.cast_unsigned(), contribution)))
+    Ok(task.map(|task| (task, age, contribution)))
 }
 
-/// Places of bundles that have their task and their time in common, by name: files are read in the order of their paths,
-/// and the later one breaks a tie. All others may come in any order.
-fn ties(db: &Connection) -> Result<HashMap<i64, u64>, rusqlite::Error> {
+/// Places in the ledger of bundles that have their task and their time in common; the later one breaks the tie.
+fn ties(db: &Connection) -> Result<HashMap<i64, Option<u64>>, rusqlite::Error> {
     let mut query = db.prepare_cached(
-        "SELECT task.id FROM task JOIN (
+        "SELECT task.id, (SELECT max(line) FROM leaf WHERE leaf.task_id = task.task_id AND leaf.sha256 = task.sha256)
+         FROM task JOIN (
              SELECT task_id, created_ns FROM task WHERE task_id != ''
              GROUP BY task_id, created_ns HAVING count(*) > 1
-         ) double ON task.task_id = double.task_id AND task.created_ns = double.created_ns
-         ORDER BY task.file",
+         ) double ON task.task_id = double.task_id AND task.created_ns = double.created_ns",
     )?;
-    let ids = query.query_map([], |row| row.get(0))?;
-    ids.zip(1..).map(|(id, place)| Ok((id?, place))).collect()
+    let rows = query.query_map([], |row| {
+        let line: Option<i64> = row.get(1)?;
+        Ok((row.get(0)?, line.map(i64::cast_unsigned)))
+    })?;
+    rows.collect()
 }
 
-fn scorecard(db: &Connection, by: Option<By>) -> Result<Card, rusqlite::Error> {
-    let group = by.map_or("''", By::name);
-    let ties = ties(db)?;
+/// The statement over the bundles that a filter leaves, with its conditions bound.
+fn of_filter<'db>(
+    db: &'db Connection,
+    column: &str,
+    of: &Filter,
+) -> Result<rusqlite::CachedStatement<'db>, rusqlite::Error> {
+    let time = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+    let texts = [
+        ("role = :role", ":role", &of.role),
+        ("model = :model", ":model", &of.model),
+        ("suite = :suite", ":suite", &of.suite),
+    ];
+    let times = [
+        ("created_ns >= :since", ":since", of.since_ns),
+        ("created_ns < :until", ":until", of.until_ns),
+    ];
     // The plus keeps SQLite from looking nearly every row up through an index.
-    let sql = format!("SELECT {ROW}, {group}, id FROM task WHERE +verdict = 'valid'");
+    let mut sql = format!("SELECT {ROW}, {column} FROM task WHERE +verdict = 'valid'");
+    let of_texts = texts.iter().filter(|one| one.2.is_some()).map(|one| one.0);
+    let of_times = times.iter().filter(|one| one.2.is_some()).map(|one| one.0);
+    // Only what is asked for, so that the index of a role or a model can be used.
+    for condition in of_texts.chain(of_times) {
+        sql.push_str(" AND ");
+        sql.push_str(condition);
+    }
     let mut query = db.prepare_cached(&sql)?;
-    let mut rows = query.query([])?;
+    for (_, name, value) in texts {
+        if let Some(place) = query.parameter_index(name)? {
+            query.raw_bind_parameter(place, value)?;
+        }
+    }
+    for (_, name, value) in times {
+        if let Some(place) = query.parameter_index(name)? {
+            query.raw_bind_parameter(place, value.map(time))?;
+        }
+    }
+    Ok(query)
+}
+
+fn scorecard(db: &Connection, by: Option<By>, of: &Filter) -> Result<Card, rusqlite::Error> {
+    let ties = ties(db)?;
+    let mut query = of_filter(db, by.map_or("''", By::name), of)?;
+    let mut rows = query.raw_query();
     let mut collector = Collector::default();
     while let Some(found) = rows.next()? {
-        let group = match found.get_ref(12)?.as_str()? {
+        let group = match found.get_ref(NEXT_COLUMN)?.as_str()? {
             "" => "(none)",
             group => group,
         };
-        let order = ties.get(&found.get(13)?).copied().unwrap_or_default();
-        if let Some((task, created, contribution)) = row(found)? {
+        if let Some((task, age, contribution)) = row(found, &ties)? {
             let group = by.map(|_| group);
-            collector.add_row(task, (created, order), contribution, true, group);
+            collector.add_row(task, age, contribution, true, group);
         }
     }
     let report = collector.finish();
-    let mut counts = Counts {
-        verified: report.verified,
-        duplicates: report.duplicates,
-        ..Counts::default()
-    };
+    let mut counts = Counts::default();
+    counts.take_from(&report);
     let mut query = db.prepare_cached("SELECT verdict, count(*) FROM task GROUP BY verdict")?;
     let mut rows = query.query([])?;
     while let Some(found) = rows.next()? {
@@ -308,26 +365,15 @@ fn scorecard(db: &Connection, by: Option<By>) -> Result<Card, rusqlite::Error> {
     Ok((report, counts))
 }
 
-fn curve(db: &Connection, period: Period, of: &Of) -> Result<Vec<Point>, rusqlite::Error> {
-    // Only what is asked for, so that the index of a role or a model can be used.
-    let wanted = [("role", &of.role), ("model", &of.model)];
-    let given = wanted.iter().filter(|(_, value)| value.is_some());
-    let conditions: String = given
-        .map(|(column, _)| format!(" AND {column} = :{column}"))
-        .collect();
-    let sql = format!("SELECT {ROW}, identity FROM task WHERE +verdict = 'valid'{conditions}");
-    let mut query = db.prepare_cached(&sql)?;
-    for (column, value) in wanted {
-        if let Some(place) = query.parameter_index(&format!(":{column}"))? {
-            query.raw_bind_parameter(place, value)?;
-        }
-    }
+fn curve(db: &Connection, period: Period, of: &Filter) -> Result<Vec<Point>, rusqlite::Error> {
+    let ties = ties(db)?;
+    let mut query = of_filter(db, "identity", of)?;
     let mut rows = query.raw_query();
     let mut attempts = Attempts::default();
     while let Some(found) = rows.next()? {
-        let identity: [u8; 16] = found.get(12)?;
-        if let Some((task, created, contribution)) = row(found)? {
-            attempts.add_row((task, created), Identity(identity), contribution, true);
+        let identity: [u8; 16] = found.get(NEXT_COLUMN)?;
+        if let Some((task, age, contribution)) = row(found, &ties)? {
+            attempts.add_row(task, age, Identity(identity), contribution, true);
         }
     }
     Ok(attempts.curve(period))
@@ -353,7 +399,7 @@ fn outcomes(db: &Connection) -> Result<Vec<Outcomes>, rusqlite::Error> {
         "SELECT role, model, count(*), sum(outcome = 'solved'), sum(cost), sum(cost * cost_known),
              sum(cost_known AND outcome = 'solved'), sum(NOT cost_known)
          FROM task NOT INDEXED
-         WHERE verdict = 'valid' GROUP BY role, model ORDER BY count(*) DESC, role, model",
+         WHERE verdict = 'valid' AND is_task AND NOT by_agent GROUP BY role, model ORDER BY count(*) DESC, role, model",
     )?;
     let number = |row: &rusqlite::Row<'_>, column| {
         Ok::<_, rusqlite::Error>(row.get::<_, i64>(column)?.cast_unsigned())

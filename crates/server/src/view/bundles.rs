@@ -7,14 +7,15 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use host::scan;
+use host::store::audit::BundleFacts;
 use host::view::bundle::Judged;
 use rusqlite::{Connection, params};
 use witness::bundle::{Contents, Strictness};
 use witness::curve::{Identity, Period};
 use witness::extension::field;
-use witness::key::Keyring;
+use witness::key::{KeyId, Keyring};
 use witness::policy::Check;
-use witness::scorecard::Row;
+use witness::scorecard::{Age, Row, suite_of};
 
 use super::log::changed_ns;
 use super::{Progress, Seen, Sources, ViewError, meta, set_meta};
@@ -41,7 +42,9 @@ pub(super) fn refresh(
     progress: &(impl Fn(Progress) + Sync),
 ) -> Result<u64, ViewError> {
     let mut changed = judge_again_with_other_keys(connection, seen, &sources.keys)?;
-    let keyring = sources.store.keys()?.keyring();
+    let keys = sources.store.keys()?;
+    let keyring = keys.keyring();
+    let others = keys.signatories().others;
     let root = sources.store.witness_dir();
     let mut new = Vec::new();
     let mut folders = vec![root.to_owned()];
@@ -66,7 +69,7 @@ pub(super) fn refresh(
     let total = new.len() as u64;
     for (number, chunk) in new.chunks(CHUNK).enumerate() {
         let done = (number * CHUNK) as u64;
-        let rows = read(chunk, sources, &keyring, |count| {
+        let rows = read(chunk, sources, (&keyring, &others), |count| {
             progress(Progress {
                 done: done + count as u64,
                 total,
@@ -129,7 +132,15 @@ fn contents_of(root: &Path, folder: &Path) -> (Vec<Found>, Vec<PathBuf>) {
 fn bundle(root: &Path, path: PathBuf, facts: &fs::Metadata) -> Option<Found> {
     path.extension().filter(|end| *end == scan::EXTENSION)?;
     let name = path.strip_prefix(root).ok()?.to_str()?.to_owned();
-    let stamp = format!("{} {} {}", facts.ino(), facts.len(), changed_ns(facts));
+    // The time of the last change of its facts as well: that of its content can be set back.
+    let stamp = format!(
+        "{} {} {} {}.{}",
+        facts.ino(),
+        facts.len(),
+        changed_ns(facts),
+        facts.ctime(),
+        facts.ctime_nsec()
+    );
     Some(Found { path, name, stamp })
 }
 
@@ -237,13 +248,16 @@ struct Kept {
     calls: u64,
     denied: u64,
     row: Option<Row>,
+    suite: String,
+    signature: u64,
+    of_file: Option<BundleFacts>,
 }
 
 /// Reads and judges files on all cores; the rows come in the order of the files.
 fn read(
     chunk: &[Found],
     sources: &Sources,
-    keyring: &Keyring,
+    (keyring, others): (&Keyring, &[KeyId]),
     progress: impl Fn(usize) + Sync,
 ) -> Vec<Kept> {
     let paths: Vec<PathBuf> = chunk.iter().map(|found| found.path.clone()).collect();
@@ -253,7 +267,14 @@ fn read(
         Vec::new,
         |rows: &mut Vec<(usize, Kept)>, visit| {
             let kept = match visit.bytes {
-                Ok(bytes) => kept(&Judged::of(bytes, Strictness::Strict, keyring)),
+                Ok(bytes) => {
+                    let judged = Judged::of(bytes, Strictness::Strict, keyring);
+                    Kept {
+                        signature: Age::signature_of(bytes),
+                        of_file: Some(BundleFacts::of(bytes, &judged, others)),
+                        ..kept(&judged)
+                    }
+                }
                 Err(_) => of_nothing("unreadable"),
             };
             rows.push((visit.index, kept));
@@ -285,6 +306,9 @@ fn of_nothing(verdict: &'static str) -> Kept {
         calls: 0,
         denied: 0,
         row: None,
+        suite: String::new(),
+        signature: 0,
+        of_file: None,
     }
 }
 
@@ -295,17 +319,21 @@ fn of_contents(verdict: &'static str, contents: &Contents<'_>) -> Kept {
         provenance.get(name).cloned().unwrap_or_default()
     };
     let denied = contents.calls().filter(|call| call.check == Check::Denied);
+    let row = Row::of(contents);
     Kept {
         verdict,
         task_id: header.task_id.to_string(),
         created_ns: header.created_ns,
-        outcome: contents.outcome().name(),
+        outcome: row.outcome.name(),
         mode: contents.mode().map_or("", witness::wire::Mode::name),
         facts: [field::ROLE, field::MODEL, field::AGENT, field::SESSION].map(fact),
         identity: Identity::of(contents).0,
         calls: contents.totals().calls as u64,
         denied: denied.count() as u64,
-        row: Some(Row::of(contents)),
+        row: Some(row),
+        suite: suite_of(contents).unwrap_or_default().to_owned(),
+        signature: 0,
+        of_file: None,
     }
 }
 
@@ -313,6 +341,7 @@ fn store(change: &Connection, found: &Found, kept: &Kept) -> Result<(), rusqlite
     let row = kept.row.as_ref();
     let number = |of: fn(&Row) -> u32| row.map_or(0, |row| i64::from(of(row)));
     let [role, model, agent, session] = &kept.facts;
+    let chain = kept.of_file.as_ref().and_then(|seen| seen.chain);
     let label = |period: Period| match row {
         Some(_) => period.label(kept.created_ns),
         None => String::new(),
@@ -321,9 +350,10 @@ fn store(change: &Connection, found: &Found, kept: &Kept) -> Result<(), rusqlite
         .prepare_cached(
             "INSERT OR REPLACE INTO task (file, stamp, verdict, task_id, created_ns, week, day, outcome, mode, role, model,
                  agent, session, identity, calls, denied, latency_ms, cost, tokens, retries, complete, violations,
-                 rollbacks, restored, cost_known)
+                 rollbacks, restored, cost_known, suite, corrected, policy, policy_known, is_task, by_agent, signature,
+                 sha256, own, sequence, previous)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-                 ?23, ?24, ?25)",
+                 ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)",
         )?
         .execute(params![
             found.name,
@@ -351,6 +381,17 @@ fn store(change: &Connection, found: &Found, kept: &Kept) -> Result<(), rusqlite
             number(|row| row.rollbacks),
             number(|row| row.restored),
             number(|row| u32::from(row.cost_known)),
+            kept.suite,
+            number(|row| u32::from(row.is_corrected)),
+            row.map_or([0; 8], |row| row.policy_hash),
+            number(|row| u32::from(row.policy_known)),
+            number(|row| u32::from(row.is_task)),
+            number(|row| u32::from(row.by_agent)),
+            kept.signature.cast_signed(),
+            kept.of_file.as_ref().map(|seen| seen.sha256),
+            kept.of_file.as_ref().is_some_and(|seen| seen.is_own),
+            chain.map(|chain| chain.sequence.cast_signed()),
+            chain.map(|chain| chain.previous),
         ])
         .map(drop)
 }

@@ -25,7 +25,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         let facts = fs::metadata(path).ok()?;
         facts.is_file().then(|| Self {
             inode: facts.ino(),

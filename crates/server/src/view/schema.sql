@@ -39,7 +39,19 @@ CREATE TABLE task (
     complete INTEGER NOT NULL,
     violations INTEGER NOT NULL,
     rollbacks INTEGER NOT NULL,
-    restored INTEGER NOT NULL
+    restored INTEGER NOT NULL,
+    suite TEXT NOT NULL,
+    corrected INTEGER NOT NULL,
+    policy BLOB NOT NULL,
+    policy_known INTEGER NOT NULL,
+    is_task INTEGER NOT NULL,
+    by_agent INTEGER NOT NULL,
+    signature INTEGER NOT NULL,
+    -- What the ledger is compared with; null where the file could not be read.
+    sha256 BLOB,
+    own INTEGER NOT NULL,
+    sequence INTEGER,
+    previous BLOB
 ) STRICT;
 CREATE INDEX task_time ON task (created_ns, id);
 CREATE INDEX task_id ON task (task_id, created_ns);

@@ -14,7 +14,7 @@ use witness::policy::{Check, Policy};
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 
-use super::add_up::{By, Of};
+use super::add_up::By;
 use super::list::{Filter, Key, Page, TaskColumn};
 use super::*;
 
@@ -69,6 +69,7 @@ impl Place {
         let mut builder = Builder::new(TaskId([number; 16]), policy, created);
         builder
             .outcome(outcome)
+            .diff("+x")
             .spec(format!("task {}", number % 3));
         builder.provenance(field::ROLE, role);
         builder.provenance(field::MODEL, model);
@@ -447,12 +448,22 @@ fn scorecard_and_curve_are_those_of_the_files() {
         keyring: &keyring,
         unverified: false,
         options: place.sources().options,
+        ledger: Some(&store.comparison(&store.keys().unwrap(), None).unwrap()),
     };
-    let by = witness::scorecard::GroupBy::parse("role");
-    let (report, counts) = host::score::scorecard(source, Some(&by), |_| ());
-    assert_eq!(*view.scorecard(Some(By::Role)).unwrap(), (report, counts));
-    let (points, _) = host::score::curve(source, Period::Week, |_| ());
-    assert_eq!(*view.curve(Period::Week, &Of::default()).unwrap(), points);
+    let wanted = witness::scorecard::Wanted {
+        by: witness::scorecard::GroupBy::parse("role"),
+        ..Default::default()
+    };
+    let all = witness::scorecard::Filter::default();
+    let scored = host::score::scorecard(source, &wanted, |_| ()).unwrap();
+    assert_eq!(
+        *view.scorecard(Some(By::Role), &all).unwrap(),
+        (scored.result, scored.counts)
+    );
+    assert_eq!(*view.audit().unwrap(), scored.audit.unwrap());
+    let points = host::score::curve(source, Period::Week, &wanted, |_| ()).unwrap();
+    let points = points.result;
+    assert_eq!(*view.curve(Period::Week, &all).unwrap(), points);
     assert!(points.iter().any(|point| point.regressions > 0));
     // Of the thirteen the fourth, eighth and twelfth do not know their cost: one broke, one was skipped, one solved.
     let outcomes = view.outcomes().unwrap();
@@ -470,7 +481,52 @@ fn scorecard_and_curve_are_those_of_the_files() {
     place.seal(20, Outcome::Solved, "a", "m");
     view.refresh(|_| ()).unwrap();
     assert_eq!(
-        view.scorecard(Some(By::Role)).unwrap().0.all.total_tasks,
+        view.scorecard(Some(By::Role), &all)
+            .unwrap()
+            .0
+            .all
+            .total_tasks,
         14
     );
+}
+
+#[test]
+fn the_ledger_is_compared_without_reading_a_bundle_again() {
+    let place = Place::new();
+    let view = place.view();
+    for number in 1..4 {
+        place.seal(number, Outcome::Solved, "a", "m");
+    }
+    let kinds = || -> Vec<&'static str> {
+        view.refresh(|_| ()).unwrap();
+        let audit = view.known_audit().expect("a refresh compares");
+        audit.problems.iter().map(|one| one.kind).collect()
+    };
+    assert_eq!(kinds(), [""; 0]);
+    // A bundle that is gone, one that was never logged, and a leaf that was changed, each without any other news.
+    let paths = scan::find(&[place.store().witness_dir().to_owned()]).unwrap();
+    let aside = place.dir().join("aside");
+    fs::rename(&paths[1], &aside).unwrap();
+    assert_eq!(kinds(), ["missing"]);
+    fs::rename(&aside, &paths[1]).unwrap();
+    assert_eq!(kinds(), [""; 0]);
+    let stray = paths[0].with_file_name("ff.rvww");
+    fs::copy(&paths[0], &stray).unwrap();
+    assert_eq!(kinds(), ["unlogged"]);
+    fs::remove_file(&stray).unwrap();
+    assert_eq!(kinds(), [""; 0]);
+    let leaves = place.store().leaves_path();
+    let text = fs::read_to_string(&leaves).unwrap();
+    fs::write(
+        &leaves,
+        text.replacen("\"created_ns\":1", "\"created_ns\":2", 1),
+    )
+    .unwrap();
+    assert_eq!(kinds(), ["forked"]);
+    fs::write(&leaves, "nonsense\n").unwrap();
+    assert_eq!(kinds(), ["ledger_damaged"]);
+    fs::write(&leaves, text).unwrap();
+    assert_eq!(kinds(), [""; 0]);
+    fs::remove_file(leaves.with_file_name("checkpoint")).unwrap();
+    assert_eq!(kinds(), ["checkpoint_missing"]);
 }

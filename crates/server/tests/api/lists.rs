@@ -158,6 +158,82 @@ async fn scorecard_curve_and_ledger_say_what_the_bundles_say() {
 }
 
 #[tokio::test]
+async fn a_bundle_that_is_gone_shows_everywhere() {
+    let place = Place::new().await;
+    place.seal(1, Outcome::Solved);
+    let failed = place.seal(2, Outcome::Failed);
+    place.settled().await;
+    let codes = |card: &Value| -> Vec<String> {
+        let reasons = card["reasons"].as_array().unwrap();
+        reasons
+            .iter()
+            .map(|one| one["code"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let metrics = async || {
+        let response = place.request(Method::GET, "/metrics").send().await.unwrap();
+        response.text().await.unwrap()
+    };
+    let card = place.ok("/api/scorecard").await;
+    assert_eq!(codes(&card), ["tasks", "solve_rate"]);
+    assert_eq!(
+        (&card["accepted"], &card["tasks"]),
+        (&json!(false), &json!(2))
+    );
+    assert_eq!(card["policy_hashes"], json!(["f9210ee4856ff1e0"]));
+    assert_eq!(card["ledger"]["ok"], true);
+    let text = metrics().await;
+    assert!(text.contains("\nroleos_ledger_ok 1\n"), "{text}");
+    assert!(text.contains("\nroleos_ledger_size 2\n"), "{text}");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+
+    let bundle = place
+        .root()
+        .join(format!(".role-os/witness/2026/01/{failed}.rvww"));
+    std::fs::remove_file(bundle).unwrap();
+    place.settled().await;
+    let card = place.ok("/api/scorecard").await;
+    assert_eq!(codes(&card), ["tasks", "ledger"]);
+    assert_eq!(card["ledger"]["problems"], "1 missing");
+    assert_eq!(place.ok("/api/curve").await["ledger"]["ok"], false);
+    let text = metrics().await;
+    assert!(text.contains("\nroleos_ledger_ok 0\n"), "{text}");
+    let response = place.request(Method::GET, "/").send().await.unwrap();
+    let page = response.text().await.unwrap();
+    assert!(page.contains("Not accepted"), "{page}");
+    assert!(
+        page.contains("the ledger does not hold: 1 missing"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn a_scorecard_is_over_what_is_asked_for() {
+    let place = Place::new().await;
+    for number in 1..5 {
+        place.seal(number, Outcome::Solved);
+    }
+    place.settled().await;
+    for (query, tasks) in [
+        ("", 4),
+        ("?model=large", 2),
+        ("?since=2026-01-04", 2),
+        ("?until=2026-01-04T00:00:00Z&model=small", 1),
+        ("?suite=none", 0),
+    ] {
+        let card = place.ok(&format!("/api/scorecard{query}")).await;
+        assert_eq!(card["tasks"], tasks, "{query}");
+        let curve = place.ok(&format!("/api/curve{query}")).await;
+        let points = curve["points"].as_array().unwrap();
+        let sum: u64 = points
+            .iter()
+            .map(|one| one["tasks"].as_u64().unwrap())
+            .sum();
+        assert_eq!(sum, tasks, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn verdicts_are_listed_and_new_ones_arrive_on_the_stream() {
     let place = Place::new().await;
     let journal = place.root().join(".role-os/sessions/s1.jsonl");

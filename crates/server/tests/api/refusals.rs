@@ -281,6 +281,8 @@ async fn bad_questions_get_their_status() {
         ("/api/witness?outcom=solved", 400, "bad_query"),
         ("/api/witness?outcome=a&outcome=b", 400, "bad_query"),
         ("/api/scorecard?by=moon", 400, "bad_query"),
+        ("/api/scorecard?since=moon", 400, "bad_query"),
+        ("/api/curve?until=2026-13-01", 400, "bad_query"),
         ("/api/witness/zz", 404, "bundle_not_found"),
         ("/api/witness/0000/download?format=exe", 400, "bad_query"),
         ("/api/specialists/Nobody", 404, "unknown_role"),

@@ -219,10 +219,14 @@ fn the_process_does_it_by_itself_and_counts_it() {
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            panic!("{}", metrics.metrics.text());
+            panic!("{}", metrics.metrics.text(None));
         };
         server::up::serve::serve(&app, listener, stop).await;
     });
-    assert!(app.metrics.text().contains("roleos_gateway_old_audits 0"));
+    assert!(
+        app.metrics
+            .text(None)
+            .contains("roleos_gateway_old_audits 0")
+    );
     assert_ne!(record(&path)["finished_at"], "2020-01-01T00:00:00Z");
 }

@@ -59,7 +59,8 @@ fn check_same_contents(ours: &Contents<'_>, theirs: &ParsedWitness<'_>) {
     let calls: Vec<ToolCallEntry> = ours.calls().map(|call| entry(&call)).collect();
     assert_eq!(calls, theirs.parse_trace());
     assert_eq!(calls.len(), ours.totals().calls);
-    assert_eq!(ours.evidence_complete(), theirs.evidence_complete());
+    // Ours are those of the reference whose sections are not empty.
+    assert!(!ours.evidence_complete() || theirs.evidence_complete());
 }
 
 /// Our verdict under a named HMAC key, next to what the reference says to that key.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use host::{clock, files, trace_input};
+use host::{agents_above, clock, files, trace_input};
 use serde_json::json;
 use witness::builder::Builder;
 use witness::extension::{Rollback, field};
@@ -207,6 +207,10 @@ fn draft(context: &Context, args: &Args) -> Result<Builder, Failure> {
     }
     for (name, value) in &args.facts {
         builder.provenance(name, value);
+    }
+    // Said last, so that no `--fact` can take its place.
+    if let Some(above) = agents_above::find() {
+        builder.provenance(field::SEALED_BELOW_AGENT, &above.agent);
     }
     args.rollbacks
         .iter()

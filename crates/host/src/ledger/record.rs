@@ -1,0 +1,156 @@
+//! The last known state of each ledger, in the user's trust store. A ledger that is rolled back together with its
+//! checkpoint looks whole from inside the workspace; from here it does not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use witness::ledger::Ledger;
+
+use super::Problem;
+use crate::clock;
+use crate::files::{Action, FileError};
+use crate::trust_store::TrustStore;
+
+/// Folder of the records in the trust store.
+const FOLDER: &str = "ledgers";
+
+/// Name of the problem that a rollback is.
+pub const ROLLED_BACK: &str = "rolled_back";
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    /// For people; the name of the file is its hash.
+    ledger: PathBuf,
+    origin: String,
+    size: u64,
+    root: String,
+    at: String,
+}
+
+impl Record {
+    fn of(directory: &Path, tree: &Ledger) -> Self {
+        Self {
+            ledger: directory.to_owned(),
+            origin: tree.origin().as_str().to_owned(),
+            size: tree.len(),
+            root: hex::encode(tree.root()),
+            at: clock::text(clock::now_ns()),
+        }
+    }
+
+    /// Returns what is wrong with a ledger that this record is about.
+    fn contradiction(&self, tree: Option<&Ledger>) -> Option<String> {
+        let (size, at) = (self.size, &self.at);
+        let Some(tree) = tree else {
+            return Some(format!("the ledger had {size} leaves at {at} and is gone"));
+        };
+        if tree.origin().as_str() != self.origin {
+            return Some(format!(
+                "another ledger with {size} leaves lay here at {at}; this one bears another name"
+            ));
+        }
+        match tree.root_at(size) {
+            None => Some(format!(
+                "the ledger has {} leaves and had {size} at {at}",
+                tree.len()
+            )),
+            Some(root) if hex::encode(root) != self.root => Some(format!(
+                "the first {size} leaves are not those that the ledger had at {at}"
+            )),
+            Some(_) => None,
+        }
+    }
+}
+
+/// Returns the canonical directory and the name of its record. A directory that is gone has the name that its parent
+/// gives it.
+fn named(directory: &Path) -> Result<(PathBuf, String), FileError> {
+    let fail = |error| FileError::new(Action::Read, directory, error);
+    let canonical = match fs::canonicalize(directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let parent = crate::files::parent(directory);
+            let name = directory.file_name().unwrap_or_default();
+            match fs::canonicalize(parent) {
+                Ok(parent) => parent.join(name),
+                Err(_) => std::path::absolute(directory).map_err(fail)?,
+            }
+        }
+        found => found.map_err(fail)?,
+    };
+    let hash = crate::digest(canonical.as_os_str().as_encoded_bytes());
+    let short = hash.first_chunk::<16>().map(hex::encode);
+    let name = format!("{FOLDER}/{}.json", short.unwrap_or_default());
+    Ok((canonical, name))
+}
+
+/// Records the state of a ledger unless an earlier record contradicts it, which is returned in words.
+///
+/// # Errors
+/// The record cannot be read or written.
+pub(crate) fn remember(
+    store: &TrustStore,
+    directory: &Path,
+    tree: &Ledger,
+) -> Result<Option<String>, FileError> {
+    let (canonical, name) = named(directory)?;
+    let mut contradiction = None;
+    store.update(&name, |known: Option<Record>| {
+        contradiction = known
+            .as_ref()
+            .and_then(|known| known.contradiction(Some(tree)));
+        match known {
+            Some(known) if contradiction.is_some() => known,
+            _ => Record::of(&canonical, tree),
+        }
+    })?;
+    Ok(contradiction)
+}
+
+/// Replaces the record by the state that the ledger has now, whatever was known before.
+///
+/// # Errors
+/// The record cannot be written.
+pub(crate) fn replace(
+    store: &TrustStore,
+    directory: &Path,
+    tree: &Ledger,
+) -> Result<(), FileError> {
+    let (canonical, name) = named(directory)?;
+    store.update(&name, |_: Option<serde_json::Value>| {
+        serde_json::to_value(Record::of(&canonical, tree)).unwrap_or_default()
+    })
+}
+
+/// Removes the record of a ledger that its owner is about to remove.
+pub fn forget(store: &TrustStore, directory: &Path) {
+    if let Some(path) = path(store, directory) {
+        // A record that stays makes the next ledger look like a rollback, which is the safe side.
+        fs::remove_file(path).ok();
+    }
+}
+
+/// Compares a ledger with its record. A record that cannot be read is a problem: it may be the one that tells.
+pub(crate) fn compare(
+    store: &TrustStore,
+    directory: &Path,
+    tree: Option<&Ledger>,
+) -> Option<Problem> {
+    let read = named(directory).and_then(|(_, name)| store.read::<Record>(&name));
+    match read {
+        Ok(known) => known?
+            .contradiction(tree)
+            .map(|why| Problem::new(ROLLED_BACK, why)),
+        Err(error) => Some(Problem::new(
+            "record_unreadable",
+            format_args!("{error}: {}", error.source),
+        )),
+    }
+}
+
+/// Where the record of a ledger lies, so that a reader can tell when it changes.
+#[must_use]
+pub fn path(store: &TrustStore, directory: &Path) -> Option<PathBuf> {
+    let (_, name) = named(directory).ok()?;
+    Some(store.folder().join(name))
+}
