@@ -75,6 +75,8 @@ pub type Provenance = BTreeMap<String, String>;
 pub mod field {
     /// Program that executed the task.
     pub const AGENT: &str = "agent";
+    /// Why tests that pass do not make the task solved.
+    pub const UNPROVED: &str = "unproved";
     /// Model that answered.
     pub const MODEL: &str = "model";
     /// Role that was played.

@@ -1,17 +1,38 @@
-//! How a task ended, from what is known of it: its test runs, its diff, and whether the agent broke.
+//! How a task ended, from what is known of it: its test runs, its edits, its diff, and whether the agent broke.
 //!
-//! The rules, first match: the tests ran and pass and the diff applies: Solved. Tests fail, or the diff does not apply:
-//! Failed. The tests could not be run, or the agent broke without having run any: Error. No test ran: Skipped.
+//! The rules, first match: a test that failed and that no later run of it passed: Failed. Tests pass, ran after the last
+//! edit, and there is a diff that applies: Solved. Tests pass and one of these is missing: Skipped, with the
+//! [`Doubt`] that says which (a diff that does not apply: Failed). The tests could not be started, or the agent broke
+//! without having run any: Error. Otherwise Skipped.
+//!
+//! [`scope`] says which tests a run counts for.
 
-use crate::replay;
-use crate::test_log::{self, Reading, Runner};
+pub mod scope;
+
+use crate::test_log::{self, Reading};
 use crate::wire::Outcome;
+
+use scope::Scope;
 
 /// Exit codes of a shell that could not start a program.
 const NOT_STARTED: [i64; 2] = [126, 127];
 
+/// How far output and exit code of a command speak for its test runner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Credit {
+    /// Something else may have written the output or decided the exit code. Only a failure is believed.
+    #[default]
+    Nothing,
+    /// The output is a choice of the runner's lines.
+    SomeLines,
+    /// The output is the runner's; the exit code is not known.
+    Output,
+    /// Output and exit code are the runner's.
+    All,
+}
+
 /// One run of tests.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The command, as it was given.
     pub command: String,
@@ -21,6 +42,12 @@ pub struct Run {
     pub failed: bool,
     /// Its exit code, where it is known.
     pub exit: Option<i64>,
+    /// How far it can be believed.
+    pub credit: Credit,
+    /// Which tests it counts for.
+    pub scope: Scope,
+    /// Files may have changed after it.
+    pub is_stale: bool,
 }
 
 /// What a run says.
@@ -35,12 +62,14 @@ pub struct Judged {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// All is well.
+    /// The runner's own words say that all is well.
     Passed,
-    /// Something failed, or it cannot be told that nothing did.
+    /// Something failed.
     Failed,
     /// It never started.
     NotStarted,
+    /// Nothing that can be believed says how it ended.
+    CannotTell,
 }
 
 impl RunEnd {
@@ -51,151 +80,202 @@ impl RunEnd {
             Self::Passed => "passed",
             Self::Failed => "failed",
             Self::NotStarted => "could not be started",
+            Self::CannotTell => "cannot be told",
         }
     }
 }
 
 impl Run {
-    /// Reads the output. A runner that is not known here is believed by its exit code.
+    /// Reads the output and weighs it.
     #[must_use]
     pub fn judge(&self) -> Judged {
         let reading = test_log::read(&self.output);
-        let not_started = self.exit.is_some_and(|exit| NOT_STARTED.contains(&exit));
-        let end = if reading.is_none() && not_started {
-            RunEnd::NotStarted
-        } else if replay::observed(!self.failed, reading.as_ref()) == Outcome::Solved {
-            RunEnd::Passed
-        } else {
-            RunEnd::Failed
+        let end = match &reading {
+            Some(reading) => self.read_end(reading),
+            None => self.unread_end(),
         };
         Judged { reading, end }
     }
-}
 
-/// Which runs count: of each runner the last one. Gives their places, in order.
-#[must_use]
-pub fn deciding(runs: &[(Run, Judged)]) -> Vec<usize> {
-    let mut last: Vec<(Key<'_>, usize)> = Vec::new();
-    for (place, (run, judged)) in runs.iter().enumerate() {
-        let key = match &judged.reading {
-            Some(reading) => Key::Runner(reading.runner),
-            None => Key::Command(run.command.trim()),
-        };
-        last.retain(|(known, _)| *known != key);
-        last.push((key, place));
+    /// A failure is believed wherever it is seen; a success only from the runner, and not against its exit code.
+    fn read_end(&self, reading: &Reading) -> RunEnd {
+        if reading.shows_failure() || reading.earlier_failed {
+            return RunEnd::Failed;
+        }
+        let exit_is_bad = self.failed && self.credit == Credit::All;
+        if !reading.passes() {
+            let is_cut = exit_is_bad && !reading.complete;
+            return if is_cut {
+                RunEnd::Failed
+            } else {
+                RunEnd::CannotTell
+            };
+        }
+        match self.credit {
+            Credit::All if self.failed => RunEnd::Failed,
+            Credit::All => RunEnd::Passed,
+            Credit::Output if !self.failed => RunEnd::Passed,
+            Credit::SomeLines if !self.failed && reading.has_one_summary => RunEnd::Passed,
+            _ => RunEnd::CannotTell,
+        }
     }
-    let mut places: Vec<usize> = last.into_iter().map(|(_, place)| place).collect();
-    places.sort_unstable();
-    places
+
+    /// Without a log that can be read, only a failure is sure: a program may exit well without having run a test.
+    fn unread_end(&self) -> RunEnd {
+        if self.exit.is_some_and(|exit| NOT_STARTED.contains(&exit)) {
+            RunEnd::NotStarted
+        } else if self.failed && self.credit == Credit::All {
+            RunEnd::Failed
+        } else {
+            RunEnd::CannotTell
+        }
+    }
 }
 
-#[derive(PartialEq, Eq)]
-enum Key<'a> {
-    Runner(Runner),
-    Command(&'a str),
+/// What all runs of a task say together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Weighed {
+    /// Which runs decide, by their places in order.
+    pub deciding: Vec<usize>,
+    /// What they say; none when no test ran.
+    pub tests: Option<Tests>,
+}
+
+/// How the tests of a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tests {
+    /// They pass, after the last edit.
+    Passed,
+    /// They passed before the last edit.
+    PassedBefore,
+    /// Some fail.
+    Failed,
+    /// They could not be started.
+    NotStarted,
+    /// Nothing that can be believed says how they ended.
+    CannotTell,
+}
+
+/// Weighs the runs of a task in order. A test that failed stays failed until a run that includes it passes.
+#[must_use]
+pub fn weigh(runs: &[(Run, Judged)]) -> Weighed {
+    let failing = scope::failing(runs);
+    if !failing.is_empty() {
+        return Weighed {
+            deciding: failing,
+            tests: Some(Tests::Failed),
+        };
+    }
+    let by_end = [
+        (RunEnd::Passed, false, Tests::Passed),
+        (RunEnd::Passed, true, Tests::PassedBefore),
+        (RunEnd::CannotTell, true, Tests::CannotTell),
+        (RunEnd::NotStarted, true, Tests::NotStarted),
+    ];
+    for (wanted, may_be_stale, tests) in by_end {
+        let all = runs.iter().enumerate();
+        let found = all
+            .filter(|(_, (run, judged))| judged.end == wanted && (may_be_stale || !run.is_stale));
+        let mut deciding: Vec<usize> = found.map(|(place, _)| place).collect();
+        if may_be_stale {
+            // None of them proves anything; the last one shows where the task stands.
+            deciding = deciding.split_off(deciding.len().saturating_sub(1));
+        }
+        if !deciding.is_empty() {
+            return Weighed {
+                deciding,
+                tests: Some(tests),
+            };
+        }
+    }
+    Weighed::default()
+}
+
+/// What is known of the diff of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Change {
+    /// There is none: no repository, or it could not be taken.
+    #[default]
+    Unknown,
+    /// Nothing was changed.
+    Nothing,
+    /// It does not apply to the commit that it starts from.
+    DoesNotApply,
+    /// It applies.
+    Applies,
 }
 
 /// What is known of a task that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// How the deciding runs ended together; none when no test ran.
-    pub tests: Option<RunEnd>,
-    /// The diff is known not to apply to the commit that it starts from.
-    pub diff_fails: bool,
+    /// How its tests ended; none when no test ran.
+    pub tests: Option<Tests>,
+    /// The change.
+    pub change: Change,
     /// The agent broke.
     pub broke: bool,
 }
 
-/// The worst of several ends; none when there are none.
-#[must_use]
-pub fn together(ends: impl IntoIterator<Item = RunEnd>) -> Option<RunEnd> {
-    let worse = |one: RunEnd, other: RunEnd| match (one, other) {
-        (RunEnd::Failed, _) | (_, RunEnd::Failed) => RunEnd::Failed,
-        (RunEnd::NotStarted, _) | (_, RunEnd::NotStarted) => RunEnd::NotStarted,
-        (RunEnd::Passed, RunEnd::Passed) => RunEnd::Passed,
-    };
-    ends.into_iter().reduce(worse)
+/// Why tests that pass do not make a task solved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Files changed after the last test run.
+    EditedAfterwards,
+    /// There is no change that could have solved anything.
+    NothingChanged,
+    /// There is no diff.
+    NoDiff,
+    /// The diff does not apply.
+    DiffFails,
+    /// No log that can be read and believed.
+    CannotTell,
+    /// The log shows no failure, but the command failed or an earlier run in it did.
+    NotByTheLog,
 }
 
-/// How the task ended.
-#[must_use]
-pub fn decide(known: Known) -> Outcome {
-    match known.tests {
-        Some(RunEnd::Passed) if known.diff_fails => Outcome::Failed,
-        Some(RunEnd::Passed) => Outcome::Solved,
-        Some(RunEnd::Failed) => Outcome::Failed,
-        Some(RunEnd::NotStarted) => Outcome::Error,
-        None if known.broke => Outcome::Error,
-        None => Outcome::Skipped,
+impl Doubt {
+    /// For people, and for the fact in the bundle.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::EditedAfterwards => "no test ran after the last edit",
+            Self::NothingChanged => "nothing was changed",
+            Self::NoDiff => "there is no diff",
+            Self::DiffFails => "the diff does not apply to the commit that it starts from",
+            Self::CannotTell => {
+                "no test log that can be read and believed shows how the tests ended"
+            }
+            Self::NotByTheLog => "the command failed, though the end of its log shows no failure",
+        }
     }
+}
+
+/// How a task ended, and why its tests do not settle that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why it is not solved although its tests may pass.
+    pub doubt: Option<Doubt>,
+}
+
+/// Decides how the task ended.
+#[must_use]
+pub fn decide(known: Known) -> Decision {
+    let (outcome, doubt) = match (known.tests, known.change) {
+        (Some(Tests::Failed), _) => (Outcome::Failed, None),
+        (Some(Tests::NotStarted), _) => (Outcome::Error, None),
+        (Some(Tests::CannotTell), _) => (Outcome::Skipped, Some(Doubt::CannotTell)),
+        (Some(Tests::PassedBefore), _) => (Outcome::Skipped, Some(Doubt::EditedAfterwards)),
+        (Some(Tests::Passed), Change::Unknown) => (Outcome::Skipped, Some(Doubt::NoDiff)),
+        (Some(Tests::Passed), Change::Nothing) => (Outcome::Skipped, Some(Doubt::NothingChanged)),
+        (Some(Tests::Passed), Change::DoesNotApply) => (Outcome::Failed, Some(Doubt::DiffFails)),
+        (Some(Tests::Passed), Change::Applies) => (Outcome::Solved, None),
+        (None, _) if known.broke => (Outcome::Error, None),
+        (None, _) => (Outcome::Skipped, None),
+    };
+    Decision { outcome, doubt }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PASSES: &str = "============================= test session starts ==============================\ncollected 2 items\n\n============================== 2 passed in 0.01s ===============================\n";
-    const FAILS: &str = "============================= test session starts ==============================\ncollected 2 items\n\n=========================== short test summary info ============================\nFAILED t.py::test_a - x\n========================= 1 failed, 1 passed in 0.01s ==========================\n";
-
-    fn run(command: &str, output: &str, exit: Option<i64>) -> Run {
-        Run {
-            command: command.to_owned(),
-            output: output.as_bytes().to_vec(),
-            failed: exit.is_some_and(|exit| exit != 0),
-            exit,
-        }
-    }
-
-    #[test]
-    fn a_known_runner_is_read_and_another_believed() {
-        let end = |output, exit| run("x", output, exit).judge().end;
-        assert_eq!(end(PASSES, Some(0)), RunEnd::Passed);
-        assert_eq!(end(PASSES, None), RunEnd::Passed);
-        assert_eq!(end(PASSES, Some(1)), RunEnd::Failed);
-        assert_eq!(end(FAILS, Some(1)), RunEnd::Failed);
-        assert_eq!(end(FAILS, Some(0)), RunEnd::Failed, "as behind a pipe");
-        assert_eq!(end("all good", Some(0)), RunEnd::Passed);
-        assert_eq!(end("bad", Some(2)), RunEnd::Failed);
-        assert_eq!(end("pytest: not found", Some(127)), RunEnd::NotStarted);
-    }
-
-    #[test]
-    fn the_last_run_of_each_runner_counts() {
-        let judged = |run: Run| {
-            let judged = run.judge();
-            (run, judged)
-        };
-        let runs = [
-            judged(run("pytest", FAILS, Some(1))),
-            judged(run("make test", "ok", Some(0))),
-            judged(run("make test", "no", Some(2))),
-            judged(run("pytest t.py", PASSES, Some(0))),
-            judged(run("./test.sh", "ok", Some(0))),
-        ];
-        assert_eq!(deciding(&runs), [2, 3, 4]);
-    }
-
-    #[test]
-    fn the_rules() {
-        let check = |tests, diff_fails, broke, expected| {
-            let known = Known {
-                tests,
-                diff_fails,
-                broke,
-            };
-            assert_eq!(decide(known), expected, "{known:?}");
-        };
-        check(Some(RunEnd::Passed), false, false, Outcome::Solved);
-        check(Some(RunEnd::Passed), false, true, Outcome::Solved);
-        check(Some(RunEnd::Passed), true, false, Outcome::Failed);
-        check(Some(RunEnd::Failed), false, true, Outcome::Failed);
-        check(Some(RunEnd::NotStarted), false, false, Outcome::Error);
-        check(None, false, true, Outcome::Error);
-        check(None, true, false, Outcome::Skipped);
-        assert_eq!(together([]), None);
-        assert_eq!(
-            together([RunEnd::Passed, RunEnd::NotStarted, RunEnd::Failed]),
-            Some(RunEnd::Failed)
-        );
-    }
-}
+mod tests;

@@ -10,7 +10,9 @@
 //! - **The last run decides.** A log may hold a failing run, a fix and a passing run. pytest, nextest, jest and vitest
 //!   print one summary per run: the last run counts, and a run that began after the last summary counts as cut off.
 //!   cargo prints one summary per binary, and begins a new run by building again. go prints one per package: each
-//!   package's last result counts. JUnit documents are all added, since one run may write many.
+//!   package's last result counts. JUnit documents are all added, since one run may write many. That an earlier run in
+//!   the log failed is kept in [`Reading::earlier_failed`].
+//! - **Reports are preferred.** A JUnit or JSON report in the log is read as a document; see `junit` and `reports`.
 //! - **Runners add up.** With several runners in one log, each one's last run counts, numbers are added, failures are
 //!   listed in the order of the log, and [`Reading::runner`] is the one with the last summary. One that is cut off
 //!   makes the whole reading incomplete.
@@ -40,6 +42,30 @@ mod vitest;
 
 mod junit;
 
+mod unittest;
+
+mod mocha;
+
+mod tap;
+
+mod ruby;
+
+mod phpunit;
+
+mod ctest;
+
+mod maven;
+
+mod gradle;
+
+mod dotnet;
+
+mod playwright;
+
+mod json;
+
+mod reports;
+
 use text::{Line, Lines};
 
 /// How many failed tests a reading names.
@@ -64,6 +90,10 @@ pub struct Reading {
     pub failures: Vec<Failure>,
     /// Whether every run reached its summary and none says that it stopped early or could not be built.
     pub complete: bool,
+    /// The whole result stands in one summary, so that no line of another part can be missing unseen.
+    pub has_one_summary: bool,
+    /// A run that a later one in the same log took the place of had failed.
+    pub earlier_failed: bool,
 }
 
 impl Reading {
@@ -75,6 +105,20 @@ impl Reading {
             && self.failed == 0
             && self.errors == 0
             && self.failures.is_empty()
+    }
+
+    /// Returns `true` if a test failed or something broke.
+    #[must_use]
+    pub fn shows_failure(&self) -> bool {
+        self.failed > 0 || self.errors > 0 || !self.failures.is_empty()
+    }
+
+    /// Returns the number of tests that were run.
+    #[must_use]
+    pub fn ran(&self) -> u64 {
+        self.passed
+            .saturating_add(self.failed)
+            .saturating_add(self.errors)
     }
 }
 
@@ -102,8 +146,32 @@ pub enum Runner {
     Jest,
     /// JavaScript's vitest.
     Vitest,
-    /// A JUnit XML report, whoever wrote it.
+    /// A JUnit XML report of any program.
     JunitXml,
+    /// Python's unittest, and Django's tests.
+    Unittest,
+    /// JavaScript's mocha, and Cypress.
+    Mocha,
+    /// node's own runner.
+    NodeTest,
+    /// The Test Anything Protocol of any program.
+    Tap,
+    /// Ruby's rspec.
+    Rspec,
+    /// Ruby's minitest and test-unit.
+    Minitest,
+    /// PHPUnit.
+    Phpunit,
+    /// CMake's ctest.
+    Ctest,
+    /// Maven with surefire or failsafe.
+    Maven,
+    /// Gradle.
+    Gradle,
+    /// .NET's `dotnet test`.
+    Dotnet,
+    /// Playwright's test runner.
+    Playwright,
 }
 
 impl Runner {
@@ -118,11 +186,38 @@ impl Runner {
             Self::Jest => "jest",
             Self::Vitest => "vitest",
             Self::JunitXml => "junit-xml",
+            Self::Unittest => "unittest",
+            Self::Mocha => "mocha",
+            Self::NodeTest => "node-test",
+            Self::Tap => "tap",
+            Self::Rspec => "rspec",
+            Self::Minitest => "minitest",
+            Self::Phpunit => "phpunit",
+            Self::Ctest => "ctest",
+            Self::Maven => "maven",
+            Self::Gradle => "gradle",
+            Self::Dotnet => "dotnet",
+            Self::Playwright => "playwright",
         }
+    }
+
+    /// Returns `true` if a run ends with one summary of all its tests. The others print one per binary, package, module
+    /// or test, any of which may be left out of a chosen set of lines.
+    fn has_one_summary(self) -> bool {
+        !matches!(
+            self,
+            Self::CargoTest
+                | Self::GoTest
+                | Self::JunitXml
+                | Self::Tap
+                | Self::Maven
+                | Self::Gradle
+                | Self::Dotnet
+        )
     }
 }
 
-/// Reads a log. `None` means that no known runner was recognised, so nobody can tell.
+/// Reads a log. `None` means that no known runner was recognised, so the log tells nothing.
 #[must_use]
 pub fn read(log: &[u8]) -> Option<Reading> {
     let mut readers = Readers::default();
@@ -134,6 +229,15 @@ pub fn read(log: &[u8]) -> Option<Reading> {
             lines.resume(&line, indent + used);
             continue;
         }
+        if line.bytes.first() == Some(&b'{') && !readers.is_owned() {
+            let used = readers
+                .reports
+                .document(lines.from(&line, 0), line.number, log.len());
+            if let Some(used) = used {
+                lines.resume(&line, used);
+                continue;
+            }
+        }
         for piece in line.pieces() {
             readers.feed(&Line {
                 number: line.number,
@@ -141,7 +245,8 @@ pub fn read(log: &[u8]) -> Option<Reading> {
             });
         }
     }
-    combine(readers.finish())
+    let (parts, reports) = readers.finish();
+    combine(parts, reports)
 }
 
 /// One runner's understanding of the lines that it was shown.
@@ -164,67 +269,94 @@ struct Part {
     complete: bool,
     /// Line of the last summary, 0 when there was none.
     summary: usize,
+    /// A run before the last one failed.
+    earlier_failed: bool,
 }
 
 /// Every format, side by side.
-#[derive(Default)]
-struct Readers {
+macro_rules! readers {
+    ($($field:ident: $reader:ty,)*) => {
+        #[derive(Default)]
+        struct Readers {
+            $($field: $reader,)*
+            junit: junit::Junit,
+            reports: reports::Reports,
+        }
+
+        impl Readers {
+            fn owner(&mut self) -> Option<&mut dyn Reader> {
+                $(if self.$field.owns() {
+                    return Some(&mut self.$field);
+                })*
+                None
+            }
+
+            fn feed(&mut self, line: &Line<'_>) {
+                match self.owner() {
+                    Some(owner) => owner.line(line),
+                    None => {
+                        $(self.$field.line(line);)*
+                    }
+                }
+            }
+
+            /// The results, those of reports first, and how many these are.
+            fn finish(self) -> (Vec<Part>, usize) {
+                let mut parts = self.reports.finish();
+                let reports = parts.len();
+                parts.extend([$(self.$field.finish(),)* self.junit.finish()].into_iter().flatten());
+                (parts, reports)
+            }
+        }
+    };
+}
+
+readers! {
     pytest: pytest::Pytest,
     cargo: cargo::CargoTest,
     nextest: nextest::Nextest,
     go: go::GoTest,
     jest: jest::Jest,
     vitest: vitest::Vitest,
-    junit: junit::Junit,
+    unittest: unittest::Unittest,
+    mocha: mocha::Mocha,
+    tap: tap::Tap,
+    rspec: ruby::Rspec,
+    minitest: ruby::Minitest,
+    phpunit: phpunit::Phpunit,
+    ctest: ctest::Ctest,
+    maven: maven::Maven,
+    gradle: gradle::Gradle,
+    dotnet: dotnet::Dotnet,
+    playwright: playwright::Playwright,
 }
 
 impl Readers {
-    fn line_readers(&mut self) -> [&mut dyn Reader; 6] {
-        [
-            &mut self.pytest,
-            &mut self.cargo,
-            &mut self.nextest,
-            &mut self.go,
-            &mut self.jest,
-            &mut self.vitest,
-        ]
-    }
-
     fn is_owned(&mut self) -> bool {
-        self.line_readers().iter().any(|reader| reader.owns())
-    }
-
-    fn feed(&mut self, line: &Line<'_>) {
-        let mut readers = self.line_readers();
-        if let Some(owner) = readers.iter_mut().find(|reader| reader.owns()) {
-            owner.line(line);
-            return;
-        }
-        for reader in readers {
-            reader.line(line);
-        }
-    }
-
-    fn finish(self) -> [Option<Part>; 7] {
-        [
-            self.pytest.finish(),
-            self.cargo.finish(),
-            self.nextest.finish(),
-            self.go.finish(),
-            self.jest.finish(),
-            self.vitest.finish(),
-            self.junit.finish(),
-        ]
+        self.owner().is_some()
     }
 }
 
-/// Adds the runners up.
-fn combine(parts: [Option<Part>; 7]) -> Option<Reading> {
-    let parts: Vec<Part> = parts.into_iter().flatten().collect();
+/// Adds the runners up. What a runner prints beside its own report is left out, unless only that tells of a failure.
+fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
+    let reported: Vec<(Runner, bool)> = parts
+        .iter()
+        .take(reports)
+        .map(|part| (part.runner, part.counts.is_bad()))
+        .collect();
+    let mut place = 0;
+    parts.retain(|part| {
+        place += 1;
+        let report = reported.iter().find(|(runner, _)| *runner == part.runner);
+        let is_told = report.is_some_and(|(_, is_bad)| *is_bad || !part.counts.is_bad());
+        place <= reports || !is_told
+    });
     let runner = parts.iter().max_by_key(|part| part.summary)?.runner;
     let mut total = run::Counts::default();
     let mut failures = Vec::new();
     let mut complete = true;
+    let has_one_summary = parts.len() == 1 && runner.has_one_summary();
+    let earlier_failed = parts.iter().any(|part| part.earlier_failed);
     for part in parts {
         total.add(part.counts);
         failures.extend(part.failures);
@@ -240,5 +372,7 @@ fn combine(parts: [Option<Part>; 7]) -> Option<Reading> {
         errors: total.errors,
         failures,
         complete,
+        has_one_summary,
+        earlier_failed,
     })
 }

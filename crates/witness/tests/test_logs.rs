@@ -56,7 +56,7 @@ fn check_text(log: &str, expected: &str) {
 }
 
 /// Every log in the folder and what it says.
-const LOGS: [(&str, &str); 85] = [
+const LOGS: [(&str, &str); 172] = [
     (
         "pytest-all-deselected",
         "pytest passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
@@ -442,6 +442,415 @@ const LOGS: [(&str, &str); 85] = [
         "junit-xml passed=3 failed=2 skipped=3 errors=0 complete=true \
          failures=[6: bad.test.mjs math > subtracts > wrongly; 23: bad.test.mjs math > deep > throws]",
     ),
+    (
+        "cargo-fail-json",
+        "cargo-test passed=1 failed=1 skipped=1 errors=0 complete=true failures=[10: t::wrong]",
+    ),
+    (
+        "cargo-pass-json",
+        "cargo-test passed=1 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "ctest-fail",
+        "ctest passed=2 failed=2 skipped=0 errors=0 complete=true \
+         failures=[26: bad; \
+         27: missing]",
+    ),
+    (
+        "ctest-none",
+        "ctest passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "ctest-pass",
+        "ctest passed=2 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "ctest-stopped",
+        "ctest passed=2 failed=1 skipped=0 errors=0 complete=true failures=[15: bad]",
+    ),
+    (
+        "dotnet-fail",
+        "dotnet passed=2 failed=1 skipped=1 errors=0 complete=true \
+         failures=[6: Toy.Tests.Wrong]",
+    ),
+    (
+        "dotnet-pass",
+        "dotnet passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "dotnet-summary",
+        "dotnet passed=2 failed=1 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "dotnet-two",
+        "dotnet passed=7 failed=1 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "dotnet-unbuilt",
+        "dotnet passed=0 failed=0 skipped=0 errors=1 complete=false failures=[]",
+    ),
+    (
+        "gradle-fail",
+        "gradle passed=2 failed=2 skipped=1 errors=0 complete=true \
+         failures=[4: BadTest > wrong(); \
+         7: BadTest > boom()]",
+    ),
+    (
+        "gradle-none",
+        "gradle passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "gradle-pass-verbose",
+        "gradle passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "gradle-pass",
+        "gradle passed=1 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "gradle-unbuilt",
+        "gradle passed=0 failed=0 skipped=0 errors=1 complete=true failures=[]",
+    ),
+    (
+        "jest-fail-json",
+        "jest passed=1 failed=1 skipped=1 errors=0 complete=true failures=[1: deep wrong]",
+    ),
+    (
+        "jest-pass-json",
+        "jest passed=1 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    ("maven-cut", "unknown"),
+    (
+        "maven-fail-colour",
+        "maven passed=2 failed=1 skipped=0 errors=1 complete=true \
+         failures=[17: BadTest.wrong; \
+         19: BadTest.boom]",
+    ),
+    (
+        "maven-fail",
+        "maven passed=2 failed=1 skipped=0 errors=1 complete=true \
+         failures=[17: BadTest.wrong; \
+         19: BadTest.boom]",
+    ),
+    (
+        "maven-pass",
+        "maven passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "maven-unbuilt",
+        "maven passed=0 failed=0 skipped=0 errors=1 complete=true failures=[]",
+    ),
+    (
+        "minitest-cut",
+        "minitest passed=0 failed=1 skipped=0 errors=0 complete=false \
+         failures=[10: BadTest#test_wrong]",
+    ),
+    (
+        "minitest-fail-verbose",
+        "minitest passed=1 failed=1 skipped=0 errors=1 complete=true \
+         failures=[12: BadTest#test_wrong; \
+         17: BadTest#test_boom]",
+    ),
+    (
+        "minitest-fail",
+        "minitest passed=1 failed=1 skipped=0 errors=1 complete=true \
+         failures=[10: BadTest#test_wrong; \
+         15: BadTest#test_boom]",
+    ),
+    (
+        "minitest-none",
+        "minitest passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "minitest-pass",
+        "minitest passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "mocha-fail-colour",
+        "mocha passed=3 failed=2 skipped=1 errors=0 complete=true \
+         failures=[20: math subtracts wrongly; \
+         32: math deep throws]",
+    ),
+    (
+        "mocha-fail-crlf",
+        "mocha passed=3 failed=2 skipped=1 errors=0 complete=true \
+         failures=[20: math subtracts wrongly; \
+         32: math deep throws]",
+    ),
+    (
+        "mocha-fail-dot",
+        "mocha passed=3 failed=2 skipped=1 errors=0 complete=true \
+         failures=[10: math subtracts wrongly; \
+         22: math deep throws]",
+    ),
+    (
+        "mocha-fail-json",
+        "mocha passed=3 failed=2 skipped=1 errors=0 complete=true \
+         failures=[103: math subtracts wrongly; \
+         114: math deep throws]",
+    ),
+    (
+        "mocha-fail",
+        "mocha passed=3 failed=2 skipped=1 errors=0 complete=true \
+         failures=[20: math subtracts wrongly; \
+         32: math deep throws]",
+    ),
+    (
+        "mocha-hook",
+        "mocha passed=0 failed=1 skipped=0 errors=0 complete=true \
+         failures=[10: hooked \"before all\" hook for \"never\"]",
+    ),
+    (
+        "mocha-none",
+        "mocha passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "mocha-pass-colour",
+        "mocha passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "mocha-pass-json",
+        "mocha passed=1 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "mocha-pass",
+        "mocha passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "node-broken",
+        "node-test passed=0 failed=1 skipped=0 errors=0 complete=true \
+         failures=[9: /toy/nt/broken.test.mjs]",
+    ),
+    (
+        "node-cut",
+        "tap passed=0 failed=1 skipped=0 errors=0 complete=false failures=[3: wrong]",
+    ),
+    (
+        "node-fail-junit",
+        "junit-xml passed=3 failed=2 skipped=2 errors=0 complete=true \
+         failures=[3: test wrong; \
+         20: test throws]",
+    ),
+    (
+        "node-fail-spec",
+        "node-test passed=3 failed=2 skipped=2 errors=0 complete=true \
+         failures=[40: wrong; \
+         51: throws]",
+    ),
+    (
+        "node-fail",
+        "node-test passed=3 failed=2 skipped=2 errors=0 complete=true \
+         failures=[3: wrong; \
+         37: group]",
+    ),
+    ("node-pass-dot", "unknown"),
+    (
+        "node-pass-spec",
+        "node-test passed=2 failed=0 skipped=2 errors=0 complete=true failures=[]",
+    ),
+    (
+        "node-pass",
+        "node-test passed=2 failed=0 skipped=2 errors=0 complete=true failures=[]",
+    ),
+    (
+        "phpunit-fail-colour",
+        "phpunit passed=5 failed=2 skipped=3 errors=1 complete=true \
+         failures=[10: BadTest::testBoom; \
+         19: BadTest::testWrong; \
+         24: BadTest::testRows with data set \"two\" (2)]",
+    ),
+    (
+        "phpunit-fail-crlf",
+        "phpunit passed=5 failed=2 skipped=3 errors=1 complete=true \
+         failures=[10: BadTest::testBoom; \
+         19: BadTest::testWrong; \
+         24: BadTest::testRows with data set \"two\" (2)]",
+    ),
+    (
+        "phpunit-fail-junit",
+        "junit-xml passed=4 failed=2 skipped=3 errors=2 complete=true \
+         failures=[5: BadTest testWrong; \
+         11: BadTest testBoom; \
+         22: BadTest testRows with data set \"two\"; \
+         42: SkipTest testRisky]",
+    ),
+    (
+        "phpunit-fail-testdox",
+        "phpunit passed=1 failed=2 skipped=1 errors=1 complete=true failures=[]",
+    ),
+    (
+        "phpunit-fail",
+        "phpunit passed=5 failed=2 skipped=3 errors=1 complete=true \
+         failures=[10: BadTest::testBoom; \
+         19: BadTest::testWrong; \
+         24: BadTest::testRows with data set \"two\" (2)]",
+    ),
+    (
+        "phpunit-none",
+        "phpunit passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "phpunit-pass-colour",
+        "phpunit passed=2 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "phpunit-pass",
+        "phpunit passed=2 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "phpunit-skipped",
+        "phpunit passed=2 failed=0 skipped=2 errors=0 complete=true failures=[]",
+    ),
+    (
+        "phpunit-stopped",
+        "phpunit passed=0 failed=1 skipped=0 errors=0 complete=true \
+         failures=[9: BadTest::testWrong]",
+    ),
+    (
+        "playwright-cut",
+        "playwright passed=0 failed=0 skipped=0 errors=0 complete=false failures=[]",
+    ),
+    (
+        "playwright-fail-dot",
+        "playwright passed=2 failed=2 skipped=1 errors=0 complete=true \
+         failures=[34: pw/bad.spec.js:2:1 › wrong; \
+         35: pw/bad.spec.js:2:67 › deep › throws]",
+    ),
+    (
+        "playwright-fail-json",
+        "playwright passed=2 failed=2 skipped=1 errors=0 complete=true \
+         failures=[47: wrong; \
+         119: throws]",
+    ),
+    (
+        "playwright-fail-junit",
+        "junit-xml passed=0 failed=1 skipped=0 errors=1 complete=true \
+         failures=[3: bad.spec.js wrong; \
+         27: bad.spec.js deep › throws]",
+    ),
+    (
+        "playwright-fail-list",
+        "playwright passed=2 failed=2 skipped=1 errors=0 complete=true \
+         failures=[40: pw/bad.spec.js:2:1 › wrong; \
+         41: pw/bad.spec.js:2:67 › deep › throws]",
+    ),
+    (
+        "playwright-flaky",
+        "playwright passed=2 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "playwright-none",
+        "playwright passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "playwright-pass-dot",
+        "playwright passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "playwright-pass-line",
+        "playwright passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "playwright-pass-list",
+        "playwright passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "playwright-stopped",
+        "playwright passed=0 failed=1 skipped=0 errors=1 complete=false \
+         failures=[24: pw/bad.spec.js:2:1 › wrong]",
+    ),
+    (
+        "pytest-fail-json",
+        "pytest passed=0 failed=3 skipped=1 errors=0 complete=true \
+         failures=[1: test_bad.py::Bad::test_boom; \
+         1: test_bad.py::Bad::test_subs; \
+         1: test_bad.py::Bad::test_wrong]",
+    ),
+    (
+        "pytest-pass-json",
+        "pytest passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "rspec-broken",
+        "rspec passed=0 failed=0 skipped=0 errors=1 complete=true failures=[]",
+    ),
+    ("rspec-cut", "unknown"),
+    (
+        "rspec-fail-colour",
+        "rspec passed=2 failed=2 skipped=2 errors=0 complete=true \
+         failures=[42: math wrong; \
+         43: math deep throws]",
+    ),
+    (
+        "rspec-fail-documentation",
+        "rspec passed=0 failed=2 skipped=0 errors=0 complete=true \
+         failures=[30: math wrong; \
+         31: math deep throws]",
+    ),
+    (
+        "rspec-fail-json",
+        "rspec passed=0 failed=2 skipped=0 errors=0 complete=true \
+         failures=[1: math wrong; \
+         1: math deep throws]",
+    ),
+    (
+        "rspec-fail",
+        "rspec passed=2 failed=2 skipped=2 errors=0 complete=true \
+         failures=[41: math wrong; \
+         42: math deep throws]",
+    ),
+    (
+        "rspec-none",
+        "rspec passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "rspec-pass",
+        "rspec passed=2 failed=0 skipped=2 errors=0 complete=true failures=[]",
+    ),
+    (
+        "unittest-broken",
+        "unittest passed=0 failed=0 skipped=0 errors=1 complete=true \
+         failures=[3: test_missing (unittest.loader._FailedTest.test_missing)]",
+    ),
+    (
+        "unittest-fail-verbose",
+        "unittest passed=0 failed=2 skipped=1 errors=1 complete=true \
+         failures=[8: test_boom (test_bad.Bad.test_boom); \
+         17: test_subs (test_bad.Bad.test_subs) (i=1); \
+         26: test_wrong (test_bad.Bad.test_wrong)]",
+    ),
+    (
+        "unittest-fail",
+        "unittest passed=2 failed=2 skipped=2 errors=1 complete=true \
+         failures=[6: test_boom (test_bad.Bad.test_boom); \
+         15: test_subs (test_bad.Bad.test_subs) (i=1); \
+         24: test_wrong (test_bad.Bad.test_wrong)]",
+    ),
+    ("unittest-interrupted", "unknown"),
+    (
+        "unittest-none",
+        "unittest passed=0 failed=0 skipped=0 errors=0 complete=true failures=[]",
+    ),
+    (
+        "unittest-pass-crlf",
+        "unittest passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "unittest-pass-verbose",
+        "unittest passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "unittest-pass",
+        "unittest passed=2 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
+    (
+        "vitest-fail-json",
+        "jest passed=1 failed=1 skipped=1 errors=0 complete=true failures=[1: deep wrong]",
+    ),
+    (
+        "vitest-pass-json",
+        "jest passed=1 failed=0 skipped=1 errors=0 complete=true failures=[]",
+    ),
 ];
 
 #[test]
@@ -453,10 +862,13 @@ fn real_logs_say_what_the_runner_meant() {
 #[test]
 fn every_log_is_checked() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/test_logs");
-    let count = std::fs::read_dir(folder)
-        .expect("the folder is there")
-        .count();
-    assert_eq!(count, LOGS.len());
+    let files = std::fs::read_dir(folder).expect("the folder is there");
+    let logs = files.flatten().filter(|file| {
+        file.path()
+            .extension()
+            .is_some_and(|ending| ending == "txt")
+    });
+    assert_eq!(logs.count(), LOGS.len());
 }
 
 #[test]
@@ -814,6 +1226,105 @@ fn names_are_bounded() {
         .map(|failure| failure.name.chars().count())
         .max();
     assert_eq!(longest, Some(MAX_NAME_CHARS));
+}
+
+#[test]
+fn a_summary_that_a_test_prints_is_not_the_runners() {
+    // Without the line of dashes, without the numbers adding up, without the heading.
+    check_text("Ran 9 tests in 0.001s\n\nOK\n", "unknown, does not pass");
+    check_text(
+        "[INFO] Tests run: 9, Failures: 0, Errors: 0, Skipped: 0\n",
+        "unknown, does not pass",
+    );
+    check_text("Tests: 4, Assertions: 1.\n", "unknown, does not pass");
+    check_text("1..4\n", "unknown, does not pass");
+    check_text("BUILD SUCCESSFUL in 3s\n", "unknown, does not pass");
+    check_text("3 passing tests\n", "unknown, does not pass");
+    check_text(
+        "{\"passed\": 3}\n{\"tests\": []}\n{}\n",
+        "unknown, does not pass",
+    );
+    check_text(
+        "Running 3 tests using 1 worker\n  9 passed (1.0s)\n",
+        "playwright passed=0 failed=0 skipped=0 errors=0 complete=false failures=[], does not pass",
+    );
+    check_text(
+        "1..3\nok 1 - a\nok 2 - b\n",
+        "tap passed=2 failed=0 skipped=0 errors=0 complete=false failures=[], does not pass",
+    );
+}
+
+#[test]
+fn a_log_that_was_cut_at_its_start_shows_the_failure_at_its_end() {
+    check_text(
+        "ok  \ta.b/x\t0.1s\nFAIL\n",
+        "go-test passed=1 failed=0 skipped=0 errors=1 complete=false failures=[], does not pass",
+    );
+    check_text(
+        "    1) adds\n\n  2 passing (3ms)\n",
+        "mocha passed=2 failed=0 skipped=0 errors=0 complete=false failures=[], does not pass",
+    );
+}
+
+#[test]
+fn an_earlier_failure_in_the_log_is_kept_in_mind() {
+    let is_kept = |log: &str| read(log.as_bytes()).is_some_and(|reading| reading.earlier_failed);
+    let unittest =
+        |verdict: &str| format!("{}\nRan 2 tests in 0.001s\n\n{verdict}\n", "-".repeat(70));
+    let pairs = [
+        (
+            "1 failed in 0.5s\n".to_owned(),
+            "1 passed in 0.5s\n".to_owned(),
+        ),
+        (CARGO_BAD.to_owned(), format!("{CARGO_BUILT}{CARGO_GOOD}")),
+        (unittest("FAILED (failures=1)"), unittest("OK")),
+        (
+            "  1 passing (1ms)\n  1 failing\n".to_owned(),
+            "  2 passing (1ms)\n".to_owned(),
+        ),
+        (
+            "2 examples, 1 failure\n".to_owned(),
+            "2 examples, 0 failures\n".to_owned(),
+        ),
+        (
+            "Tests:       1 failed, 1 total\n".to_owned(),
+            "Tests:       1 passed, 1 total\n".to_owned(),
+        ),
+        (
+            "FAIL\ta.b/x\t0.1s\n".to_owned(),
+            "ok  \ta.b/x\t0.1s\n".to_owned(),
+        ),
+    ];
+    for (bad, good) in pairs {
+        assert!(is_kept(&format!("{bad}{good}")), "{bad}{good}");
+        assert!(!is_kept(&good), "{good}");
+        assert!(!is_kept(&format!("{good}{good}")), "{good}");
+    }
+}
+
+#[test]
+fn hostile_json_is_harmless() {
+    check_text(&"{".repeat(200_000), "unknown, does not pass");
+    check_text(&"{\n".repeat(100_000), "unknown, does not pass");
+    check_text(&"{\"a\n".repeat(100_000), "unknown, does not pass");
+    check_text(&"{\"a\":[".repeat(50_000), "unknown, does not pass");
+    check_text(&"{\"a\":1}\n".repeat(50_000), "unknown, does not pass");
+    check_text(
+        "{\"numTotalTests\":99999999999999999999,\"numPassedTests\":1}",
+        "unknown, does not pass",
+    );
+    check_text(
+        "{\"numTotalTests\":1,\"numPassedTests\":1",
+        "unknown, does not pass",
+    );
+    check_text(
+        "{\"numTotalTests\":1,\"numPassedTests\":1,\"success\":false}",
+        "jest passed=1 failed=0 skipped=0 errors=1 complete=true failures=[], does not pass",
+    );
+    check_text(
+        "{\"type\":\"suite\",\"event\":\"started\"}\n",
+        "cargo-test passed=0 failed=0 skipped=0 errors=0 complete=false failures=[], does not pass",
+    );
 }
 
 /// Logs of single runs in which a test fails by name.

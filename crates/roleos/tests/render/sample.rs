@@ -65,6 +65,8 @@ fn reading(passed: u64, failures: &[(&str, usize)]) -> Reading {
             })
             .collect(),
         complete: true,
+        has_one_summary: true,
+        earlier_failed: false,
     }
 }
 

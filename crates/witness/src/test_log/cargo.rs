@@ -44,6 +44,7 @@ struct Run {
     broken: bool,
     seen: bool,
     summary_line: usize,
+    earlier_failed: bool,
 }
 
 impl Reader for CargoTest {
@@ -94,6 +95,7 @@ impl CargoTest {
             failures: run.names.into_failures(),
             complete: run.sections > 0 && !open && !run.broken && !self.unbuilt,
             summary: run.summary_line,
+            earlier_failed: run.earlier_failed,
         })
     }
 
@@ -102,6 +104,7 @@ impl CargoTest {
         if self.rebuilt {
             self.run = Run {
                 announced: self.announced,
+                earlier_failed: self.run.earlier_failed || self.run.counts.is_bad(),
                 ..Run::default()
             };
             self.rebuilt = false;

@@ -29,6 +29,10 @@ pub(super) struct GoTest {
     names: usize,
     summary_line: usize,
     seen: bool,
+    /// A package failed before it was run again.
+    earlier_failed: bool,
+    /// The line `FAIL` that stands alone, which ends a run in which a package failed.
+    is_bad: bool,
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +69,7 @@ impl Reader for GoTest {
                     self.names += usize::from(named);
                 }
             }
+            b"FAIL" => self.is_bad = true,
             [b'o' | b'F' | b'?', ..] => {
                 if let Some((verdict, result)) = package(line.text) {
                     self.end(verdict, &result, line.number);
@@ -91,12 +96,18 @@ impl GoTest {
             complete &= !package.open && !package.broken;
         }
         failures.sort_by_key(|failure| failure.line);
+        // A log that was cut at its start may have lost the package that failed.
+        if self.is_bad && !counts.is_bad() {
+            counts.errors = 1;
+            complete = false;
+        }
         Some(Part {
             runner: Runner::GoTest,
             counts,
             failures,
             complete,
             summary: self.summary_line,
+            earlier_failed: self.earlier_failed,
         })
     }
 
@@ -113,10 +124,12 @@ impl GoTest {
         }
         package.end(verdict);
         self.seen = true;
+        self.is_bad = false;
         self.summary_line = line;
         let (place, is_known) = place(&mut self.packages, &mut self.others, result.package);
         if is_known {
             let old = std::mem::replace(place, package);
+            self.earlier_failed |= old.counts.is_bad();
             self.names = self.names.saturating_sub(old.names.len());
         } else {
             place.counts.add(package.counts);
@@ -137,6 +150,7 @@ impl GoTest {
         let (package, is_known) = place(&mut self.packages, &mut self.others, &event.package);
         if is_known && !package.open {
             self.names = self.names.saturating_sub(package.names.len());
+            self.earlier_failed |= package.counts.is_bad();
             *package = Package {
                 open: true,
                 ..Package::default()

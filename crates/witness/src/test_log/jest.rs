@@ -55,10 +55,17 @@ impl Jest {
         self.run.finish(Runner::Jest)
     }
 
+    fn next(&self) -> Self {
+        Self {
+            run: self.run.next(),
+            ..Self::default()
+        }
+    }
+
     /// The run that the line belongs to: a new one when the last has its summary.
     fn current(&mut self) -> &mut Self {
         if self.run.is_closed() {
-            *self = Self::default();
+            *self = self.next();
         }
         self.run.touch();
         self
@@ -66,7 +73,7 @@ impl Jest {
 
     fn close(&mut self, mut counts: Counts, line: usize) {
         if self.run.is_closed() {
-            *self = Self::default();
+            *self = self.next();
         }
         let suites = self.suites.unwrap_or_default();
         counts.errors = match counts.failed {

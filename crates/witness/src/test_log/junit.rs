@@ -76,6 +76,7 @@ impl Junit {
             failures: self.names.into_failures(),
             complete: !self.broken,
             summary: self.summary_line,
+            earlier_failed: false,
         })
     }
 }

@@ -25,7 +25,7 @@ impl Reader for Nextest {
                 self.run.stop();
             }
         } else if is_start(text) {
-            self.run = Run::start();
+            self.run = self.run.start();
         } else if let Some(summary) = summary(text, self.run.owns()) {
             self.run.close(summary.counts, line.number);
             if summary.stopped {

@@ -41,10 +41,17 @@ impl Pytest {
         self.run.finish(Runner::Pytest)
     }
 
+    fn next(&self) -> Self {
+        Self {
+            run: self.run.next(),
+            ..Self::default()
+        }
+    }
+
     /// The session that the line belongs to: a new one when the last has its summary.
     fn current(&mut self) -> &mut Self {
         if self.run.is_closed() {
-            *self = Self::default();
+            *self = self.next();
         }
         self.run.touch();
         self
@@ -57,7 +64,7 @@ impl Pytest {
         match title {
             b"test session starts" => {
                 *self = Self {
-                    run: Run::start(),
+                    run: self.run.start(),
                     ..Self::default()
                 }
             }

@@ -103,16 +103,29 @@ pub(super) struct Run {
     broken: bool,
     summary: Option<Counts>,
     summary_line: usize,
+    earlier_failed: bool,
 }
 
 impl Run {
     /// A run that announces itself: from here to its summary, all lines are its own.
-    pub(super) fn start() -> Self {
+    pub(super) fn start(&self) -> Self {
         Self {
             seen: true,
             owns: true,
+            ..self.next()
+        }
+    }
+
+    /// The run that follows this one in the log. It keeps in mind whether one before it failed.
+    pub(super) fn next(&self) -> Self {
+        Self {
+            earlier_failed: self.earlier_failed || self.shows_failure(),
             ..Self::default()
         }
+    }
+
+    fn shows_failure(&self) -> bool {
+        self.summary.is_some_and(|counts| counts.is_bad()) || self.names.len() > 0
     }
 
     /// Something of a run was seen, such as a failed test.
@@ -129,6 +142,7 @@ impl Run {
     /// The summary. One that follows another without anything between them is a run of its own.
     pub(super) fn close(&mut self, counts: Counts, line: usize) {
         if self.summary.is_some() {
+            self.earlier_failed |= self.shows_failure();
             self.names.clear();
             self.broken = false;
         }
@@ -175,6 +189,7 @@ impl Run {
             failures: self.names.into_failures(),
             complete: self.summary.is_some() && !self.broken,
             summary: self.summary_line,
+            earlier_failed: self.earlier_failed,
         })
     }
 }

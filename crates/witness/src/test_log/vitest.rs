@@ -27,7 +27,7 @@ impl Reader for Vitest {
         let text = line.text;
         if text.starts_with(b" RUN  v") || text.starts_with(b" DEV  v") {
             *self = Self {
-                run: Run::start(),
+                run: self.run.start(),
                 ..Self::default()
             };
         } else if let Some(name) = text.strip_prefix(b" FAIL  ") {
@@ -57,10 +57,17 @@ impl Vitest {
         self.run.finish(Runner::Vitest)
     }
 
+    fn next(&self) -> Self {
+        Self {
+            run: self.run.next(),
+            ..Self::default()
+        }
+    }
+
     /// The run that the line belongs to: a new one when the last has its summary.
     fn current(&mut self) -> &mut Self {
         if self.run.is_closed() {
-            *self = Self::default();
+            *self = self.next();
         }
         self.run.touch();
         self
@@ -97,7 +104,7 @@ impl Vitest {
 
     fn close(&mut self, tests: &State, line: usize) {
         if self.run.is_closed() {
-            *self = Self::default();
+            *self = self.next();
         }
         let mut counts = tests.counts;
         counts.errors = match counts.failed {

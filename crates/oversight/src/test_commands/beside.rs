@@ -1,0 +1,215 @@
+//! What may stand beside the tests in a command without bringing text of its own into the output.
+
+use crate::lookup::base_name;
+use crate::shell::ir::{
+    Argument, Assigned, Assignment, Command, Item, Kind, Operation, Piece, Script, Word,
+};
+use crate::words::names;
+
+use super::programs::{self, after_options, is_in, is_one_of, name_of};
+use super::{Credit, NUMBER, is_unknown, plain_words};
+
+/// Programs that print nothing, or only a few words of their own.
+const QUIET: &[&str] = names!(
+    "cd pushd popd export set unset mkdir rm rmdir cp mv touch ln chmod sleep ulimit umask wait test [ pwd date"
+);
+
+/// Programs that build, install and check, with their first words; what they print is theirs and the project's.
+const BUILDERS: &[(&str, &str)] = &[
+    ("cargo", "build|b|check|c|clippy|fmt|clean|fetch|update"),
+    ("go", "build|vet|mod|fmt|generate|install"),
+    ("npm", "ci|install|i|run|run-script"),
+    ("pnpm", "install|i|run"),
+    ("yarn", "install|run"),
+    ("bun", "install|i|run"),
+    ("pip", "install"),
+    ("pip3", "install"),
+    ("uv", "sync|pip|venv|lock"),
+    ("poetry", "install|lock"),
+    ("bundle", "install"),
+    ("composer", "install"),
+    ("dotnet", "build|restore"),
+    (
+        "git",
+        "add|commit|stash|checkout|switch|restore|reset|fetch|pull|push|status|clean",
+    ),
+];
+
+/// Programs that only build or check, whatever their arguments are.
+const CHECKERS: &[&str] = names!(
+    "make gmake cmake ninja tsc ruff black mypy flake8 isort eslint prettier gofmt rustfmt mvn mvnw gradle gradlew"
+);
+
+/// Files that are sourced to set the environment up.
+const ENVIRONMENTS: &[&str] = names!("activate nvm.sh .env .envrc env.sh env");
+
+/// Programs whose answer is taken as a word.
+const QUESTIONS: &[&str] = names!("nproc git pwd dirname basename find ls which getconf seq");
+
+/// Folders in which tools are installed.
+const TOOL_FOLDERS: &[&str] = names!("bin .bin sbin shims Scripts");
+/// Returns `true` if a program is looked up by its name or lies where tools are installed. A runner's name in another
+/// place is a file that anything may have written there.
+pub(super) fn is_tool(program: &str) -> bool {
+    program
+        .rsplit_once('/')
+        .is_none_or(|(folder, _)| is_tool_folder(folder))
+}
+
+/// Returns `true` if a program is a script of the project by its name and place.
+pub(super) fn is_of_project(program: &str) -> bool {
+    let is_below = !program.starts_with(['/', '~', '\u{1}']) && !program.contains("..");
+    let is_known = programs::is_test_script(program)
+        || matches!(name_of(program), "gradlew" | "mvnw" | "manage.py");
+    is_below && is_known
+}
+
+/// Returns `true` if tools are installed in the folder.
+pub(super) fn is_tool_folder(folder: &str) -> bool {
+    is_in(TOOL_FOLDERS, base_name(folder))
+}
+/// Returns `true` if a command that is no test can print no text that the command line brings.
+pub(super) fn is_harmless(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return true;
+    };
+    let name = name_of(program);
+    let first = after_options(arguments).first().map_or("", String::as_str);
+    match name {
+        "echo" | "printf" => is_marker(arguments),
+        "true" | ":" | "false" => true,
+        "source" | "." => is_in(ENVIRONMENTS, base_name(first)),
+        "env" => false,
+        _ => {
+            is_in(QUIET, name)
+                || is_in(CHECKERS, name)
+                || BUILDERS
+                    .iter()
+                    .any(|(program, verbs)| *program == name && is_one_of(verbs, first))
+        }
+    }
+}
+
+/// `echo "exit: $?"`: no digit and no bracket, and a number only at the end, so that it cannot be a line of any test
+/// runner's result.
+fn is_marker(arguments: &[String]) -> bool {
+    let is_plain = |one: char| one.is_ascii_alphabetic() || " :=-_.,!?#*\\".contains(one);
+    let line = arguments.join(" ");
+    let text = line.strip_suffix(NUMBER).unwrap_or(&line);
+    text.chars().all(is_plain)
+}
+
+/// Returns `true` if an item does nothing but print markers.
+pub(super) fn is_marker_item(item: &Item) -> bool {
+    let is_echo = |command: &Command| match &command.kind {
+        Kind::Simple { words, .. } => {
+            let words = plain_words(words);
+            words.split_first().is_some_and(|(program, arguments)| {
+                matches!(program.as_str(), "echo" | "printf") && is_marker(arguments)
+            })
+        }
+        _ => false,
+    };
+    let mut pipelines = item.pipelines.iter();
+    pipelines.all(|(_, pipeline)| pipeline.commands.iter().all(is_echo))
+}
+/// Returns `true` if the expansions in an argument print nothing that the command line brings.
+pub(super) fn is_silent_argument(argument: &Argument) -> bool {
+    match argument {
+        Argument::Word(word) => is_silent(word),
+        Argument::Assignment(assignment) => is_silent_assignment(assignment),
+        Argument::Process { .. } => false,
+    }
+}
+
+/// Returns `true` if the expansions in an assignment print nothing that the command line brings.
+pub(super) fn is_silent_assignment(assignment: &Assignment) -> bool {
+    match &assignment.value {
+        Assigned::Scalar(word) => is_silent(word),
+        Assigned::Array(_) => false,
+    }
+}
+
+/// Returns `true` if the expansions in a word print nothing that the command line brings.
+fn is_silent(word: &Word) -> bool {
+    let mut pieces: Vec<&Piece> = word.pieces.iter().collect();
+    while let Some(piece) = pieces.pop() {
+        match piece {
+            Piece::Text(_) | Piece::Quoted(_) | Piece::Tilde(_) => {}
+            Piece::Double(inner) => pieces.extend(inner),
+            Piece::Parameter(parameter) if matches!(parameter.operation, Operation::Value) => {}
+            Piece::Command(script) if is_question(script) => {}
+            Piece::Parameter(_) | Piece::Command(_) | Piece::Arithmetic(_) | Piece::Opaque => {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// `$(nproc)`, `$(git rev-parse --show-toplevel)`: one program that is asked something, with nothing redirected.
+fn is_question(script: &Script) -> bool {
+    let is_known = |command: &Command| match &command.kind {
+        Kind::Simple { assignments, words } if command.redirects.is_empty() => {
+            let words = plain_words(words);
+            let program = words.first().map_or("", String::as_str);
+            assignments.is_empty()
+                && is_in(QUESTIONS, program)
+                && !words.iter().any(|word| is_unknown(word))
+        }
+        _ => false,
+    };
+    let mut pipelines = script.items.iter().flat_map(|item| &item.pipelines);
+    pipelines.all(|(_, pipeline)| pipeline.commands.iter().all(is_known))
+}
+/// How much of its input a program behind a pipe passes on.
+pub(super) fn filter_credit(command: &Command) -> Credit {
+    let Kind::Simple { words, .. } = &command.kind else {
+        return Credit::Nothing;
+    };
+    let words = plain_words(words);
+    let Some((program, arguments)) = words.split_first() else {
+        return Credit::Nothing;
+    };
+    if arguments.iter().any(|word| is_unknown(word)) {
+        return Credit::Nothing;
+    }
+    let operands = arguments.iter().filter(|word| !is_option(word)).count();
+    // Only whole lines are passed on: a part of a line can read like another result.
+    match name_of(program) {
+        "tee" => Credit::Output,
+        "cat" if arguments.is_empty() => Credit::Output,
+        "tail" if operands == 0 && flags_are(arguments, "nfq") => Credit::Output,
+        "head" if operands == 0 && flags_are(arguments, "nq") => Credit::SomeLines,
+        // The pattern, and no file.
+        "grep" | "egrep" | "fgrep"
+            if operands <= patterns(arguments) && flags_are(arguments, "EFGPivwxenaABC") =>
+        {
+            Credit::SomeLines
+        }
+        _ => Credit::Nothing,
+    }
+}
+
+/// Returns `true` if every option is short and made of these letters and digits.
+fn flags_are(arguments: &[String], letters: &str) -> bool {
+    let mut options = arguments
+        .iter()
+        .filter_map(|word| word.strip_prefix(['-', '+']));
+    options.all(|flags| {
+        flags
+            .chars()
+            .all(|flag| flag.is_ascii_digit() || letters.contains(flag))
+    })
+}
+
+/// An option or the number that belongs to one.
+fn is_option(word: &str) -> bool {
+    word.starts_with(['-', '+']) || word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// How many words of `grep` are patterns.
+fn patterns(arguments: &[String]) -> usize {
+    let named = arguments.iter().filter(|word| *word == "-e").count();
+    named.max(1)
+}

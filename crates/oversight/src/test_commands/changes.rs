@@ -1,0 +1,91 @@
+//! Whether a command may change files of the project.
+
+use crate::shell::ir::{Command, Kind, Script, Target};
+use crate::shell::lower;
+use crate::words::names;
+
+use super::programs::{Tested, after_options, is_in, is_one_of, name_of, tested};
+use super::{is_unknown, own_words, plain_word, plain_words};
+
+/// Programs that change no file, whatever their arguments are.
+const READERS: &[&str] = names!(
+    "ls cat head tail less more grep egrep fgrep rg wc echo printf pwd cd pushd popd which type whereis stat file tree \
+    du df env printenv date true false : test [ sort uniq cut tr diff cmp jq ps sleep export set unset id whoami uname \
+    nproc basename dirname realpath readlink seq history man"
+);
+
+/// First words of `git` after which the working tree is as it was.
+const GIT_READS: &str = "status|diff|log|show|branch|rev-parse|blame|ls-files|ls-tree|grep|describe|remote|add|commit|push|fetch|tag|config|cat-file|shortlog|reflog";
+
+/// Options with which a reader writes.
+const WRITES: &[&str] = names!("-delete -exec -execdir -ok -fprint -fls -i --in-place");
+
+/// Returns `true` unless the command is known to change no file of the project. A test run is taken to change none.
+#[must_use]
+pub fn may_change_files(command: &str, own_tests: &[String]) -> bool {
+    text_writes(command, &own_words(own_tests))
+}
+
+fn text_writes(text: &str, own: &[Vec<&str>]) -> bool {
+    lower::program(text).map_or(true, |script| has_writer(&script, own))
+}
+
+fn has_writer(script: &Script, own: &[Vec<&str>]) -> bool {
+    let pipelines = script.items.iter().flat_map(|item| &item.pipelines);
+    let mut commands = pipelines.flat_map(|(_, pipeline)| &pipeline.commands);
+    commands.any(|command| writes(command, own))
+}
+
+/// Returns `true` unless a command is known to change no file of the project.
+pub(super) fn writes(command: &Command, own: &[Vec<&str>]) -> bool {
+    let to_file = command
+        .redirects
+        .iter()
+        .any(|redirect| match &redirect.target {
+            Target::Write(word) | Target::Append(word) => !is_device(&plain_word(word)),
+            Target::WriteProcess(_) | Target::ReadProcess(_) => true,
+            _ => false,
+        });
+    if to_file {
+        return true;
+    }
+    match &command.kind {
+        Kind::Simple { words, .. } => !reads(&plain_words(words), own),
+        Kind::Group(inner) | Kind::Subshell(inner) => has_writer(inner, own),
+        Kind::Test(_) | Kind::Arithmetic(_) => false,
+        _ => true,
+    }
+}
+
+fn is_device(path: &str) -> bool {
+    path.starts_with("/dev/") || path.starts_with("/tmp/")
+}
+
+fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return true;
+    };
+    let name = name_of(program);
+    let writes = arguments.iter().any(|word| is_in(WRITES, word));
+    match name {
+        "git" => {
+            let verb = after_options(arguments).first().map_or("", String::as_str);
+            is_one_of(GIT_READS, verb)
+        }
+        "find" => !writes,
+        "sed" => !writes && !arguments.iter().any(|word| word.starts_with("-i")),
+        "awk" => !arguments
+            .iter()
+            .any(|word| word.contains(['>', '|']) || word.contains("system")),
+        "sort" => !arguments.iter().any(|word| word.starts_with("-o")),
+        "tee" => arguments
+            .iter()
+            .all(|word| is_device(word) || word.starts_with('-')),
+        _ if is_in(READERS, name) => true,
+        _ => match tested(words, own) {
+            Some(Tested::Text(_, text)) => !is_unknown(text) && !text_writes(text, own),
+            Some(Tested::Program(..)) => true,
+            None => false,
+        },
+    }
+}

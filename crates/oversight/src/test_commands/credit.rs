@@ -1,0 +1,293 @@
+//! How far a command lets the test programs in it speak: one walk over the command as the shell parser gives it.
+//!
+//! The output counts for the runner when the command line itself cannot bring text of its own into it: beside the tests
+//! there are only programs that print nothing, build and check the project, or pass lines on. The exit code counts when
+//! nothing behind the tests replaces it.
+
+use crate::shell::ir::{
+    Assignment, Command, Connector, Item, Kind, Pipeline, Redirect, Script, Target,
+};
+use crate::shell::lower;
+
+use super::beside::{
+    filter_credit, is_harmless, is_marker_item, is_of_project, is_silent_argument,
+    is_silent_assignment, is_tool, is_tool_folder,
+};
+use super::changes;
+use super::programs::{self, Tested};
+use super::selection::Selection;
+use super::{Credit, TestCommand, UNKNOWN, assigned, plain_words};
+
+/// Texts inside texts, as in `bash -c "sh -c …"`, and groups inside groups that are followed.
+const MAX_DEPTH: usize = 16;
+
+/// Simple commands of one text that are looked at.
+const MAX_COMMANDS: usize = 500;
+/// Reads a command.
+pub(super) fn read(command: &str, own: &[Vec<&str>]) -> Option<TestCommand> {
+    let mut walk = Walk {
+        own,
+        found: None,
+        foreign: false,
+        commands: 0,
+        folder: String::new(),
+        errexit: false,
+        pipefail: false,
+        options: Vec::new(),
+    };
+    walk.text(command, Credit::All, 0);
+    let foreign = walk.foreign;
+    walk.found.map(|mut found| {
+        if foreign {
+            found.credit = Credit::Nothing;
+        }
+        found
+    })
+}
+
+struct Walk<'o> {
+    own: &'o [Vec<&'o str>],
+    found: Option<TestCommand>,
+    /// Something else may print what it likes, or stand in for a program.
+    foreign: bool,
+    commands: usize,
+    folder: String,
+    /// `set -e` and `set -o pipefail` are in force.
+    errexit: bool,
+    pipefail: bool,
+    /// Variables that hold arguments of a test program.
+    options: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn text(&mut self, text: &str, credit: Credit, depth: usize) {
+        if depth >= MAX_DEPTH {
+            self.foreign = true;
+            return;
+        }
+        match lower::program(text) {
+            Ok(script) => self.script(&script, credit, depth),
+            Err(_) => self.foreign = true,
+        }
+    }
+
+    /// `credit` is the most that a test in this script can have.
+    fn script(&mut self, script: &Script, credit: Credit, depth: usize) {
+        if depth >= MAX_DEPTH {
+            self.foreign = true;
+            return;
+        }
+        for (place, item) in script.items.iter().enumerate() {
+            let behind = script.items.get(place + 1..).unwrap_or_default();
+            let left = if behind.is_empty() || self.errexit && is_plain_item(item) {
+                credit
+            } else if behind.iter().all(is_marker_item) {
+                credit.min(Credit::Output)
+            } else {
+                Credit::Nothing
+            };
+            self.item(item, left, depth);
+        }
+    }
+
+    fn item(&mut self, item: &Item, credit: Credit, depth: usize) {
+        let is_chosen = item
+            .pipelines
+            .iter()
+            .any(|(connector, _)| *connector == Connector::Or);
+        let credit = if item.beside || is_chosen {
+            Credit::Nothing
+        } else {
+            credit
+        };
+        for (_, pipeline) in &item.pipelines {
+            self.pipeline(pipeline, credit, depth);
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, credit: Credit, depth: usize) {
+        let Some((first, filters)) = pipeline.commands.split_first() else {
+            return;
+        };
+        let mut credit = credit;
+        if pipeline.negated {
+            credit = Credit::Nothing;
+        }
+        if !filters.is_empty() && !self.pipefail {
+            let least = filters.iter().map(filter_credit).min();
+            credit = credit.min(least.unwrap_or(Credit::Nothing));
+        }
+        let had_test = self.found.is_some();
+        self.command(first, credit, depth);
+        let is_filtered = self.found.is_some() && !had_test;
+        for filter in filters {
+            if is_filtered && filter_credit(filter) > Credit::Nothing {
+                continue;
+            }
+            self.command(filter, Credit::Nothing, depth);
+        }
+    }
+
+    fn command(&mut self, command: &Command, credit: Credit, depth: usize) {
+        self.commands += 1;
+        if self.commands > MAX_COMMANDS {
+            self.foreign = true;
+            return;
+        }
+        let is_process = |redirect: &Redirect| {
+            matches!(
+                redirect.target,
+                Target::ReadProcess(_) | Target::WriteProcess(_)
+            )
+        };
+        self.foreign |= command.redirects.iter().any(is_process);
+        // What changes files behind the tests leaves something that was not tested.
+        self.foreign |= self.found.is_some() && changes::writes(command, self.own);
+        match &command.kind {
+            Kind::Simple { assignments, words } => {
+                self.foreign |= !words.iter().all(is_silent_argument)
+                    || !assignments.iter().all(is_silent_assignment);
+                assignments.iter().for_each(|one| self.assignment(one));
+                self.simple(&plain_words(words), credit, depth);
+            }
+            Kind::Group(inner) => self.script(inner, credit, depth + 1),
+            Kind::Subshell(inner) => {
+                self.apart(|walk| walk.script(inner, credit, depth + 1));
+            }
+            Kind::Function { body, .. } | Kind::Coprocess { body, .. } => {
+                self.foreign = true;
+                self.command(body, Credit::Nothing, depth + 1);
+            }
+            kind => {
+                self.foreign = true;
+                for script in branches(kind) {
+                    self.script(script, Credit::Nothing, depth + 1);
+                }
+            }
+        }
+    }
+
+    /// Runs `walk` in a shell of its own: its settings end with it.
+    fn apart(&mut self, walk: impl FnOnce(&mut Self)) {
+        let before = (self.folder.clone(), self.errexit, self.pipefail);
+        walk(self);
+        (self.folder, self.errexit, self.pipefail) = before;
+    }
+
+    fn simple(&mut self, words: &[String], credit: Credit, depth: usize) {
+        let Some(first) = words.first() else {
+            return;
+        };
+        match programs::tested(words, self.own) {
+            Some(Tested::Text(options, text)) => {
+                self.foreign |= !is_tool(first);
+                self.apart(|walk| {
+                    walk.set(options);
+                    walk.text(text, credit, depth + 1);
+                });
+            }
+            Some(Tested::Program(program, arguments)) => {
+                let is_ours = program == first
+                    && (is_of_project(program) || programs::is_own(words, self.own));
+                self.foreign |= !is_ours && !(is_tool(first) && is_tool(program));
+                // Two test programs in one command: what one hides the other must not show.
+                let before = self.found.as_ref().map_or(credit, |before| before.credit);
+                let credit = credit.min(before);
+                let mut selection = Selection::of(program, arguments);
+                selection.add_variables(&self.options);
+                self.found = Some(TestCommand {
+                    credit,
+                    folder: self.folder.clone(),
+                    selection,
+                });
+            }
+            None => {
+                self.foreign |= !is_harmless(words);
+                self.remember(first, words.get(1..).unwrap_or_default());
+            }
+        }
+    }
+
+    /// Keeps what a quiet command changes for those behind it.
+    fn remember(&mut self, program: &str, arguments: &[String]) {
+        match program {
+            "cd" | "pushd" => {
+                let target = arguments.iter().find(|word| !word.starts_with('-'));
+                let target = target.map_or(UNKNOWN, String::as_str);
+                self.folder = match (target.starts_with(['/', '\u{1}']), self.folder.is_empty()) {
+                    (false, false) => format!("{}/{target}", self.folder),
+                    _ => target.to_owned(),
+                };
+            }
+            "popd" => self.folder = UNKNOWN.to_owned(),
+            "set" => self.set(arguments),
+            "export" => {
+                for word in arguments {
+                    if let Some((name, value)) = word.split_once('=') {
+                        self.variable(name, value);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `-euo pipefail` and its parts.
+    fn set(&mut self, options: &[String]) {
+        let is_short = |word: &&String| {
+            word.strip_prefix('-')
+                .is_some_and(|flags| flags.chars().all(|flag| flag.is_ascii_alphabetic()))
+        };
+        self.errexit |= options
+            .iter()
+            .filter(is_short)
+            .any(|word| word.contains('e'))
+            || options.iter().any(|word| word == "errexit");
+        self.pipefail |= options.iter().any(|word| word == "pipefail");
+        if options.iter().any(|word| word.starts_with('+')) {
+            (self.errexit, self.pipefail) = (false, false);
+        }
+    }
+
+    fn assignment(&mut self, assignment: &Assignment) {
+        self.variable(&assignment.name, &assigned(&assignment.value));
+    }
+
+    fn variable(&mut self, name: &str, value: &str) {
+        match name {
+            "PATH" => {
+                let is_tools = |folder: &str| folder == UNKNOWN || is_tool_folder(folder);
+                self.foreign |= !value.split(':').all(is_tools);
+            }
+            "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND" => self.foreign = true,
+            _ if name.ends_with("OPTS") || name.ends_with("OPTIONS") || name.ends_with("ARGS") => {
+                self.options.push(format!("{name}={value}"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The scripts of a condition, a loop or a choice.
+fn branches(kind: &Kind) -> Vec<&Script> {
+    match kind {
+        Kind::If { arms, otherwise } => {
+            let arms = arms.iter().flat_map(|(condition, body)| [condition, body]);
+            arms.chain(otherwise).collect()
+        }
+        Kind::Loop {
+            condition, body, ..
+        } => vec![condition, body],
+        Kind::For { body, .. } | Kind::ArithmeticFor { body, .. } => vec![body],
+        Kind::Case { arms, .. } => arms.iter().map(|arm| &arm.body).collect(),
+        _ => Vec::new(),
+    }
+}
+/// Returns `true` if `set -e` ends the shell when the item fails.
+fn is_plain_item(item: &Item) -> bool {
+    let [(_, pipeline)] = item.pipelines.as_slice() else {
+        return false;
+    };
+    let is_simple = |command: &Command| matches!(command.kind, Kind::Simple { .. });
+    pipeline.commands.iter().all(is_simple)
+}
