@@ -1,6 +1,5 @@
 //! Events that nobody has to answer: they are written down. Only a change of the agent's settings can be refused.
 
-use oversight::redact;
 use serde_json::Value;
 
 use super::desk::Desk;
@@ -70,7 +69,10 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         around::start(desk, event)?;
     }
     Ok(match (refused, repaired) {
-        (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
+        (Some(why), _) => {
+            let what = "a change of settings";
+            Answer::Deny(words::refusal(&[], what, &[why], None))
+        }
         (None, Some(note)) => Answer::Tell(note),
         (None, None) => Answer::Proceed,
     })
@@ -130,12 +132,6 @@ fn steps_text(steps: &[Value]) -> String {
     };
     let lines: Vec<String> = steps.iter().filter_map(line).collect();
     lines.join("\n")
-}
-
-/// Sentences as they may be kept.
-pub(super) fn redacted(sentences: &[String]) -> Vec<String> {
-    let clean = |text: &String| redact::text(text).text.into_owned();
-    sentences.iter().map(clean).collect()
 }
 
 /// Why a change of settings is refused: it would take the hook out that was there when the session began.

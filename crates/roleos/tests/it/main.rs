@@ -51,6 +51,8 @@ mod hook;
 
 mod hook_crowd;
 
+mod refusals;
+
 mod sessions;
 
 mod terminal;

@@ -242,7 +242,8 @@ pub(crate) fn refused(root: &Path) -> String {
         repositories: Vec::new(),
     };
     let reasons = ["it is irreversible".to_owned()];
-    refuse(&workspace, &act, &reasons, 1).unwrap().to_string()
+    let now = host::clock::now_ns();
+    refuse(&workspace, &act, &reasons, now).unwrap().to_string()
 }
 
 #[tokio::test]
