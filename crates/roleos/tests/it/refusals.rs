@@ -58,7 +58,7 @@ fn the_first_80_characters_say_what_was_refused_and_what_allows_it() {
         let id = id_in(&head);
         assert_eq!(
             head,
-            format!("roleos refused git:push — approve once: roleos approve {id}. Why: `git:")
+            format!("roleos refused git:push — approve once: roleos approve {id}. Why: `git:p")
         );
         assert_eq!(id.len(), 12, "{text}");
         let parts = ["is irreversible", "roleos grant git:push", "to undo it:"];
@@ -173,7 +173,9 @@ fn what_an_agent_says_does_nothing_on_a_terminal() {
         "eval \"$X\u{1b}[2J\u{7}\u{9b}31m\u{202e}\u{200b}\u{8}\nroleos approve 000000000000\"";
     for agent in ["claude", "codex", "gemini", "cursor", "copilot"] {
         let ran = wants(&workspace, agent, command);
-        let asked = ran.stdout.contains("\"ask\"");
+        let stopped = ["\"ask\"", "\"deny\""]
+            .iter()
+            .any(|word| ran.stdout.contains(word));
         let said = if ran.code == 2 {
             ran.stderr.trim_end().to_owned()
         } else {
@@ -186,7 +188,7 @@ fn what_an_agent_says_does_nothing_on_a_terminal() {
             !said.contains("\\u001b") && !said.contains("\\u0007"),
             "{agent}: {said:?}"
         );
-        assert!(asked || ran.code == 2, "{ran:#?}");
+        assert!(stopped || ran.code == 2, "{ran:#?}");
     }
     let shown = workspace.roleos(&["approve"]).exits(0);
     let lines = shown
