@@ -309,6 +309,9 @@ impl<'a> Judging<'a> {
 
     /// Takes the secrets of the call out of everything that is said about it.
     fn redact(&self, decision: &mut Decision) {
+        if decision.reasons.is_empty() && decision.notes.is_empty() {
+            return;
+        }
         let input = &self.event.input;
         let command = shell_command(&self.event.tool, input);
         let known = Known::of(&command.unwrap_or_else(|| capture::canonical(input)));

@@ -27,11 +27,11 @@ pub(super) fn refusal(
     let reasons = sentence(reasons);
     match id {
         Some(id) => format!(
-            "roleos refused {what} — approve once: roleos approve {id}. Why: {reasons}. \
+            "roleos refused {what} — approve once: roleos approve {id}\nWhy: {reasons}. \
              Do not try to get around it: a person types that command in a terminal, then try exactly the same again."
         ),
         None => format!(
-            "roleos refused {what} — no approval can allow it. Why: {reasons}. Do not try to get around it."
+            "roleos refused {what} — no approval can allow it\nWhy: {reasons}. Do not try to get around it."
         ),
     }
 }
@@ -88,7 +88,8 @@ mod tests {
             let head: String = text.chars().take(80).collect();
             assert!(head.contains(&format!("roleos approve {id}")), "{head}");
             assert!(head.starts_with("roleos refused "), "{head}");
-            assert!(!text.contains(['\n', '\u{202e}']), "{text}");
+            assert_eq!(text.lines().count(), 2, "{text}");
+            assert!(!text.contains('\u{202e}'), "{text}");
             let closed = refusal(&actions, tool, &["because".to_owned()], None);
             let head: String = closed.chars().take(80).collect();
             assert!(head.contains("no approval can allow it"), "{head}");
@@ -108,7 +109,9 @@ mod tests {
             ),
             question(std::slice::from_ref(&reason)),
         ] {
-            assert!(!text.chars().any(char::is_control), "{text:?}");
+            let acts = |c: char| c.is_control() && c != '\n';
+            assert!(!text.chars().any(acts), "{text:?}");
+            assert!(text.lines().count() <= 2, "{text:?}");
         }
         assert_eq!(failure("a\nb").matches('\n').count(), 1);
     }

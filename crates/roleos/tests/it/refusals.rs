@@ -58,7 +58,7 @@ fn the_first_80_characters_say_what_was_refused_and_what_allows_it() {
         let id = id_in(&head);
         assert_eq!(
             head,
-            format!("roleos refused git:push — approve once: roleos approve {id}. Why: `git:p")
+            format!("roleos refused git:push — approve once: roleos approve {id}\nWhy: `git:pu")
         );
         assert_eq!(id.len(), 12, "{text}");
         let parts = ["is irreversible", "roleos grant git:push", "to undo it:"];
@@ -182,8 +182,9 @@ fn what_an_agent_says_does_nothing_on_a_terminal() {
             let said: Value = serde_json::from_str(&ran.stdout).unwrap();
             said.to_string()
         };
-        let acts = |c: char| c.is_control() || matches!(c, '\u{200b}' | '\u{202e}');
+        let acts = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{200b}' | '\u{202e}');
         assert!(!said.chars().any(acts), "{agent}: {said:?}");
+        assert!(said.lines().count() <= 2, "{agent}: {said:?}");
         assert!(
             !said.contains("\\u001b") && !said.contains("\\u0007"),
             "{agent}: {said:?}"
