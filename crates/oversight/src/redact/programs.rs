@@ -119,7 +119,7 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
 
 /// A variable is known by its name, and an option is not a value.
 fn is_secret(text: &str) -> bool {
-    !text.is_empty() && !text.starts_with(['$', '-', '<']) && !text.starts_with(MARK)
+    !text.is_empty() && !text.starts_with(['$', '-', '<', '…', '*']) && !text.starts_with(MARK)
 }
 
 /// The arguments up to the end of the command, without the quotes around them.

@@ -247,6 +247,32 @@ pub(crate) fn refused(root: &Path) -> String {
 }
 
 #[tokio::test]
+async fn a_yes_is_listed_with_its_time_and_taken_back_by_who_may() {
+    let place = Place::new().await;
+    let id = refused(&place.root());
+    let (approve, dismiss) = (
+        format!("/api/approvals/{id}"),
+        format!("/api/approvals/{id}/dismiss"),
+    );
+    let (status, body) = place.post(&dismiss, None, &json!({})).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    is_error(&body, "login_needed");
+    let cookie = place.log_in().await;
+    let (status, _) = place.post(&approve, Some(&cookie), &json!({})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(place.ok("/api/approvals").await, json!([]));
+    let given = place.ok("/api/approvals?given=true").await;
+    assert_eq!(given[0]["id"], id.as_str());
+    assert!(given[0]["seconds_left"].as_u64().unwrap() > 500, "{given}");
+    let (status, body) = place.post(&dismiss, Some(&cookie), &json!({})).await;
+    assert_eq!((status, &body["dismissed"]), (StatusCode::OK, &json!(true)));
+    assert_eq!(place.ok("/api/approvals?given=true").await, json!([]));
+    let (status, body) = place.post(&dismiss, Some(&cookie), &json!({})).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    is_error(&body, "unknown_act");
+}
+
+#[tokio::test]
 async fn a_refused_act_is_approved_once_by_who_may() {
     let place = Place::new().await;
     let id = refused(&place.root());
