@@ -12,7 +12,10 @@ mod gemini;
 
 use std::ffi::OsString;
 
+use oversight::redact;
 use serde_json::Value;
+
+use crate::clean;
 
 pub use fields::BadEvent;
 
@@ -103,7 +106,7 @@ impl Dialect {
     /// Puts an answer into the agent's own form.
     #[must_use]
     pub fn reply(&self, event: &Event, answer: &Answer) -> Reply {
-        (self.reply)(event, &answer.bounded())
+        (self.reply)(event, &answer.harmless())
     }
 
     /// Whether the agent can put a question to its person at this event.
@@ -235,26 +238,30 @@ pub enum Answer {
     Ask(String),
     /// No, and why.
     Deny(String),
+    /// We could not decide, so the call must not run, and why. Needs no more than an exit code to be understood.
+    Block(String),
 }
 
 impl Answer {
-    /// The same with a text that every agent takes.
-    fn bounded(&self) -> Self {
-        let cut = |text: &String| {
-            let end = text.floor_char_boundary(MAX_TEXT);
-            let head = text.get(..end).unwrap_or_default();
-            if head.len() < text.len() {
-                format!("{head}…")
-            } else {
-                head.to_owned()
+    /// The same with a text that every agent takes, and that does nothing on a terminal but be read. What is quoted in it
+    /// may have come from an agent.
+    fn harmless(&self) -> Self {
+        let harmless = |text: &String| {
+            let text = redact::text(text).text;
+            let text = clean::text(text.as_bytes());
+            let head = text.get(..text.floor_char_boundary(MAX_TEXT));
+            match head.unwrap_or_default() {
+                head if head.len() < text.len() => format!("{head}…"),
+                head => head.to_owned(),
             }
         };
         match self {
             Self::Proceed => Self::Proceed,
-            Self::Advise(text) => Self::Advise(cut(text)),
-            Self::Tell(text) => Self::Tell(cut(text)),
-            Self::Ask(text) => Self::Ask(cut(text)),
-            Self::Deny(text) => Self::Deny(cut(text)),
+            Self::Advise(text) => Self::Advise(harmless(text)),
+            Self::Tell(text) => Self::Tell(harmless(text)),
+            Self::Ask(text) => Self::Ask(harmless(text)),
+            Self::Deny(text) => Self::Deny(harmless(text)),
+            Self::Block(text) => Self::Block(harmless(text)),
         }
     }
 }
@@ -268,8 +275,9 @@ pub struct Reply {
     pub stderr: String,
     /// Exit code: 0 proceed, 2 block.
     pub code: u8,
-    /// It is a question: should it not reach the agent, the call must not run.
-    pub asks: bool,
+    /// Standard output must reach the agent, or the call would run: should it not, this goes to standard error, and the
+    /// exit code is 2.
+    pub otherwise: Option<String>,
 }
 
 impl Reply {
@@ -287,9 +295,18 @@ impl Reply {
     }
 
     /// The same, as a question.
-    fn question(value: &Value) -> Self {
+    fn question(value: &Value, reason: &str) -> Self {
+        let text = format!("roleos could not ask about this call, so it is blocked. {reason}\n");
         Self {
-            asks: true,
+            otherwise: Some(text),
+            ..Self::json(value)
+        }
+    }
+
+    /// A refusal that the agent shows as one, and not as a hook that failed.
+    fn deny(value: &Value, reason: &str) -> Self {
+        Self {
+            otherwise: Some(format!("{reason}\n")),
             ..Self::json(value)
         }
     }

@@ -1,8 +1,11 @@
 //! "Yes, this once": an act that was refused can be approved by a person, is then allowed exactly once, and soon expires.
 //!
-//! Files under `.role-os/approvals/`: `<id>.refused` is the act as the hook saw it, `<id>.approval` the signed yes,
-//! `used.json` the approvals that were taken. The id is the beginning of the act's hash, so the same act has the same
-//! id. Taking happens under a lock and is on disk before it is answered: a crash can waste an approval, never double it.
+//! Files under `.role-os/approvals/`: `<id>.refused` is the act without its secrets and the hash of the exact one,
+//! `<id>.approval` the signed yes, `used.json` the approvals that were taken. The id is the beginning of a hash over
+//! both, so the same act has the same id, and what a person is shown is what the yes is for. Taking happens under a lock
+//! and is on disk before it is answered: a crash can waste an approval, never double it.
+//!
+//! [`act`] is what is bound, [`waiting`] which acts a person can still decide about.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,108 +15,31 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use oversight::decide::Call;
-use oversight::tools;
+use oversight::redact::Known;
 use serde::{Deserialize, Serialize};
 use witness::key::{PublicKey, SigningKey};
 
 use crate::approval_key;
 use crate::files::{self, FileError, Lock, Privacy};
-use crate::journal::capture;
 use crate::keys::{self, KeyError};
 use crate::receipts::Changing;
-use crate::repository::State;
 use crate::workspace::Workspace;
 
+mod act;
 mod signed;
 mod used;
+mod waiting;
 
+pub use act::Act;
 pub use signed::Flaw;
+pub use waiting::{Given, WAITS, dismiss, find_open, given, pending};
 
 /// Digits of an id.
 const ID_LENGTH: usize = 12;
-/// What an act's hash covers is preceded by this text, so that it can mean nothing else.
-const CONTEXT: &[u8] = b"roleos act v1\n";
 /// Longest file here that is read; a tool call can be long.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// So many refused acts are remembered.
 const MAX_REFUSED: usize = 500;
-
-/// Everything that makes an act this act and no other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Act {
-    /// The tool, by the agent's name for it.
-    pub tool: String,
-    /// The command, or the arguments of another tool as JSON.
-    pub command: String,
-    /// What it comes down to, as [`oversight::act::Act::lines`] says it: each action, its program, its words after
-    /// everything was resolved, and its directory.
-    pub facts: Vec<String>,
-    /// Ids of the gated actions, sorted.
-    pub actions: Vec<String>,
-    /// Where it would run.
-    pub directory: String,
-    /// The repositories of all these directories, in order.
-    pub repositories: Vec<State>,
-}
-
-impl Act {
-    /// The act of a call, with the state of every repository in which something of it would happen.
-    ///
-    /// The whole text binds beside the facts: `git commit -a && git push` comes down to the same push as `git push`, and
-    /// sends something else.
-    #[must_use]
-    pub fn of(call: &Call<'_>, found: &oversight::act::Act) -> Self {
-        let command = tools::shell_command(call.tool, call.input);
-        let mut directories: Vec<&str> = vec![call.place.directory];
-        directories.extend(found.facts.iter().map(|fact| fact.directory.as_str()));
-        directories.sort_unstable();
-        directories.dedup();
-        let mut repositories: Vec<State> = directories
-            .into_iter()
-            .filter_map(|directory| State::read(Path::new(directory)))
-            .collect();
-        repositories.dedup();
-        let mut actions: Vec<String> = found
-            .facts
-            .iter()
-            .map(|fact| fact.action.clone())
-            .filter(|action| action != "call")
-            .collect();
-        actions.sort();
-        actions.dedup();
-        Self {
-            tool: call.tool.to_owned(),
-            command: command.unwrap_or_else(|| capture::canonical(call.input)),
-            facts: found.lines(),
-            actions,
-            directory: call.place.directory.to_owned(),
-            repositories,
-        }
-    }
-
-    /// Whether the repositories are as they were, so that an approval would still fit.
-    #[must_use]
-    pub fn is_current(&self) -> bool {
-        self.repositories.iter().all(State::is_current)
-    }
-
-    /// The hash that names it.
-    #[must_use]
-    pub fn digest(&self) -> [u8; 32] {
-        let mut bytes = CONTEXT.to_vec();
-        bytes.extend(serde_json::to_vec(self).unwrap_or_default());
-        crate::digest(&bytes)
-    }
-
-    /// The short name, for people.
-    #[must_use]
-    pub fn id(&self) -> Id {
-        let mut digits = hex::encode(self.digest());
-        digits.truncate(ID_LENGTH);
-        Id(digits)
-    }
-}
 
 /// The approvals of a workspace, as [`oversight::decide`] asks for them while it decides about one call.
 #[derive(Debug)]
@@ -183,6 +109,13 @@ impl Id {
         let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
         (text.len() == ID_LENGTH && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
     }
+
+    /// The beginning of an act's hash.
+    fn of(digest: &[u8; 32]) -> Self {
+        let mut digits = hex::encode(digest);
+        digits.truncate(ID_LENGTH);
+        Self(digits)
+    }
 }
 
 impl fmt::Display for Id {
@@ -199,8 +132,30 @@ pub struct Refused {
     pub at_ns: u64,
     /// What the gate said. Not part of the hash: only for people.
     pub reasons: Vec<String>,
-    /// What is approved.
+    /// What is approved, without its secrets.
     pub act: Act,
+    /// Hash of the exact act, in hexadecimal digits.
+    exact: String,
+}
+
+impl Refused {
+    /// The act as it is kept: nothing in it is a secret of a known shape.
+    #[must_use]
+    pub fn new(act: &Act, reasons: &[String], at_ns: u64) -> Self {
+        let known = Known::of(&act.command);
+        Self {
+            at_ns,
+            reasons: reasons.iter().map(|reason| known.out_of(reason)).collect(),
+            act: act.shown(),
+            exact: hex::encode(act.exact()),
+        }
+    }
+
+    /// The hash that an approval of it binds; `None` if the file is damaged.
+    fn digest(&self) -> Option<[u8; 32]> {
+        let exact = hex::decode(&self.exact).ok()?.try_into().ok()?;
+        Some(act::bind(&self.act, &exact))
+    }
 }
 
 /// What came of asking for an approval.
@@ -230,6 +185,12 @@ pub enum ApprovalError {
     /// The act's file is damaged, or holds another act.
     #[error("`{}` is not the refused act that its name says", .0.display())]
     Damaged(PathBuf),
+    /// The repository is no longer as it was.
+    #[error("the repository is no longer as it was when `{0}` was refused")]
+    Outdated(Id),
+    /// It waited too long.
+    #[error("`{0}` was refused more than {hours} hours ago", hours = WAITS.as_secs() / 3600)]
+    Expired(Id),
     /// The list of taken approvals is damaged, so that nobody can tell which were.
     #[error("`{}` is damaged, so approvals cannot be told from used ones", .0.display())]
     UsedDamaged(PathBuf),
@@ -247,49 +208,15 @@ pub fn refuse(
 ) -> Result<Id, ApprovalError> {
     let directory = home(workspace)?;
     let id = act.id();
-    let refused = Refused {
-        at_ns: now_ns,
-        reasons: reasons.to_vec(),
-        act: act.clone(),
-    };
+    let refused = Refused::new(act, reasons, now_ns);
     let bytes = serde_json::to_vec(&refused).unwrap_or_default();
     let path = refused_path(&directory, &id);
+    let _alone = Lock::take(&directory.join(".lock"))?;
     if !path.exists() {
         forget_old(&directory);
     }
     files::write(&path, &bytes, Privacy::Secret)?;
     Ok(id)
-}
-
-/// The refused acts that wait for a person, newest first. Damaged files are left out, and so is what a person has approved
-/// and the agent has not done yet: there is nothing left to say to it until the approval ends.
-///
-/// # Errors
-/// The approval key or the list of used approvals cannot be read.
-pub fn pending(workspace: &Workspace, now_ns: u64) -> Result<Vec<(Id, Refused)>, ApprovalError> {
-    let directory = workspace.approvals_dir();
-    let key = approval_key::verifying_key(workspace)?;
-    let mut found = Vec::new();
-    for path in refused_files(&directory) {
-        let id = path
-            .file_stem()
-            .and_then(|stem| stem.to_str())
-            .and_then(Id::parse);
-        let Some(id) = id else { continue };
-        let Ok(refused) = find(workspace, &id) else {
-            continue;
-        };
-        let approval = match &key {
-            Some(key) => approval(&directory, &refused.act, key, now_ns)?,
-            None => None,
-        };
-        // An approval that would not be believed is none.
-        if !matches!(approval, Some(Ok(_))) {
-            found.push((id, refused));
-        }
-    }
-    found.sort_by_key(|(_, refused)| std::cmp::Reverse(refused.at_ns));
-    Ok(found)
 }
 
 /// One refused act.
@@ -307,7 +234,11 @@ pub fn find(workspace: &Workspace, id: &Id) -> Result<Refused, ApprovalError> {
     };
     let refused = serde_json::from_slice::<Refused>(&bytes).ok();
     refused
-        .filter(|refused| refused.act.id() == *id)
+        .filter(|refused| {
+            refused
+                .digest()
+                .is_some_and(|digest| Id::of(&digest) == *id)
+        })
         .ok_or(ApprovalError::Damaged(path))
 }
 
@@ -317,23 +248,26 @@ pub fn find(workspace: &Workspace, id: &Id) -> Result<Refused, ApprovalError> {
 /// It cannot be written.
 pub fn approve(
     workspace: &Workspace,
-    act: &Act,
+    refused: &Refused,
     key: &SigningKey,
     lifetime: Duration,
     now_ns: u64,
 ) -> Result<u64, ApprovalError> {
     let directory = home(workspace)?;
+    let damaged = || ApprovalError::Damaged(directory.clone());
+    let digest = refused.digest().ok_or_else(damaged)?;
+    let id = Id::of(&digest);
     let changing = Changing::begin(workspace)?;
     let _alone = Lock::take(&directory.join(".lock"))?;
     let lifetime = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
     let approval = signed::Approval {
-        act: hex::encode(act.digest()),
+        act: hex::encode(digest),
         nonce: hex::encode(*approval_key::random::<16>()?),
         issued_ns: now_ns,
         expires_ns: now_ns.saturating_add(lifetime),
     };
-    changing.approved(&act.id().to_string())?;
-    let path = approval_path(&directory, &act.id());
+    changing.approved(&id.to_string())?;
+    let path = approval_path(&directory, &id);
     files::write(&path, &approval.sign(key), Privacy::Secret)?;
     Ok(approval.expires_ns)
 }
@@ -344,31 +278,31 @@ pub fn approve(
 /// The files cannot be read or written; the act must not be allowed then.
 pub fn take(workspace: &Workspace, act: &Act, now_ns: u64) -> Result<Taken, ApprovalError> {
     let directory = workspace.approvals_dir();
-    let path = approval_path(&directory, &act.id());
-    if !path.exists() {
+    let digest = act.digest();
+    if !approval_path(&directory, &Id::of(&digest)).exists() {
         return Ok(Taken::No);
     }
     let Some(key) = approval_key::verifying_key(workspace)? else {
         return Ok(Taken::Refused(Flaw::NoKey));
     };
     let _alone = Lock::take(&directory.join(".lock"))?;
-    take_alone(&directory, act, &key, now_ns)
+    take_alone(&directory, &digest, &key, now_ns)
 }
 
 /// The approval of an act, if there is one, and whether it holds now.
 fn approval(
     directory: &Path,
-    act: &Act,
+    digest: &[u8; 32],
     key: &PublicKey,
     now_ns: u64,
 ) -> Result<Option<Result<signed::Approval, Flaw>>, ApprovalError> {
-    let bytes = match files::read(&approval_path(directory, &act.id()), MAX_FILE) {
+    let bytes = match files::read(&approval_path(directory, &Id::of(digest)), MAX_FILE) {
         Ok(bytes) => bytes,
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let checked = signed::Approval::verify(&bytes, key)
-        .and_then(|approval| approval.holds_for(&act.digest(), now_ns));
+        .and_then(|approval| approval.holds_for(digest, now_ns));
     let approval = match checked {
         Ok(approval) => approval,
         Err(flaw) => return Ok(Some(Err(flaw))),
@@ -381,11 +315,12 @@ fn approval(
 
 fn take_alone(
     directory: &Path,
-    act: &Act,
+    digest: &[u8; 32],
     key: &PublicKey,
     now_ns: u64,
 ) -> Result<Taken, ApprovalError> {
-    let approval = match approval(directory, act, key, now_ns)? {
+    let id = Id::of(digest);
+    let approval = match approval(directory, digest, key, now_ns)? {
         Some(Ok(approval)) => approval,
         Some(Err(flaw)) => return Ok(Taken::Refused(flaw)),
         // Another process was faster.
@@ -395,9 +330,9 @@ fn take_alone(
     used.add(&approval, now_ns);
     used.write(directory)?;
     // From here on it counts as taken. What stays behind after a crash is refused as used.
-    fs::remove_file(approval_path(directory, &act.id())).ok();
-    fs::remove_file(refused_path(directory, &act.id())).ok();
-    Ok(Taken::Yes(act.id()))
+    fs::remove_file(approval_path(directory, &id)).ok();
+    fs::remove_file(refused_path(directory, &id)).ok();
+    Ok(Taken::Yes(id))
 }
 
 fn home(workspace: &Workspace) -> Result<PathBuf, FileError> {
@@ -422,18 +357,24 @@ fn refused_files(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Makes room when an agent was refused very often.
+/// Removes acts that waited too long, and makes room when an agent was refused very often.
 fn forget_old(directory: &Path) {
     let mut files: Vec<_> = refused_files(directory)
         .into_iter()
+        // What is approved waits for the agent, as long as the approval holds.
+        .filter(|path| !path.with_extension("approval").exists())
         .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
         .collect();
-    if files.len() < MAX_REFUSED {
-        return;
-    }
     files.sort();
-    for (_, path) in files.iter().take(files.len() / 2) {
-        fs::remove_file(path).ok();
+    let surplus = match files.len() {
+        many if many >= MAX_REFUSED => many / 2,
+        _ => 0,
+    };
+    for (index, (written, path)) in files.iter().enumerate() {
+        let is_late = written.elapsed().is_ok_and(|age| age > WAITS);
+        if index < surplus || is_late {
+            fs::remove_file(path).ok();
+        }
     }
 }
 

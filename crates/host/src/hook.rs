@@ -160,7 +160,7 @@ pub fn failed(agent: Agent, why: &str, progress: &Progress) -> Reply {
         ..Event::default()
     };
     let answer = if progress.blocks() {
-        Answer::Deny(words::failure(why))
+        Answer::Block(words::failure(why))
     } else {
         Answer::Proceed
     };

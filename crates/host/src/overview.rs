@@ -37,8 +37,10 @@ pub struct Overview {
     pub sessions: usize,
     /// Sessions that have ended and are not sealed.
     pub unsealed: usize,
-    /// Refused acts that a person could still approve.
+    /// Refused acts that a person can approve now.
     pub waiting: usize,
+    /// Approvals that the agent has not used yet.
+    pub approved: usize,
     /// Bundles in the store.
     pub tasks: usize,
     /// Roles with a specialist.
@@ -70,15 +72,7 @@ impl Overview {
         };
         overview.agents(workspace);
         overview.journals(workspace);
-        match approvals::pending(workspace, clock::now_ns()) {
-            Ok(pending) => {
-                let current = pending
-                    .iter()
-                    .filter(|(_, refused)| refused.act.is_current());
-                overview.waiting = current.count();
-            }
-            Err(error) => overview.problems.push(error.to_string()),
-        }
+        overview.approvals(workspace);
         match scan::find(&[workspace.witness_dir()]) {
             Ok(bundles) => overview.tasks = bundles.len(),
             Err(error) if is_missing(&error) => {}
@@ -86,6 +80,18 @@ impl Overview {
         }
         overview.specialists(workspace, config, environment);
         overview
+    }
+
+    fn approvals(&mut self, workspace: &Workspace) {
+        let now = clock::now_ns();
+        let pending = approvals::pending(workspace, now);
+        match pending.and_then(|pending| Ok((pending, approvals::given(workspace, now)?))) {
+            Ok((pending, given)) => {
+                self.waiting = pending.len();
+                self.approved = given.len();
+            }
+            Err(error) => self.problems.push(error.to_string()),
+        }
     }
 
     fn agents(&mut self, workspace: &Workspace) {

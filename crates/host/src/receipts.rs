@@ -203,6 +203,10 @@ impl<'a> Changing<'a> {
             text.insert(0, b'\n');
         }
         text.push(b'\n');
+        if !path.exists() {
+            // Other users need not read what was allowed here.
+            files::write(&path, b"", Privacy::Secret)?;
+        }
         files::append(&path, &text)
     }
 }

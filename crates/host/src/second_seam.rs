@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use oversight::Fact;
+use oversight::{Fact, redact};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ pub fn note(
         .filter_map(|fact| {
             Some(Noted {
                 at_ns: now_ns,
-                words: fact.words.clone(),
+                words: fact.words.iter().map(|word| without_secret(word)).collect(),
                 alone: !command.contains([';', '&', '|', '\n', '(', '`']),
                 repository: State::read(Path::new(&fact.directory))?,
             })
@@ -73,6 +73,11 @@ pub fn note(
         let surplus = noted.len().saturating_sub(MAX_NOTED);
         noted.drain(..surplus);
     })
+}
+
+/// A word as it may be kept: the address of a remote can hold a token.
+fn without_secret(word: &str) -> String {
+    redact::text(word).text.into_owned()
 }
 
 /// Changes the list under a lock; what is too old is forgotten.
@@ -238,10 +243,10 @@ fn judge_below(
     };
     let reply = hook::answer(&request, &Progress::default(), None);
     // Nobody can be asked here, so a question is a refusal.
-    match (reply.code, reply.asks) {
-        (0, false) => Seen::Allowed,
-        (0, true) => Seen::Refused(reply.stdout),
-        _ => Seen::Refused(reply.stderr),
+    match (reply.code, reply.otherwise) {
+        (_, Some(text)) => Seen::Refused(text),
+        (0, None) => Seen::Allowed,
+        (_, None) => Seen::Refused(reply.stderr),
     }
 }
 
@@ -326,9 +331,11 @@ impl<'a> Named<'a> {
 /// Whether words of `git push` name this remote and these refs.
 fn names(words: &[String], push: &Push, now: &State) -> bool {
     let named = Named::of(words);
-    let same_remote = named
-        .remote
-        .is_none_or(|remote| remote == push.remote || remote == push.url);
+    let same_remote = named.remote.is_none_or(|remote| {
+        [&push.remote, &push.url]
+            .map(|told| without_secret(told))
+            .contains(&remote.to_owned())
+    });
     let branch = now.branch();
     same_remote && push.refs.iter().all(|one| named.holds(one, branch))
 }

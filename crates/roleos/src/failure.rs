@@ -201,6 +201,10 @@ impl From<ApprovalError> for Failure {
             ApprovalError::Key(error) => error.into(),
             ApprovalError::Unknown(_) => Self::input("unknown_act", chain(&error))
                 .hint("`roleos approve` without an id lists what was refused and not used yet"),
+            ApprovalError::Outdated(_) | ApprovalError::Expired(_) => {
+                Self::refused("act_outdated", chain(&error))
+                    .hint("let the agent try again, and approve the id of the new refusal")
+            }
             ApprovalError::UsedDamaged(_) => Self::refused("approvals_damaged", chain(&error))
                 .hint("restore it from a backup; nothing is allowed by approval until then"),
             _ => Self::refused("act_damaged", chain(&error))

@@ -51,7 +51,7 @@ mod witness;
 
 pub use document::{document, document_text};
 
-pub(crate) use approvals::approve_act;
+pub(crate) use approvals::{approve_act, dismiss_act};
 pub(crate) use catalog::{
     How, Import, Update, catalog_directory, has_catalog, import_roles, no_card, readable_catalog,
     update_roles,

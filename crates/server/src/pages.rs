@@ -39,6 +39,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/runs/{run_id}", get(runs::one))
         .route("/oversight", get(oversight::page))
         .route("/oversight/approve/{id}", post(oversight::approve))
+        .route("/oversight/dismiss/{id}", post(oversight::dismiss))
         .route("/oversight/grant", post(oversight::grant))
         .route("/oversight/revoke", post(oversight::revoke))
         .route("/catalog", get(catalog::list))

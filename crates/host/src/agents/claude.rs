@@ -1,4 +1,8 @@
-//! Claude Code. A refusal is exit 2 with the reason on standard error; a question and advice are JSON with exit 0.
+//! Claude Code. A refusal, a question and advice are JSON with exit 0; a failure is exit 2 with the reason on standard
+//! error, and so is a refusal that could not be written or that stands for another event than a tool call.
+//!
+//! `permissionDecision: "deny"` stops a call as exit 2 does: it outranks every other hook's answer, and needs no newer
+//! client than the registration does. Exit 2 is shown as a hook that failed.
 
 use std::ffi::OsString;
 
@@ -79,20 +83,26 @@ pub(super) fn reply(event: &Event, answer: &Answer) -> Reply {
         }
         output
     };
+    let decision = |decision: &str, reason: &str| {
+        json!({
+            "hookSpecificOutput": {
+                "hookEventName": event.name,
+                "permissionDecision": decision,
+                "permissionDecisionReason": reason,
+            },
+        })
+    };
     match answer {
         Answer::Proceed => Reply::proceed(),
         Answer::Advise(text) => Reply::json(&json!({
             "hookSpecificOutput": specific("additionalContext", text),
         })),
         Answer::Tell(text) => Reply::json(&json!({ "systemMessage": text })),
-        Answer::Ask(reason) => Reply::question(&json!({
-            "hookSpecificOutput": {
-                "hookEventName": event.name,
-                "permissionDecision": "ask",
-                "permissionDecisionReason": reason,
-            },
-        })),
-        Answer::Deny(reason) => Reply::block(reason),
+        Answer::Ask(reason) => Reply::question(&decision("ask", reason), reason),
+        Answer::Deny(reason) if event.kind == Kind::BeforeTool => {
+            Reply::deny(&decision("deny", reason), reason)
+        }
+        Answer::Deny(reason) | Answer::Block(reason) => Reply::block(reason),
     }
 }
 

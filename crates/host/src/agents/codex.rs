@@ -1,5 +1,6 @@
-//! Codex CLI. It has no question: an `ask`, and every field that it does not know, makes it let the call run. So it gets
-//! refusals by exit code with a reason, notes for the model, and nothing else.
+//! Codex CLI. It has no question: an `ask`, and every field that it does not know, makes it let the call run. So its
+//! structured refusal is less safe than exit 2, and it gets refusals by exit code with a reason, notes for the model, and
+//! nothing else.
 
 use serde_json::json;
 
@@ -41,6 +42,6 @@ fn reply(event: &Event, answer: &Answer) -> Reply {
         })),
         Answer::Tell(text) => Reply::json(&json!({ "systemMessage": text })),
         Answer::Proceed | Answer::Advise(_) => Reply::proceed(),
-        Answer::Ask(reason) | Answer::Deny(reason) => Reply::block(reason),
+        Answer::Ask(reason) | Answer::Deny(reason) | Answer::Block(reason) => Reply::block(reason),
     }
 }

@@ -90,9 +90,9 @@ fn reply(event: &Event, answer: &Answer) -> Reply {
             ..Reply::default()
         },
         Answer::Ask(reason) if event.kind == Kind::BeforeTool => {
-            Reply::question(&decision("ask", reason))
+            Reply::question(&decision("ask", reason), reason)
         }
-        Answer::Ask(reason) | Answer::Deny(reason) => {
+        Answer::Ask(reason) | Answer::Deny(reason) | Answer::Block(reason) => {
             Reply::block_with(&decision("deny", reason), reason)
         }
     }

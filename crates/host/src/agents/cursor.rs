@@ -124,7 +124,9 @@ fn reply(event: &Event, answer: &Answer) -> Reply {
         }
         Answer::Advise(text) => Reply::json(&json!({ "additional_context": text })),
         Answer::Tell(text) => Reply::json(&json!({ "continue": true, "user_message": text })),
-        Answer::Ask(reason) => Reply::question(&permission("ask", reason)),
-        Answer::Deny(reason) => Reply::block_with(&permission("deny", reason), reason),
+        Answer::Ask(reason) => Reply::question(&permission("ask", reason), reason),
+        Answer::Deny(reason) | Answer::Block(reason) => {
+            Reply::block_with(&permission("deny", reason), reason)
+        }
     }
 }

@@ -73,7 +73,7 @@ fn reply(event: &Event, answer: &Answer) -> Reply {
             "hookSpecificOutput": { "hookEventName": event.name, "additionalContext": text },
         })),
         Answer::Tell(text) => Reply::json(&json!({ "systemMessage": text })),
-        Answer::Ask(reason) | Answer::Deny(reason) => {
+        Answer::Ask(reason) | Answer::Deny(reason) | Answer::Block(reason) => {
             Reply::block_with(&json!({ "decision": "deny", "reason": reason }), reason)
         }
     }

@@ -64,14 +64,59 @@ fn a_call_reads_the_same_in_every_dialect() {
 }
 
 #[test]
-fn a_refusal_blocks_by_its_exit_code_and_says_why_on_standard_error() {
+fn a_refusal_blocks_by_the_agents_own_form_or_by_its_exit_code() {
     for (agent, event) in calls() {
         let dialect = agent.dialect();
         let read = dialect.read(&event, None).unwrap();
         let reply = dialect.reply(&read, &Answer::Deny("because".to_owned()));
+        if agent == Agent::Claude {
+            let said: Value = serde_json::from_str(&reply.stdout).unwrap();
+            let said = &said["hookSpecificOutput"];
+            assert_eq!(said["hookEventName"], "PreToolUse");
+            assert_eq!(said["permissionDecision"], "deny");
+            assert_eq!(said["permissionDecisionReason"], "because");
+            assert_eq!((reply.code, reply.stderr.as_str()), (0, ""));
+            assert_eq!(reply.otherwise.as_deref(), Some("because\n"));
+        } else {
+            assert_eq!((reply.code, reply.stderr.as_str()), (2, "because\n"));
+            assert_eq!(reply.stdout.is_empty(), agent == Agent::Codex, "{event}");
+        }
+    }
+}
+
+#[test]
+fn a_failure_blocks_by_its_exit_code_everywhere() {
+    for (agent, event) in calls() {
+        let dialect = agent.dialect();
+        let read = dialect.read(&event, None).unwrap();
+        let reply = dialect.reply(&read, &Answer::Block("because".to_owned()));
         assert_eq!((reply.code, reply.stderr.as_str()), (2, "because\n"));
-        let silent = matches!(agent, Agent::Claude | Agent::Codex);
-        assert_eq!(reply.stdout.is_empty(), silent, "{event}");
+        assert_eq!(reply.otherwise, None);
+    }
+}
+
+#[test]
+fn no_text_acts_on_a_terminal_or_holds_a_secret_in_any_dialect() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let text = format!("a\u{1b}[2J\u{7}\u{9b}1m\u{202e}\u{200b} {token}");
+    for (agent, event) in calls() {
+        let dialect = agent.dialect();
+        let read = dialect.read(&event, None).unwrap();
+        for answer in [
+            Answer::Advise(text.clone()),
+            Answer::Tell(text.clone()),
+            Answer::Ask(text.clone()),
+            Answer::Deny(text.clone()),
+            Answer::Block(text.clone()),
+        ] {
+            let reply = dialect.reply(&read, &answer);
+            let all = format!("{}{}{:?}", reply.stdout, reply.stderr, reply.otherwise);
+            let acts = |c: char| c.is_control() && c != '\n';
+            assert!(!all.chars().any(acts), "{all:?}");
+            for hidden in ["\\u001b", "\u{202e}", "\u{200b}", &token] {
+                assert!(!all.contains(hidden), "{agent:?}: {all:?}");
+            }
+        }
     }
 }
 
@@ -203,7 +248,8 @@ proptest! {
         let dialect = Agent::ALL[index].dialect();
         if let Ok(read) = dialect.read(&event, None) {
             let reply = dialect.reply(&read, &Answer::Deny("no".to_owned()));
-            prop_assert_eq!(reply.code, 2);
+            let denies = reply.stdout.contains("\"deny\"") && reply.otherwise.is_some();
+            prop_assert!(reply.code == 2 || denies);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use super::*;
+use crate::repository::State;
 use oversight::act::Approvals as _;
 use oversight::verdict::Place;
 
@@ -39,9 +40,13 @@ fn scene() -> Scene {
     }
 }
 
+fn refusal(act: &Act) -> Refused {
+    Refused::new(act, &[], NOW)
+}
+
 impl Scene {
     fn approve(&self) -> Vec<u8> {
-        approve(&self.workspace, &self.act, &self.key, MINUTE, NOW).unwrap();
+        approve(&self.workspace, &refusal(&self.act), &self.key, MINUTE, NOW).unwrap();
         fs::read(self.path()).unwrap()
     }
 
@@ -169,7 +174,7 @@ fn a_forged_approval_is_refused() {
     let scene = scene();
     scene.approve();
     let forger = SigningKey::new(&[7; 32]);
-    approve(&scene.workspace, &scene.act, &forger, MINUTE, NOW).unwrap();
+    approve(&scene.workspace, &refusal(&scene.act), &forger, MINUTE, NOW).unwrap();
     assert_eq!(scene.take(), Taken::Refused(Flaw::BadSignature));
 }
 
@@ -305,7 +310,7 @@ fn the_whole_text_binds_although_the_push_is_the_same() {
     let act = Act::of(&call, &found("git push"));
     assert_eq!(act.actions, ["git:push"]);
     assert_eq!(covers("git push", NOW), (false, None));
-    approve(&workspace, &act, &key, MINUTE, NOW).unwrap();
+    approve(&workspace, &refusal(&act), &key, MINUTE, NOW).unwrap();
     assert_eq!(
         covers("git commit -qam more && git push", NOW + 1),
         (false, None)
@@ -395,5 +400,151 @@ fn a_crash_never_doubles_an_approval() {
             !matches!(scene.take(), Taken::Yes(_)),
             "twice in round {round}"
         );
+    }
+}
+
+fn with_token(scene: &Scene) -> (Act, String) {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let act = Act {
+        command: format!("git push https://ada:{token}@example.org/x && curl -u ada:hunter2x u"),
+        facts: vec![format!(
+            "[\"git:push\",\"git\",[\"push\",\"https://ada:{token}@example.org/x\"]]"
+        )],
+        ..scene.act.clone()
+    };
+    (act, token)
+}
+
+#[test]
+fn a_refused_act_is_kept_without_its_secrets_and_still_bound_exactly() {
+    let scene = scene();
+    let (act, token) = with_token(&scene);
+    let reasons = [format!(
+        "it pushes to `https://ada:{token}@example.org/x` by hunter2x"
+    )];
+    let id = refuse(&scene.workspace, &act, &reasons, NOW).unwrap();
+    let kept = fs::read_to_string(refused_path(&scene.workspace.approvals_dir(), &id)).unwrap();
+    assert!(
+        !kept.contains(&token) && !kept.contains("hunter2x"),
+        "{kept}"
+    );
+    let refused = find_open(&scene.workspace, &id, NOW).unwrap();
+    approve(&scene.workspace, &refused, &scene.key, MINUTE, NOW).unwrap();
+    // The same text with another secret is another act, although it is shown equally.
+    let other = Act {
+        command: act
+            .command
+            .replace(&token, &format!("ghp_{}", "c3D4".repeat(9))),
+        ..act.clone()
+    };
+    assert_eq!(other.shown().command, act.shown().command);
+    assert_eq!(take(&scene.workspace, &other, NOW + 1).unwrap(), Taken::No);
+    let taken = take(&scene.workspace, &act, NOW + 1).unwrap();
+    assert_eq!(taken, Taken::Yes(id));
+}
+
+#[test]
+fn what_is_shown_cannot_be_exchanged_for_something_harmless() {
+    let scene = scene();
+    let (act, _) = with_token(&scene);
+    let id = refuse(&scene.workspace, &act, &[], NOW).unwrap();
+    let path = refused_path(&scene.workspace.approvals_dir(), &id);
+    let honest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let harmless = serde_json::to_value(refusal(&scene.act)).unwrap();
+    for field in ["act", "exact"] {
+        let mut forged = honest.clone();
+        forged[field] = harmless[field].clone();
+        files::write(&path, forged.to_string().as_bytes(), Privacy::Secret).unwrap();
+        let error = find(&scene.workspace, &id).unwrap_err();
+        assert!(matches!(error, ApprovalError::Damaged(_)), "{field}");
+        assert!(pending(&scene.workspace, NOW).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_refused_act_waits_a_day_and_a_yes_as_long_as_it_holds() {
+    let scene = scene();
+    let day = u64::try_from(WAITS.as_nanos()).unwrap();
+    let id = refuse(&scene.workspace, &scene.act, &[], NOW).unwrap();
+    let waits = |now| pending(&scene.workspace, now).unwrap().len();
+    assert_eq!(
+        (waits(NOW), waits(NOW + day - 1), waits(NOW + day)),
+        (1, 1, 0)
+    );
+    let error = find_open(&scene.workspace, &id, NOW + day).unwrap_err();
+    assert!(matches!(error, ApprovalError::Expired(_)), "{error}");
+    assert!(given(&scene.workspace, NOW).unwrap().is_empty());
+    scene.approve();
+    let given = |now| given(&scene.workspace, now).unwrap();
+    assert_eq!(waits(NOW), 0);
+    assert_eq!(given(NOW)[0].minutes_left(NOW), 1);
+    assert_eq!(given(NOW)[0].seconds_left(NOW + 1_000_000_000), 59);
+    let end = NOW + u64::try_from(MINUTE.as_nanos()).unwrap();
+    assert!(given(end).is_empty(), "it has ended");
+    assert_eq!(waits(end), 1, "and can be given again");
+}
+
+#[test]
+fn an_act_whose_repository_moved_on_no_longer_waits() {
+    let scene = scene();
+    let top = scene.workspace.root().join("r");
+    let git = |words: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@t"];
+        let ran = Command::new("git")
+            .arg("-C")
+            .arg(&top)
+            .args(identity)
+            .args(words)
+            .output();
+        assert!(ran.unwrap().status.success(), "{words:?}");
+    };
+    fs::create_dir(&top).unwrap();
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "one"]);
+    let act = Act {
+        repositories: vec![State::read(&top).unwrap()],
+        ..scene.act.clone()
+    };
+    let id = refuse(&scene.workspace, &act, &[], NOW).unwrap();
+    assert_eq!(pending(&scene.workspace, NOW).unwrap().len(), 1);
+    git(&["commit", "--quiet", "--allow-empty", "-m", "two"]);
+    assert!(pending(&scene.workspace, NOW).unwrap().is_empty());
+    let error = find_open(&scene.workspace, &id, NOW).unwrap_err();
+    assert!(matches!(error, ApprovalError::Outdated(_)), "{error}");
+}
+
+#[test]
+fn what_is_dismissed_is_gone_and_its_approval_cannot_be_put_back() {
+    let scene = scene();
+    let id = refuse(&scene.workspace, &scene.act, &[], NOW).unwrap();
+    dismiss(&scene.workspace, &id, NOW).unwrap();
+    assert!(pending(&scene.workspace, NOW).unwrap().is_empty());
+    let error = dismiss(&scene.workspace, &id, NOW).unwrap_err();
+    assert!(matches!(error, ApprovalError::Unknown(_)), "{error}");
+    refuse(&scene.workspace, &scene.act, &[], NOW).unwrap();
+    let bytes = scene.approve();
+    dismiss(&scene.workspace, &id, NOW).unwrap();
+    assert!(given(&scene.workspace, NOW).unwrap().is_empty());
+    scene.put(&bytes);
+    assert_eq!(scene.take(), Taken::Refused(Flaw::Replayed));
+}
+
+#[test]
+fn files_of_approvals_are_for_the_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scene = scene();
+    refuse(&scene.workspace, &scene.act, &[], NOW).unwrap();
+    scene.approve();
+    scene.take();
+    refuse(&scene.workspace, &scene.act, &[], NOW).unwrap();
+    let directory = scene.workspace.approvals_dir();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    for entry in fs::read_dir(&directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.starts_with('.') {
+            assert_eq!(mode(&path), 0o600, "{name}");
+        }
     }
 }

@@ -146,7 +146,9 @@ fn answered(agent: Agent, output: &Output) -> Answered {
         }
         Some(0) => match serde_json::from_str::<Value>(&stdout) {
             _ if stdout.is_empty() => Answered::Allowed,
-            Ok(answer) if says_deny(&answer) => Answered::Refused(stdout),
+            Ok(answer) if says_deny(&answer) => {
+                Answered::Refused(reason(&answer).unwrap_or(stdout))
+            }
             Ok(_) => Answered::Allowed,
             Err(_) => Answered::Broken("it answered something that is no JSON".to_owned()),
         },
@@ -156,6 +158,13 @@ fn answered(agent: Agent, output: &Output) -> Answered {
         }
         None => Answered::Broken("it was ended by a signal".to_owned()),
     }
+}
+
+/// Why, where the agent's form has a place for it.
+fn reason(answer: &Value) -> Option<String> {
+    let specific = answer.get("hookSpecificOutput")?;
+    let reason = specific.get("permissionDecisionReason")?.as_str()?;
+    Some(reason.to_owned())
 }
 
 fn says_deny(answer: &Value) -> bool {

@@ -1,6 +1,5 @@
 //! Events that nobody has to answer: they are written down. Only a change of the agent's settings can be refused.
 
-use oversight::redact;
 use serde_json::Value;
 
 use super::desk::Desk;
@@ -72,7 +71,10 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         told.extend(desk.ignored());
     }
     Ok(match refused {
-        Some(why) => Answer::Deny(words::refusal(&[why], None)),
+        Some(why) => {
+            let what = "a change of settings";
+            Answer::Deny(words::refusal(&[], what, &[why], None))
+        }
         None if told.is_empty() => Answer::Proceed,
         None => Answer::Tell(told.join("\n")),
     })
@@ -132,12 +134,6 @@ fn steps_text(steps: &[Value]) -> String {
     };
     let lines: Vec<String> = steps.iter().filter_map(line).collect();
     lines.join("\n")
-}
-
-/// Sentences as they may be kept.
-pub(super) fn redacted(sentences: &[String]) -> Vec<String> {
-    let clean = |text: &String| redact::text(text).text.into_owned();
-    sentences.iter().map(clean).collect()
 }
 
 /// Why a change of settings is refused: it would take the hook out that was there when the session began.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Mode, Recorded, Spent};
 use oversight::grants::Grants;
+use oversight::redact::Known;
 use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
@@ -35,33 +36,39 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
     let begun = Instant::now();
     let mut journal = match desk.journal(event) {
         Ok(journal) => Some(journal),
-        Err(error) if desk.is_closed() => return Answer::Deny(words::failure(&said(&error))),
+        Err(error) if desk.is_closed() => return Answer::Block(words::failure(&said(&error))),
         Err(_) => None,
     };
     let gate = match desk.gate_in(journal.as_ref()) {
         Ok(gate) => gate,
-        Err(error) => return Answer::Deny(words::failure(&said(&error))),
+        Err(error) => return Answer::Block(words::failure(&said(&error))),
     };
     inject_panic(event);
     let is_first = journal.as_ref().is_some_and(Journal::is_new);
     let ruling = Judging::new(desk, event, gate, journal.as_ref()).rule();
     let ruling = match ruling {
         Ok(ruling) => ruling,
-        Err(why) => return Answer::Deny(words::failure(&why)),
+        Err(why) => return Answer::Block(words::failure(&why)),
     };
     if !progress.claim() {
-        return Answer::Deny(words::failure("it took too long"));
+        return Answer::Block(words::failure("it took too long"));
     }
     if let Some(journal) = &mut journal {
         let written = write(desk, event, journal, &ruling, begun);
         if let Err(error) = written
             && (gate || desk.is_closed())
         {
-            return Answer::Deny(words::failure(&said(&error)));
+            return Answer::Block(words::failure(&said(&error)));
         }
     }
     drop(journal);
-    around::call(desk, event, is_first, &ruling.decision, ruling.answer())
+    around::call(
+        desk,
+        event,
+        is_first,
+        &ruling.decision,
+        ruling.answer(&event.tool),
+    )
 }
 
 /// What is to be answered, and what led to it.
@@ -77,12 +84,13 @@ struct Ruling {
 }
 
 impl Ruling {
-    fn answer(&self) -> Answer {
+    fn answer(&self, tool: &str) -> Answer {
         let decision = &self.decision;
         match decision.verdict {
             Verdict::Deny => {
                 let id = self.refusal.as_deref();
-                Answer::Deny(words::refusal(&decision.reasons, id))
+                let refusal = words::refusal(&decision.actions, tool, &decision.reasons, id);
+                Answer::Deny(refusal)
             }
             Verdict::Ask => Answer::Ask(words::question(&decision.reasons)),
             Verdict::Advise => Answer::Advise(decision.notes.join(" ")),
@@ -149,6 +157,7 @@ impl<'a> Judging<'a> {
             decision.reasons.push(why);
             None
         });
+        self.redact(&mut decision);
         let refusal = self.refuse(&mut decision);
         if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
             // What cannot be noted is judged once more by the second seam.
@@ -296,6 +305,21 @@ impl<'a> Judging<'a> {
         decision.reasons.push(why);
     }
 
+    /// Takes the secrets of the call out of everything that is said about it.
+    fn redact(&self, decision: &mut Decision) {
+        if decision.reasons.is_empty() && decision.notes.is_empty() {
+            return;
+        }
+        let input = &self.event.input;
+        let command = shell_command(&self.event.tool, input);
+        let known = Known::of(&command.unwrap_or_else(|| capture::canonical(input)));
+        let violations = decision.violations.iter_mut().map(|one| &mut one.reason);
+        let said = decision.reasons.iter_mut().chain(&mut decision.notes);
+        for text in said.chain(violations) {
+            *text = known.out_of(text);
+        }
+    }
+
     /// Keeps a refused act, so that a person can approve it.
     fn refuse(&self, decision: &mut Decision) -> Option<String> {
         if decision.verdict != Verdict::Deny || !decision.approvable {
@@ -361,8 +385,8 @@ fn write(
         verdict: decision.verdict.as_str().to_owned(),
         recorded: decision.recorded.as_str().to_owned(),
         actions: decision.actions.clone(),
-        reasons: notes::redacted(&decision.reasons),
-        notes: notes::redacted(&decision.notes),
+        reasons: decision.reasons.clone(),
+        notes: decision.notes.clone(),
         grants,
         approval: ruling.approval.clone(),
         violations: violations.collect(),

@@ -4,7 +4,7 @@ use oversight::Decision;
 use oversight::grants::Standing;
 use serde_json::{Value, json};
 
-use crate::approvals::{Id, Refused};
+use crate::approvals::{Given, Id, Refused};
 use crate::clock;
 use crate::grants::Entry;
 
@@ -37,6 +37,18 @@ pub fn refused(id: &Id, refused: &Refused) -> Value {
         "actions": refused.act.actions,
         "reasons": refused.reasons,
     })
+}
+
+/// An approval that was given and not used yet.
+#[must_use]
+pub fn given(given: &Given, now_ns: u64) -> Value {
+    let mut value = refused(&given.id, &given.refused);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("expires".to_owned(), clock::text(given.expires_ns).into());
+        let left = given.seconds_left(now_ns);
+        fields.insert("seconds_left".to_owned(), left.into());
+    }
+    value
 }
 
 /// A grant as it stands.

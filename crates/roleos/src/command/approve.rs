@@ -1,4 +1,5 @@
-//! `roleos approve`: this exact refused act, once. Shows what it is and asks; without an id it lists what was refused.
+//! `roleos approve`: this exact refused act, once. Shows what it is and asks; without an id it lists what waits, and which
+//! approvals the agent has not used yet.
 
 use std::fmt::Write as _;
 
@@ -17,11 +18,20 @@ use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
 
 /// Words of `approve`.
 #[derive(Debug, Words)]
-#[command(after_help = "Example:\n  roleos approve 3f9c2a1b7d04")]
+#[command(
+    after_help = "A refused act waits 24 hours, as long as its repository stays as it was.\n\n\
+Examples:\n  roleos approve 3f9c2a1b7d04\n  roleos approve --dismiss 3f9c2a1b7d04"
+)]
 pub struct Args {
-    /// The id that stands in the refusal [default: list what was refused].
+    /// The id that stands in the refusal [default: list what waits].
     #[arg(value_parser = parse_id)]
     id: Option<Id>,
+    /// Dismiss a refused act, or take its unused approval back.
+    #[arg(long, value_name = "ID", value_parser = parse_id, conflicts_with = "id")]
+    dismiss: Option<Id>,
+    /// List only approvals that were given and not used yet.
+    #[arg(long, conflicts_with_all = ["id", "dismiss"])]
+    given: bool,
 }
 
 fn parse_id(text: &str) -> Result<Id, String> {
@@ -33,21 +43,18 @@ fn parse_id(text: &str) -> Result<Id, String> {
 /// # Errors
 /// There is no such act, no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    match &args.id {
-        None => list(ui, context)?,
-        Some(id) => approve(ui, context, id)?,
+    match (&args.id, &args.dismiss) {
+        (Some(id), _) => approve(ui, context, id)?,
+        (None, Some(id)) => dismiss(ui, context, id)?,
+        (None, None) if args.given => list_given(ui, context)?,
+        (None, None) => list(ui, context)?,
     }
     Ok(Exit::Done)
 }
 
 fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
     let mut person = Person::at_terminal(ui, "approve")?;
-    let refused = approvals::find(&context.workspace, id)?;
-    if !refused.act.is_current() {
-        let message = format!("the repository is no longer as it was when `{id}` was refused");
-        return Err(Failure::refused("act_outdated", message)
-            .hint("let the agent try again, and approve the id of the new refusal"));
-    }
+    let refused = approvals::find_open(&context.workspace, id, clock::now_ns())?;
     let lifetime = context.config.oversight.approval_lifetime();
     let catalog = context.config.oversight.policy().catalog;
     person.tell(picture(id, &refused, &catalog))?;
@@ -56,7 +63,7 @@ fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
     let key = person.signing_key(context)?;
     let ends = approvals::approve(
         &context.workspace,
-        &refused.act,
+        &refused,
         &key,
         lifetime,
         clock::now_ns(),
@@ -72,6 +79,25 @@ fn approve(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
         ))?;
         ui.note(format_args!(
             "{DIM}tell the agent to try exactly the same again{DIM:#}"
+        ));
+    }
+    Ok(())
+}
+
+fn dismiss(ui: &Ui, context: &Context, id: &Id) -> Result<(), Failure> {
+    let mut person = Person::at_terminal(ui, "approve")?;
+    let refused = approvals::find(&context.workspace, id)?;
+    let catalog = context.config.oversight.policy().catalog;
+    person.tell(picture(id, &refused, &catalog))?;
+    person.confirms("Dismiss it?")?;
+    approvals::dismiss(&context.workspace, id, clock::now_ns())?;
+    ownership::hand_over(&context.workspace);
+    if ui.json {
+        ui.json(&json!({ "id": id.to_string(), "dismissed": true }))?;
+    } else {
+        ui.line(format_args!("dismissed {id}"))?;
+        ui.note(format_args!(
+            "{DIM}the agent may try again, which is another refusal{DIM:#}"
         ));
     }
     Ok(())
@@ -167,6 +193,28 @@ fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
         let when = short(&clock::text(refused.at_ns));
         let command = clean::line(&refused.act.command, columns::WIDTH - 40);
         ui.line(format_args!("{id}  {DIM}{when}{DIM:#}  {command}"))?;
+    }
+    list_given(ui, context)
+}
+
+fn list_given(ui: &Ui, context: &Context) -> Result<(), Failure> {
+    let now = clock::now_ns();
+    let given = approvals::given(&context.workspace, now)?;
+    if ui.json {
+        let list: Vec<Value> = given
+            .iter()
+            .map(|one| host::view::oversight::given(one, now))
+            .collect();
+        ui.json(&list)?;
+        return Ok(());
+    }
+    for one in &given {
+        let left = one.minutes_left(now);
+        let command = clean::line(&one.refused.act.command, columns::WIDTH - 40);
+        ui.line(format_args!(
+            "{}  {GOOD}approved{GOOD:#}, {left} min left  {command}",
+            one.id
+        ))?;
     }
     Ok(())
 }

@@ -6,12 +6,15 @@ mod ceiling;
 
 use std::env;
 use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,7 +31,7 @@ use crate::exit::Exit;
 /// An installed hook has five seconds; we answer before that.
 const DEADLINE: Duration = Duration::from_secs(4);
 
-/// An answer that is being written down may still come.
+/// An answer that is being written down, or read, may still come.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// The watcher only waits and speaks.
@@ -37,7 +40,8 @@ const STACK: usize = 128 * 1024;
 /// Words of `hook`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Agents call this; `roleos init` installs it. Exit codes: 0 proceed, 2 block.
+Agents call this; `roleos init` installs it. Exit codes: 0 proceed, or as the
+answer on standard output says; 2 block.
 
 Example:
   echo '{\"hook_event_name\":\"PreToolUse\",\"session_id\":\"s\",\"cwd\":\"/tmp\",
@@ -154,10 +158,9 @@ fn speak(reply: &Reply, progress: &Progress) -> Exit {
         // What this cannot start is sealed by the next one that can.
         background::start(&program, workspace).ok();
     }
-    // A question that did not arrive was not asked; advice may get lost.
-    if let (Err(error), true) = (printed, reply.asks) {
-        let text = format!("roleos could not ask about this call, so it is blocked: {error}\n");
-        // Nobody may be left to read it.
+    // A question or a refusal that did not arrive was not given; advice may get lost.
+    if let (Err(_), Some(text)) = (printed, &reply.otherwise) {
+        // The exit code says enough, should this not arrive either.
         io::stderr().write_all(text.as_bytes()).ok();
         return Exit::Refused;
     }
@@ -170,12 +173,33 @@ fn speak(reply: &Reply, progress: &Progress) -> Exit {
 
 fn print(reply: &Reply) -> io::Result<()> {
     let told = io::stderr().write_all(reply.stderr.as_bytes());
+    if reply.otherwise.is_some() {
+        return deliver(reply.stdout.as_bytes());
+    }
     if !reply.stdout.is_empty() {
         let mut out = io::stdout().lock();
         out.write_all(reply.stdout.as_bytes())?;
         out.flush()?;
     }
     told
+}
+
+/// Writes an answer that must not get lost, to a reader that may not read. The standard library takes an output that
+/// cannot be written for one that swallows everything, and opens the null device where there is none; here both are
+/// failures.
+fn deliver(bytes: &[u8]) -> io::Result<()> {
+    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let facts = out.metadata()?;
+    let is_null = |null: Metadata| null.rdev() == facts.rdev();
+    if facts.file_type().is_char_device() && fs::metadata("/dev/null").is_ok_and(is_null) {
+        return Err(io::Error::other("standard output leads nowhere"));
+    }
+    let bytes = bytes.to_vec();
+    let (done, written) = mpsc::channel();
+    let write = move || done.send(out.write_all(&bytes)).unwrap_or_default();
+    thread::Builder::new().stack_size(STACK).spawn(write)?;
+    let late = |_| Err(io::ErrorKind::TimedOut.into());
+    written.recv_timeout(GRACE).unwrap_or_else(late)
 }
 
 /// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.

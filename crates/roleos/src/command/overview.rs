@@ -40,6 +40,7 @@ fn as_json(overview: &Overview) -> serde_json::Value {
         "unguarded": names(&overview.unguarded),
         "sessions": { "total": overview.sessions, "unsealed": overview.unsealed },
         "waiting": overview.waiting,
+        "approved": overview.approved,
         "tasks": overview.tasks,
         "specialists": { "roles": overview.specialists, "halted": overview.halted },
         "problems": overview.problems,
@@ -57,7 +58,11 @@ fn show(out: &mut impl Write, overview: &Overview) -> io::Result<()> {
         counted(overview.sessions, overview.unsealed, "not sealed"),
     )?;
     line("tasks", format!("{} sealed", overview.tasks))?;
-    line("approvals", format!("{} waiting", overview.waiting))?;
+    let mut approvals = format!("{} waiting", overview.waiting);
+    if overview.approved > 0 {
+        approvals = format!("{approvals}, {} given and not used yet", overview.approved);
+    }
+    line("approvals", approvals)?;
     let halted = overview.halted.iter();
     let halted: Vec<_> = halted.map(|role| clean::line(role, 40)).collect();
     let mut roles = counted(overview.specialists, halted.len(), "halted");

@@ -134,12 +134,12 @@ fn approve(stage: &Stage<'_>) -> Result<(), Failure> {
     let pending = approvals::pending(workspace, clock::now_ns())?;
     let refused = pending
         .into_iter()
-        .find(|(_, refused)| refused.act.command == PUSH && refused.act.is_current());
+        .find(|(_, refused)| refused.act.command == PUSH);
     let (_, refused) =
         refused.ok_or_else(|| unexpected("the refused push left nothing to approve"))?;
     let key = approval_key::ensure(workspace, None)?;
     let lifetime = stage.context.config.oversight.approval_lifetime();
-    approvals::approve(workspace, &refused.act, &key, lifetime, clock::now_ns())?;
+    approvals::approve(workspace, &refused, &key, lifetime, clock::now_ns())?;
     Ok(())
 }
 

@@ -36,8 +36,13 @@ pub(crate) fn hook(workspace: &Workspace, agent: &str, more: &[&str]) -> Command
     command
 }
 
-/// Hands an event to a hook and waits for the answer.
-pub(crate) fn tell(mut command: Command, event: &str) -> Ran {
+/// Hands an event to a hook and waits for the answer, as the agent takes it.
+pub(crate) fn tell(command: Command, event: &str) -> Ran {
+    answer(command, event).as_agent()
+}
+
+/// The same, byte for byte.
+pub(crate) fn answer(mut command: Command, event: &str) -> Ran {
     use std::io::Write as _;
     let mut child = command
         .stdin(Stdio::piped())
@@ -160,7 +165,7 @@ fn story(agent: &str) -> String {
     let closed = workspace(true);
     let mut story = String::new();
     let mut scene = |what: &str, workspace: &Workspace, more: &[&str], event: &str| {
-        let ran = tell(hook(workspace, agent, more), event);
+        let ran = answer(hook(workspace, agent, more), event);
         let part = |name: &str, text: &str| match settled(workspace, text) {
             text if text.is_empty() => String::new(),
             text => format!("{name}: {text}"),

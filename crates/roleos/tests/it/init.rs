@@ -398,7 +398,10 @@ pub(crate) fn let_through_once(workspace: &Workspace, words: &[&str]) {
     });
     let hook = quiet(workspace.command(&["hook", "claude"]), workspace);
     let mut hook = assert_cmd::Command::from_std(hook);
-    hook.write_stdin(event.to_string()).assert().code(0);
+    hook.write_stdin(event.to_string())
+        .assert()
+        .code(0)
+        .stdout("");
 }
 
 #[test]

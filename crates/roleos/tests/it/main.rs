@@ -53,6 +53,8 @@ mod hook;
 
 mod hook_crowd;
 
+mod refusals;
+
 mod sessions;
 
 mod terminal;

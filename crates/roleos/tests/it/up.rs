@@ -13,14 +13,18 @@ use serde_json::Value;
 use crate::workspace::{ROLEOS, Workspace};
 
 /// A gateway that runs.
-struct Up {
+pub(crate) struct Up {
     child: Child,
     address: String,
     line: String,
 }
 
 impl Up {
-    fn start(root: &std::path::Path, words: &[&str], variables: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(
+        root: &std::path::Path,
+        words: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         Self::of(Command::new(ROLEOS), root, words, variables)
     }
 
@@ -58,7 +62,7 @@ impl Up {
         }
     }
 
-    fn get(&self, path: &str, headers: &str) -> String {
+    pub(crate) fn get(&self, path: &str, headers: &str) -> String {
         let port = self.address.rsplit(':').next().unwrap();
         let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         let request = format!(

@@ -29,6 +29,23 @@ impl Ran {
         self
     }
 
+    /// The answer of a hook as its agent takes it: a refusal in JSON stops a call as exit code 2 does, and its reason is
+    /// what is read.
+    pub(crate) fn as_agent(self) -> Self {
+        let answer: Option<Value> = serde_json::from_str(&self.stdout).ok();
+        let specific = answer
+            .as_ref()
+            .and_then(|answer| answer.get("hookSpecificOutput"));
+        match specific {
+            Some(said) if self.code == 0 && said["permissionDecision"] == "deny" => Self {
+                stdout: String::new(),
+                stderr: format!("{}\n", said["permissionDecisionReason"].as_str().unwrap()),
+                code: 2,
+            },
+            _ => self,
+        }
+    }
+
     /// Expects success, and hands out what was printed.
     #[track_caller]
     pub(crate) fn succeeds(self) -> String {

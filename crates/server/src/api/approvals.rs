@@ -10,20 +10,36 @@ use host::view::oversight as shape;
 use host::{clock, ownership};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use witness::key::SigningKey;
 use zeroize::Zeroizing;
 
 use super::Desk;
-use super::errors::conflict;
-use super::frame::{Answer, Given, LoggedIn, Part, answer, missing};
+use super::frame::{Answer, Asked, Given, LoggedIn, Part, answer, missing};
 use crate::problem::Problem;
 
-/// Refused acts that wait for a person, newest first.
-#[utoipa::path(get, path = "/api/approvals", tag = "oversight",
+/// Which list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Which {
+    /// Those that were approved and not used yet, with the time that is left, instead of those that wait.
+    given: Option<bool>,
+}
+
+/// Refused acts that a person can approve now, newest first.
+#[utoipa::path(get, path = "/api/approvals", tag = "oversight", params(Which),
     responses((status = 200, body = Vec<Value>, description = "As `roleos approve --json` without an id.")))]
-pub(super) async fn list(State(desk): State<Arc<Desk>>) -> Answer<Vec<Value>> {
-    answer(&desk, |desk| {
+pub(super) async fn list(
+    State(desk): State<Arc<Desk>>,
+    Asked(which): Asked<Which>,
+) -> Answer<Vec<Value>> {
+    answer(&desk, move |desk| {
+        if which.given == Some(true) {
+            let now = clock::now_ns();
+            let given = approvals::given(&desk.workspace, now)?;
+            return Ok(given.iter().map(|one| shape::given(one, now)).collect());
+        }
         let pending = approvals::pending(&desk.workspace, clock::now_ns())?;
         let list = pending
             .iter()
@@ -106,21 +122,45 @@ pub(crate) fn approve_act(
     passphrase: Option<&Zeroizing<String>>,
 ) -> Result<Approved, Problem> {
     let id = parse(id)?;
-    let refused = approvals::find(&desk.workspace, &id)?;
-    if !refused.act.is_current() {
-        let message = format!("the repository is no longer as it was when `{id}` was refused");
-        return Err(conflict("act_outdated", message)
-            .hint("let the agent try again, and approve the id of the new refusal"));
-    }
+    let refused = approvals::find_open(&desk.workspace, &id, clock::now_ns())?;
     let key = signing_key(desk, passphrase)?;
     let lifetime = desk.config.oversight.approval_lifetime();
     let now = clock::now_ns();
-    let ends = approvals::approve(&desk.workspace, &refused.act, &key, lifetime, now);
+    let ends = approvals::approve(&desk.workspace, &refused, &key, lifetime, now);
     ownership::hand_over(&desk.workspace);
     Ok(Approved {
         id: id.to_string(),
         approved: true,
         expires: clock::text(ends?),
+    })
+}
+
+/// A no.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Dismissed {
+    id: String,
+    dismissed: bool,
+}
+
+/// Dismisses a refused act, or takes its unused approval back.
+#[utoipa::path(post, path = "/api/approvals/{id}/dismiss", tag = "oversight", params(("id" = String, Path)),
+    responses((status = 200, body = Dismissed)))]
+pub(super) async fn dismiss(
+    _: LoggedIn,
+    State(desk): State<Arc<Desk>>,
+    Part(id): Part,
+) -> Answer<Dismissed> {
+    answer(&desk, move |desk| dismiss_act(desk, &id)).await
+}
+
+/// Dismisses a refused act.
+pub(crate) fn dismiss_act(desk: &Desk, id: &str) -> Result<Dismissed, Problem> {
+    let id = parse(id)?;
+    approvals::dismiss(&desk.workspace, &id, clock::now_ns())?;
+    ownership::hand_over(&desk.workspace);
+    Ok(Dismissed {
+        id: id.to_string(),
+        dismissed: true,
     })
 }
 

@@ -63,6 +63,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Desk>> {
         .routes(routes!(oversight::explain))
         .routes(routes!(approvals::list))
         .routes(routes!(approvals::one, approvals::approve))
+        .routes(routes!(approvals::dismiss))
         .routes(routes!(grants::list, grants::grant))
         .routes(routes!(grants::revoke))
         .routes(routes!(stream::stream))

@@ -126,6 +126,10 @@ impl From<ApprovalError> for Problem {
                 Self::new(StatusCode::NOT_FOUND, "unknown_act", said(&error))
                     .hint("`GET /api/approvals` lists what was refused and not used yet")
             }
+            ApprovalError::Outdated(_) | ApprovalError::Expired(_) => {
+                conflict("act_outdated", said(&error))
+                    .hint("let the agent try again, and approve the id of the new refusal")
+            }
             error => conflict("approvals_damaged", said(&error)),
         }
     }

@@ -17,8 +17,8 @@ use zeroize::Zeroizing;
 
 use super::frame::{Filled, Frame, Visit, encoded, short_time, show, tone};
 use crate::api::{
-    Desk, Grant, approve_act, bad_query, decided, deciding_parts, revoke_grant, waiting,
-    write_grant,
+    Desk, Grant, approve_act, bad_query, decided, deciding_parts, dismiss_act, revoke_grant,
+    waiting, write_grant,
 };
 use crate::problem::Problem;
 use crate::show::clean;
@@ -49,6 +49,7 @@ struct Page {
     asked: Asked,
     tried: Option<Tried>,
     waiting: Vec<Waiting>,
+    given: Vec<Waiting>,
     sealed_key: bool,
     grants: Vec<Granted>,
     actions: Vec<(String, String)>,
@@ -138,11 +139,12 @@ struct Waiting {
     directory: String,
     effects: Vec<(String, String, String)>,
     reasons: Vec<String>,
-    current: bool,
+    /// Minutes until its approval ends, where it has one.
+    left: Option<u64>,
 }
 
 impl Waiting {
-    fn of(id: &Id, refused: &Refused, catalog: &Catalog) -> Self {
+    fn of(id: &Id, refused: &Refused, left: Option<u64>, catalog: &Catalog) -> Self {
         let act = &refused.act;
         let effects = act.actions.iter().map(|id| {
             let action = catalog.action(id);
@@ -163,7 +165,7 @@ impl Waiting {
                 .iter()
                 .map(|reason| clean::line(reason, 400))
                 .collect(),
-            current: act.is_current(),
+            left,
         }
     }
 }
@@ -276,7 +278,9 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         after: None,
     };
     let sessions = desk.view.sessions(&Filter::default(), &recent)?.items;
-    let pending = approvals::pending(&desk.workspace, host::clock::now_ns())?;
+    let now_ns = host::clock::now_ns();
+    let pending = approvals::pending(&desk.workspace, now_ns)?;
+    let given = approvals::given(&desk.workspace, now_ns)?;
     let place = host::approval_key::Place::of(&desk.workspace);
     let next = listed.next.map(|key| {
         let mut next = String::from("/oversight?verdict=");
@@ -294,7 +298,14 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         tried,
         waiting: pending
             .iter()
-            .map(|(id, refused)| Waiting::of(id, refused, &catalog))
+            .map(|(id, refused)| Waiting::of(id, refused, None, &catalog))
+            .collect(),
+        given: given
+            .iter()
+            .map(|one| {
+                let left = Some(one.minutes_left(now_ns));
+                Waiting::of(&one.id, &one.refused, left, &catalog)
+            })
             .collect(),
         sealed_key: place.is_sealed().unwrap_or(true),
         grants: grants::list(&desk.workspace, now)?
@@ -368,6 +379,15 @@ pub(super) async fn approve(
     Filled(yes): Filled<Yes>,
 ) -> Response {
     let work = move |desk: &Desk| approve_act(desk, &id, yes.secret().as_ref()).map(drop);
+    change(&desk, &visit, "/oversight#waiting", work).await
+}
+
+pub(super) async fn dismiss(
+    State(desk): State<Arc<Desk>>,
+    visit: Visit,
+    Path(id): Path<String>,
+) -> Response {
+    let work = move |desk: &Desk| dismiss_act(desk, &id).map(drop);
     change(&desk, &visit, "/oversight#waiting", work).await
 }
 

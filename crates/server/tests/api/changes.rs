@@ -242,7 +242,34 @@ pub(crate) fn refused(root: &Path) -> String {
         repositories: Vec::new(),
     };
     let reasons = ["it is irreversible".to_owned()];
-    refuse(&workspace, &act, &reasons, 1).unwrap().to_string()
+    let now = host::clock::now_ns();
+    refuse(&workspace, &act, &reasons, now).unwrap().to_string()
+}
+
+#[tokio::test]
+async fn a_yes_is_listed_with_its_time_and_taken_back_by_who_may() {
+    let place = Place::new().await;
+    let id = refused(&place.root());
+    let (approve, dismiss) = (
+        format!("/api/approvals/{id}"),
+        format!("/api/approvals/{id}/dismiss"),
+    );
+    let (status, body) = place.post(&dismiss, None, &json!({})).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    is_error(&body, "login_needed");
+    let cookie = place.log_in().await;
+    let (status, _) = place.post(&approve, Some(&cookie), &json!({})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(place.ok("/api/approvals").await, json!([]));
+    let given = place.ok("/api/approvals?given=true").await;
+    assert_eq!(given[0]["id"], id.as_str());
+    assert!(given[0]["seconds_left"].as_u64().unwrap() > 500, "{given}");
+    let (status, body) = place.post(&dismiss, Some(&cookie), &json!({})).await;
+    assert_eq!((status, &body["dismissed"]), (StatusCode::OK, &json!(true)));
+    assert_eq!(place.ok("/api/approvals?given=true").await, json!([]));
+    let (status, body) = place.post(&dismiss, Some(&cookie), &json!({})).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    is_error(&body, "unknown_act");
 }
 
 #[tokio::test]
