@@ -325,6 +325,9 @@ impl Evaluator<'_> {
             }
             Outcome::unknown()
         });
+        if let Some(output) = self.packed_tree(&name, arguments) {
+            return Outcome { output, ..outcome };
+        }
         super::outputs::of_known_kind(&name, arguments, outcome)
     }
 

@@ -79,6 +79,8 @@ mod specialist;
 mod evidence;
 mod overview;
 
+mod own_powers;
+
 mod documents;
 
 mod checklist;
