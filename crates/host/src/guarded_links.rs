@@ -26,10 +26,7 @@ const IN_WORKSPACE: &[(&str, &[&str])] = &[
     (".cursor", &["hooks.json"]),
 ];
 const AT_HOME: &[(&str, &[&str])] = &[
-    (
-        ".claude",
-        &["settings.json", "agents", "plugins", "skills"],
-    ),
+    (".claude", &["settings.json", "agents", "plugins", "skills"]),
     (".claude.json", &[]),
     (".codex", &["config.toml", "hooks.json"]),
     (".gemini", &["settings.json"]),

@@ -6,12 +6,12 @@
 //! [`own`] which commands of ours are for people.
 
 pub(crate) mod agents;
-pub(crate) mod arrival;
 pub(crate) mod git_settings;
 mod git_trees;
 pub(crate) mod inputs;
 pub(crate) mod own;
 pub(crate) mod programs;
+pub(crate) mod snapshots;
 mod things;
 pub(crate) mod trees;
 
@@ -110,19 +110,36 @@ impl Guard {
             || target.contains("/.")
     }
 
-    /// Returns the thing that a file of a tree would be at `path`, where an agent or the gate would read it: in the
+    /// Returns the question about a source that cannot be listed and goes over the workspace or the home directory.
+    pub(crate) fn unlisted(&self, target: &str, home: &str) -> Option<Guarded> {
+        let holds = |place: &str| place.len() > 1 && is_within(place, target);
+        if !self.root.as_deref().is_some_and(holds) && !holds(home) {
+            return None;
+        }
+        let shown = for_people(target);
+        Some(Guarded {
+            reason: format!(
+                "it brings files that cannot be listed into `{shown}`, where rules of Role OS or settings of agents \
+                 lie; copy or unpack into a new folder first"
+            ),
+            what: shown,
+            verdict: Verdict::Ask,
+            span: None,
+        })
+    }
+
+    /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in the
     /// workspace's root, in the directory where the command starts or one above, or in the home directory.
-    pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<Thing> {
-        let is_exact = |place: &Option<String>| place.as_deref() == Some(path);
-        if is_exact(&self.binary) {
-            return Some(Thing::Binary);
+    pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<Verdict> {
+        if self.binary.as_deref() == Some(path) {
+            return Some(Verdict::Deny);
         }
         if self
             .trust
             .as_deref()
             .is_some_and(|folder| is_within(path, folder))
         {
-            return Some(Thing::Trust);
+            return Some(Verdict::Deny);
         }
         let by_link = self.linked.iter().filter_map(|(real, name)| {
             let rest = path.strip_prefix(real.as_str())?;
@@ -138,7 +155,7 @@ impl Guard {
         };
         by_link.chain([path.to_owned()]).find_map(|path| {
             let (thing, folder) = things::located(&path, home)?;
-            is_read(&folder).then_some(thing)
+            is_read(&folder).then(|| thing.verdict())
         })
     }
 

@@ -33,13 +33,25 @@ impl Place {
     fn run(&self, program: &str, arguments: &[&str]) {
         let mut command = Command::new(program);
         command.current_dir(&self.root).args(arguments);
-        command.env("HOME", &self.root).env("GIT_CONFIG_NOSYSTEM", "1");
+        command
+            .env("HOME", &self.root)
+            .env("GIT_CONFIG_NOSYSTEM", "1");
         let output = command.output().unwrap();
-        assert!(output.status.success(), "{program} {arguments:?} {output:?}");
+        assert!(
+            output.status.success(),
+            "{program} {arguments:?} {output:?}"
+        );
     }
 
     fn git(&self, arguments: &[&str]) {
-        let own = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"];
+        let own = [
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.com",
+            "-c",
+            "init.defaultBranch=main",
+        ];
         let all: Vec<&str> = own.iter().chain(arguments).copied().collect();
         self.run("git", &all);
     }
@@ -92,10 +104,22 @@ fn a_directory_is_searched_with_all_below_and_through_links() {
     place.write("clean/a/b/c.txt", "");
     std::os::unix::fs::symlink(place.root.join("y"), place.root.join("clean/link")).unwrap();
     std::os::unix::fs::symlink(".", place.root.join("clean/circle")).unwrap();
-    assert!(matches!(place.search(Source::Directory(&place.path("y"))), Listing::Found(_)));
-    assert!(matches!(place.search(Source::Directory(&place.path("clean"))), Listing::Found(_)));
-    assert_eq!(place.search(Source::Directory(&place.path("clean/a"))), Listing::Clean);
-    assert_eq!(place.search(Source::Directory(&place.path("none"))), Listing::Missing);
+    assert!(matches!(
+        place.search(Source::Directory(&place.path("y"))),
+        Listing::Found(_)
+    ));
+    assert!(matches!(
+        place.search(Source::Directory(&place.path("clean"))),
+        Listing::Found(_)
+    ));
+    assert_eq!(
+        place.search(Source::Directory(&place.path("clean/a"))),
+        Listing::Clean
+    );
+    assert_eq!(
+        place.search(Source::Directory(&place.path("none"))),
+        Listing::Missing
+    );
 }
 
 #[test]
@@ -114,16 +138,34 @@ fn names_in_archives_are_read() {
         );
     }
     place.run("tar", &["--format=pax", "-cf", "p.tar", "y"]);
-    assert!(matches!(place.search(Source::Archive(&place.path("p.tar"))), Listing::Found(_)));
+    assert!(matches!(
+        place.search(Source::Archive(&place.path("p.tar"))),
+        Listing::Found(_)
+    ));
     place.run("tar", &["czf", "clean.tgz", "-C", "clean", "."]);
-    assert_eq!(place.search(Source::Archive(&place.path("clean.tgz"))), Listing::Clean);
+    assert_eq!(
+        place.search(Source::Archive(&place.path("clean.tgz"))),
+        Listing::Clean
+    );
     place.run("python3", &["-m", "zipfile", "-c", "y.zip", "y/.claude"]);
-    assert!(matches!(place.search(Source::Archive(&place.path("y.zip"))), Listing::Found(_)));
+    assert!(matches!(
+        place.search(Source::Archive(&place.path("y.zip"))),
+        Listing::Found(_)
+    ));
     place.run("python3", &["-m", "zipfile", "-c", "c.zip", "clean/src"]);
-    assert_eq!(place.search(Source::Archive(&place.path("c.zip"))), Listing::Clean);
+    assert_eq!(
+        place.search(Source::Archive(&place.path("c.zip"))),
+        Listing::Clean
+    );
     place.write("z.xz", "\u{fffd}7zXZ and more that is not an archive");
-    assert_eq!(place.search(Source::Archive(&place.path("z.xz"))), Listing::Unknown);
-    assert_eq!(place.search(Source::Archive(&place.path("none.tar"))), Listing::Missing);
+    assert_eq!(
+        place.search(Source::Archive(&place.path("z.xz"))),
+        Listing::Unknown
+    );
+    assert_eq!(
+        place.search(Source::Archive(&place.path("none.tar"))),
+        Listing::Missing
+    );
     assert_eq!(place.search(Source::Archive("/dev/zero")), Listing::Unknown);
 }
 
@@ -135,7 +177,10 @@ fn an_entry_below_a_link_of_the_archive_is_not_believed() {
     std::os::unix::fs::symlink(".claude", place.root.join("one/l")).unwrap();
     place.run("tar", &["cf", "x.tar", "-C", "one", "l"]);
     place.run("tar", &["rf", "x.tar", "-C", "two", "l/role-os/c.json"]);
-    assert_eq!(place.search(Source::Archive(&place.path("x.tar"))), Listing::Unknown);
+    assert_eq!(
+        place.search(Source::Archive(&place.path("x.tar"))),
+        Listing::Unknown
+    );
 }
 
 fn compared(place: &Place) {
@@ -144,11 +189,26 @@ fn compared(place: &Place) {
     assert_eq!(place.changes(Snapshot::Merge("evil")), found(GRANT));
     assert_eq!(place.changes(Snapshot::Commit("evil")), found(GRANT));
     assert_eq!(place.changes(Snapshot::Tree("evil^{tree}")), found(GRANT));
-    assert_eq!(place.changes(Snapshot::Tree("refs/heads/evil")), found(GRANT));
+    assert_eq!(
+        place.changes(Snapshot::Tree("refs/heads/evil")),
+        found(GRANT)
+    );
     for name in ["good", "main", "HEAD", "good~1", "good^", "evil^"] {
-        assert_eq!(place.changes(Snapshot::Tree(name)), Listing::Clean, "{name}");
-        assert_eq!(place.changes(Snapshot::Merge(name)), Listing::Clean, "{name}");
-        assert_eq!(place.changes(Snapshot::Restored(name)), Listing::Clean, "{name}");
+        assert_eq!(
+            place.changes(Snapshot::Tree(name)),
+            Listing::Clean,
+            "{name}"
+        );
+        assert_eq!(
+            place.changes(Snapshot::Merge(name)),
+            Listing::Clean,
+            "{name}"
+        );
+        assert_eq!(
+            place.changes(Snapshot::Restored(name)),
+            Listing::Clean,
+            "{name}"
+        );
     }
     assert_eq!(place.changes(Snapshot::Tree("none")), Listing::Missing);
     assert_eq!(place.changes(Snapshot::Index), Listing::Clean);
@@ -183,14 +243,23 @@ fn a_file_that_is_put_back_or_removed_counts() {
     place.write(".claude/settings.json", "{\"hooks\":{}}\n");
     // Switching keeps a local change, putting back does not.
     assert_eq!(place.changes(Snapshot::Tree("good")), Listing::Clean);
-    assert_eq!(place.changes(Snapshot::Restored("HEAD")), found(".claude/settings.json"));
-    assert_eq!(place.changes(Snapshot::Index), found(".claude/settings.json"));
+    assert_eq!(
+        place.changes(Snapshot::Restored("HEAD")),
+        found(".claude/settings.json")
+    );
+    assert_eq!(
+        place.changes(Snapshot::Index),
+        found(".claude/settings.json")
+    );
     place.git(&["checkout", "-q", ".claude"]);
     place.git(&["rm", "-q", ".claude/settings.json"]);
     place.git(&["commit", "-qm", "none"]);
     place.git(&["branch", "bare"]);
     place.git(&["checkout", "-q", "good"]);
-    assert_eq!(place.changes(Snapshot::Tree("bare")), found(".claude/settings.json"));
+    assert_eq!(
+        place.changes(Snapshot::Tree("bare")),
+        found(".claude/settings.json")
+    );
 }
 
 #[test]

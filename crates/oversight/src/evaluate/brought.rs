@@ -1,18 +1,23 @@
 //! Trees that a program writes over protected things: the source is listed where that is possible.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use crate::actions::git_command;
+use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
-use crate::guard::{Touch, arrival};
 use crate::lookup::{Listing, Snapshot, Source, absolute, base_name, directory_of};
 use crate::value::{HOLE, LISTED, Value, has_hole};
+use crate::verdict::Verdict;
 
 use super::Evaluator;
 use super::pattern;
 
 /// Separates the sources of an archive in a value. What the archive holds is not a text, so a hole comes first.
 const ARCHIVE: char = '\u{FDD1}';
+
+/// Stands between a source and the part of it that was packed.
+const MEMBER: char = '\u{FDD2}';
 
 /// More sources of one archive are not listed.
 const MAX_SOURCES: usize = 16;
@@ -52,7 +57,7 @@ impl Evaluator<'_> {
         self.guard?;
         let (file, sources) = trees::packed(name, arguments)?;
         let mut text = HOLE.to_string();
-        for source in sources.iter().take(MAX_SOURCES) {
+        for (source, member) in sources.iter().take(MAX_SOURCES) {
             let (kind, name) = match source {
                 From::Directory(path) => ('d', absolute(&self.state.directory, path)),
                 From::Revision(name) => ('r', name.clone()),
@@ -61,6 +66,8 @@ impl Evaluator<'_> {
             text.push(ARCHIVE);
             text.push(kind);
             text.push_str(&name);
+            text.push(MEMBER);
+            text.push_str(member);
         }
         let value = Value::text(text);
         match file {
@@ -73,7 +80,7 @@ impl Evaluator<'_> {
     }
 
     /// The sources of an archive that this command made.
-    fn archive_sources(&mut self, path: &str) -> Option<Vec<From>> {
+    fn archive_sources(&mut self, path: &str) -> Option<Vec<(From, String)>> {
         let path = absolute(&self.state.directory, path);
         sources_of(self.written.get(&path)?)
     }
@@ -86,12 +93,16 @@ impl Evaluator<'_> {
         }
     }
 
-    fn unpacked_sources(&mut self, tree: &Tree, sources: Vec<From>) {
-        for from in sources {
-            self.brought(&Tree {
+    fn unpacked_sources(&mut self, tree: &Tree, sources: Vec<(From, String)>) {
+        for (from, member) in sources {
+            let mut tree = Tree {
                 from,
                 ..tree.clone()
-            });
+            };
+            if tree.members.is_empty() && !member.is_empty() {
+                tree.members.push(member);
+            }
+            self.brought(&tree);
         }
     }
 
@@ -150,59 +161,74 @@ impl Evaluator<'_> {
         }
     }
 
-    fn listed(&mut self, tree: &Tree, source: &str, target: &str) -> Listing {
+    /// Searches for what is refused first, then for what is asked about.
+    fn listed(&self, tree: &Tree, source: &str, target: &str) -> Listing {
+        match self.listed_once(tree, source, target, Verdict::Deny) {
+            Listing::Clean => self.listed_once(tree, source, target, Verdict::Ask),
+            other => other,
+        }
+    }
+
+    fn listed_once(&self, tree: &Tree, source: &str, target: &str, wanted: Verdict) -> Listing {
         let Some(guard) = self.guard else {
             return Listing::Clean;
         };
-        let (start, home) = (self.start.to_string(), self.home.clone());
-        let here = self.state.directory.to_string();
-        let asked = Cell::new(None);
+        let here = &*self.state.directory;
+        let found = RefCell::new(None);
+        let is_wanted = |path: &String| {
+            let verdict = guard.arriving(path, &self.start, &self.home);
+            verdict == Some(wanted) && (!is_git(&tree.from) || is_member(tree, path, here))
+        };
+        let links = RefCell::new(BTreeMap::new());
         let arrives = |entry: &str| {
-            let mut paths = tree
-                .arrivals(entry)
-                .into_iter()
-                .map(|rest| absolute(target, &rest));
-            paths.any(|path| {
-                let thing = guard.arriving(&path, &start, &home);
-                let is_taken = !is_git(&tree.from) || is_member(tree, &path, &here);
-                match thing.filter(|_| is_taken) {
-                    Some(thing) if arrival::is_denied(thing) => true,
-                    Some(_) => {
-                        asked.set(Some(path));
-                        false
-                    }
-                    None => false,
-                }
-            })
+            let rests = tree.arrivals(entry).into_iter();
+            let paths = rests.map(|rest| self.through_link(target, &rest, &links));
+            let path = paths.into_iter().find(is_wanted);
+            let arrives = path.is_some();
+            found.replace(path);
+            arrives
         };
-        let git = |from| Source::Git {
-            directory: &here,
-            from,
+        let git = |from| {
+            let directory = here;
+            self.lookup
+                .search(Source::Git { directory, from }, &arrives)
         };
-        let found = match &tree.from {
+        let listing = match &tree.from {
             From::Directory(path) if path.contains([HOLE, LISTED]) => Listing::Unknown,
             From::Directory(path) if has_hole(path) => Listing::Clean,
             From::Directory(_) => self.listed_directory(source, &arrives),
             From::Archive(path) if has_hole(path) => Listing::Missing,
             From::Archive(path) => {
-                let path = absolute(&here, path);
+                let path = absolute(here, path);
                 self.lookup.search(Source::Archive(&path), &arrives)
             }
-            From::Revision(name) => self.lookup.search(git(Snapshot::Tree(name)), &arrives),
-            From::Restored(name) => self.lookup.search(git(Snapshot::Restored(name)), &arrives),
-            From::Merge(name) => self.lookup.search(git(Snapshot::Merge(name)), &arrives),
-            From::Commit(name) => self.lookup.search(git(Snapshot::Commit(name)), &arrives),
-            From::Index => self.lookup.search(git(Snapshot::Index), &arrives),
+            From::Revision(name) => git(Snapshot::Tree(name)),
+            From::Restored(name) => git(Snapshot::Restored(name)),
+            From::Merge(name) => git(Snapshot::Merge(name)),
+            From::Commit(name) => git(Snapshot::Commit(name)),
+            From::Index => git(Snapshot::Index),
             From::Input | From::Elsewhere => Listing::Unknown,
         };
-        match (found, asked.take()) {
-            (Listing::Found(entry), _) => {
-                let path = tree.arrivals(&entry).pop().unwrap_or(entry);
-                Listing::Found(absolute(target, &path))
-            }
-            (_, Some(path)) => Listing::Found(path),
-            (found, None) => found,
+        match (listing, found.take()) {
+            (Listing::Found(_), Some(path)) => Listing::Found(path),
+            (listing, _) => listing,
         }
+    }
+
+    /// The path at which an entry arrives, where its first part can be a link in the target.
+    fn through_link(
+        &self,
+        target: &str,
+        rest: &str,
+        links: &RefCell<BTreeMap<String, String>>,
+    ) -> String {
+        let (first, below) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut links = links.borrow_mut();
+        let real = links.entry(first.to_owned()).or_insert_with(|| {
+            let place = absolute(target, first);
+            self.lookup.real(&place)
+        });
+        absolute(real, below)
     }
 
     /// A directory on the disk, with the files that this command wrote there.
@@ -253,7 +279,7 @@ impl Evaluator<'_> {
     /// A source that is there and cannot be listed goes where protected things lie.
     fn unlisted(&mut self, target: &str) {
         let Some(guard) = self.guard else { return };
-        if let Some(guarded) = arrival::unlisted(guard, target, &self.home) {
+        if let Some(guarded) = guard.unlisted(target, &self.home) {
             self.guarded(guarded);
         }
     }
@@ -279,18 +305,20 @@ fn is_member(tree: &Tree, path: &str, here: &str) -> bool {
 }
 
 /// The sources that a value names, where it is an archive that this command made.
-fn sources_of(value: &Value) -> Option<Vec<From>> {
+fn sources_of(value: &Value) -> Option<Vec<(From, String)>> {
     let text = value
         .possibilities()
         .iter()
         .find(|text| text.contains(ARCHIVE))?;
     let source = |part: &str| {
-        let mut letters = part.chars();
-        match letters.next() {
+        let (name, member) = part.split_once(MEMBER).unwrap_or((part, ""));
+        let mut letters = name.chars();
+        let from = match letters.next() {
             Some('d') => From::Directory(letters.as_str().to_owned()),
             Some('r') => From::Revision(letters.as_str().to_owned()),
             _ => From::Elsewhere,
-        }
+        };
+        (from, member.to_owned())
     };
     Some(text.split(ARCHIVE).skip(1).map(source).collect())
 }

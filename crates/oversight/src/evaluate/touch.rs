@@ -1,7 +1,7 @@
 //! What of the protected things a started program touches. The guard decides; this only says what is touched where.
 
 use crate::guard::inputs::patched;
-use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, softened};
+use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, snapshots, softened};
 use crate::value::{Value, has_hole};
 
 use super::code::changing;
@@ -91,7 +91,7 @@ impl Evaluator<'_> {
     /// Settings that name programs, and refs of the snapshots.
     fn guard_git(&mut self, arguments: &[String]) {
         let input = self.state.input.as_ref().and_then(|input| input.known());
-        let drops = agents::drops_snapshot(arguments, input);
+        let drops = snapshots::change(arguments, input);
         let changes = git_settings::change(arguments, &self.git_environment());
         for guarded in drops.into_iter().chain(changes) {
             self.guarded(guarded);
@@ -109,7 +109,14 @@ impl Evaluator<'_> {
             let value = value.map_or_else(String::new, |value| value.first().to_owned());
             Some((key.first().to_owned(), value))
         };
-        after.map_while(|(name, _)| pair(name)).collect()
+        let mut settings: Vec<(String, String)> = after.map_while(|(name, _)| pair(name)).collect();
+        if let Some(parameters) = self.state.get("GIT_CONFIG_PARAMETERS") {
+            // `'key=value'` and the newer `'key'='value'`.
+            let text = parameters.first().replace("'='", "=");
+            let pairs = text.split('\'').filter_map(|part| part.split_once('='));
+            settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        }
+        settings
     }
 
     /// Variables that the command sets and that change which settings an agent loads.

@@ -77,31 +77,31 @@ fn made(arguments: &[String]) -> Vec<(String, String)> {
 
 /// Returns the setting that `git config` makes, in any of its forms.
 fn configured(rest: &[String]) -> Option<(String, String)> {
-    const READS: &[&str] = names!(
-        "--get --get-all --get-regexp --get-urlmatch --get-color --get-colorbool --list -l get list --show-origin"
-    );
     const VALUED: &[&str] = names!("-f --file --blob --type -t --default --value --comment --url");
-    if rest.iter().any(|word| READS.contains(&word.as_str())) {
-        return None;
-    }
     let mut words = Vec::new();
+    // Options and commands that stand before the key.
+    let mut before = Vec::new();
     let mut all = rest.iter();
     while let Some(word) = all.next() {
+        let is_command = matches!(word.as_str(), "set" | "unset" | "get" | "list");
         if VALUED.contains(&word.as_str()) {
             all.next();
-        } else if !word.starts_with('-') || !words.is_empty() {
+        } else if words.is_empty() && (word.starts_with('-') || (is_command && rest.len() > 1)) {
+            before.push(word.as_str());
+        } else {
+            // What follows the key is its value, even when it begins with a dash.
             words.push(word.clone());
         }
     }
-    if words
-        .first()
-        .is_some_and(|word| matches!(word.as_str(), "set" | "unset"))
-        && words.len() > 1
-    {
-        words.remove(0);
-    }
-    let removes = rest.iter().any(|word| word.contains("unset"));
-    let key = words.first()?.clone();
+    let has = |parts: &[&str]| {
+        before.iter().any(|word| {
+            parts
+                .iter()
+                .any(|part| word.trim_start_matches('-').starts_with(part))
+        })
+    };
+    let key = words.first().filter(|_| !has(&["get", "list"]))?.clone();
+    let removes = has(&["unset"]);
     match words.get(1) {
         Some(value) if !removes => Some((key, value.clone())),
         // Without the setting git looks in its own folder again.

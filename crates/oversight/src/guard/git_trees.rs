@@ -3,7 +3,7 @@
 use crate::actions::git_command;
 
 use super::programs::{has_flag, operands, value};
-use super::trees::{From, Tree};
+use super::trees::{From, Packed, Tree};
 
 /// Returns the trees that a call of git writes.
 pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
@@ -19,6 +19,8 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
         "restore" => restored(rest),
         "reset" => reset(rest),
         "read-tree" => operands(rest).into_iter().map(revision).collect(),
+        // Where `HEAD` leads decides what the next command restores.
+        "symbolic-ref" | "update-ref" => operands(rest).into_iter().skip(1).map(revision).collect(),
         "checkout-index" => {
             let members = operands(rest).into_iter().cloned().collect();
             vec![with_members(From::Index, members)]
@@ -41,7 +43,7 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
 }
 
 /// Returns the source of `git archive`, with the file that it writes.
-pub(super) fn archived(arguments: &[String]) -> Option<(Option<String>, Vec<From>)> {
+pub(super) fn archived(arguments: &[String]) -> Option<Packed> {
     let call = git_command(arguments);
     let (_, rest) = call
         .rest
@@ -53,7 +55,7 @@ pub(super) fn archived(arguments: &[String]) -> Option<(Option<String>, Vec<From
     let name = operands(rest)
         .into_iter()
         .find(|word| Some(*word) != file.as_ref())?;
-    Some((file, vec![From::Revision(name.clone())]))
+    Some((file, vec![(From::Revision(name.clone()), String::new())]))
 }
 
 fn revision(name: &String) -> Tree {
@@ -132,11 +134,15 @@ fn restored(rest: &[String]) -> Vec<Tree> {
 }
 
 fn reset(rest: &[String]) -> Vec<Tree> {
-    if !has_flag(rest, "", &["--hard", "--merge", "--keep"]) {
+    let name = operands(rest).first().map_or("HEAD", |word| word.as_str());
+    if has_flag(rest, "", &["--hard", "--merge", "--keep"]) {
+        return vec![Tree::new(From::Restored(name.to_owned()), None)];
+    }
+    // The index of another branch is what the next command restores; a step back on this one is ordinary.
+    if name.starts_with("HEAD") || name.starts_with('@') {
         return Vec::new();
     }
-    let name = operands(rest).first().map_or("HEAD", |word| word.as_str());
-    vec![Tree::new(From::Restored(name.to_owned()), None)]
+    vec![Tree::new(From::Revision(name.to_owned()), None)]
 }
 
 fn stashed(rest: &[String]) -> Vec<Tree> {

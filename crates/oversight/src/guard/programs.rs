@@ -426,7 +426,15 @@ fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
                 .map(|path| (Touch::Write, path.to_owned())),
         );
     }
-    for path in value(arguments, DIRECTORIES) {
+    let own: &[&str] = if name == "patch" {
+        &["-d", "--directory"]
+    } else {
+        &[]
+    };
+    for path in value(arguments, DIRECTORIES)
+        .into_iter()
+        .chain(value(arguments, own))
+    {
         found.push((Touch::Fill, path.to_owned()));
     }
 }
@@ -462,11 +470,18 @@ fn versioned(arguments: &[String]) -> Touches {
         return found;
     }
     for path in operands(rest) {
+        if touch == Touch::Fill && (path.contains("://") || is_remote(path)) {
+            continue;
+        }
         found.push((touch, inside(path)));
         // `update-index --cacheinfo mode,object,path`.
         if let Some((_, path)) = path.rsplit_once(',').filter(|_| verb == "update-index") {
             found.push((touch, inside(&path.to_owned())));
         }
+    }
+    if matches!(verb.as_str(), "apply" | "am") {
+        let places = value(rest, &["--directory"]).into_iter();
+        found.extend(places.map(|path| (Touch::Fill, inside(&path.to_owned()))));
     }
     // What git ignores here is ours, and the agent's settings with the hook.
     let takes_ignored = match verb.as_str() {

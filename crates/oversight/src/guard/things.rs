@@ -8,7 +8,7 @@ use super::is_within;
 
 /// What is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
+pub(super) enum Thing {
     Keys,
     Ours,
     Trust,
@@ -226,7 +226,10 @@ fn in_repository(parts: &[&str]) -> Option<Thing> {
 /// Returns `true` if a folder is one in which an agent looks for its settings.
 pub(super) fn is_settings_folder(lower: &str) -> bool {
     let name = crate::lookup::base_name(lower);
-    SETTINGS.iter().any(|(folder, _)| can_be(name, folder))
+    // Workflows and templates are everyday work in this one.
+    name.starts_with('.')
+        && name != ".github"
+        && SETTINGS.iter().any(|(folder, _)| can_be(name, folder))
 }
 
 fn start_file(lower: &str, home: &str) -> Option<Thing> {

@@ -118,8 +118,11 @@ pub(crate) fn written(name: &str, arguments: &[String]) -> Vec<Tree> {
     }
 }
 
-/// Returns the sources of an archive that a program writes, with the file, or `None` for its output.
-pub(crate) fn packed(name: &str, arguments: &[String]) -> Option<(Option<String>, Vec<From>)> {
+/// The file of an archive, or `None` for the output of the program, and its sources with the part that is packed.
+pub(crate) type Packed = (Option<String>, Vec<(From, String)>);
+
+/// Returns the archive that a program writes.
+pub(crate) fn packed(name: &str, arguments: &[String]) -> Option<Packed> {
     match name {
         "tar" | "bsdtar" | "gtar" | "jar" => TarCall::parse(arguments).created(),
         "git" => git_trees::archived(arguments),
@@ -221,6 +224,7 @@ impl TarCall {
             let old = std::mem::take(&mut first) && !word.starts_with('-');
             if let Some(option) = word.strip_prefix("--").filter(|_| !old) {
                 let (key, value) = option.split_once('=').unwrap_or((option, ""));
+                let key = whole_option(key);
                 let valued = matches!(
                     key,
                     "file" | "directory" | "strip-components" | "exclude" | "transform" | "xform"
@@ -262,6 +266,7 @@ impl TarCall {
             "file" => self.file = Some(value.to_owned()),
             "directory" => self.directory = Some(value.to_owned()),
             "strip-components" => self.strip = value.parse().unwrap_or(0),
+            "one-top-level" if !value.is_empty() => self.directory = Some(value.to_owned()),
             "exclude" => self.excludes.push(value.to_owned()),
             "transform" | "xform" => self.renames = true,
             _ => {}
@@ -299,20 +304,30 @@ impl TarCall {
         }]
     }
 
-    fn created(self) -> Option<(Option<String>, Vec<From>)> {
+    fn created(self) -> Option<Packed> {
         if !self.has('c') {
             return None;
         }
         let directory = self.directory.unwrap_or_else(|| ".".to_owned());
         let source = |name: &String| match name.trim_start_matches("./") {
-            "" | "." => From::Directory(directory.clone()),
-            _ if self.renames => From::Elsewhere,
-            // Only the whole of a directory can be listed relative to it: the rest is not known.
-            _ => From::Directory(directory.clone()),
+            _ if self.renames => (From::Elsewhere, String::new()),
+            "" | "." => (From::Directory(directory.clone()), String::new()),
+            member => (From::Directory(directory.clone()), member.to_owned()),
         };
         let sources = self.names.iter().map(source).collect();
         Some((self.file.filter(|file| file != "-"), sources))
     }
+}
+
+/// Returns the long option of `tar` that is meant: options can be abbreviated.
+fn whole_option(key: &str) -> &str {
+    const OPTIONS: &[&str] = names!(
+        "extract get create file directory strip-components exclude transform xform one-top-level"
+    );
+    let mut fitting = OPTIONS
+        .iter()
+        .filter(|option| key.len() > 2 && option.starts_with(key));
+    fitting.next().copied().unwrap_or(key)
 }
 
 /// Returns `true` if a short option of `tar` takes a value.

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use crate::evaluate::Evaluator;
+use crate::evaluate::literal::literals;
 use crate::evaluate::run::program_name;
 use crate::words::names;
 
@@ -17,8 +18,13 @@ const COMMANDS: &[&str] =
 const PROGRAMS: &[&str] = names!("program executable exe binary bin command cmd tool");
 const ARGUMENTS: &[&str] = names!("args arguments argv params parameters");
 
-/// Fields that hold code.
-const CODE: &[&str] = names!("script code source");
+/// Fields that hold code, whose strings can be commands.
+const CODE: &[&str] = names!("script");
+
+/// Fields that hold the content of a file.
+const CONTENT: &[&str] = names!(
+    "content contents file_text new_string old_string new_str old_str insert_text patch diff code source"
+);
 
 /// Longer strings are texts.
 const MAX_TEXT: usize = 16 * 1024;
@@ -101,12 +107,15 @@ fn string(evaluator: &mut Evaluator<'_>, key: &str, text: &str, left: &mut usize
     let is_named = |names: &[&str]| parts.iter().any(|part| names.contains(&part.as_str()));
     if is_named(COMMANDS) {
         evaluator.shell_text(text);
-    } else if reads_as_command(evaluator, text) {
+    } else if !CONTENT.contains(&key) && reads_as_command(evaluator, text) {
         evaluator.perhaps(|this| this.shell_text(text));
     }
     if is_named(CODE) {
-        let code = ["node", "-e", text].map(str::to_owned);
-        evaluator.perhaps(|this| this.run(&code));
+        for literal in literals(text).iter().take(MAX_STRINGS) {
+            if reads_as_command(evaluator, &literal.text) {
+                evaluator.perhaps(|this| this.shell_text(&literal.text));
+            }
+        }
     }
 }
 

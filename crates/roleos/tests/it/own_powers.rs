@@ -28,7 +28,10 @@ fn prepared() -> Workspace {
     git(&workspace, &["archive", "-o", "good.tar", "HEAD"]).succeeds();
     git(&workspace, &["archive", "-o", "good.zip", "HEAD"]).succeeds();
     git(&workspace, &["checkout", "-q", "main"]).succeeds();
-    workspace.write(".role-os/config.toml", "[oversight]\ncapability_gate = true\n");
+    workspace.write(
+        ".role-os/config.toml",
+        "[oversight]\ncapability_gate = true\n",
+    );
     workspace.write(".claude/settings.json", "{}");
     workspace.write("x/role-os/capabilities.json", GRANTED);
     workspace.write(&format!("y/{GRANT}"), GRANTED);
@@ -41,7 +44,10 @@ fn verdicts(workspace: &Workspace, commands: &[&str], expected: &str) {
         let ran = roleos(workspace, &["explain", "--json", command]).exits(0);
         let answer = ran.json();
         if answer["verdict"] != expected {
-            wrong.push(format!("{command} {}", json!([answer["verdict"], answer["reasons"]])));
+            wrong.push(format!(
+                "{command} {}",
+                json!([answer["verdict"], answer["reasons"]])
+            ));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -115,12 +121,20 @@ fn a_grant_does_not_arrive_through_the_index() {
     let object = "0ebc948ba950c1102ce0b38c0a80b5ad7e1b6b2c";
     let by_name = format!("git update-index --add --cacheinfo 100644,{object},{GRANT}");
     verdicts(&workspace, &[by_name.as_str()], "deny");
-    verdicts(&workspace, &["git checkout-index -f -a", "git checkout -- ."], "allow");
+    verdicts(
+        &workspace,
+        &["git checkout-index -f -a", "git checkout -- ."],
+        "allow",
+    );
     // Someone else filled the index.
     git(&workspace, &["read-tree", "evil"]).succeeds();
     verdicts(
         &workspace,
-        &["git checkout-index -f -a", "git checkout -- .", "git restore ."],
+        &[
+            "git checkout-index -f -a",
+            "git checkout -- .",
+            "git restore .",
+        ],
         "deny",
     );
 }
@@ -132,7 +146,11 @@ fn a_stash_with_a_grant_is_not_taken_out() {
     git(&workspace, &["stash", "push", "-q", "-u", "--", GRANT]).succeeds();
     verdicts(
         &workspace,
-        &["git stash pop", "git stash apply stash@{0}", "git stash branch q"],
+        &[
+            "git stash pop",
+            "git stash apply stash@{0}",
+            "git stash branch q",
+        ],
         "deny",
     );
 }
@@ -149,15 +167,31 @@ fn tracked_settings_that_stay_the_same_are_no_obstacle() {
     git(&workspace, &["commit", "-qm", "b"]).succeeds();
     verdicts(
         &workspace,
-        &["git checkout main", "git merge main", "git reset --hard HEAD~1", "git stash", "git checkout -- ."],
+        &[
+            "git checkout main",
+            "git merge main",
+            "git reset --hard HEAD~1",
+            "git stash",
+            "git checkout -- .",
+        ],
         "allow",
     );
     // The settings that were there before the hook would come back.
     workspace.write(".claude/settings.json", r#"{"hooks":{}}"#);
-    verdicts(&workspace, &["git checkout main", "git merge main"], "allow");
     verdicts(
         &workspace,
-        &["git reset --hard", "git stash", "git checkout -- .", "git restore .", "git checkout good"],
+        &["git checkout main", "git merge main"],
+        "allow",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "git reset --hard",
+            "git stash",
+            "git checkout -- .",
+            "git restore .",
+            "git checkout good",
+        ],
         "deny",
     );
 }
@@ -174,5 +208,9 @@ fn the_trust_store_is_protected_where_the_environment_puts_it() {
         ],
         "deny",
     );
-    verdicts(&workspace, &["cat ~/.local/state/roleos/workspaces.json"], "allow");
+    verdicts(
+        &workspace,
+        &["cat ~/.local/state/roleos/workspaces.json"],
+        "allow",
+    );
 }

@@ -76,6 +76,7 @@ fn another_agent_with_other_settings_or_without_hooks_is_refused() {
             "npx @anthropic-ai/claude-code --bare -p x",
             "node node_modules/@anthropic-ai/claude-code/cli.js --bare",
             "bash -c 'claude --bare -p x'",
+            "~/.local/share/claude/versions/2.1.197 --bare -p x",
             "timeout 5 claude --bare -p x",
         ],
         Verdict::Deny,
@@ -109,8 +110,16 @@ fn settings_of_agents_include_what_carries_hooks_or_servers() {
         ],
         Verdict::Allow,
     );
-    for path in [".mcp.json", "/w/.claude/agents/a.md", "~/.claude/skills/x/SKILL.md"] {
-        check_tool("Write", &json!({"file_path": path, "content": "x"}), Verdict::Deny);
+    for path in [
+        ".mcp.json",
+        "/w/.claude/agents/a.md",
+        "~/.claude/skills/x/SKILL.md",
+    ] {
+        check_tool(
+            "Write",
+            &json!({"file_path": path, "content": "x"}),
+            Verdict::Deny,
+        );
         check_tool("Read", &json!({ "file_path": path }), Verdict::Allow);
     }
 }
@@ -162,6 +171,10 @@ fn settings_of_git_that_name_programs_are_asked_about() {
             "git config core.editor 'vim -c :!x'",
             "git config core.sshCommand 'ssh -o ProxyCommand=./x'",
             "git config core.pager 'less;x'",
+            "GIT_CONFIG_PARAMETERS=\"'filter.a.clean'='./x'\" git add a",
+            "git config filter.a.clean ./unset.sh",
+            "git config filter.a.clean ./x list",
+            "git config --local --type=path filter.a.clean ./x",
         ],
         Verdict::Ask,
     );
@@ -230,7 +243,6 @@ fn the_trust_store_is_out_of_reach() {
         &[
             "echo {} > ~/.local/state/roleos/workspaces.json",
             "rm -rf ~/.local/state/roleos",
-            "rm -rf ~/.local",
             "cp x /home/me/.st/roleos/workspaces.json",
             "rm -rf /home/me/.st",
             "echo x > $XDG_STATE_HOME/roleos/workspaces.json",

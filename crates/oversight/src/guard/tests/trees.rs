@@ -123,7 +123,7 @@ fn variants_of_copies_are_seen_as_well() {
             "tar -C / -xf a.xz",
             "rsync -a host:x/ .",
             "git clone https://example.com/x q && cp -r q/. .",
-            "ls -d y/* | xargs -I{} cp -r {} .",
+            "find y -name .claude | xargs -I{} cp -r {} .",
         ],
         Verdict::Ask,
     );
@@ -192,6 +192,11 @@ fn a_protected_path_in_the_words_is_refused_whatever_the_program() {
             "cpio -i -D .claude < a.xz",
             "install -D x/role-os/capabilities.json .claude/role-os/capabilities.json",
             "dd if=x of=.claude/role-os/capabilities.json",
+            "tar xf x.tar --one-top-level=.claude",
+            "tar --extr --file x.tar --direc .claude",
+            "patch -d .claude -p1 < p.diff",
+            "git apply --directory=.claude p.diff",
+            "git subtree add --prefix=.claude/role-os u main",
         ],
         Verdict::Deny,
     );

@@ -16,8 +16,26 @@ fn verdict(tool: &str, input: &Value, expected: Verdict) {
 #[test]
 fn a_protected_path_is_refused_whatever_the_tool_is_called() {
     for name in [
-        "write_file", "overwrite", "store", "dump", "export", "sync", "extract", "batch", "transaction", "restore",
-        "commit", "fs", "execute_plan", "tool", "call", "codegen", "scaffold", "generate", "format", "refactor",
+        "write_file",
+        "overwrite",
+        "store",
+        "dump",
+        "export",
+        "sync",
+        "extract",
+        "batch",
+        "transaction",
+        "restore",
+        "commit",
+        "fs",
+        "execute_plan",
+        "tool",
+        "call",
+        "codegen",
+        "scaffold",
+        "generate",
+        "format",
+        "refactor",
     ] {
         let input = json!({"path": GRANTS, "content": "{}"});
         verdict(&format!("mcp__any__{name}"), &input, Verdict::Deny);
@@ -60,14 +78,29 @@ fn prose_and_other_paths_are_left_alone() {
         verdict("mcp__github__create_issue", &input, Verdict::Allow);
     }
     for (tool, input) in [
-        ("mcp__fs__read_file", json!({"path": ".claude/settings.json"})),
-        ("mcp__github__search_code", json!({"query": ".claude/settings.json"})),
+        (
+            "mcp__fs__read_file",
+            json!({"path": ".claude/settings.json"}),
+        ),
+        (
+            "mcp__github__search_code",
+            json!({"query": ".claude/settings.json"}),
+        ),
         ("mcp__fs__get_settings", json!({"file": ".mcp.json"})),
         ("TodoWrite", json!({"todos": [{"content": "git push"}]})),
-        ("WebFetch", json!({"url": "https://example.com", "prompt": "git push"})),
+        (
+            "WebFetch",
+            json!({"url": "https://example.com", "prompt": "git push"}),
+        ),
         ("Read", json!({"file_path": GRANTS})),
-        ("Write", json!({"file_path": "notes.md", "content": "git push"})),
-        ("Edit", json!({"file_path": "a.md", "old_string": "a", "new_string": GRANTS})),
+        (
+            "Write",
+            json!({"file_path": "notes.md", "content": "git push"}),
+        ),
+        (
+            "Edit",
+            json!({"file_path": "a.md", "old_string": "a", "new_string": GRANTS}),
+        ),
     ] {
         verdict(tool, &input, Verdict::Allow);
     }
@@ -89,7 +122,10 @@ fn a_gated_command_is_an_act_wherever_it_stands() {
         found("mcp__any__work", &input, &["git:push"]);
     }
     for (tool, input) in [
-        ("mcp__desktop-commander__interact_with_process", json!({"pid": 1, "input": "git push\n"})),
+        (
+            "mcp__desktop-commander__interact_with_process",
+            json!({"pid": 1, "input": "git push\n"}),
+        ),
         ("mcp__docker__exec", json!({"input": "git push"})),
         ("mcp__any__work", json!({"text": "git push"})),
         ("mcp__any__work", json!({"data": "git push origin main"})),
@@ -97,8 +133,14 @@ fn a_gated_command_is_an_act_wherever_it_stands() {
         ("mcp__any__work", json!({"line": "npm publish"})),
         ("mcp__any__work", json!({"stdin": "git push --force"})),
         ("mcp__any__work", json!({"words": ["git", "push"]})),
-        ("CronCreate", json!({"cron": "* * * * *", "prompt": "git push"})),
-        ("Workflow", json!({"script": "await agent(); execSync('git push')"})),
+        (
+            "CronCreate",
+            json!({"cron": "* * * * *", "prompt": "git push"}),
+        ),
+        (
+            "Workflow",
+            json!({"script": "await agent(); execSync('git push')"}),
+        ),
     ] {
         let decision = decide(tool, &input);
         assert!(decision.verdict >= Verdict::Ask, "{tool} {input}");
@@ -116,5 +158,9 @@ fn commands_for_people_and_other_agents_count_there_too() {
     ] {
         verdict("mcp__any__work", &input, Verdict::Deny);
     }
-    verdict("mcp__any__work", &json!({"prompt": "roleos grant git:push"}), Verdict::Ask);
+    verdict(
+        "mcp__any__work",
+        &json!({"prompt": "roleos grant git:push"}),
+        Verdict::Ask,
+    );
 }
