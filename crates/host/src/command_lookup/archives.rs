@@ -90,49 +90,89 @@ fn not_understood() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
+/// Reads all headers. Empty blocks do not end it: whether a program reads on behind them is its own choice.
 fn tar(input: impl Read, names: &mut Names<'_>) -> io::Result<()> {
     let mut input = input.take(MAX_BYTES);
-    let mut long: Option<Vec<u8>> = None;
+    let mut extended = Extended::default();
     let mut block = [0; BLOCK];
-    loop {
-        if names.found.is_some() {
-            return Ok(());
-        }
+    let mut blocks = 0_usize;
+    while names.found.is_none() {
         match input.read_exact(&mut block) {
-            Ok(()) => {}
-            // An archive may end without its empty blocks.
-            Err(_) if names.seen > 0 && input.limit() > 0 => return Ok(()),
+            Ok(()) => blocks = blocks.saturating_add(1),
+            Err(_) if blocks > 0 && input.limit() > 0 => return Ok(()),
             Err(error) => return Err(error),
         }
         if block.iter().all(|byte| *byte == 0) {
-            return Ok(());
+            continue;
         }
         let header = Header::parse(&block).ok_or_else(not_understood)?;
-        let padded = header.size.next_multiple_of(BLOCK as u64);
-        match header.kind {
-            b'L' | b'x' => {
-                let mut data = Vec::new();
-                input
-                    .by_ref()
-                    .take(header.size.min(MAX_NAME))
-                    .read_to_end(&mut data)?;
-                let read = data.len() as u64;
-                skip(&mut input, padded.saturating_sub(read))?;
-                let name = if header.kind == b'L' {
-                    Some(until_zero(&data).to_vec())
-                } else {
-                    pax_path(&data)
-                };
-                long = name.or(long);
-            }
-            b'K' | b'g' => skip(&mut input, padded)?,
-            kind => {
-                let name = long.take().unwrap_or(header.name);
-                names.see(&name, matches!(kind, b'1' | b'2'))?;
-                let has_data = !matches!(kind, b'1'..=b'6');
-                skip(&mut input, if has_data { padded } else { 0 })?;
-            }
+        if let b'L' | b'K' | b'x' | b'g' = header.kind {
+            let data = content(&mut input, header.size)?;
+            extended.add(header.kind, &data)?;
+            continue;
         }
+        let Extended { name, size } = std::mem::take(&mut extended);
+        names.see(
+            &name.unwrap_or(header.name),
+            matches!(header.kind, b'1' | b'2'),
+        )?;
+        if !matches!(header.kind, b'1'..=b'6') {
+            skip(&mut input, padded(size.unwrap_or(header.size))?)?;
+        }
+    }
+    Ok(())
+}
+
+fn padded(size: u64) -> io::Result<u64> {
+    size.checked_next_multiple_of(BLOCK as u64)
+        .ok_or_else(not_understood)
+}
+
+/// Reads the content of an extra header, with its padding.
+fn content(input: &mut impl Read, size: u64) -> io::Result<Vec<u8>> {
+    if size > MAX_NAME {
+        return Err(not_understood());
+    }
+    let mut data = Vec::new();
+    input.take(size).read_to_end(&mut data)?;
+    skip(input, padded(size)?.saturating_sub(size))?;
+    Ok(data)
+}
+
+/// What extra headers say about the next entry.
+#[derive(Default)]
+struct Extended {
+    name: Option<Vec<u8>>,
+    size: Option<u64>,
+}
+
+impl Extended {
+    fn add(&mut self, kind: u8, data: &[u8]) -> io::Result<()> {
+        match kind {
+            b'L' => self.name = Some(until_zero(data).to_vec()),
+            b'x' => {
+                for (key, value) in records(data).ok_or_else(not_understood)? {
+                    match key {
+                        b"path" | b"GNU.sparse.name" => self.name = Some(value.to_vec()),
+                        b"size" => {
+                            let text = std::str::from_utf8(value).ok();
+                            let size = text.and_then(|text| text.parse().ok());
+                            self.size = Some(size.ok_or_else(not_understood)?);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            b'g' => {
+                let records = records(data).ok_or_else(not_understood)?;
+                let moves = |(key, _): &(&[u8], &[u8])| matches!(*key, b"path" | b"size");
+                if records.iter().any(moves) {
+                    return Err(not_understood());
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -204,20 +244,21 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// The `path` of an extended header: lines of `length key=value`.
-fn pax_path(mut data: &[u8]) -> Option<Vec<u8>> {
-    let mut path = None;
+/// The records of an extended header: lines of `length key=value`.
+fn records(mut data: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
+    let mut all = Vec::new();
     while !data.is_empty() {
         let blank = data.iter().position(|byte| *byte == b' ')?;
         let length: usize = std::str::from_utf8(data.get(..blank)?).ok()?.parse().ok()?;
         let (line, rest) = data.split_at_checked(length.max(1))?;
         let text = line.get(blank..)?.strip_prefix(b" ")?;
-        if let Some(value) = text.strip_prefix(b"path=") {
-            path = Some(value.strip_suffix(b"\n").unwrap_or(value).to_vec());
-        }
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        let equals = text.iter().position(|byte| *byte == b'=')?;
+        let (key, value) = text.split_at_checked(equals)?;
+        all.push((key, value.get(1..)?));
         data = rest;
     }
-    path
+    Some(all)
 }
 
 fn zip(mut file: File, names: &mut Names<'_>) -> io::Result<()> {
@@ -235,18 +276,24 @@ fn zip(mut file: File, names: &mut Names<'_>) -> io::Result<()> {
         Some(u64::from(u32::from_le_bytes(*bytes)))
     };
     let (size, offset) = field(12).zip(field(16)).ok_or_else(not_understood)?;
-    // A file of more than 4 GiB keeps these numbers elsewhere.
-    if size > MAX_LIST || offset == u64::from(u32::MAX) {
-        return Err(not_understood());
-    }
-    // Bytes can stand before the archive: the list ends where the record begins.
+    let count = record.get(10..).and_then(|bytes| bytes.first_chunk::<2>());
+    let count = count.map(|count| usize::from(u16::from_le_bytes(*count)));
+    // The list ends where the record begins. Programs differ in which of the numbers they believe, so all must agree;
+    // a file of more than 4 GiB keeps them elsewhere.
     let from_end = (end.len() as u64)
         .saturating_sub(at as u64)
         .saturating_add(size);
-    file.seek(SeekFrom::Start(length.saturating_sub(from_end)))?;
+    if size > MAX_LIST || length.checked_sub(from_end) != Some(offset) {
+        return Err(not_understood());
+    }
+    file.seek(SeekFrom::Start(offset))?;
     let mut list = Vec::new();
     file.take(size).read_to_end(&mut list)?;
-    zip_list(&list, names)
+    zip_list(&list, names)?;
+    if names.found.is_none() && count != Some(names.seen) {
+        return Err(not_understood());
+    }
+    Ok(())
 }
 
 fn zip_list(mut list: &[u8], names: &mut Names<'_>) -> io::Result<()> {

@@ -183,6 +183,33 @@ fn an_entry_below_a_link_of_the_archive_is_not_believed() {
     );
 }
 
+/// Programs read on where a shorter list would end.
+#[test]
+fn an_archive_that_hides_an_entry_is_not_clean() {
+    let place = Place::new();
+    place.write("clean/a.txt", "a");
+    place.write("y/.claude/role-os/capabilities.json", "{}");
+    place.run("tar", &["cf", "one.tar", "-C", "clean", "."]);
+    place.run("tar", &["cf", "two.tar", "-C", "y", "."]);
+    let mut bytes = fs::read(place.root.join("one.tar")).unwrap();
+    bytes.extend(fs::read(place.root.join("two.tar")).unwrap());
+    let both = place.root.join("both.tar");
+    files::write(&both, &bytes, files::Privacy::Shared).unwrap();
+    assert_eq!(
+        place.search(Source::Archive(&place.path("both.tar"))),
+        found(".claude/")
+    );
+    place.run("python3", &["-m", "zipfile", "-c", "c.zip", "clean/a.txt"]);
+    let mut bytes = fs::read(place.root.join("c.zip")).unwrap();
+    let count = bytes.len() - 12;
+    bytes[count] = 2;
+    files::write(&place.root.join("d.zip"), &bytes, files::Privacy::Shared).unwrap();
+    assert_eq!(
+        place.search(Source::Archive(&place.path("d.zip"))),
+        Listing::Unknown
+    );
+}
+
 fn compared(place: &Place) {
     assert_eq!(place.changes(Snapshot::Tree("evil")), found(GRANT));
     assert_eq!(place.changes(Snapshot::Restored("evil")), found(GRANT));

@@ -148,8 +148,18 @@ impl Evaluator<'_> {
             return;
         }
         let may_change = changing::may_change(code);
+        let mut parts = String::new();
         for literal in literals(code).iter().take(2000) {
             let text = literal.text.as_str();
+            // `Path('.claude', 'role-os', 'x')`: the parts of a path.
+            if literal.follows && parts.len() < 4096 {
+                parts = format!("{parts}/{text}");
+                if may_change && crate::actions::mentions_guarded(&parts) {
+                    self.touch(Touch::Named, &parts);
+                }
+            } else {
+                text.clone_into(&mut parts);
+            }
             if text.len() > 4096 || text.contains('\n') || has_hole(text) {
                 continue;
             }

@@ -18,16 +18,29 @@ pub(crate) fn written(arguments: &[String]) -> Vec<Tree> {
         "checkout" | "switch" => switched(rest),
         "restore" => restored(rest),
         "reset" => reset(rest),
-        "read-tree" => operands(rest).into_iter().map(revision).collect(),
+        "read-tree" => operands(rest)
+            .into_iter()
+            .map(|name| revision(name))
+            .collect(),
         // Where `HEAD` leads decides what the next command restores.
-        "symbolic-ref" | "update-ref" => operands(rest).into_iter().skip(1).map(revision).collect(),
+        "symbolic-ref" | "update-ref" => operands(rest)
+            .into_iter()
+            .skip(1)
+            .map(|name| revision(name))
+            .collect(),
         "checkout-index" => {
             let members = operands(rest).into_iter().cloned().collect();
             vec![with_members(From::Index, members)]
         }
         "stash" => stashed(rest),
-        "merge" | "rebase" => operands(rest).into_iter().map(merged).collect(),
-        "cherry-pick" | "revert" => operands(rest).into_iter().map(picked).collect(),
+        "merge" | "rebase" => operands(rest)
+            .into_iter()
+            .map(|name| merged(name))
+            .collect(),
+        "cherry-pick" | "revert" => operands(rest)
+            .into_iter()
+            .map(|name| picked(name))
+            .collect(),
         _ => Vec::new(),
     };
     let prefix = value(rest, &["--prefix"])
@@ -58,18 +71,18 @@ pub(super) fn archived(arguments: &[String]) -> Option<Packed> {
     Some((file, vec![(From::Revision(name.clone()), String::new())]))
 }
 
-fn revision(name: &String) -> Tree {
-    Tree::new(From::Revision(name.clone()), None)
+fn revision(name: &str) -> Tree {
+    Tree::new(From::Revision(name.to_owned()), None)
 }
 
-fn merged(name: &String) -> Tree {
-    Tree::new(From::Merge(name.clone()), None)
+fn merged(name: &str) -> Tree {
+    Tree::new(From::Merge(name.to_owned()), None)
 }
 
-fn picked(name: &String) -> Tree {
+fn picked(name: &str) -> Tree {
     let from = match name.rsplit_once("..") {
         Some((_, end)) => From::Merge(end.trim_start_matches('.').to_owned()),
-        None => From::Commit(name.clone()),
+        None => From::Commit(name.to_owned()),
     };
     Tree::new(from, None)
 }
