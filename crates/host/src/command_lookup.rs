@@ -3,10 +3,15 @@
 //! Reads are bounded, links are followed by the system, and nothing but plain files is opened: a pipe would wait for a
 //! writer. Nothing is run and nothing is written.
 
+mod archives;
+mod changes;
+mod objects;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use oversight::lookup::{Content, Lookup};
+use oversight::lookup::{Content, Listing, Lookup, MAX_ENTRIES, Source};
+use walkdir::WalkDir;
 
 use crate::files;
 
@@ -68,12 +73,55 @@ impl Lookup for Disk {
         resolved(path)
     }
 
+    fn search(&self, source: Source<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
+        match source {
+            Source::Directory(directory) => search_directory(Path::new(directory), is_wanted),
+            Source::Archive(path) => archives::search(Path::new(path), is_wanted),
+            Source::Git { directory, from } => {
+                changes::search(Path::new(directory), from, is_wanted)
+            }
+        }
+    }
+
     fn may_start(&self, path: &str) -> bool {
         use std::os::unix::fs::PermissionsExt as _;
         let Ok(facts) = fs::metadata(path) else {
             return true;
         };
         !facts.is_file() || facts.permissions().mode() & 0o111 != 0
+    }
+}
+
+/// Searches a directory with all below, through links as a copy may go. A circle of links is left out.
+fn search_directory(directory: &Path, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
+    if !directory.is_dir() {
+        return Listing::Missing;
+    }
+    let walk = WalkDir::new(directory).min_depth(1).follow_links(true);
+    let mut whole = true;
+    for (count, entry) in walk.into_iter().enumerate() {
+        let path = match &entry {
+            Ok(entry) => Some(entry.path()),
+            Err(error) => error.path(),
+        };
+        let inside = path.and_then(|path| path.strip_prefix(directory).ok());
+        let name = inside.map(|path| path.to_string_lossy().into_owned());
+        if let Some(name) = name.filter(|name| is_wanted(name)) {
+            return Listing::Found(name);
+        }
+        let is_unread = |error: &walkdir::Error| {
+            let kind = error.io_error().map(std::io::Error::kind);
+            error.loop_ancestor().is_none() && kind != Some(std::io::ErrorKind::NotFound)
+        };
+        whole &= !entry.as_ref().is_err_and(is_unread);
+        if count >= MAX_ENTRIES {
+            return Listing::Unknown;
+        }
+    }
+    if whole {
+        Listing::Clean
+    } else {
+        Listing::Unknown
     }
 }
 
@@ -130,63 +178,4 @@ fn starts_like_a_program(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_arrive_as_what_they_are() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
-        files::write(
-            Path::new(&path("a.sh")),
-            b"git push\n",
-            files::Privacy::Shared,
-        )
-        .unwrap();
-        files::write(
-            Path::new(&path("b")),
-            b"\x7fELF\0\0",
-            files::Privacy::Shared,
-        )
-        .unwrap();
-        assert_eq!(
-            Disk.read(&path("a.sh")),
-            Content::Text("git push\n".to_owned())
-        );
-        assert!(!Disk.may_start(&path("a.sh")));
-        let started = std::os::unix::fs::PermissionsExt::from_mode(0o744);
-        fs::set_permissions(path("a.sh"), started).unwrap();
-        assert!(Disk.may_start(&path("a.sh")));
-        assert!(Disk.may_start(&path("c")));
-        assert_eq!(Disk.read(&path("b")), Content::Binary);
-        assert_eq!(Disk.read(&path("c")), Content::Missing);
-        assert_eq!(Disk.read(&path("")), Content::Missing);
-        assert_eq!(Disk.list(&path("")), ["a.sh", "b"]);
-        assert!(Disk.list(&path("c")).is_empty());
-    }
-
-    #[test]
-    fn links_are_followed_even_to_what_does_not_exist_yet() {
-        let directory = tempfile::tempdir().unwrap();
-        let top = fs::canonicalize(directory.path()).unwrap();
-        let path = |name: &str| top.join(name).to_string_lossy().into_owned();
-        fs::create_dir(top.join("real")).unwrap();
-        fs::create_dir(top.join("real/deep")).unwrap();
-        std::os::unix::fs::symlink("real", top.join("link")).unwrap();
-        std::os::unix::fs::symlink(top.join("real/deep"), top.join("down")).unwrap();
-        std::os::unix::fs::symlink("link/new", top.join("dangling")).unwrap();
-        std::os::unix::fs::symlink("circle", top.join("circle")).unwrap();
-        assert_eq!(Disk.real(&path("link")), path("real"));
-        assert_eq!(Disk.real(&path("link/new/file")), path("real/new/file"));
-        assert_eq!(Disk.real(&path("dangling")), path("real/new"));
-        // The parent of a link's target, not of the link.
-        assert_eq!(Disk.real(&path("down/../x")), path("real/x"));
-        assert_eq!(Disk.real(&path("./a//../b")), path("b"));
-        assert!(Disk.real(&path("circle")).ends_with("circle"));
-    }
-
-    #[test]
-    fn a_device_is_not_opened() {
-        assert!(matches!(Disk.read("/dev/zero"), Content::Unreadable(_)));
-    }
-}
+mod tests;

@@ -11,14 +11,23 @@ const IN_WORKSPACE: &[(&str, &[&str])] = &[
     (".role-os", &[]),
     (
         ".claude",
-        &["settings.json", "settings.local.json", "role-os"],
+        &[
+            "settings.json",
+            "settings.local.json",
+            "role-os",
+            "agents",
+            "plugins",
+            "skills",
+        ],
     ),
+    (".mcp.json", &[]),
     (".codex", &["config.toml", "hooks.json"]),
     (".gemini", &["settings.json"]),
     (".cursor", &["hooks.json"]),
 ];
 const AT_HOME: &[(&str, &[&str])] = &[
-    (".claude", &["settings.json"]),
+    (".claude", &["settings.json", "agents", "plugins", "skills"]),
+    (".claude.json", &[]),
     (".codex", &["config.toml", "hooks.json"]),
     (".gemini", &["settings.json"]),
     (".cursor", &["hooks.json"]),

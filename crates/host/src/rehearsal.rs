@@ -11,7 +11,7 @@ use oversight::{Act, Call, Rules, decide};
 use crate::agents::{Agent, Event, Kind};
 use crate::command_lookup::Disk;
 use crate::config::oversight::{Oversight, Unattended};
-use crate::environment;
+use crate::environment::{self, Environment};
 use crate::files::FileError;
 use crate::journal::read::{Session, journals};
 use crate::journal::record::{self, Line, Record};
@@ -22,6 +22,8 @@ use crate::workspace::Workspace;
 pub struct Rehearsal<'a> {
     /// Whose sessions.
     pub workspace: &'a Workspace,
+    /// The variables of this process.
+    pub environment: &'a Environment,
     /// The settings to try.
     pub oversight: &'a Oversight,
     /// Whether the gate is on.
@@ -105,7 +107,9 @@ impl<'a> Stage<'a> {
         let home = environment::home().unwrap_or_else(|| "/".into());
         Self {
             rehearsal,
-            policy: rehearsal.oversight.policy_in(rehearsal.workspace),
+            policy: rehearsal
+                .oversight
+                .policy_in(rehearsal.workspace, rehearsal.environment),
             governance: rehearsal.oversight.governance(),
             home: home.to_string_lossy().into_owned(),
         }

@@ -197,7 +197,7 @@ const RULES: &[(&str, &str, &str, &str)] = &[
 pub(crate) fn mentions_guarded(text: &str) -> bool {
     const MARKS: &[&str] = &[
         "role", ".claude", ".codex", ".gemini", ".cursor", ".copilot", "hooks", ".github", "rc",
-        "profile", ".git",
+        "profile", ".git", ".mcp", ".agents",
     ];
     let text = text.to_lowercase();
     MARKS.iter().any(|mark| text.contains(mark))

@@ -17,6 +17,7 @@
 
 pub(crate) mod arithmetic;
 mod assign;
+mod brought;
 pub(crate) mod builtin;
 mod calls;
 mod chosen;

@@ -5,9 +5,15 @@
 //! which words of a program are files that it reads or writes, [`inputs`] the same of tools that are no shell,
 //! [`own`] which commands of ours are for people.
 
+pub(crate) mod agents;
+pub(crate) mod git_settings;
+mod git_trees;
 pub(crate) mod inputs;
 pub(crate) mod own;
 pub(crate) mod programs;
+pub(crate) mod snapshots;
+mod things;
+pub(crate) mod trees;
 
 use crate::evaluate::Certainty;
 use crate::evaluate::pattern;
@@ -16,6 +22,8 @@ use crate::shell::ir::Span;
 use crate::value::{for_people, has_hole};
 use crate::verdict::Verdict;
 
+use things::{SETTINGS, START_FILES, Thing};
+
 /// Where our things lie, as far as their names do not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
@@ -23,6 +31,8 @@ pub struct Guard {
     pub root: Option<String>,
     /// The binary that decides, a real path.
     pub binary: Option<String>,
+    /// The folder of the user's trust store, a real path.
+    pub trust: Option<String>,
     /// Things of these names that are links: where each leads, and its name.
     pub linked: Vec<(String, String)>,
 }
@@ -51,113 +61,10 @@ pub(crate) enum Touch {
     Write,
     /// It and all below is moved or removed.
     Tree,
+    /// Files of any name may come to lie below it.
+    Fill,
     /// A program that we do not know is given its name.
     Named,
-}
-
-/// What is protected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Thing {
-    Keys,
-    Ours,
-    Settings,
-    Binary,
-    Hooks,
-    GitSettings,
-    StartFile,
-}
-
-impl Thing {
-    fn is_denied(self) -> bool {
-        matches!(
-            self,
-            Self::Keys | Self::Ours | Self::Settings | Self::Binary
-        )
-    }
-
-    fn why(self) -> &'static str {
-        match self {
-            Self::Keys => "the keys of this workspace are for people",
-            Self::Ours => {
-                "the rules, grants and records of Role OS are changed by a person in a terminal"
-            }
-            Self::Settings => {
-                "an agent's settings decide whether it is watched; a person changes them"
-            }
-            Self::Binary => "the `roleos` program guards this workspace",
-            Self::Hooks => "git hooks run later, without being looked at again",
-            Self::GitSettings => "git's settings can name hooks and programs that run later",
-            Self::StartFile => "a shell start file runs in every new shell",
-        }
-    }
-}
-
-/// A file in an agent's directory that decides whether it is watched: directory, then its protected entries.
-const SETTINGS: &[(&str, &[&str])] = &[
-    (
-        ".claude",
-        &["settings.json", "settings.local.json", "settings-*.json"],
-    ),
-    (".codex", &["*"]),
-    (
-        ".gemini",
-        &["settings.json", "hooks", "policies", "extensions"],
-    ),
-    (".cursor", &["hooks.json", "hooks"]),
-    (".github", &["hooks"]),
-    (
-        ".copilot",
-        &["hooks", "config.json", "settings.json", "mcp-config.json"],
-    ),
-    (".windsurf", &["hooks.json"]),
-    ("windsurf", &["hooks.json"]),
-    ("claude-code", &["managed-settings*"]),
-    ("github-copilot", &["policy.d"]),
-];
-
-/// Files in the home directory that a new shell runs.
-const START_FILES: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".xprofile",
-    ".config/fish/config.fish",
-    ".config/fish/conf.d",
-    ".config/powershell",
-];
-
-/// The same for everybody.
-const SYSTEM_START_FILES: &[&str] = &[
-    "/etc/profile",
-    "/etc/profile.d",
-    "/etc/bash.bashrc",
-    "/etc/bashrc",
-    "/etc/zsh",
-    "/etc/zshrc",
-    "/etc/zshenv",
-    "/etc/environment",
-];
-
-/// Whether a written name can be this one: case does not count, and a pattern counts as what it can match.
-fn can_be(written: &str, name: &str) -> bool {
-    if written == name {
-        return true;
-    }
-    let active = written.contains(['*', '?', '[']);
-    active && !written.starts_with(['*', '?', '[']) && pattern::matches(written, name)
 }
 
 /// Whether a path is this directory or lies in it.
@@ -182,47 +89,74 @@ impl Guard {
         if self.binary.as_deref() == Some(path) {
             return Some(Thing::Binary);
         }
-        let lower = path.to_lowercase();
-        let parts: Vec<&str> = lower.split('/').filter(|part| !part.is_empty()).collect();
-        let mut found = None;
-        for (index, part) in parts.iter().enumerate() {
-            let next = parts.get(index.saturating_add(1)).copied();
-            let thing = Self::part_thing(part, next, parts.get(index..).unwrap_or_default());
-            if thing.is_some() {
-                found = thing;
-                break;
-            }
+        let in_trust = |folder: &str| is_within(path, folder);
+        if self.trust.as_deref().is_some_and(in_trust) {
+            return Some(Thing::Trust);
         }
-        if let [.., "bin", "roleos" | "roleos.exe"] = parts.as_slice() {
-            found = found.or(Some(Thing::Binary));
-        }
-        found.or_else(|| start_file(&lower, &home.to_lowercase()))
+        things::named(&path.to_lowercase(), &home.to_lowercase())
     }
 
-    fn part_thing(part: &str, next: Option<&str>, rest: &[&str]) -> Option<Thing> {
-        if can_be(part, ".role-os") {
-            let keys = next.is_some_and(|next| next == "keys" || next.contains(['*', '?', '[']));
-            return Some(if keys { Thing::Keys } else { Thing::Ours });
+    /// Returns `false` if no file below `target` can be a thing that is read.
+    pub(crate) fn may_arrive(&self, target: &str, start: &str, home: &str) -> bool {
+        let root = self.root.as_deref().unwrap_or(start);
+        let own = self.linked.iter().map(|(real, _)| real.as_str());
+        let mut own = own
+            .chain(self.binary.as_deref())
+            .chain(self.trust.as_deref());
+        own.any(|place| is_within(place, target) || is_within(target, place))
+            || [root, start, home]
+                .iter()
+                .any(|place| is_within(place, target))
+            || target.contains("/.")
+    }
+
+    /// Returns the question about a source that cannot be listed and goes over the workspace or the home directory.
+    pub(crate) fn unlisted(&self, target: &str, home: &str) -> Option<Guarded> {
+        let holds = |place: &str| place.len() > 1 && is_within(place, target);
+        if !self.root.as_deref().is_some_and(holds) && !holds(home) {
+            return None;
         }
-        if part == ".git" {
-            return match next {
-                Some("config" | "config.worktree") => Some(Thing::GitSettings),
-                _ if rest.contains(&"hooks") => Some(Thing::Hooks),
-                _ => None,
-            };
+        let shown = for_people(target);
+        Some(Guarded {
+            reason: format!(
+                "it brings files that cannot be listed into `{shown}`, where rules of Role OS or settings of agents \
+                 lie; copy or unpack into a new folder first"
+            ),
+            what: shown,
+            verdict: Verdict::Ask,
+            span: None,
+        })
+    }
+
+    /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in the
+    /// workspace's root, in the directory where the command starts or one above, or in the home directory.
+    pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<Verdict> {
+        if self.binary.as_deref() == Some(path) {
+            return Some(Verdict::Deny);
         }
-        if part == ".gitconfig" || matches!(rest, [".config", "git", "config", ..]) {
-            return Some(Thing::GitSettings);
+        if self
+            .trust
+            .as_deref()
+            .is_some_and(|folder| is_within(path, folder))
+        {
+            return Some(Verdict::Deny);
         }
-        let next = next?;
-        if can_be(part, ".claude") && can_be(next, "role-os") {
-            return Some(Thing::Ours);
-        }
-        let (_, entries) = SETTINGS.iter().find(|(name, _)| can_be(part, name))?;
-        let hit = entries
-            .iter()
-            .any(|entry| pattern::matches(entry, next) || can_be(next, entry));
-        hit.then_some(Thing::Settings)
+        let by_link = self.linked.iter().filter_map(|(real, name)| {
+            let rest = path.strip_prefix(real.as_str())?;
+            is_within(path, real).then(|| format!("{name}{rest}"))
+        });
+        let is_read = |folder: &str| {
+            folder == home
+                || is_within(start, folder)
+                || self
+                    .root
+                    .as_deref()
+                    .is_some_and(|root| is_within(root, folder))
+        };
+        by_link.chain([path.to_owned()]).find_map(|path| {
+            let (thing, folder) = things::located(&path, home)?;
+            is_read(&folder).then(|| thing.verdict())
+        })
     }
 
     /// What a pattern for all hidden files names of those that are there.
@@ -249,6 +183,12 @@ impl Guard {
         if self.binary.as_deref().is_some_and(holds) {
             return Some(Thing::Binary);
         }
+        if self.trust.as_deref().is_some_and(holds) {
+            return Some(Thing::Trust);
+        }
+        if self.is_snapshot(path) {
+            return Some(Thing::Snapshot);
+        }
         if self.linked.iter().any(|(real, _)| holds(real)) {
             return Some(Thing::Settings);
         }
@@ -271,6 +211,15 @@ impl Guard {
         }
         let starts = || START_FILES.iter().any(|name| is_there(lookup, home, name));
         (home.len() > 1 && holds(home) && starts()).then_some(Thing::StartFile)
+    }
+
+    /// Returns `true` if a path is the workspace's repository or a folder in it without which the snapshots are lost.
+    fn is_snapshot(&self, path: &str) -> bool {
+        let in_root = self.root.as_deref().and_then(|root| {
+            let rest = path.strip_prefix(root)?;
+            rest.strip_prefix("/.git")
+        });
+        in_root.is_some_and(|rest| matches!(rest, "" | "/refs" | "/objects"))
     }
 
     /// Whether keys lie below a path.
@@ -339,20 +288,19 @@ impl Guard {
                 Some((Verdict::Ask, thing, "it may change"))
             }
             (Touch::Named, _) => None,
-            (Touch::Write | Touch::Tree, Some(thing)) if thing.is_denied() => {
-                Some((Verdict::Deny, thing, "it changes"))
+            (Touch::Write | Touch::Tree | Touch::Fill, Some(thing)) => {
+                Some((thing.verdict(), thing, "it changes"))
             }
-            (Touch::Write | Touch::Tree, Some(thing)) => Some((Verdict::Ask, thing, "it changes")),
             (Touch::Tree, None) => {
                 let thing = self.below(path, home, lookup)?;
-                let verdict = if thing.is_denied() {
-                    Verdict::Deny
-                } else {
-                    Verdict::Ask
-                };
-                Some((verdict, thing, "it removes or moves all below"))
+                Some((thing.verdict(), thing, "it removes or moves all below"))
             }
-            (Touch::Write, None) => None,
+            (Touch::Fill, None) if things::is_settings_folder(&path.to_lowercase()) => Some((
+                Verdict::Deny,
+                Thing::Settings,
+                "it brings files that cannot be listed into",
+            )),
+            (Touch::Write | Touch::Fill, None) => None,
         }
     }
 }
@@ -399,25 +347,6 @@ fn joined(written: &str, directory: &str, home: &str) -> String {
         return written.to_owned();
     }
     format!("{directory}/{written}")
-}
-
-fn start_file(lower: &str, home: &str) -> Option<Thing> {
-    let in_home = |path: &str| {
-        START_FILES
-            .iter()
-            .any(|name| is_within(path, name) || can_be(path, name))
-    };
-    let at_home = lower
-        .strip_prefix(home)
-        .filter(|_| home.len() > 1)
-        .and_then(|rest| rest.strip_prefix('/'))
-        // `$HOME` of somebody else, or one that is not known.
-        .or_else(|| {
-            let (first, rest) = lower.trim_start_matches('/').split_once('/')?;
-            (has_hole(first) || first == "root").then_some(rest)
-        });
-    let system = SYSTEM_START_FILES.iter().any(|file| is_within(lower, file));
-    (system || at_home.is_some_and(in_home)).then_some(Thing::StartFile)
 }
 
 /// A question instead of a refusal where the words may not run at all.

@@ -13,6 +13,53 @@ pub enum Content {
     Unreadable(&'static str),
 }
 
+/// A thing that brings many files at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'p> {
+    /// A directory.
+    Directory(&'p str),
+    /// An archive file.
+    Archive(&'p str),
+    /// What git would put into the working tree around a directory.
+    Git {
+        /// The directory.
+        directory: &'p str,
+        /// Where the content comes from.
+        from: Snapshot<'p>,
+    },
+}
+
+/// What git takes files from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshot<'p> {
+    /// The tree of a revision, where it differs from `HEAD`.
+    Tree(&'p str),
+    /// The same, and files of it that were changed since on the disk.
+    Restored(&'p str),
+    /// What a revision adds to the history of `HEAD`, as a merge does.
+    Merge(&'p str),
+    /// What one commit changes, as a cherry-pick does.
+    Commit(&'p str),
+    /// The index.
+    Index,
+}
+
+/// The answer to a search in a [`Source`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// The first entry that was wanted.
+    Found(String),
+    /// All entries were seen, and none was wanted.
+    Clean,
+    /// The source is not there.
+    Missing,
+    /// The source is there and cannot be listed.
+    Unknown,
+}
+
+/// The most entries of a source that are looked at.
+pub const MAX_ENTRIES: usize = 50_000;
+
 /// Files, read on request. Paths are absolute, without `.` and `..`.
 pub trait Lookup {
     /// The content of a file.
@@ -23,9 +70,48 @@ pub trait Lookup {
     fn real(&self, path: &str) -> String {
         path.to_owned()
     }
+    /// Searches a source for an entry. Paths are relative to the directory, to the archive's root or to the top of the
+    /// working tree.
+    fn search(&self, source: Source<'_>, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
+        match source {
+            Source::Directory(directory) => search_directory(self, directory, is_wanted),
+            Source::Archive(path) if self.read(path) == Content::Missing => Listing::Missing,
+            Source::Archive(_) => Listing::Unknown,
+            Source::Git { .. } => Listing::Missing,
+        }
+    }
     /// Whether the system may start the file as a program: false where that is sure not to be so.
     fn may_start(&self, _path: &str) -> bool {
         true
+    }
+}
+
+/// Walks a directory by the names in it.
+fn search_directory<L: Lookup + ?Sized>(
+    lookup: &L,
+    directory: &str,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Listing {
+    let mut open = vec![String::new()];
+    let mut seen = 0_usize;
+    while let Some(inside) = open.pop() {
+        for name in lookup.list(&format!("{directory}{inside}")) {
+            seen = seen.saturating_add(1);
+            let path = format!("{inside}/{name}");
+            let entry = path.trim_start_matches('/');
+            if is_wanted(entry) {
+                return Listing::Found(entry.to_owned());
+            }
+            if seen > MAX_ENTRIES {
+                return Listing::Unknown;
+            }
+            open.push(path);
+        }
+    }
+    if seen > 0 {
+        Listing::Clean
+    } else {
+        Listing::Missing
     }
 }
 

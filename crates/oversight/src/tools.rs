@@ -4,6 +4,7 @@
 //! [`powershell`].
 
 mod powershell;
+mod strings;
 
 use serde_json::Value;
 
@@ -207,6 +208,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     let directory = directory_of(call);
     let mut evaluator = Evaluator::new(lookup, &policy.catalog, &directory, place.home);
     evaluator.guard = Some(&policy.guard);
+    evaluator.know_trust();
     if SHELLS.contains(tool) {
         match command_of(input) {
             Some(command) => evaluator.whole(&command),
@@ -241,14 +243,18 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     if let Some(words) = code_of(&name, input) {
         evaluator.run(&words);
     }
+    if !inputs::is_known(tool) {
+        strings::follow(&mut evaluator, input);
+    }
     if !runs {
         // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
         evaluator.findings.opaque.truncate(known);
     }
     by_address(&mut evaluator, input);
-    for (touch, path) in inputs::touches(tool, input) {
+    for (touch, path) in inputs::touches(tool, &name, input) {
         evaluator.touch(touch, &path);
     }
+    written_attributes(&mut evaluator, input);
     let mut findings = evaluator.findings;
     let action = action_of(tool, &name, input);
     if let Some(action) = action.filter(|action| policy.catalog.action(action).is_some()) {
@@ -267,6 +273,30 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         finding.span = None;
     }
     findings
+}
+
+/// Attributes of git that a tool writes, with the text that it is given.
+fn written_attributes(evaluator: &mut Evaluator<'_>, input: &Value) {
+    let keys = ["file_path", "path", "target_file", "filePath"];
+    let Some(path) = keys.iter().find_map(|key| input.get(key)?.as_str()) else {
+        return;
+    };
+    let mut texts = Vec::new();
+    collect_texts(input, &mut texts);
+    for text in texts {
+        evaluator.guard_attributes(path, text);
+    }
+}
+
+fn collect_texts<'v>(input: &'v Value, texts: &mut Vec<&'v str>) {
+    match input {
+        Value::String(text) => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Value::Object(entries) => entries
+            .values()
+            .for_each(|value| collect_texts(value, texts)),
+        _ => {}
+    }
 }
 
 /// The name without its server, in the way that most servers write it.

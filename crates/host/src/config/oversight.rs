@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use oversight::actions::{Action, Catalog, Rule};
@@ -14,6 +14,7 @@ use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::within::Within;
+use crate::environment::Environment;
 use crate::guarded_links;
 use crate::workspace::Workspace;
 
@@ -317,13 +318,14 @@ impl Oversight {
 
     /// The same with what is protected in this workspace.
     #[must_use]
-    pub fn policy_in(&self, workspace: &Workspace) -> Policy {
+    pub fn policy_in(&self, workspace: &Workspace, environment: &Environment) -> Policy {
         let binary = std::env::current_exe().and_then(std::fs::canonicalize);
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Policy {
             guard: Guard {
                 root: Some(text(workspace.root())),
                 binary: binary.ok().map(|path| text(&path)),
+                trust: environment.state.as_deref().map(real).as_deref().map(text),
                 linked: guarded_links::find(workspace.root()),
             },
             ..self.policy()
@@ -376,6 +378,11 @@ impl Oversight {
                 .unwrap_or(published.max_tool_calls),
         }
     }
+}
+
+/// Returns the path with its links followed, or as it is where it does not exist yet.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Governance as a bundle carries it.

@@ -83,7 +83,8 @@ impl<'a> Desk<'a> {
 
     /// The settings of the gate, with what stays out of the agent's reach.
     pub(super) fn policy(&self) -> Policy {
-        self.config.oversight.policy_in(&self.workspace)
+        let set = &self.config.oversight;
+        set.policy_in(&self.workspace, self.environment)
     }
 
     /// Whether a question must be a refusal, because nobody is there to answer it.

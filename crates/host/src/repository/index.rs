@@ -92,7 +92,7 @@ fn is_named(
     let mut name: Vec<u8> = Vec::new();
     let mut found = false;
     for _ in 0..count {
-        let mode = entry(&mut input, version, hash, &mut name)?;
+        let (mode, _) = entry(&mut input, version, hash, &mut name)?;
         let is_above = wanted
             .strip_prefix(name.strip_suffix(b"/").unwrap_or(&name))
             .is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'));
@@ -114,12 +114,39 @@ fn extensions(mut input: &[u8], hash: usize) -> Option<bool> {
     (input.len() == hash).then_some(false)
 }
 
-/// Reads one entry, leaves its name in `name`, and says its mode.
-fn entry(input: &mut &[u8], version: u32, hash: usize, name: &mut Vec<u8>) -> Option<u32> {
+/// Returns path, mode and object of every entry; `None` when the index is not understood or has its names elsewhere.
+#[must_use]
+pub fn entries(index: &[u8]) -> Option<Vec<(String, u32, Vec<u8>)>> {
+    let mut input = index;
+    if take(&mut input, 4)? != b"DIRC" {
+        return None;
+    }
+    let version = number(take(&mut input, 4)?).filter(|version| (2..=4).contains(version))?;
+    let count = number(take(&mut input, 4)?)?;
+    let mut name: Vec<u8> = Vec::new();
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let (mode, id) = entry(&mut input, version, 20, &mut name)?;
+        all.push((
+            String::from_utf8_lossy(&name).into_owned(),
+            mode,
+            id.to_vec(),
+        ));
+    }
+    extensions(input, 20).map(|_| all)
+}
+
+/// Reads one entry, leaves its name in `name`, and returns its mode and object.
+fn entry<'i>(
+    input: &mut &'i [u8],
+    version: u32,
+    hash: usize,
+    name: &mut Vec<u8>,
+) -> Option<(u32, &'i [u8])> {
     let before = input.len();
     let stat = take(input, STAT)?;
     let mode = number(stat.get(24..28)?)?;
-    take(input, hash)?;
+    let id = take(input, hash)?;
     let flags = half(take(input, 2)?)?;
     if flags & FLAG_EXTENDED != 0 {
         take(input, 2)?;
@@ -145,7 +172,7 @@ fn entry(input: &mut &[u8], version: u32, hash: usize, name: &mut Vec<u8>) -> Op
         let length = before - input.len();
         take(input, 8 - length % 8)?;
     }
-    Some(mode)
+    Some((mode, id))
 }
 
 /// The number with which version 4 shortens names: seven bits a byte, each further byte counts from one more.

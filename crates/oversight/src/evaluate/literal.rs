@@ -3,14 +3,14 @@
 use crate::value::has_hole;
 
 /// One text in quotes.
-pub(super) struct Literal {
-    pub(super) text: String,
+pub(crate) struct Literal {
+    pub(crate) text: String,
     /// Only commas, brackets and blanks stand between it and the one before.
     pub(super) follows: bool,
 }
 
 /// The texts in quotes; texts joined by `+` or side by side are one.
-pub(super) fn literals(code: &str) -> Vec<Literal> {
+pub(crate) fn literals(code: &str) -> Vec<Literal> {
     let mut found: Vec<Literal> = Vec::new();
     let mut between = String::new();
     let mut characters = code.chars();

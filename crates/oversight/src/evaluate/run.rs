@@ -18,7 +18,14 @@ type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
 
 /// The name by which a program is known: no directory, no version, no ending.
 pub(crate) fn program_name(program: &str) -> String {
-    let name = base_name(program).to_ascii_lowercase();
+    // `~/.local/share/claude/versions/2.1.0`: the file is named by its version.
+    let is_version =
+        |file: &str| file.starts_with(|digit: char| digit.is_ascii_digit()) && !file.contains('/');
+    let place = program.rsplit_once("/versions/");
+    let place = place
+        .filter(|(_, file)| is_version(file))
+        .map(|(place, _)| place);
+    let name = base_name(place.unwrap_or(program)).to_ascii_lowercase();
     if let Some(known) = super::names::of_file(&name) {
         return known.to_owned();
     }
@@ -325,6 +332,9 @@ impl Evaluator<'_> {
             }
             Outcome::unknown()
         });
+        if let Some(output) = self.packed_tree(&name, arguments) {
+            return Outcome { output, ..outcome };
+        }
         super::outputs::of_known_kind(&name, arguments, outcome)
     }
 

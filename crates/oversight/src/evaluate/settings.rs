@@ -292,7 +292,7 @@ impl Evaluator<'_> {
 }
 
 /// Settings that name a file of further settings.
-fn is_include(key: &str) -> bool {
+pub(crate) fn is_include(key: &str) -> bool {
     key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path"))
 }
 

@@ -1,9 +1,8 @@
 //! What of the protected things a started program touches. The guard decides; this only says what is touched where.
 
 use crate::guard::inputs::patched;
-use crate::guard::{Guarded, Touch, own, programs, softened};
-use crate::value::has_hole;
-use crate::verdict::Verdict;
+use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, snapshots, softened};
+use crate::value::{Value, has_hole};
 
 use super::code::changing;
 use super::literal::literals;
@@ -35,7 +34,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn guarded(&mut self, guarded: Guarded) {
+    pub(super) fn guarded(&mut self, guarded: Guarded) {
         let mut guarded = softened(guarded, self.certainty);
         guarded.span = self.span;
         let known = self.findings.guarded.contains(&guarded);
@@ -58,16 +57,12 @@ impl Evaluator<'_> {
         if name == "cargo" {
             self.guard_cargo(arguments);
         }
-        if name == "git" && (programs::moves_hooks(arguments) || self.hooks_by_environment()) {
-            self.guarded(Guarded {
-                what: "core.hooksPath".to_owned(),
-                reason:
-                    "it changes where git finds its hooks (`core.hooksPath`): hooks run later, \
-                         without being looked at again"
-                        .to_owned(),
-                verdict: Verdict::Ask,
-                span: None,
-            });
+        if name == "git" {
+            self.guard_git(arguments);
+        }
+        let variables = self.settings_variables();
+        if let Some(guarded) = agents::start(name, arguments, &variables) {
+            self.guarded(guarded);
         }
         if wrapper::is_wrapper(name) || shells::is_shell(name) {
             return;
@@ -77,6 +72,7 @@ impl Evaluator<'_> {
         for (touch, path) in touches {
             self.touch(touch, &path);
         }
+        self.guard_trees(name, arguments);
     }
 
     /// `cargo run -p roleos -- grant …`.
@@ -92,13 +88,57 @@ impl Evaluator<'_> {
         }
     }
 
-    fn hooks_by_environment(&self) -> bool {
+    /// Settings that name programs, and refs of the snapshots.
+    fn guard_git(&mut self, arguments: &[String]) {
+        let input = self.state.input.as_ref().and_then(|input| input.known());
+        let drops = snapshots::change(arguments, input);
+        let changes = git_settings::change(arguments, &self.git_environment());
+        for guarded in drops.into_iter().chain(changes) {
+            self.guarded(guarded);
+        }
+    }
+
+    /// Settings of git that the command puts into the environment.
+    fn git_environment(&self) -> Vec<(String, String)> {
         const KEY: &str = "GIT_CONFIG_KEY_";
         let after = self.state.variables.range(KEY.to_owned()..);
-        after
-            .take_while(|(name, _)| name.starts_with(KEY))
-            .filter_map(|(name, _)| self.state.get(name))
-            .any(|key| key.first().eq_ignore_ascii_case("core.hookspath"))
+        let pair = |name: &String| {
+            let number = name.strip_prefix(KEY)?;
+            let key = self.state.get(name)?;
+            let value = self.state.get(&format!("GIT_CONFIG_VALUE_{number}"));
+            let value = value.map_or_else(String::new, |value| value.first().to_owned());
+            Some((key.first().to_owned(), value))
+        };
+        let mut settings: Vec<(String, String)> = after.map_while(|(name, _)| pair(name)).collect();
+        if let Some(parameters) = self.state.get("GIT_CONFIG_PARAMETERS") {
+            // `'key=value'` and the newer `'key'='value'`.
+            let text = parameters.first().replace("'='", "=");
+            let pairs = text.split('\'').filter_map(|part| part.split_once('='));
+            settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        }
+        settings
+    }
+
+    /// Variables that the command sets and that change which settings an agent loads.
+    fn settings_variables(&self) -> Vec<String> {
+        let is_new = |name: &str| {
+            let value = self.state.get(name);
+            let value = value.as_ref().and_then(|value| value.known());
+            match name {
+                "HOME" => value != Some(self.home.as_str()),
+                _ => true,
+            }
+        };
+        let exported = self
+            .state
+            .variables
+            .iter()
+            .filter(|(_, variable)| variable.exported);
+        exported
+            .map(|(name, _)| name)
+            .filter(|name| agents::is_settings_variable(name) && is_new(name))
+            .cloned()
+            .collect()
     }
 
     /// Paths in the code of another language: who opens one to write, or reads a key, does it here. Code that changes
@@ -108,8 +148,18 @@ impl Evaluator<'_> {
             return;
         }
         let may_change = changing::may_change(code);
+        let mut parts = String::new();
         for literal in literals(code).iter().take(2000) {
             let text = literal.text.as_str();
+            // `Path('.claude', 'role-os', 'x')`: the parts of a path.
+            if literal.follows && parts.len() < 4096 {
+                parts = format!("{parts}/{text}");
+                if may_change && crate::actions::mentions_guarded(&parts) {
+                    self.touch(Touch::Named, &parts);
+                }
+            } else {
+                text.clone_into(&mut parts);
+            }
             if text.len() > 4096 || text.contains('\n') || has_hole(text) {
                 continue;
             }
@@ -121,6 +171,24 @@ impl Evaluator<'_> {
             if touch == Touch::Write || named || text.contains("keys") {
                 self.touch(touch, text);
             }
+        }
+    }
+
+    /// Attributes of git that name a driver.
+    pub(crate) fn guard_attributes(&mut self, path: &str, text: &str) {
+        let found = self
+            .guard
+            .and_then(|_| git_settings::attributes(path, text));
+        if let Some(guarded) = found {
+            self.guarded(guarded);
+        }
+    }
+
+    /// The user's folder of states is where the trust store lies, whatever the command calls it.
+    pub(crate) fn know_trust(&mut self) {
+        let folder = self.guard.and_then(|guard| guard.trust.as_deref());
+        if let Some(parent) = folder.and_then(|folder| folder.strip_suffix("/roleos")) {
+            self.state.set("XDG_STATE_HOME", Value::text(parent), false);
         }
     }
 

@@ -16,6 +16,7 @@ impl Evaluator<'_> {
             return;
         }
         let path = absolute(&self.state.directory, path);
+        self.guard_attributes(&path, content.first());
         let content = match (append, self.written.get(&path)) {
             (true, Some(before)) => before.then(content),
             (true, None) => match self.lookup.read(&path) {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::governance::canonical;
+use crate::words::names;
 
 use super::Touch;
 use super::programs::Touches;
@@ -44,35 +45,60 @@ const PATHS: &[&str] = &[
 /// Arguments that hold a patch.
 const PATCHES: &[&str] = &["input", "patch", "diff", "command", "content"];
 
-/// Parts of a name that say that something is changed.
-const CHANGES: &[&str] = &[
-    "write", "edit", "create", "move", "delete", "remove", "rename", "append", "update", "put",
-    "patch", "copy", "mkdir", "save", "insert", "replace", "upload", "set", "modify", "download",
-    "touch", "link", "chmod", "truncate", "apply",
-];
+/// Words of a tool's name that say that something is changed.
+const CHANGES: &[&str] = names!(
+    "write edit create move delete remove rename append update put patch copy mkdir save insert replace upload set \
+    modify download touch link chmod truncate apply"
+);
 
-/// Deeper inputs are not walked.
-const MAX_DEPTH: usize = 8;
+/// Words of a tool's name that say that something is only read.
+const READS: &[&str] = names!(
+    "read get list search find fetch view query describe show stat info grep glob tree cat head tail lookup browse \
+    inspect count log status check validate analyze lint preview diff think"
+);
 
-/// Files that a call touches.
-pub(crate) fn touches(tool: &str, input: &Value) -> Touches {
+/// Fields that hold prose: a path alone in them is a question.
+const PROSE: &[&str] = names!(
+    "content contents text body message description prompt query pattern title new_string old_string comment summary \
+    subject reason notes note question answer label name thought plan"
+);
+
+/// Tools whose arguments are known: only those that hold paths count.
+const KNOWN: &[&str] = names!(
+    "Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode Write Edit Bash"
+);
+
+/// Deeper inputs are not walked. A parser of JSON does not go deeper either.
+const MAX_DEPTH: usize = 128;
+
+/// Returns `true` if the arguments of a tool are known.
+pub(crate) fn is_known(tool: &str) -> bool {
+    KNOWN.contains(&canonical(tool))
+}
+
+/// Files that a call touches. `name` is the tool's, in lower case and without its server.
+pub(crate) fn touches(tool: &str, name: &str, input: &Value) -> Touches {
     let mut found = Touches::new();
-    let name = tool.rsplit("__").next().unwrap_or(tool).to_lowercase();
+    let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let touch = match canonical(tool) {
         // Names of files are no secret.
         "Glob" => return found,
         "Read" | "Grep" => Touch::Read,
         "Write" | "Edit" => Touch::Write,
-        _ if ["delete", "remove", "move", "rename"]
-            .iter()
-            .any(|word| name.contains(word)) =>
-        {
-            Touch::Tree
-        }
-        _ if CHANGES.iter().any(|word| name.contains(word)) => Touch::Write,
-        _ => Touch::Read,
+        _ if has(&["delete", "remove", "move", "rename"]) => Touch::Tree,
+        _ if has(CHANGES) => Touch::Write,
+        _ if has(READS) || is_known(tool) => Touch::Read,
+        _ => Touch::Write,
     };
     walk(input, touch, MAX_DEPTH, &mut found);
+    if !is_known(tool) {
+        let plain = if touch == Touch::Tree {
+            Touch::Write
+        } else {
+            touch
+        };
+        every(input, "", plain, MAX_DEPTH, &mut found);
+    }
     if name.contains("patch") || name.contains("diff") {
         for key in PATCHES {
             match input.get(key) {
@@ -87,6 +113,83 @@ pub(crate) fn touches(tool: &str, input: &Value) -> Touches {
         found.extend(input.as_str().map(patched).unwrap_or_default());
     }
     found
+}
+
+/// Every string and every key that can be a path, and lists of a path's parts.
+fn every(input: &Value, key: &str, touch: Touch, depth: usize, found: &mut Touches) {
+    let Some(deeper) = depth.checked_sub(1) else {
+        return;
+    };
+    let is_prose = PROSE.contains(&key.to_lowercase().as_str());
+    let touch_here = if is_prose && touch == Touch::Write {
+        Touch::Named
+    } else {
+        touch
+    };
+    match input {
+        Value::String(text) => found.extend(as_path(text).map(|path| (touch_here, path))),
+        Value::Array(items) => {
+            let parts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+            let joined = parts
+                .filter(|parts| parts.len() > 1)
+                .map(|parts| parts.join("/"));
+            found.extend(
+                joined
+                    .and_then(|path| as_path(&path))
+                    .map(|path| (touch_here, path)),
+            );
+            for item in items {
+                every(item, key, touch, deeper, found);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                found.extend(as_path(key).map(|path| (touch, path)));
+                every(value, key, touch, deeper, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the path that a string is, if it can name a protected thing and is not prose.
+fn as_path(text: &str) -> Option<String> {
+    if text.len() > 4096 || text.contains('\n') || !crate::actions::mentions_guarded(&decoded(text))
+    {
+        return None;
+    }
+    let path = decoded(text);
+    let plain = crate::lookup::absolute("/", &path);
+    (!plain.contains(char::is_whitespace)).then_some(path)
+}
+
+/// Returns a path without `file://`, `%63` and the like decoded in such an address.
+fn decoded(text: &str) -> String {
+    let text = text.replace('\\', "/");
+    let Some(rest) = text.strip_prefix("file:") else {
+        return text;
+    };
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let mut bytes = Vec::with_capacity(rest.len());
+    let mut left = rest.as_bytes();
+    while let Some((first, after)) = left.split_first() {
+        let code = after
+            .get(..2)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
+        let code = code.and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        match code.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                left = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                left = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn walk(input: &Value, touch: Touch, depth: usize, found: &mut Touches) {
@@ -125,7 +228,7 @@ fn path(value: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     match value {
         // Longer than any path, or several lines: it is a text.
         Value::String(text) if text.len() > 4096 || text.contains('\n') => {}
-        Value::String(text) => found.push((touch, text.replace('\\', "/"))),
+        Value::String(text) => found.push((touch, decoded(text))),
         Value::Array(items) => {
             for item in items {
                 path(item, touch, depth, found);

@@ -1,27 +1,29 @@
-//! Commands of ours that a person gives, never an agent: they change what the agent may do.
+//! Commands of ours that a person gives, never an agent: they change what the agent may do, or what counts as evidence.
 
 use crate::value::has_hole;
 use crate::verdict::Verdict;
+use crate::words::names;
 
 use super::Guarded;
 
 /// Commands that are for people, whatever follows.
-const FOR_PEOPLE: &[&str] = &["grant", "approve", "revoke", "mode", "key", "keys", "trust"];
+const FOR_PEOPLE: &[&str] = names!("grant approve deny dismiss revoke key keys trust");
 
-/// Commands of `specialist` that are for people.
-const SPECIALIST: &[&str] = &["promote", "rollback", "clear-halt"];
+/// Commands of a group that are for people.
+const IN_GROUPS: &[(&str, &[&str])] = &[
+    (
+        "specialist",
+        names!("promote rollback clear-halt register certify retire set"),
+    ),
+    ("metric", names!("change")),
+    ("witness", names!("seal")),
+];
 
 /// Global options that take the next word.
-const VALUED: &[&str] = &["--root", "--color", "--config"];
+const VALUED: &[&str] = names!("--root --color --config --trust --state");
 
 /// What stands against running `roleos` with these words.
 pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
-    if arguments
-        .iter()
-        .any(|word| word == "--help" || word == "-h" || word == "help")
-    {
-        return None;
-    }
     let mut operands = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -31,11 +33,22 @@ pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
             operands.push(word.as_str());
         }
     }
+    let asks_help = arguments
+        .iter()
+        .any(|word| word == "--help" || word == "-h");
+    if asks_help || operands.first() == Some(&"help") {
+        return None;
+    }
+    let in_group = |group: &str, command: &str| {
+        IN_GROUPS
+            .iter()
+            .any(|(name, commands)| *name == group && commands.contains(&command))
+    };
     let stopped = match operands.as_slice() {
         [first, ..] if FOR_PEOPLE.contains(first) => Some((*first).to_owned()),
-        ["specialist", second, ..] if SPECIALIST.contains(second) => {
-            Some(format!("specialist {second}"))
-        }
+        // Without a mode it only shows which one holds.
+        ["mode", _, ..] => Some("mode".to_owned()),
+        [group, command, ..] if in_group(group, command) => Some(format!("{group} {command}")),
         ["init", ..] if arguments.iter().any(|word| is_uninstall(word)) => {
             Some("init --uninstall".to_owned())
         }
@@ -44,7 +57,8 @@ pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
     if let Some(what) = stopped {
         return Some(Guarded {
             reason: format!(
-                "it runs `roleos {what}`, which changes what the agent may do; a person runs it in a terminal"
+                "it runs `roleos {what}`, which changes what the agent may do or what counts as evidence; a person \
+                 runs it in a terminal"
             ),
             what: format!("roleos {what}"),
             verdict: Verdict::Deny,

@@ -42,7 +42,7 @@ const LAUNCHERS: &[&str] = names!(
 const PATTERN_FIRST: &[&str] = names!("grep egrep fgrep rg ag ack sed gsed awk gawk mawk jq yq");
 
 /// Words that are no options; `--` ends those.
-fn operands(arguments: &[String]) -> Vec<&String> {
+pub(super) fn operands(arguments: &[String]) -> Vec<&String> {
     let mut ended = false;
     arguments
         .iter()
@@ -57,7 +57,7 @@ fn operands(arguments: &[String]) -> Vec<&String> {
 }
 
 /// Whether one of the letters stands among the short options, or one of the long ones is given.
-fn has_flag(arguments: &[String], letters: &str, long: &[&str]) -> bool {
+pub(super) fn has_flag(arguments: &[String], letters: &str, long: &[&str]) -> bool {
     arguments
         .iter()
         .take_while(|word| *word != "--")
@@ -72,7 +72,7 @@ fn has_flag(arguments: &[String], letters: &str, long: &[&str]) -> bool {
 }
 
 /// The value of an option, in the next word or glued to it.
-fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w str> {
+pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w str> {
     let mut found = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -139,7 +139,7 @@ fn removed(name: &str, arguments: &[String], found: &mut Touches) {
 }
 
 /// Is the word a file of another machine?
-fn is_remote(path: &str) -> bool {
+pub(super) fn is_remote(path: &str) -> bool {
     path.split_once(':')
         .is_some_and(|(host, _)| !host.contains('/') && host.len() > 1)
 }
@@ -386,6 +386,12 @@ fn written_by_script(arguments: &[String]) -> Touches {
         .collect()
 }
 
+/// Options that name a directory into which files are written, the same for most programs.
+const DIRECTORIES: &[&str] = names!(
+    "--target-dir --artifact-dir --out-dir --outdir --outDir --output-dir --output-path --output-directory \
+    --pack-destination --dest-dir --destdir --install-dir --directory-prefix --build-dir"
+);
+
 /// Options that name the file that is written, the same for most programs.
 fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
     const NONE: &[&str] = names!(
@@ -412,6 +418,25 @@ fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
     for path in value(arguments, &long) {
         found.push((Touch::Write, path.to_owned()));
     }
+    if name == "openssl" {
+        let files = value(arguments, &["-out", "-keyout"]);
+        found.extend(
+            files
+                .into_iter()
+                .map(|path| (Touch::Write, path.to_owned())),
+        );
+    }
+    let own: &[&str] = if name == "patch" {
+        &["-d", "--directory"]
+    } else {
+        &[]
+    };
+    for path in value(arguments, DIRECTORIES)
+        .into_iter()
+        .chain(value(arguments, own))
+    {
+        found.push((Touch::Fill, path.to_owned()));
+    }
 }
 
 /// Git as it touches files by name. Reading and committing settings is ordinary.
@@ -431,14 +456,32 @@ fn versioned(arguments: &[String]) -> Touches {
     let touch = match verb.as_str() {
         "checkout" | "restore" | "apply" | "update-index" => Touch::Write,
         "rm" | "mv" | "clean" => Touch::Tree,
+        "clone" | "worktree" | "submodule" | "init" => Touch::Fill,
         "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
-        _ => return found,
+        _ => {
+            let prefixes = value(rest, &["--prefix"]);
+            return prefixes
+                .into_iter()
+                .map(|path| (Touch::Fill, inside(&path.to_owned())))
+                .collect();
+        }
     };
     if verb == "clean" && has_flag(rest, "n", &["--dry-run"]) {
         return found;
     }
     for path in operands(rest) {
+        if touch == Touch::Fill && (path.contains("://") || is_remote(path)) {
+            continue;
+        }
         found.push((touch, inside(path)));
+        // `update-index --cacheinfo mode,object,path`.
+        if let Some((_, path)) = path.rsplit_once(',').filter(|_| verb == "update-index") {
+            found.push((touch, inside(&path.to_owned())));
+        }
+    }
+    if matches!(verb.as_str(), "apply" | "am") {
+        let places = value(rest, &["--directory"]).into_iter();
+        found.extend(places.map(|path| (Touch::Fill, inside(&path.to_owned()))));
     }
     // What git ignores here is ours, and the agent's settings with the hook.
     let takes_ignored = match verb.as_str() {
@@ -451,39 +494,4 @@ fn versioned(arguments: &[String]) -> Touches {
         found.push((Touch::Tree, inside(&".".to_owned())));
     }
     found
-}
-
-/// A new place for git's hooks: `git config core.hooksPath x`, `git -c core.hooksPath=x …`.
-pub(crate) fn moves_hooks(arguments: &[String]) -> bool {
-    let call = git_command(arguments);
-    let is_it = |key: &str| key.eq_ignore_ascii_case("core.hookspath");
-    if call.settings.iter().any(|(key, _)| is_it(key)) {
-        return true;
-    }
-    let Some((verb, rest)) = call.rest.split_first() else {
-        return false;
-    };
-    if verb != "config" {
-        return false;
-    }
-    let reads = [
-        "--get",
-        "--get-all",
-        "--list",
-        "-l",
-        "get",
-        "list",
-        "--get-regexp",
-    ];
-    if rest.iter().any(|word| reads.contains(&word.as_str())) {
-        return false;
-    }
-    let at = rest.iter().position(|word| is_it(word));
-    at.is_some_and(|at| {
-        let removes = rest.iter().any(|word| word.contains("unset"));
-        removes
-            || rest
-                .get(at.saturating_add(1))
-                .is_some_and(|value| !value.starts_with('-'))
-    })
 }

@@ -10,6 +10,8 @@ use crate::grants::Grants;
 use jiff::Timestamp;
 
 mod changed;
+mod own_powers;
+mod trees;
 
 /// A machine with a workspace at `/w`, its keys, and a link into them.
 struct Machine;
@@ -49,6 +51,7 @@ fn policy() -> Policy {
         guard: Guard {
             root: Some("/w".to_owned()),
             binary: Some("/opt/tools/roleos-1".to_owned()),
+            trust: Some("/home/me/.st/roleos".to_owned()),
             linked: vec![
                 (
                     "/dots/c.json".to_owned(),
@@ -340,7 +343,6 @@ fn ordinary_work_is_left_alone() {
             "rm -rf *",
             "cp -r src /tmp/x",
             "mkdir -p .claude/commands && echo x > .claude/commands/a.md",
-            "echo x > .claude/agents/a.md",
             "echo x > .github/workflows/ci.yml",
             "echo '.role-os/config.toml' > notes.txt",
             "cargo build",

@@ -7,6 +7,8 @@ use crate::grants::Grants;
 use crate::lookup::Nothing;
 use crate::verdict::{Decision, Place, Policy, Verdict, decide_tool};
 
+mod unknown;
+
 fn decide(tool: &str, input: &Value) -> Decision {
     let place = Place {
         directory: "/w",

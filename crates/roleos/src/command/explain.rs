@@ -111,7 +111,7 @@ impl Desk {
         } else {
             let set = &context.config.oversight;
             let contracts = Source::of(&context.workspace)?.contracts();
-            let policy = set.policy_in(&context.workspace);
+            let policy = set.policy_in(&context.workspace, &context.environment);
             (policy, set.governance(), contracts)
         };
         Ok(Self {

@@ -93,6 +93,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     };
     let rehearsal = Rehearsal {
         workspace: &context.workspace,
+        environment: &context.environment,
         oversight: &config.oversight,
         gate: context.environment.capability_gate || config.oversight.capability_gate,
         grants: grants::load(&context.workspace),

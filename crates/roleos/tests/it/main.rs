@@ -85,6 +85,8 @@ mod specialist;
 mod evidence;
 mod overview;
 
+mod own_powers;
+
 mod documents;
 
 mod checklist;

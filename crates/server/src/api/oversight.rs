@@ -201,7 +201,10 @@ pub(crate) fn decided(
     let contracts = Source::of(&desk.workspace)
         .map_err(|error| conflict("bad_contracts", host::said(&error)))?
         .contracts();
-    let (policy, governance) = (set.policy_in(&desk.workspace), set.governance());
+    let (policy, governance) = (
+        set.policy_in(&desk.workspace, &desk.environment),
+        set.governance(),
+    );
     let grants = host::grants::load(&desk.workspace);
     let rules = Rules {
         gate: true,

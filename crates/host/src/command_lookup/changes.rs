@@ -1,0 +1,459 @@
+//! Which files of a working tree git would change, from its objects and its index. Git is not run.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+
+use oversight::lookup::{Listing, MAX_ENTRIES, Snapshot};
+
+use super::objects::{Id, Kind, Objects, parse_id};
+use crate::files;
+use crate::repository::{Location, index};
+
+/// Longest ref, reflog or list of refs that is read.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// A larger index is not read.
+const MAX_INDEX: u64 = 64 * 1024 * 1024;
+/// Commits that are walked to find where two histories part.
+const MAX_COMMITS: usize = 20_000;
+/// Deepest directory of a tree.
+const MAX_DEPTH: usize = 64;
+const DIRECTORY: &[u8] = b"40000";
+const LINK: &[u8] = b"120000";
+
+/// Searches the paths that a command of git would change.
+pub(super) fn search(
+    directory: &Path,
+    from: Snapshot<'_>,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Listing {
+    let Some(location) = Location::around(directory) else {
+        return Listing::Missing;
+    };
+    let repository = Repository {
+        objects: Objects::open(&location.common_dir),
+        location,
+        seen: Cell::new(0),
+    };
+    let found = match from {
+        Snapshot::Tree(name) => repository
+            .resolve(name)
+            .map(|id| repository.switched(&id, is_wanted)),
+        Snapshot::Restored(name) => repository
+            .resolve(name)
+            .map(|id| repository.restored(&id, is_wanted)),
+        Snapshot::Merge(name) => repository
+            .resolve(name)
+            .map(|id| repository.merged(&id, is_wanted)),
+        Snapshot::Commit(name) => repository
+            .resolve(name)
+            .map(|id| repository.picked(&id, is_wanted)),
+        Snapshot::Index => Some(repository.indexed(is_wanted)),
+    };
+    match found {
+        None => Listing::Missing,
+        Some(Ok(None)) => Listing::Clean,
+        Some(Ok(Some(path))) => Listing::Found(path),
+        Some(Err(NotUnderstood)) => Listing::Unknown,
+    }
+}
+
+/// An object is missing or damaged, or there are too many.
+struct NotUnderstood;
+
+type Found = Result<Option<String>, NotUnderstood>;
+
+/// One entry of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    mode: Vec<u8>,
+    id: Id,
+}
+
+type Tree = BTreeMap<String, Entry>;
+
+struct Repository {
+    location: Location,
+    objects: Objects,
+    seen: Cell<usize>,
+}
+
+impl Repository {
+    /// What changes when `HEAD` moves there: the files in which the two differ.
+    fn switched(&self, to: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+        let head = self.resolve("HEAD").and_then(|head| self.tree_of(&head));
+        let to = self.tree_of(to).ok_or(NotUnderstood)?;
+        self.compared(head, Some(to), "", MAX_DEPTH, &|path, entry| {
+            is_wanted(path) && self.differs(path, entry)
+        })
+    }
+
+    /// What changes when files are put back: those that differ from the disk as well.
+    fn restored(&self, to: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+        if let Some(path) = self.switched(to, is_wanted)? {
+            return Ok(Some(path));
+        }
+        let to = self.tree_of(to).ok_or(NotUnderstood)?;
+        for (name, entry) in self.tree(&to)? {
+            let hidden = name.starts_with('.');
+            let is_changed =
+                |path: &str, entry: Option<&Entry>| is_wanted(path) && self.differs(path, entry);
+            let found = match entry.mode.as_slice() {
+                _ if !hidden => None,
+                DIRECTORY => {
+                    let prefix = format!("{name}/");
+                    self.compared(None, Some(entry.id), &prefix, MAX_DEPTH, &is_changed)?
+                }
+                _ => is_changed(&name, Some(&entry)).then_some(name),
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a merge brings: all that was changed there since the histories parted.
+    fn merged(&self, other: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+        let head = self.resolve("HEAD").and_then(|head| self.commit_of(&head));
+        let other = self.commit_of(other).ok_or(NotUnderstood)?;
+        let base = match head {
+            Some(head) => Some(self.parting(&head, &other).ok_or(NotUnderstood)?),
+            None => None,
+        };
+        let base = base.and_then(|base| self.tree_of(&base));
+        let tree = self.tree_of(&other).ok_or(NotUnderstood)?;
+        self.compared(base, Some(tree), "", MAX_DEPTH, &|path, entry| {
+            is_wanted(path) && self.differs(path, entry)
+        })
+    }
+
+    /// What one commit changes; a stash keeps new files in a parent of their own.
+    fn picked(&self, commit: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+        let commit = self.commit_of(commit).ok_or(NotUnderstood)?;
+        let parents = self.parents(&commit).ok_or(NotUnderstood)?;
+        let before = parents.first().and_then(|parent| self.tree_of(parent));
+        let tree = self.tree_of(&commit).ok_or(NotUnderstood)?;
+        let is_changed = |path: &str, _: Option<&Entry>| is_wanted(path);
+        let found = self.compared(before, Some(tree), "", MAX_DEPTH, &is_changed)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        let new = parents.get(2).and_then(|parent| self.tree_of(parent));
+        self.compared(None, new, "", MAX_DEPTH, &is_changed)
+    }
+
+    fn indexed(&self, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+        let Ok(bytes) = files::read(&self.location.git_dir.join("index"), MAX_INDEX) else {
+            return Ok(None);
+        };
+        let entries = index::entries(&bytes).ok_or(NotUnderstood)?;
+        let mut wanted = entries.into_iter().filter(|(path, ..)| is_wanted(path));
+        let changed = wanted.find(|(path, mode, id)| {
+            let mode = format!("{mode:o}").into_bytes();
+            let entry = <Id>::try_from(id.as_slice()).map(|id| Entry { mode, id });
+            entry.map_or(true, |entry| self.differs(path, Some(&entry)))
+        });
+        Ok(changed.map(|(path, ..)| path))
+    }
+
+    /// Visits the files in which two trees differ, and returns the first that fits.
+    fn compared(
+        &self,
+        before: Option<Id>,
+        after: Option<Id>,
+        prefix: &str,
+        depth: usize,
+        fits: &dyn Fn(&str, Option<&Entry>) -> bool,
+    ) -> Found {
+        if before == after {
+            return Ok(None);
+        }
+        let depth = depth.checked_sub(1).ok_or(NotUnderstood)?;
+        let old = before.map_or_else(|| Ok(Tree::new()), |id| self.tree(&id))?;
+        let new = after.map_or_else(|| Ok(Tree::new()), |id| self.tree(&id))?;
+        let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for name in names {
+            let (one, other) = (old.get(name), new.get(name));
+            if one == other {
+                continue;
+            }
+            let is_tree = |entry: Option<&Entry>| {
+                entry
+                    .filter(|entry| entry.mode == DIRECTORY)
+                    .map(|entry| entry.id)
+            };
+            let (from, to) = (is_tree(one), is_tree(other));
+            let path = format!("{prefix}{name}");
+            if from.is_some() || to.is_some() {
+                let found = self.compared(from, to, &format!("{path}/"), depth, fits)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            let file = other.filter(|entry| entry.mode != DIRECTORY);
+            let was_file = one.is_some_and(|entry| entry.mode != DIRECTORY);
+            if (file.is_some() || was_file) && fits(&path, file) {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns `true` if the file on the disk is not what the entry says.
+    fn differs(&self, path: &str, entry: Option<&Entry>) -> bool {
+        let path = self.location.top.join(path);
+        let facts = std::fs::symlink_metadata(&path);
+        let Some(entry) = entry else {
+            return facts.is_ok();
+        };
+        let Some((Kind::Blob, wanted)) = self.objects.read(&entry.id) else {
+            return true;
+        };
+        match facts {
+            Err(_) => true,
+            Ok(facts) if facts.is_symlink() => {
+                let target = std::fs::read_link(&path);
+                entry.mode != LINK
+                    || target.map_or(true, |target| {
+                        target.as_os_str().as_encoded_bytes() != wanted
+                    })
+            }
+            Ok(_) => {
+                entry.mode == LINK
+                    || files::read(&path, wanted.len() as u64).map_or(true, |bytes| bytes != wanted)
+            }
+        }
+    }
+
+    fn tree(&self, id: &Id) -> Result<Tree, NotUnderstood> {
+        let (kind, bytes) = self.objects.read(id).ok_or(NotUnderstood)?;
+        if kind != Kind::Tree {
+            return Err(NotUnderstood);
+        }
+        let tree = parse_tree(&bytes).ok_or(NotUnderstood)?;
+        self.seen.set(self.seen.get().saturating_add(tree.len()));
+        if self.seen.get() > MAX_ENTRIES {
+            return Err(NotUnderstood);
+        }
+        Ok(tree)
+    }
+
+    /// Returns the first value of a line in the head of a commit or tag.
+    fn header(&self, id: &Id, key: &str) -> Option<Vec<Id>> {
+        let (_, bytes) = self.objects.read(id)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let head = text.lines().take_while(|line| !line.is_empty());
+        let values = head.filter_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        Some(values.filter_map(|value| parse_id(value.trim())).collect())
+    }
+
+    fn parents(&self, commit: &Id) -> Option<Vec<Id>> {
+        self.header(commit, "parent")
+    }
+
+    /// Peels tags.
+    fn commit_of(&self, id: &Id) -> Option<Id> {
+        let mut id = *id;
+        for _ in 0..8 {
+            match self.objects.read(&id)?.0 {
+                Kind::Commit => return Some(id),
+                Kind::Tag => id = *self.header(&id, "object")?.first()?,
+                Kind::Tree | Kind::Blob => return None,
+            }
+        }
+        None
+    }
+
+    fn tree_of(&self, id: &Id) -> Option<Id> {
+        if self.objects.read(id)?.0 == Kind::Tree {
+            return Some(*id);
+        }
+        let commit = self.commit_of(id)?;
+        self.header(&commit, "tree")?.first().copied()
+    }
+
+    /// Returns the commit at which two histories part: the nearest one of the first that the second has as well.
+    fn parting(&self, one: &Id, other: &Id) -> Option<Id> {
+        let theirs = self.history(other)?;
+        let mut queue = VecDeque::from([*one]);
+        let mut seen = BTreeSet::new();
+        while let Some(id) = queue.pop_front() {
+            if theirs.contains(&id) {
+                return Some(id);
+            }
+            if seen.insert(id) {
+                queue.extend(self.parents(&id)?);
+            }
+            if seen.len() > MAX_COMMITS {
+                return None;
+            }
+        }
+        None
+    }
+
+    fn history(&self, from: &Id) -> Option<BTreeSet<Id>> {
+        let mut queue = VecDeque::from([*from]);
+        let mut seen = BTreeSet::new();
+        while let Some(id) = queue.pop_front() {
+            if seen.insert(id) {
+                // The end of a shallow history has parents that are not there.
+                queue.extend(self.parents(&id).unwrap_or_default());
+            }
+            if seen.len() > MAX_COMMITS {
+                return None;
+            }
+        }
+        Some(seen)
+    }
+
+    /// Returns the object that a revision names.
+    fn resolve(&self, name: &str) -> Option<Id> {
+        if let Some((revision, path)) = name
+            .split_once(':')
+            .filter(|(revision, _)| !revision.is_empty())
+        {
+            return self.inside(&self.resolve(revision)?, path);
+        }
+        let end = name.find(['^', '~']).unwrap_or(name.len());
+        let (base, mut steps) = name.split_at_checked(end)?;
+        let mut id = self.named(base)?;
+        while let Some(sign) = steps.chars().next() {
+            steps = steps.get(1..)?;
+            if let Some(rest) = steps.strip_prefix('{') {
+                // `^{tree}`, `^{commit}`: the object is peeled where it is used.
+                steps = rest.split_once('}')?.1;
+                continue;
+            }
+            let digits = steps
+                .find(|digit: char| !digit.is_ascii_digit())
+                .unwrap_or(steps.len());
+            let (count, rest) = steps.split_at_checked(digits)?;
+            steps = rest;
+            let count: usize = if count.is_empty() {
+                1
+            } else {
+                count.parse().ok()?
+            };
+            id = self.commit_of(&id)?;
+            if sign == '^' {
+                if let Some(parent) = count.checked_sub(1) {
+                    id = *self.parents(&id)?.get(parent)?;
+                }
+            } else {
+                for _ in 0..count.min(MAX_COMMITS) {
+                    id = *self.parents(&id)?.first()?;
+                }
+            }
+        }
+        Some(id)
+    }
+
+    fn inside(&self, id: &Id, path: &str) -> Option<Id> {
+        let mut id = self.tree_of(id)?;
+        for part in path
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+        {
+            id = self.tree(&id).ok()?.get(part)?.id;
+        }
+        Some(id)
+    }
+
+    fn named(&self, name: &str) -> Option<Id> {
+        if let Some((base, number)) = name.split_once("@{") {
+            let number = number.strip_suffix('}')?;
+            return match number.strip_prefix('-') {
+                Some(number) => self.left_before(number.parse().ok()?),
+                None => self.logged(base, number.parse().ok()?),
+            };
+        }
+        match name {
+            "-" => return self.left_before(1),
+            "" | "@" => return self.reference("HEAD", 5),
+            _ => {}
+        }
+        let places = ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"];
+        let mut names = places.iter().map(|place| format!("{place}{name}"));
+        names
+            .find_map(|name| self.reference(&name, 5))
+            .or_else(|| self.reference(&format!("refs/remotes/{name}/HEAD"), 5))
+            .or_else(|| self.objects.by_prefix(name))
+    }
+
+    fn reference(&self, name: &str, depth: usize) -> Option<Id> {
+        let depth = depth.checked_sub(1)?;
+        if name.starts_with('/') || name.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let text = [&self.location.git_dir, &self.location.common_dir]
+            .into_iter()
+            .find_map(|place| read_text(&place.join(name)));
+        if let Some(text) = text {
+            return match text.strip_prefix("ref: ") {
+                Some(name) => self.reference(name.trim(), depth),
+                None => parse_id(text.split_whitespace().next()?),
+            };
+        }
+        let packed = read_text(&self.location.common_dir.join("packed-refs"))?;
+        let line = packed
+            .lines()
+            .find(|line| line.split_once(' ').is_some_and(|(_, is)| is == name))?;
+        parse_id(line.split(' ').next()?)
+    }
+
+    /// Returns the entry of a reflog, counted from its end.
+    fn logged(&self, name: &str, back: usize) -> Option<Id> {
+        let name = if name.is_empty() { "HEAD" } else { name };
+        let places = [
+            name.to_owned(),
+            format!("refs/{name}"),
+            format!("refs/heads/{name}"),
+        ];
+        let folders = [&self.location.git_dir, &self.location.common_dir];
+        let mut logs = places.iter().flat_map(|place| {
+            folders
+                .iter()
+                .map(move |folder| folder.join("logs").join(place))
+        });
+        let text = logs.find_map(|path| read_text(&path))?;
+        let line = text.lines().rev().nth(back)?;
+        parse_id(line.split(' ').nth(1)?)
+    }
+
+    /// Returns the branch that was left so many switches ago.
+    fn left_before(&self, number: usize) -> Option<Id> {
+        let text = read_text(&self.location.git_dir.join("logs/HEAD"))?;
+        let mut moves = text
+            .lines()
+            .rev()
+            .filter_map(|line| line.split_once("checkout: moving from "));
+        let (_, names) = moves.nth(number.checked_sub(1)?)?;
+        self.named(names.split(' ').next()?)
+    }
+}
+
+fn read_text(path: &Path) -> Option<String> {
+    let bytes = files::read(path, MAX_FILE).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Entries of a tree: mode, name and object.
+fn parse_tree(mut bytes: &[u8]) -> Option<Tree> {
+    let mut tree = Tree::new();
+    while !bytes.is_empty() {
+        let blank = bytes.iter().position(|byte| *byte == b' ')?;
+        let (mode, rest) = bytes.split_at_checked(blank)?;
+        let rest = rest.get(1..)?;
+        let zero = rest.iter().position(|byte| *byte == 0)?;
+        let (name, rest) = rest.split_at_checked(zero)?;
+        let (id, after) = rest.get(1..)?.split_first_chunk::<20>()?;
+        let entry = Entry {
+            mode: mode.to_vec(),
+            id: *id,
+        };
+        tree.insert(String::from_utf8_lossy(name).into_owned(), entry);
+        bytes = after;
+    }
+    Some(tree)
+}

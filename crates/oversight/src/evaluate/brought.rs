@@ -1,0 +1,324 @@
+//! Trees that a program writes over protected things: the source is listed where that is possible.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::actions::git_command;
+use crate::guard::Touch;
+use crate::guard::trees::{self, From, Tree};
+use crate::lookup::{Listing, Snapshot, Source, absolute, base_name, directory_of};
+use crate::value::{HOLE, LISTED, Value, has_hole};
+use crate::verdict::Verdict;
+
+use super::Evaluator;
+use super::pattern;
+
+/// Separates the sources of an archive in a value. What the archive holds is not a text, so a hole comes first.
+const ARCHIVE: char = '\u{FDD1}';
+
+/// Stands between a source and the part of it that was packed.
+const MEMBER: char = '\u{FDD2}';
+
+/// More sources of one archive are not listed.
+const MAX_SOURCES: usize = 16;
+
+impl Evaluator<'_> {
+    /// Compares each tree that a program writes with the protected things.
+    pub(super) fn guard_trees(&mut self, name: &str, arguments: &[String]) {
+        let elsewhere = Some(name)
+            .filter(|name| *name == "git")
+            .and_then(|_| git_command(arguments).directory);
+        let before = self.state.directory.clone();
+        if let Some(directory) = elsewhere.filter(|directory| !has_hole(directory)) {
+            self.state.directory = absolute(&before, &directory).into();
+        }
+        self.each_tree(name, arguments);
+        self.state.directory = before;
+    }
+
+    fn each_tree(&mut self, name: &str, arguments: &[String]) {
+        for tree in trees::written(name, arguments) {
+            match &tree.from {
+                From::Input => self.unpacked_input(&tree),
+                From::Archive(path) => {
+                    let sources = self.archive_sources(path);
+                    match sources {
+                        Some(sources) => self.unpacked_sources(&tree, sources),
+                        None => self.brought(&tree),
+                    }
+                }
+                _ => self.brought(&tree),
+            }
+        }
+    }
+
+    /// Remembers what an archive holds that the command itself makes. Returns the value of its output.
+    pub(super) fn packed_tree(&mut self, name: &str, arguments: &[String]) -> Option<Value> {
+        self.guard?;
+        let (file, sources) = trees::packed(name, arguments)?;
+        let mut text = HOLE.to_string();
+        for (source, member) in sources.iter().take(MAX_SOURCES) {
+            let (kind, name) = match source {
+                From::Directory(path) => ('d', absolute(&self.state.directory, path)),
+                From::Revision(name) => ('r', name.clone()),
+                _ => ('?', String::new()),
+            };
+            text.push(ARCHIVE);
+            text.push(kind);
+            text.push_str(&name);
+            text.push(MEMBER);
+            text.push_str(member);
+        }
+        let value = Value::text(text);
+        match file {
+            Some(file) => {
+                self.write(&file, &value, false);
+                None
+            }
+            None => Some(value),
+        }
+    }
+
+    /// The sources of an archive that this command made.
+    fn archive_sources(&mut self, path: &str) -> Option<Vec<(From, String)>> {
+        let path = absolute(&self.state.directory, path);
+        sources_of(self.written.get(&path)?)
+    }
+
+    fn unpacked_input(&mut self, tree: &Tree) {
+        let sources = self.state.input.as_ref().and_then(sources_of);
+        match sources {
+            Some(sources) => self.unpacked_sources(tree, sources),
+            None => self.fills(tree),
+        }
+    }
+
+    fn unpacked_sources(&mut self, tree: &Tree, sources: Vec<(From, String)>) {
+        for (from, member) in sources {
+            let mut tree = Tree {
+                from,
+                ..tree.clone()
+            };
+            if tree.members.is_empty() && !member.is_empty() {
+                tree.members.push(member);
+            }
+            self.brought(&tree);
+        }
+    }
+
+    /// Lists the source of one tree and judges what would arrive.
+    fn brought(&mut self, tree: &Tree) {
+        for (source, target) in self.placements(tree) {
+            let matters = self
+                .guard
+                .is_some_and(|guard| guard.may_arrive(&target, &self.start, &self.home));
+            if !matters {
+                continue;
+            }
+            match self.listed(tree, &source, &target) {
+                Listing::Clean => {}
+                Listing::Found(path) => self.arrived(&path),
+                Listing::Missing => self.fills(tree),
+                Listing::Unknown => {
+                    self.fills(tree);
+                    if !is_git(&tree.from) {
+                        self.unlisted(&target);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the entries of a source go: the source, and the directory that its entries are relative to.
+    fn placements(&mut self, tree: &Tree) -> Vec<(String, String)> {
+        let written = tree.target.clone().unwrap_or_else(|| ".".to_owned());
+        if has_hole(&written) || has_hole(&self.state.directory) {
+            return Vec::new();
+        }
+        let here = self.lookup.real(&absolute(&self.state.directory, &written));
+        let From::Directory(path) = &tree.from else {
+            if is_git(&tree.from) && tree.target.is_none() {
+                let repository = self.repository();
+                let top = repository.strip_suffix("/.git").map(str::to_owned);
+                let top = top.unwrap_or_else(|| self.state.directory.to_string());
+                return vec![(String::new(), top)];
+            }
+            return vec![(String::new(), here)];
+        };
+        let source = absolute(&self.state.directory, path);
+        let name = base_name(&source).to_owned();
+        let is_there = written.ends_with('/')
+            || matches!(base_name(&written), "." | "..")
+            || !self.names_in(&here).is_empty();
+        let inside = (
+            source.clone(),
+            format!("{}/{name}", here.trim_end_matches('/')),
+        );
+        match (tree.named, is_there) {
+            (true, true) => vec![inside],
+            (true, false) => vec![inside, (source, here)],
+            (false, _) => vec![(source, here)],
+        }
+    }
+
+    /// Searches for what is refused first, then for what is asked about.
+    fn listed(&self, tree: &Tree, source: &str, target: &str) -> Listing {
+        match self.listed_once(tree, source, target, Verdict::Deny) {
+            Listing::Clean => self.listed_once(tree, source, target, Verdict::Ask),
+            other => other,
+        }
+    }
+
+    fn listed_once(&self, tree: &Tree, source: &str, target: &str, wanted: Verdict) -> Listing {
+        let Some(guard) = self.guard else {
+            return Listing::Clean;
+        };
+        let here = &*self.state.directory;
+        let found = RefCell::new(None);
+        let is_wanted = |path: &String| {
+            let verdict = guard.arriving(path, &self.start, &self.home);
+            verdict == Some(wanted) && (!is_git(&tree.from) || is_member(tree, path, here))
+        };
+        let links = RefCell::new(BTreeMap::new());
+        let arrives = |entry: &str| {
+            let rests = tree.arrivals(entry).into_iter();
+            let paths = rests.map(|rest| self.through_link(target, &rest, &links));
+            let path = paths.into_iter().find(is_wanted);
+            let arrives = path.is_some();
+            found.replace(path);
+            arrives
+        };
+        let git = |from| {
+            let directory = here;
+            self.lookup
+                .search(Source::Git { directory, from }, &arrives)
+        };
+        let listing = match &tree.from {
+            From::Directory(path) if path.contains([HOLE, LISTED]) => Listing::Unknown,
+            From::Directory(path) if has_hole(path) => Listing::Clean,
+            From::Directory(_) => self.listed_directory(source, &arrives),
+            From::Archive(path) if has_hole(path) => Listing::Missing,
+            From::Archive(path) => {
+                let path = absolute(here, path);
+                self.lookup.search(Source::Archive(&path), &arrives)
+            }
+            From::Revision(name) => git(Snapshot::Tree(name)),
+            From::Restored(name) => git(Snapshot::Restored(name)),
+            From::Merge(name) => git(Snapshot::Merge(name)),
+            From::Commit(name) => git(Snapshot::Commit(name)),
+            From::Index => git(Snapshot::Index),
+            From::Input | From::Elsewhere => Listing::Unknown,
+        };
+        match (listing, found.take()) {
+            (Listing::Found(_), Some(path)) => Listing::Found(path),
+            (listing, _) => listing,
+        }
+    }
+
+    /// The path at which an entry arrives, where its first part can be a link in the target.
+    fn through_link(
+        &self,
+        target: &str,
+        rest: &str,
+        links: &RefCell<BTreeMap<String, String>>,
+    ) -> String {
+        let (first, below) = rest.split_once('/').unwrap_or((rest, ""));
+        let mut links = links.borrow_mut();
+        let real = links.entry(first.to_owned()).or_insert_with(|| {
+            let place = absolute(target, first);
+            self.lookup.real(&place)
+        });
+        absolute(real, below)
+    }
+
+    /// A directory on the disk, with the files that this command wrote there.
+    fn listed_directory(&self, source: &str, is_wanted: &dyn Fn(&str) -> bool) -> Listing {
+        let (directory, first) = match base_name(source) {
+            name if pattern::is_active(name) => (directory_of(source), Some(name.to_owned())),
+            _ => (source, None),
+        };
+        let is_wanted = |entry: &str| match &first {
+            Some(first) => {
+                let (top, rest) = entry.split_once('/').unwrap_or((entry, ""));
+                // The name that matched is part of what arrives, the rest lies below it.
+                pattern::matches(first, top) && (is_wanted(entry) || is_wanted(rest))
+            }
+            None => is_wanted(entry),
+        };
+        let prefix = format!("{}/", directory.trim_end_matches('/'));
+        let own = self.written.keys().chain(self.links.keys());
+        for path in own.chain(self.same_as.keys()) {
+            if let Some(entry) = path.strip_prefix(&prefix).filter(|entry| is_wanted(entry)) {
+                return Listing::Found(entry.to_owned());
+            }
+        }
+        let fetched = self
+            .filled
+            .iter()
+            .any(|place| prefix.starts_with(&format!("{place}/")) || place.starts_with(&prefix));
+        if fetched && !self.is_only_switched() {
+            return Listing::Unknown;
+        }
+        self.lookup.search(Source::Directory(directory), &is_wanted)
+    }
+
+    /// A protected path arrives.
+    fn arrived(&mut self, path: &str) {
+        self.touch(Touch::Write, path);
+    }
+
+    /// Files that cannot be listed go into a directory, or those that are named.
+    fn fills(&mut self, tree: &Tree) {
+        let target = tree.target.clone().unwrap_or_else(|| ".".to_owned());
+        self.touch(Touch::Fill, &target);
+        for member in &tree.members {
+            self.touch(Touch::Fill, &format!("{target}/{member}"));
+        }
+    }
+
+    /// A source that is there and cannot be listed goes where protected things lie.
+    fn unlisted(&mut self, target: &str) {
+        let Some(guard) = self.guard else { return };
+        if let Some(guarded) = guard.unlisted(target, &self.home) {
+            self.guarded(guarded);
+        }
+    }
+}
+
+fn is_git(from: &From) -> bool {
+    matches!(
+        from,
+        From::Revision(_) | From::Restored(_) | From::Merge(_) | From::Commit(_) | From::Index
+    )
+}
+
+/// Returns `true` if git is asked for this path.
+fn is_member(tree: &Tree, path: &str, here: &str) -> bool {
+    let names = |member: &String| {
+        let place = absolute(here, member);
+        let below = path.strip_prefix(&place);
+        member.contains(['*', '?', '[', ':'])
+            || has_hole(member)
+            || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || place == "/")
+    };
+    tree.members.is_empty() || tree.members.iter().any(names)
+}
+
+/// The sources that a value names, where it is an archive that this command made.
+fn sources_of(value: &Value) -> Option<Vec<(From, String)>> {
+    let text = value
+        .possibilities()
+        .iter()
+        .find(|text| text.contains(ARCHIVE))?;
+    let source = |part: &str| {
+        let (name, member) = part.split_once(MEMBER).unwrap_or((part, ""));
+        let mut letters = name.chars();
+        let from = match letters.next() {
+            Some('d') => From::Directory(letters.as_str().to_owned()),
+            Some('r') => From::Revision(letters.as_str().to_owned()),
+            _ => From::Elsewhere,
+        };
+        (from, member.to_owned())
+    };
+    Some(text.split(ARCHIVE).skip(1).map(source).collect())
+}
