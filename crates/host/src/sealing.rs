@@ -16,6 +16,12 @@ pub mod diff;
 
 mod draft;
 
+mod entries;
+
+mod layout;
+
+mod lfs;
+
 pub mod liveness;
 
 pub mod prices;
@@ -25,6 +31,8 @@ pub mod rollback;
 pub mod snapshot;
 
 mod spent;
+
+mod state;
 
 mod story;
 

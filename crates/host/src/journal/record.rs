@@ -361,8 +361,8 @@ pub struct Snapshot {
     pub top: String,
     /// The commit.
     pub commit: String,
-    /// Its tree.
-    pub tree: String,
+    /// The commit that holds index, refs and permissions.
+    pub state: String,
     /// The ref that keeps it.
     pub name: String,
     /// Why there is none.
@@ -376,11 +376,11 @@ pub struct Snapshot {
 pub struct Rollback {
     /// The call whose violation asked for it.
     pub call_id: String,
-    /// The tree found afterwards is the one that was wanted.
+    /// The state found afterwards is the one that was wanted.
     pub restored: bool,
-    /// Tree that was wanted.
+    /// Hash of the state that was wanted.
     pub wanted: String,
-    /// Tree that was found.
+    /// Hash of the state that was found.
     pub found: String,
     /// The ref that keeps what was undone; empty when there was nothing to undo.
     pub kept: String,

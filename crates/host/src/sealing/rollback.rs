@@ -35,7 +35,7 @@ pub fn begin(place: Place<'_>) -> Result<(), FileError> {
         Ok(snapshot) => SnapshotLine {
             top: snapshot.top.to_string_lossy().into_owned(),
             commit: snapshot.commit,
-            tree: snapshot.tree,
+            state: snapshot.state,
             name: snapshot.name,
             problem: None,
         },
@@ -92,7 +92,7 @@ fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
     let snapshot = Snapshot {
         top: taken.top.clone().into(),
         commit: taken.commit.clone(),
-        tree: taken.tree.clone(),
+        state: taken.state.clone(),
         name: taken.name.clone(),
     };
     match snapshot.restore(place.session) {
@@ -101,11 +101,10 @@ fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
             wanted: restored.rollback.wanted,
             found: restored.rollback.found,
             kept: restored.rollback.kept,
-            problem: restored.problem.map(|problem| problem.to_string()),
+            problem: restored.problem,
             ..Rollback::default()
         },
         Err(why) => Rollback {
-            wanted: taken.tree.clone(),
             problem: Some(why.to_string()),
             ..Rollback::default()
         },
