@@ -290,7 +290,9 @@ pub(crate) fn absolute_search_path() -> Option<OsString> {
 )]
 pub(crate) fn git_ignore_file() -> Option<PathBuf> {
     let set = env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty());
-    let base = set.map(PathBuf::from).or_else(|| Some(home()?.join(".config")))?;
+    let base = set
+        .map(PathBuf::from)
+        .or_else(|| Some(home()?.join(".config")))?;
     Some(base.join("git/ignore"))
 }
 

@@ -214,8 +214,8 @@ impl Git {
             .env("GIT_WORK_TREE", &self.location().top)
             .env("GIT_INDEX_FILE", self.location().git_dir.join("index"))
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-        let (status, printed, message) = program::feed(&mut command, input, limit)
-            .map_err(|error| fail(error.to_string()))?;
+        let (status, printed, message) =
+            program::feed(&mut command, input, limit).map_err(|error| fail(error.to_string()))?;
         if !status.success() {
             return Err(fail(trimmed(&message)));
         }

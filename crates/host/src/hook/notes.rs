@@ -4,7 +4,7 @@ use oversight::redact;
 use serde_json::Value;
 
 use super::desk::Desk;
-use super::{Progress, around, outcome, words};
+use super::{Progress, around, outcome, unknown_cost, words};
 use crate::agents::{Agent, Answer, Event, Kind};
 use crate::files::FileError;
 use crate::install::strength;
@@ -45,8 +45,12 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         )
     });
     let mut refused = None;
+    let mut unknown_cost = None;
     let record = match event.kind {
-        Kind::SessionStart => desk.start(event, event.source.as_deref().unwrap_or("startup")),
+        Kind::SessionStart => {
+            unknown_cost = unknown_cost::tell_at_start(desk, event);
+            desk.start(event, event.source.as_deref().unwrap_or("startup"))
+        }
         Kind::ConfigChange => {
             refused = unwired(desk, &journal)?;
             Record::ConfigChange(ConfigChange {
@@ -69,10 +73,11 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     if event.kind == Kind::SessionStart {
         around::start(desk, event)?;
     }
-    Ok(match (refused, repaired) {
-        (Some(why), _) => Answer::Deny(words::refusal(&[why], None)),
-        (None, Some(note)) => Answer::Tell(note),
-        (None, None) => Answer::Proceed,
+    let told: Vec<String> = repaired.into_iter().chain(unknown_cost).collect();
+    Ok(match refused {
+        Some(why) => Answer::Deny(words::refusal(&[why], None)),
+        None if told.is_empty() => Answer::Proceed,
+        None => Answer::Tell(told.join("\n")),
     })
 }
 

@@ -139,6 +139,9 @@ pub struct Start {
     /// The agent's own process, by which it is known whether the session can still go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
+    /// Rules that cannot be enforced in this session, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Tool lists and budgets of a mode.

@@ -100,8 +100,7 @@ impl Layout {
             };
             let path = path.as_os_str().as_bytes();
             let is_directory = entry.file_type().is_dir();
-            let is_nested =
-                is_directory && entry.depth() > 0 && entry.path().join(".git").exists();
+            let is_nested = is_directory && entry.depth() > 0 && entry.path().join(".git").exists();
             if entry.file_name() == ".git" || is_ours(path) || is_nested || is_in(ignored, path) {
                 layout.mark_above(path);
                 if is_directory {
@@ -142,7 +141,9 @@ impl Layout {
     /// Parses what [`Self::text`] returned; `None` for anything else.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let mut items = BTreeMap::new();
-        let lines = text.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+        let lines = text
+            .split(|byte| *byte == 0)
+            .filter(|line| !line.is_empty());
         for line in lines {
             let mut fields = line.splitn(3, |byte| *byte == b' ');
             let letter = *fields.next()?.first()?;
@@ -176,7 +177,10 @@ impl Layout {
 
     /// Makes room before files are put back: directories get their permissions, and pipes that are new are removed.
     pub(super) fn make_room(&self, now: &Self, top: &Path) {
-        let directories = self.items.iter().filter(|(_, item)| item.kind == Kind::Directory);
+        let directories = self
+            .items
+            .iter()
+            .filter(|(_, item)| item.kind == Kind::Directory);
         for (path, wanted) in directories {
             set_mode(&path_in(top, path), *wanted);
         }

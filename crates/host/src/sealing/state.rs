@@ -109,6 +109,9 @@ impl State {
     /// It is not there, or is not one.
     pub(super) fn load(git: &Git, kept: &str) -> Result<Self, GitError> {
         let broken = || GitError::new("cat-file", "the kept state cannot be read");
+        if kept.is_empty() {
+            return Err(broken());
+        }
         let id = |path: &str| git.line(["rev-parse", "--verify", &format!("{kept}:{path}")]);
         let part = |path: &str| blob(git, &format!("{kept}:{path}"));
         Ok(Self {
@@ -237,7 +240,10 @@ impl Refs {
             }
             git.run(["symbolic-ref", "-m", REASON, "HEAD", head], &[])?;
         } else {
-            git.run(["update-ref", "-m", REASON, "--no-deref", "HEAD", head], &[])?;
+            git.run(
+                ["update-ref", "-m", REASON, "--no-deref", "HEAD", head],
+                &[],
+            )?;
         }
         let real = git.location().git_dir.join("HEAD");
         let copy = || -> io::Result<()> {
@@ -258,7 +264,9 @@ impl Refs {
         let own = names.find(theirs).map(String::as_str);
         own.or_else(|| {
             let mut names = other.values.keys();
-            names.find(theirs).map(|_| "a branch, a tag or an operation in progress")
+            names
+                .find(theirs)
+                .map(|_| "a branch, a tag or an operation in progress")
         })
     }
 }

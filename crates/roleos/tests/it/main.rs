@@ -29,6 +29,8 @@ mod seal;
 
 mod sealed_sessions;
 
+mod strangers_programs;
+
 mod keys;
 
 mod roots;
