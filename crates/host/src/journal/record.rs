@@ -364,6 +364,8 @@ pub struct Snapshot {
     pub top: String,
     /// The commit.
     pub commit: String,
+    /// Its tree: the bytes of the files.
+    pub tree: String,
     /// The commit that holds index, refs and permissions.
     pub state: String,
     /// The ref that keeps it.

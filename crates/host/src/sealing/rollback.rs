@@ -47,6 +47,7 @@ pub fn begin(place: Place<'_>) -> Result<(), FileError> {
         Ok(snapshot) => SnapshotLine {
             top: snapshot.top.to_string_lossy().into_owned(),
             commit: snapshot.commit,
+            tree: snapshot.tree,
             state: snapshot.state,
             name: snapshot.name,
             problem: None,
@@ -148,6 +149,7 @@ fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
     let snapshot = Snapshot {
         top: taken.top.clone().into(),
         commit: taken.commit.clone(),
+        tree: taken.tree.clone(),
         state: taken.state.clone(),
         name: taken.name.clone(),
     };

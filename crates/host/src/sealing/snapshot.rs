@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub top: PathBuf,
     /// The commit.
     pub commit: String,
+    /// Its tree.
+    pub tree: String,
     /// The commit of index, refs and permissions.
     pub state: String,
     /// The ref that keeps both.
@@ -58,6 +60,7 @@ impl Snapshot {
         Ok(Self {
             top,
             commit,
+            tree: now.files,
             state,
             name,
         })
@@ -75,11 +78,13 @@ impl Snapshot {
         let Ok(commit) = git.line(["rev-parse", "--verify", "--quiet", &wanted]) else {
             return Ok(None);
         };
+        let tree = git.line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?;
         let parents = git.line(["rev-parse", &format!("{commit}^@")])?;
         let state = parents.lines().last().unwrap_or_default().to_owned();
         Ok(Some(Self {
             top,
             commit,
+            tree,
             state,
             name,
         }))
