@@ -37,26 +37,27 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<Value> {
     let (script, trouble) = Story::new(place, &scenes);
     let model = Model::start(script)?;
     let gateway = Between::start(place, model.address())?;
-    let text = place::output(
-        place
-            .command(program)
-            .args([
-                "-p",
-                "The test fails. Mend it, commit and push.",
-                "--output-format",
-                "json",
-            ])
-            .args(["--allowedTools", "Bash", "Edit", "Read", "Write"])
-            .env("ANTHROPIC_BASE_URL", gateway.base_url())
-            .env("ANTHROPIC_API_KEY", "sk-ant-made-up")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("DISABLE_TELEMETRY", "1")
-            .env("DISABLE_AUTOUPDATER", "1"),
-    )?;
+    let prompt = "The test fails. Mend it, commit and push.";
+    let text = talk(place, program, &gateway.base_url(), prompt)?;
     if let Some(trouble) = trouble.lock().ok().and_then(|mut trouble| trouble.take()) {
         return Err(Failure::new(trouble));
     }
     story::check(&scenes, &model.answers())?;
     println!("{}", gateway.check()?);
     serde_json::from_str(&text).map_err(|error| Failure::of("Claude Code printed no JSON", error))
+}
+
+/// Runs one session in print mode against the model at `base_url`; returns what it printed.
+pub(crate) fn talk(place: &Place, program: &Path, base_url: &str, prompt: &str) -> Result<String> {
+    place::output(
+        place
+            .command(program)
+            .args(["-p", prompt, "--output-format", "json"])
+            .args(["--allowedTools", "Bash", "Edit", "Read", "Write"])
+            .env("ANTHROPIC_BASE_URL", base_url)
+            .env("ANTHROPIC_API_KEY", "sk-ant-made-up")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_TELEMETRY", "1")
+            .env("DISABLE_AUTOUPDATER", "1"),
+    )
 }

@@ -18,6 +18,7 @@ mod load;
 mod model;
 mod person;
 mod place;
+mod planted;
 mod serving;
 mod story;
 
@@ -104,7 +105,12 @@ fn play(arguments: &Arguments, agent: &str) -> Result<String> {
             "one commit should have been pushed, {arrived} were"
         )));
     }
-    evidence::check(&place, agent)
+    let shown = evidence::check(&place, agent)?;
+    if agent == "claude" {
+        let place = Arc::new(Place::new(&arguments.roleos)?);
+        planted::check(&place, &program).map_err(|failure| with_journal(&place, &failure))?;
+    }
+    Ok(shown)
 }
 
 /// What the hook saw and said, beside what went wrong.

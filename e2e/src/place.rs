@@ -113,7 +113,8 @@ impl Place {
         output(self.command(&self.roleos).args(arguments))
     }
 
-    fn git(&self, arguments: &[&str]) -> Result<String> {
+    /// git in the repository, as its user runs it; its standard output.
+    pub(crate) fn git(&self, arguments: &[&str]) -> Result<String> {
         output(self.command("git").args(arguments))
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Outcome {
     Runs,
     /// The hook refused it.
     Refused,
+    /// Either; a later scene shows that it had no effect.
+    Any,
 }
 
 /// One call of the story.
@@ -128,8 +130,12 @@ pub(crate) fn check(scenes: &[Scene], answers: &[String]) -> Result<()> {
     for (index, scene) in scenes.iter().enumerate() {
         let answer = answers.get(index).map_or("(no answer)", String::as_str);
         let refused = answer.contains("roleos");
-        let expected = scene.outcome == Outcome::Refused;
-        if refused != expected || answer == "(no answer)" {
+        let is_other = match scene.outcome {
+            Outcome::Runs => refused,
+            Outcome::Refused => !refused,
+            Outcome::Any => false,
+        };
+        if is_other || answer == "(no answer)" {
             return Err(Failure::new(format!(
                 "{}: expected {:?}, the agent was told:\n{answer}",
                 scene.what, scene.outcome

@@ -271,6 +271,38 @@ pub fn home() -> Option<PathBuf> {
     env::home_dir().filter(|home| home.is_absolute())
 }
 
+/// Returns the names of all variables that set git.
+pub(crate) fn git_variables() -> Vec<OsString> {
+    let names = env::vars_os().map(|(name, _)| name);
+    names
+        .filter(|name| name.as_encoded_bytes().starts_with(b"GIT_"))
+        .collect()
+}
+
+/// Returns `PATH` without the entries that depend on the current directory.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub(crate) fn absolute_search_path() -> Option<OsString> {
+    let path = env::var_os("PATH")?;
+    let absolute = env::split_paths(&path).filter(|entry| entry.is_absolute());
+    env::join_paths(absolute).ok()
+}
+
+/// Returns the file in which git looks for the user's ignore patterns when no setting names one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub(crate) fn git_ignore_file() -> Option<PathBuf> {
+    let set = env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty());
+    let base = set
+        .map(PathBuf::from)
+        .or_else(|| Some(home()?.join(".config")))?;
+    Some(base.join("git/ignore"))
+}
+
 /// The text of `.env.example`: every variable, explained and commented out.
 #[must_use]
 pub fn env_example() -> String {

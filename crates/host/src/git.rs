@@ -1,10 +1,27 @@
-//! Asks the `git` program; nothing else of ours knows how it is called.
+//! Runs the `git` program; nothing else in this crate knows how it is called.
+//!
+//! A repository can be a stranger's, and an agent can change any. So no call loads the configuration of the repository:
+//! git runs behind a private directory, see [`isolated`]. It finds no filter, hook, driver, helper or remote, fetches
+//! nothing, and starts no other program. Our settings stand in a file of that directory and in no variable that another
+//! program could inherit.
+
+mod checkout;
+mod isolated;
+mod program;
+mod settings;
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read as _, Write as _};
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
+use std::sync::Arc;
+
+use crate::repository::Location;
+use isolated::Isolated;
+use settings::Settings;
+
+pub use checkout::Checkout;
+pub(crate) use isolated::Content;
 
 /// Bytes of an error message of git that are kept.
 const MAX_MESSAGE: usize = 64 * 1024;
@@ -43,99 +60,18 @@ impl GitError {
     }
 }
 
-/// A checkout of one commit in a directory of its own, removed when dropped.
-#[derive(Debug)]
-pub struct Worktree {
-    repository: PathBuf,
-    directory: tempfile::TempDir,
-}
-
-impl Worktree {
-    /// Checks out `commit` of `repository` into a fresh temporary directory.
-    ///
-    /// # Errors
-    /// The repository has no such commit, or the checkout fails.
-    pub fn new(repository: &Path, commit: &str) -> Result<Self, GitError> {
-        let directory = tempfile::Builder::new()
-            .prefix("roleos-rerun-")
-            .tempdir()
-            .map_err(|error| GitError::new("worktree add", &error.to_string()))?;
-        let worktree = Self {
-            repository: repository.to_owned(),
-            directory,
-        };
-        let tree = worktree.path();
-        // `--end-of-options` keeps a commit name that starts with a dash from being an option.
-        let resolved = run(
-            repository,
-            [
-                "rev-parse",
-                "--verify",
-                "--end-of-options",
-                &format!("{commit}^{{commit}}"),
-            ],
-            &[],
-        )?;
-        let resolved = String::from_utf8_lossy(&resolved).trim().to_owned();
-        let arguments: [&OsStr; 6] = [
-            "worktree".as_ref(),
-            "add".as_ref(),
-            "--quiet".as_ref(),
-            "--detach".as_ref(),
-            tree.as_os_str(),
-            resolved.as_ref(),
-        ];
-        run(repository, arguments, &[])?;
-        Ok(worktree)
-    }
-
-    /// Where the files are.
-    #[must_use]
-    pub fn path(&self) -> PathBuf {
-        self.directory.path().join("tree")
-    }
-
-    /// Applies a unified diff. An empty one changes nothing.
-    ///
-    /// # Errors
-    /// The diff does not apply.
-    pub fn apply(&self, diff: &[u8]) -> Result<(), GitError> {
-        if diff.trim_ascii().is_empty() {
-            return Ok(());
-        }
-        run(&self.path(), ["apply", "--whitespace=nowarn", "-"], diff)?;
-        Ok(())
-    }
-}
-
-impl Drop for Worktree {
-    fn drop(&mut self) {
-        let tree = self.path();
-        let arguments: [&OsStr; 4] = [
-            "worktree".as_ref(),
-            "remove".as_ref(),
-            "--force".as_ref(),
-            tree.as_os_str(),
-        ];
-        // What git could not remove goes with the temporary directory; `git worktree prune` forgets it later.
-        run(&self.repository, arguments, &[]).ok();
-    }
-}
-
-/// The top of the repository that holds `directory`.
+/// Returns the top of the working tree that holds `directory`.
 ///
 /// # Errors
-/// The directory is in no repository.
+/// The directory is not in a repository.
 pub fn top_level(directory: &Path) -> Result<PathBuf, GitError> {
-    let output = run(directory, ["rev-parse", "--show-toplevel"], &[])?;
-    let text = String::from_utf8_lossy(&output);
-    Ok(PathBuf::from(text.trim_end_matches('\n')))
+    Ok(locate(directory)?.top)
 }
 
-/// Commits that touched one of `paths`, newest first and at most `limit`. Paths are relative to `directory`.
+/// Returns commits that touched one of `paths`, newest first and at most `limit`. Paths are relative to `directory`.
 ///
 /// # Errors
-/// The directory is in no repository.
+/// The directory is not in a repository.
 pub fn history(directory: &Path, paths: &[String], limit: usize) -> Result<Vec<String>, GitError> {
     let count = format!("--max-count={limit}");
     let mut arguments = vec!["log", "--format=%H", &count, "--"];
@@ -145,7 +81,7 @@ pub fn history(directory: &Path, paths: &[String], limit: usize) -> Result<Vec<S
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// A file as a commit has it; the path is relative to `directory`.
+/// Returns a file as a commit has it; the path is relative to `directory`.
 ///
 /// # Errors
 /// The commit has no such file.
@@ -154,12 +90,17 @@ pub fn file_at(directory: &Path, commit: &str, path: &str) -> Result<Vec<u8>, Gi
     run(directory, ["cat-file", "blob", &name], &[])
 }
 
-/// Whom git would name as the author of a commit here.
+/// Returns the name that git would give the author of a commit here.
 #[must_use]
 pub fn user(directory: &Path) -> Option<String> {
-    let output = run(directory, ["config", "--get", "user.name"], &[]).ok()?;
-    let name = String::from_utf8_lossy(&output).trim().to_owned();
-    (!name.is_empty()).then_some(name)
+    let settings = Settings::read(directory).ok()?;
+    let name = settings.get("user.name")?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn locate(directory: &Path) -> Result<Location, GitError> {
+    Location::around(directory)
+        .ok_or_else(|| GitError::new("rev-parse --show-toplevel", "not a git repository"))
 }
 
 fn run<A: AsRef<OsStr>>(
@@ -167,13 +108,14 @@ fn run<A: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = A>,
     input: &[u8],
 ) -> Result<Vec<u8>, GitError> {
-    Git::at(directory).run(arguments, input)
+    Git::at(directory)?.run(arguments, input)
 }
 
 /// A repository, and how git is called in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Git {
     directory: PathBuf,
+    isolated: Arc<Isolated>,
     variables: Vec<(&'static str, OsString)>,
 }
 
@@ -185,21 +127,48 @@ pub(crate) struct Printed {
 }
 
 impl Git {
-    /// In the repository that holds `directory`.
-    pub(crate) fn at(directory: &Path) -> Self {
-        Self {
-            directory: directory.to_owned(),
-            variables: Vec::new(),
-        }
+    /// Runs git in the repository that holds `directory`, with git's built-in conversions of files.
+    pub(crate) fn at(directory: &Path) -> Result<Self, GitError> {
+        Self::with_content(directory, &Content::Converted)
     }
 
-    /// With a variable set, such as another index.
+    /// Runs git in the repository that holds `directory`.
+    pub(crate) fn with_content(directory: &Path, content: &Content) -> Result<Self, GitError> {
+        let location = locate(directory)?;
+        let settings = Settings::read(&location.top)?;
+        let isolated = Isolated::new(location, &settings, content)
+            .map_err(|error| GitError::new("rev-parse --git-dir", &error.to_string()))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            isolated: Arc::new(isolated),
+            variables: Vec::new(),
+        })
+    }
+
+    /// Sets a variable, such as another index.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
-    /// Everything that the command prints.
+    /// Returns where the parts of the repository lie.
+    pub(crate) fn location(&self) -> &Location {
+        &self.isolated.location
+    }
+
+    /// Returns the patterns of ignored files that stand outside of the working tree.
+    pub(crate) fn ignore_patterns(&self) -> Result<Vec<u8>, GitError> {
+        self.isolated
+            .ignore_patterns()
+            .map_err(|error| GitError::new("check-ignore", &error.to_string()))
+    }
+
+    /// Returns what `HEAD` says in our private directory, which [`Self::run`] can change.
+    pub(crate) fn private_head(&self) -> io::Result<Vec<u8>> {
+        std::fs::read(self.isolated.git_dir().join("HEAD"))
+    }
+
+    /// Returns everything that the command prints.
     pub(crate) fn run<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -208,7 +177,7 @@ impl Git {
         Ok(self.run_up_to(arguments, input, usize::MAX)?.bytes)
     }
 
-    /// What the command prints as text, without the last line end.
+    /// Returns what the command prints as text, without the last line end.
     pub(crate) fn line<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -219,7 +188,7 @@ impl Git {
             .to_owned())
     }
 
-    /// The first `limit` bytes that the command prints; the rest is read and dropped.
+    /// Returns the first `limit` bytes that the command prints; the rest is read and dropped.
     pub(crate) fn run_up_to<A: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = A>,
@@ -235,123 +204,70 @@ impl Git {
                 .join(" "),
             message,
         };
-        let (status, printed, message) = self
-            .feed(&arguments, input, limit)
-            .map_err(|error| fail(error.to_string()))?;
+        let mut command = program::command(&self.directory);
+        command
+            .arg("--no-pager")
+            .args(&arguments)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_DIR", self.isolated.git_dir())
+            .env("GIT_WORK_TREE", &self.location().top)
+            .env("GIT_INDEX_FILE", self.location().git_dir.join("index"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let (status, printed, message) =
+            program::feed(&mut command, input, limit).map_err(|error| fail(error.to_string()))?;
         if !status.success() {
-            let message = String::from_utf8_lossy(&message);
-            let lines: Vec<&str> = message.lines().map(str::trim).collect();
-            return Err(fail(lines.join("; ")));
+            return Err(fail(trimmed(&message)));
         }
         Ok(printed)
     }
+}
 
-    fn feed<A: AsRef<OsStr>>(
-        &self,
-        arguments: &[A],
-        input: &[u8],
-        limit: usize,
-    ) -> io::Result<(ExitStatus, Printed, Vec<u8>)> {
-        let mut command = Command::new("git");
-        for variable in LOCAL_VARIABLES {
-            command.env_remove(variable);
+/// Returns a message of git in one line.
+fn trimmed(message: &[u8]) -> String {
+    let message = String::from_utf8_lossy(message);
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    lines.join("; ")
+}
+
+/// Returns a path as a list of object directories has it, where a colon would divide it.
+pub(crate) fn quoted(path: &Path) -> OsString {
+    OsString::from_vec(quoted_bytes(path.as_os_str().as_encoded_bytes()))
+}
+
+/// Returns a name in double quotes, as git reads it where a line feed would end it.
+pub(crate) fn quoted_bytes(name: &[u8]) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for byte in name {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            b'\n' => text.extend(b"\\n"),
+            _ => text.push(*byte),
         }
-        let mut child = command
-            // Hooks and watchers of the repository are the user's programs; reading it must not start them.
-            .args([
-                "-c",
-                "core.hooksPath=/dev/null",
-                "-c",
-                "core.fsmonitor=false",
-            ])
-            .arg("-C")
-            .arg(&self.directory)
-            .args(arguments)
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let stdin = child.stdin.take();
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        thread::scope(|scope| {
-            scope.spawn(move || {
-                // A git that stops reading early says why by its exit code.
-                stdin.map(|mut stdin| stdin.write_all(input));
-            });
-            let message = scope.spawn(move || {
-                stderr.map_or(
-                    Ok(Vec::new()),
-                    |stderr| Ok(keep(stderr, MAX_MESSAGE)?.bytes),
-                )
-            });
-            let printed = match stdout {
-                Some(stdout) => keep(stdout, limit)?,
-                None => Printed {
-                    bytes: Vec::new(),
-                    truncated: false,
-                },
-            };
-            let message: io::Result<Vec<u8>> = message.join().unwrap_or(Ok(Vec::new()));
-            Ok((child.wait()?, printed, message?))
-        })
     }
+    text.push(b'"');
+    text
 }
 
-/// Keeps the first `limit` bytes and drops the rest, so that the writer never waits.
-fn keep(mut reader: impl io::Read, limit: usize) -> io::Result<Printed> {
-    let mut bytes = Vec::new();
-    let room = u64::try_from(limit).unwrap_or(u64::MAX);
-    reader.by_ref().take(room).read_to_end(&mut bytes)?;
-    let dropped = io::copy(&mut reader, &mut io::sink())?;
-    Ok(Printed {
-        bytes,
-        truncated: dropped > 0,
-    })
-}
-
-/// The directory from which git takes the hooks of the repository around `directory`, `core.hooksPath` respected.
+/// Returns the directory from which git takes the hooks of the repository around `directory`.
 ///
 /// # Errors
-/// The directory is in no repository.
+/// The directory is not in a repository.
 pub fn hooks_dir(directory: &Path) -> Result<PathBuf, GitError> {
-    git_path(directory, "hooks")
+    let location = locate(directory)?;
+    let set = Settings::read(&location.top)?.path("core.hookspath", &location.top);
+    Ok(set.unwrap_or_else(|| location.common_dir.join("hooks")))
 }
 
-/// The file in which a clone lists what it alone ignores.
+/// Returns the file in which a clone lists the files that it alone ignores.
 ///
 /// # Errors
-/// The directory is in no repository.
+/// The directory is not in a repository.
 pub fn exclude_file(directory: &Path) -> Result<PathBuf, GitError> {
-    git_path(directory, "info/exclude")
+    Ok(locate(directory)?.common_dir.join("info/exclude"))
 }
 
-/// Asked without our own settings, because one of them hides the hooks; this command starts none.
-fn git_path(directory: &Path, name: &str) -> Result<PathBuf, GitError> {
-    let mut command = Command::new("git");
-    for variable in LOCAL_VARIABLES {
-        command.env_remove(variable);
-    }
-    let fail = |message: String| GitError {
-        command: format!("rev-parse --git-path {name}"),
-        message,
-    };
-    let output = command
-        .arg("-C")
-        .arg(directory)
-        .args(["rev-parse", "--git-path", name])
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| fail(error.to_string()))?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr);
-        return Err(fail(message.trim().to_owned()));
-    }
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(directory.join(text.trim_end_matches('\n')))
-}
-
-/// Whether git keeps this file.
+/// Returns `true` if git tracks this file.
 #[must_use]
 pub fn is_tracked(directory: &Path, path: &Path) -> bool {
     let arguments: [&OsStr; 4] = [
@@ -363,7 +279,7 @@ pub fn is_tracked(directory: &Path, path: &Path) -> bool {
     run(directory, arguments, &[]).is_ok()
 }
 
-/// Whether git passes over this file when files are added.
+/// Returns `true` if git passes over this file when files are added.
 #[must_use]
 pub fn is_ignored(directory: &Path, path: &Path) -> bool {
     let arguments: [&OsStr; 4] = [
@@ -375,7 +291,7 @@ pub fn is_ignored(directory: &Path, path: &Path) -> bool {
     run(directory, arguments, &[]).is_ok()
 }
 
-/// Whether `ancestor` is `commit` or lies behind it.
+/// Returns `true` if `ancestor` is `commit` or lies behind it.
 #[must_use]
 pub fn is_ancestor(directory: &Path, ancestor: &str, commit: &str) -> bool {
     let arguments = [
@@ -387,3 +303,6 @@ pub fn is_ancestor(directory: &Path, ancestor: &str, commit: &str) -> bool {
     ];
     run(directory, arguments, &[]).is_ok()
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,7 +1,7 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
 //! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`around`] what is done with the working tree, [`ceiling`] who else may be asked, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! down, [`around`] what is done with the working tree, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
@@ -12,6 +12,7 @@ mod half_characters;
 mod notes;
 mod outcome;
 mod tool;
+mod unknown_cost;
 mod words;
 
 use std::path::Path;

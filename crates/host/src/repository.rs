@@ -41,7 +41,7 @@ impl Location {
         let directory = fs::canonicalize(directory).ok()?;
         let top = directory
             .ancestors()
-            .find(|folder| folder.join(".git").exists())?;
+            .find(|folder| is_git_entry(&folder.join(".git")))?;
         let entry = top.join(".git");
         let git_dir = if entry.is_dir() {
             entry
@@ -59,6 +59,11 @@ impl Location {
             common_dir,
         })
     }
+}
+
+/// Returns `true` if this is a git directory, or a file that points to one. git passes over any other `.git` as well.
+fn is_git_entry(entry: &Path) -> bool {
+    entry.is_file() || fs::symlink_metadata(entry.join("HEAD")).is_ok()
 }
 
 /// Everything that decides what a push would send, and where.

@@ -1,4 +1,4 @@
-//! Runs the tests of a bundle again: base commit in a fresh worktree, diff applied, test command under limits.
+//! Runs the tests of a bundle again: base commit in a fresh checkout, diff applied, test command under limits.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use witness::replay;
 use witness::test_log::{self, Reading};
 use witness::wire::Outcome;
 
-use crate::git::{GitError, Worktree};
+use crate::git::{Checkout, GitError};
 use crate::process::{self, Ended, Finished, Limits};
 
 /// What is run again.
@@ -40,7 +40,7 @@ pub struct Rerun {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RerunError {
-    /// No worktree of the base commit.
+    /// No checkout of the base commit.
     #[error("cannot check out the base commit")]
     Checkout(#[source] GitError),
     /// No shell.
@@ -48,14 +48,14 @@ pub enum RerunError {
     Start(#[source] io::Error),
 }
 
-/// Does it. The worktree is gone afterwards, whatever happened.
+/// Runs the task. The checkout is removed afterwards, whatever happened.
 ///
 /// # Errors
 /// The base commit cannot be checked out, or no command can be started.
 pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
-    let worktree =
-        Worktree::new(task.repository, task.base_commit).map_err(RerunError::Checkout)?;
-    if let Err(error) = worktree.apply(task.diff) {
+    let checkout =
+        Checkout::new(task.repository, task.base_commit).map_err(RerunError::Checkout)?;
+    if let Err(error) = checkout.apply(task.diff) {
         return Ok(Rerun {
             outcome: Outcome::Failed,
             because: format!("the diff does not apply: {error}"),
@@ -64,7 +64,7 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
         });
     }
     let run =
-        process::run(task.test_command, &worktree.path(), limits).map_err(RerunError::Start)?;
+        process::run(task.test_command, &checkout.path(), limits).map_err(RerunError::Start)?;
     let reading = test_log::read(&run.output);
     let (outcome, because) = match run.ended {
         Ended::Exit(code) => (

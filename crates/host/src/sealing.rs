@@ -18,6 +18,12 @@ mod draft;
 
 mod ending;
 
+mod entries;
+
+mod layout;
+
+mod lfs;
+
 pub mod liveness;
 
 pub mod prices;
@@ -27,6 +33,8 @@ pub mod rollback;
 pub mod snapshot;
 
 mod spent;
+
+mod state;
 
 mod story;
 

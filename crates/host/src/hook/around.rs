@@ -11,16 +11,9 @@ use crate::files::FileError;
 use crate::said;
 use crate::sealing::rollback::{self, Place};
 
-/// Starts of a session after which the work simply goes on.
-const GOES_ON: &[&str] = &["compact"];
-
-/// Keeps the working tree, when a session begins.
+/// Keeps the working tree when a session begins; a session that is resumed has its snapshot already.
 pub(super) fn start(desk: &Desk<'_>, event: &Event) -> Result<(), FileError> {
-    let goes_on = event
-        .source
-        .as_deref()
-        .is_some_and(|source| GOES_ON.contains(&source));
-    if desk.governance.mode != Mode::Autonomous || goes_on {
+    if desk.governance.mode != Mode::Autonomous {
         return Ok(());
     }
     with_place(desk, event, rollback::begin)

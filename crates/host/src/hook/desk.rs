@@ -6,7 +6,7 @@ use std::path::Path;
 use oversight::governance::{Governance, Mode};
 use oversight::verdict::Policy;
 
-use super::Request;
+use super::{Request, unknown_cost};
 use crate::agents::{Agent, Dialect, Event, Kind};
 use crate::clock;
 use crate::config::oversight::{Unattended, recorded};
@@ -149,6 +149,7 @@ impl<'a> Desk<'a> {
             policy: policy.hashed_text(),
             limits: (self.governance.mode != Mode::Off).then(|| Limits::from(&self.governance)),
             process: liveness::agent_process(),
+            notes: unknown_cost::at_start(self, event).into_iter().collect(),
         }))
     }
 

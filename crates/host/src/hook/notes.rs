@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::desk::Desk;
-use super::{Progress, around, outcome, words};
+use super::{Progress, around, outcome, unknown_cost, words};
 use crate::agents::{Agent, Answer, Event, Kind};
 use crate::files::FileError;
 use crate::install::strength;
@@ -44,8 +44,12 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         )
     });
     let mut refused = None;
+    let mut unknown_cost = None;
     let record = match event.kind {
-        Kind::SessionStart => desk.start(event, event.source.as_deref().unwrap_or("startup")),
+        Kind::SessionStart => {
+            unknown_cost = unknown_cost::tell_at_start(desk, event);
+            desk.start(event, event.source.as_deref().unwrap_or("startup"))
+        }
         Kind::ConfigChange => {
             refused = unwired(desk, &journal)?;
             Record::ConfigChange(ConfigChange {
@@ -65,7 +69,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     }
     journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
     drop(journal);
-    let mut told: Vec<String> = repaired.into_iter().collect();
+    let mut told: Vec<String> = repaired.into_iter().chain(unknown_cost).collect();
     if event.kind == Kind::SessionStart {
         around::start(desk, event)?;
         told.extend(desk.ignored());

@@ -2,7 +2,6 @@
 //! cannot spend the same budget.
 
 use std::cell::{OnceCell, RefCell};
-use std::path::Path;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -15,6 +14,7 @@ use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
 
 use super::desk::Desk;
+use super::unknown_cost::Cost;
 use super::{Progress, around, notes, words};
 use crate::agents::{Answer, Event};
 use crate::approvals::{self, Taken};
@@ -27,8 +27,6 @@ use crate::journal::capture;
 use crate::journal::record::{self, Record};
 use crate::pins::Held;
 use crate::said;
-use crate::sealing::budget;
-use crate::sealing::prices::Prices;
 use crate::second_seam;
 
 /// Judges a call and writes it down.
@@ -114,6 +112,7 @@ struct Judging<'a> {
     directory: String,
     home: String,
     now: Timestamp,
+    cost: OnceCell<Cost>,
     held: OnceCell<Held>,
     bound: OnceCell<approvals::Act>,
     /// What came of asking for an approval.
@@ -131,6 +130,7 @@ impl<'a> Judging<'a> {
             directory: desk.directory(event),
             home: home.to_string_lossy().into_owned(),
             now: Timestamp::from_nanosecond(i128::from(desk.now_ns)).unwrap_or(Timestamp::MAX),
+            cost: OnceCell::new(),
             held: OnceCell::new(),
             bound: OnceCell::new(),
             asked: RefCell::new(Ok(None)),
@@ -159,6 +159,7 @@ impl<'a> Judging<'a> {
         });
         self.redact(&mut decision);
         let refusal = self.refuse(&mut decision);
+        self.note_cost(&mut decision);
         if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
             // What cannot be noted is judged once more by the second seam.
             let command = shell_command(&self.event.tool, &self.event.input).unwrap_or_default();
@@ -191,22 +192,28 @@ impl<'a> Judging<'a> {
         };
         let spent = Spent {
             calls: self.journal.map_or(0, |journal| journal.head().calls),
-            ..self.cost()
+            ..self.cost().spent
         };
         decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
-    /// What the session has cost, by the agent's own record of it. Read only where a budget asks for it.
-    fn cost(&self) -> Spent {
-        let record = self.event.transcript.as_ref();
-        let Some(record) = record.filter(|_| self.desk.governance.mode != Mode::Off) else {
-            return Spent::default();
-        };
-        let prices = Prices::new(&self.desk.config.oversight.prices);
-        let agent = self.desk.agent.name();
-        let session = self.desk.session(self.event);
-        let memory = budget::memory_in(&self.desk.workspace.sessions_dir(), &session);
-        budget::so_far(agent, Path::new(record), prices, &memory).unwrap_or_default()
+    /// The cost of the session, read once.
+    fn cost(&self) -> &Cost {
+        self.cost.get_or_init(|| {
+            let calls = self.journal.map_or(0, |journal| journal.head().calls);
+            Cost::read(self.desk, self.event, calls)
+        })
+    }
+
+    /// Adds the note that a cost budget is not enforced. A refusal carries no notes, so the next answer does.
+    fn note_cost(&self, decision: &mut Decision) {
+        if !matches!(decision.verdict, Verdict::Allow | Verdict::Advise) {
+            return;
+        }
+        if let Some(note) = self.cost().note(self.desk, self.event) {
+            decision.verdict = Verdict::Advise;
+            decision.notes.push(note);
+        }
     }
 
     /// Contracts advise; when they cannot be read there is no advice.

@@ -139,6 +139,9 @@ pub struct Start {
     /// The agent's own process, by which it is known whether the session can still go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
+    /// Rules that cannot be enforced in this session, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// Tool lists and budgets of a mode.
@@ -364,8 +367,10 @@ pub struct Snapshot {
     pub top: String,
     /// The commit.
     pub commit: String,
-    /// Its tree.
+    /// Its tree: the bytes of the files.
     pub tree: String,
+    /// The commit that holds index, refs and permissions.
+    pub state: String,
     /// The ref that keeps it.
     pub name: String,
     /// Why there is none.
@@ -379,11 +384,11 @@ pub struct Snapshot {
 pub struct Rollback {
     /// The call whose violation asked for it.
     pub call_id: String,
-    /// The tree found afterwards is the one that was wanted.
+    /// The state found afterwards is the one that was wanted.
     pub restored: bool,
-    /// Tree that was wanted.
+    /// Hash of the state that was wanted.
     pub wanted: String,
-    /// Tree that was found.
+    /// Hash of the state that was found.
     pub found: String,
     /// The ref that keeps what was undone; empty when there was nothing to undo.
     pub kept: String,

@@ -30,25 +30,58 @@ const MARK: u64 = 256;
 /// Nothing that we remember is longer.
 const MAX_MEMORY: u64 = 16 * 1024 * 1024;
 
-/// Cost and tokens by the agent's own record; none where that is not known. Hold the session's journal around it.
-#[must_use]
-pub fn so_far(agent: &str, record: &Path, prices: Prices<'_>, memory: &Path) -> Option<Spent> {
-    let bytes = files::read(memory, MAX_MEMORY).unwrap_or_default();
-    let before: Counted = serde_json::from_slice(&bytes).unwrap_or_default();
-    let records = transcript::records(agent, record).ok()?;
+/// Cost and tokens so far, and the models whose tokens have no price.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SoFar {
+    /// Cost and tokens; the tokens of models without a price cost nothing here.
+    pub spent: Spent,
+    /// Models without a price.
+    pub unpriced: Vec<String>,
+}
+
+/// Counts cost and tokens by the agent's own record. Hold the session's journal around it.
+///
+/// # Errors
+/// The record is not read here, or cannot be read; the sentence says why.
+pub fn so_far(
+    agent: &str,
+    record: &Path,
+    prices: Prices<'_>,
+    memory: &Path,
+) -> Result<SoFar, String> {
+    let before = Counted::remembered(memory);
+    let records = transcript::records(agent, record).map_err(|why| why.to_string())?;
     let mut counted = if before.fits(agent, &records) {
         before.clone()
     } else {
-        Counted::of(agent)
+        Counted {
+            noted: before.noted.clone(),
+            ..Counted::of(agent)
+        }
     };
-    counted.read_on(&records).ok()?;
+    counted
+        .read_on(&records)
+        .map_err(|why| format!("`{}` cannot be read: {why}", record.display()))?;
     if counted != before {
-        let bytes = serde_json::to_vec(&counted).unwrap_or_default();
-        // What is not remembered is counted again.
-        files::write_quickly(memory, &bytes).ok();
+        counted.remember(memory);
     }
-    Some(counted.spent(prices))
+    Ok(counted.so_far(prices))
 }
+
+/// Returns `true` the first time that this is noted in a session. Hold the session's journal around it.
+#[must_use]
+pub fn is_first_note(memory: &Path, note: &str) -> bool {
+    let mut counted = Counted::remembered(memory);
+    let is_first = !counted.noted.iter().any(|noted| noted == note);
+    if is_first && counted.noted.len() < MAX_NOTES {
+        counted.noted.push(note.to_owned());
+        counted.remember(memory);
+    }
+    is_first
+}
+
+/// So many different notes are remembered.
+const MAX_NOTES: usize = 64;
 
 /// Where the count of a session is remembered, beside its journal.
 #[must_use]
@@ -73,6 +106,9 @@ struct Counted {
     models: BTreeMap<String, Usage>,
     /// Answers that may still grow, oldest first. One that comes back later counts once more: too much, never too little.
     growing: VecDeque<Growing>,
+    /// Notes that the session was given already.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    noted: Vec<String>,
 }
 
 /// How far a record was read.
@@ -117,6 +153,17 @@ impl Place {
 }
 
 impl Counted {
+    fn remembered(memory: &Path) -> Self {
+        let bytes = files::read(memory, MAX_MEMORY).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    fn remember(&self, memory: &Path) {
+        let bytes = serde_json::to_vec(self).unwrap_or_default();
+        // What is not remembered is counted again.
+        files::write_quickly(memory, &bytes).ok();
+    }
+
     fn of(agent: &str) -> Self {
         Self {
             agent: agent.to_owned(),
@@ -172,14 +219,18 @@ impl Counted {
         }
     }
 
-    fn spent(&self, prices: Prices<'_>) -> Spent {
-        let mut spent = Spent::default();
+    fn so_far(&self, prices: Prices<'_>) -> SoFar {
+        let mut so_far = SoFar::default();
+        let spent = &mut so_far.spent;
         for (model, usage) in &self.models {
-            let cost = prices.cost(model, *usage).unwrap_or(0);
-            spent.cost_microdollars = spent.cost_microdollars.saturating_add(cost);
+            let cost = prices.cost(model, *usage);
+            if cost.is_none() && usage.tokens() > 0 {
+                so_far.unpriced.push(model.clone());
+            }
+            spent.cost_microdollars = spent.cost_microdollars.saturating_add(cost.unwrap_or(0));
             spent.tokens = spent.tokens.saturating_add(usage.tokens());
         }
-        spent
+        so_far
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use oversight::redact;
 
-use super::tree::{Scratch, Submodules};
+use super::tree::{Reading, Scratch};
 use crate::git::{Git, GitError};
 
 /// Where a file of a diff begins.
@@ -39,7 +39,7 @@ pub struct Diff {
 /// # Errors
 /// There is no such commit, or a file cannot be read.
 pub fn take(top: &Path, base: Option<&str>, limit: usize) -> Result<Diff, GitError> {
-    let scratch = Scratch::of_working_tree_aside(top, Submodules::Recorded)?;
+    let scratch = Scratch::of_working_tree_aside(top, Reading::Committed)?;
     let git = scratch.git();
     let base = match base {
         Some(commit) => {

@@ -13,6 +13,7 @@ use witness::wire::{Mode, TaskId};
 
 use super::diff::{self, Diff};
 use super::prices::Prices;
+use super::rollback::NOT_COVERED;
 use super::spent::Spent;
 use super::story::Story;
 use super::transcript;
@@ -142,7 +143,13 @@ impl Draft<'_> {
         for _ in 0..story.retries(&self.sources.config.oversight.test_commands) {
             self.builder.retry();
         }
-        for rollback in &story.rollbacks {
+        if !story.rollbacks.is_empty() {
+            self.fact("rollback_not_covered", NOT_COVERED);
+        }
+        for (place, rollback) in story.rollbacks.iter().enumerate() {
+            if let Some(problem) = &rollback.problem {
+                self.fact(&format!("rollback {} problem", place + 1), problem);
+            }
             self.builder.rollback(Rollback {
                 restored: rollback.restored,
                 wanted: rollback.wanted.clone(),
@@ -177,25 +184,35 @@ impl Draft<'_> {
         let read = path.map(|path| transcript::read(&self.story.agent, Path::new(&path)));
         let transcript = match read {
             Some(Ok(transcript)) => transcript,
-            Some(Err(why)) => {
-                self.fact(field::USAGE, &format!("{UNKNOWN}: {why}"));
-                return Spent::default();
-            }
-            None => {
-                let why = "the agent names no record of the session";
-                self.fact(field::USAGE, &format!("{UNKNOWN}: {why}"));
-                return Spent::default();
-            }
+            Some(Err(why)) => return self.unknown_usage(&why.to_string()),
+            None => return self.unknown_usage("the agent names no record of the session"),
         };
         self.broke = transcript.broken_at_the_end(self.story.began_ns);
         let prices = Prices::new(&self.sources.config.oversight.prices);
         let spent = Spent::new(self.story, &transcript, prices);
         self.fact(field::USAGE, &spent.usage_text());
         self.fact(field::COST, &spent.cost_text());
+        if let Some(unpriced) = spent.unpriced_text() {
+            self.budget_not_enforced(&unpriced);
+        }
         if let Some(model) = spent.model() {
             self.fact(field::MODEL, model);
         }
         spent
+    }
+
+    fn unknown_usage(&mut self, why: &str) -> Spent {
+        self.fact(field::USAGE, &format!("{UNKNOWN}: {why}"));
+        self.budget_not_enforced(why);
+        Spent::default()
+    }
+
+    /// States that the session had a cost budget that could not be enforced.
+    fn budget_not_enforced(&mut self, why: &str) {
+        let limits = self.story.start.and_then(|start| start.limits.as_ref());
+        if limits.is_some_and(|limits| limits.max_cost_microdollars < u32::MAX) {
+            self.fact("cost_budget", &format!("not enforced: {why}"));
+        }
     }
 
     fn diff(&mut self) -> Option<Diff> {

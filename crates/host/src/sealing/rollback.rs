@@ -1,17 +1,24 @@
 //! Autonomous mode around a session: the working tree is kept when it begins, and a violation returns to that.
 //!
-//! Both are written into the session's journal. Whatever fails is written down as well: a rollback that could not be
-//! done is one that was not correct.
+//! Both are written into the session's journal, failures included: a rollback that could not be done was not correct.
+//! Two sessions in one working tree cannot be told apart by their files. So nothing is undone when another session ran a
+//! tool in the same tree since the snapshot; the violation is still refused, and the rollback is recorded as not done.
 
+use std::fs;
 use std::path::Path;
 
+use super::since_epoch;
 use super::snapshot::Snapshot;
 use crate::clock;
 use crate::files::FileError;
 use crate::journal::SessionId;
 use crate::journal::append::Journal;
-use crate::journal::read::Session;
-use crate::journal::record::{Record, Rollback, Snapshot as SnapshotLine};
+use crate::journal::read::{Session, journals};
+use crate::journal::record::{Line, Record, Rollback, Snapshot as SnapshotLine};
+use crate::repository::Location;
+
+/// Parts of a working tree that no rollback covers.
+pub(super) const NOT_COVERED: &str = "ignored files, submodules, nested repositories, and branches and tags that were not checked out";
 
 /// A session and where its journal is.
 #[derive(Clone, Copy, Debug)]
@@ -26,16 +33,22 @@ pub struct Place<'a> {
     pub directory: &'a Path,
 }
 
-/// Keeps the working tree as it is when the session begins. The journal must not be locked by the caller.
+/// Keeps the working tree when the session begins. A session that is resumed keeps its first snapshot. The journal must
+/// not be locked by the caller.
 ///
 /// # Errors
-/// It cannot be written down. A tree that cannot be kept is no error but a line that says why.
+/// The journal cannot be read or written. A tree that cannot be kept is a line that says why.
 pub fn begin(place: Place<'_>) -> Result<(), FileError> {
+    let path = place.session.path_in(place.sessions);
+    if path.exists() && first_snapshot(&Session::read(&path)?.lines).is_some() {
+        return Ok(());
+    }
     let line = match Snapshot::take(place.directory, place.session) {
         Ok(snapshot) => SnapshotLine {
             top: snapshot.top.to_string_lossy().into_owned(),
             commit: snapshot.commit,
             tree: snapshot.tree,
+            state: snapshot.state,
             name: snapshot.name,
             problem: None,
         },
@@ -47,45 +60,89 @@ pub fn begin(place: Place<'_>) -> Result<(), FileError> {
     add(place, Record::Snapshot(line))
 }
 
-/// Returns the working tree to the snapshot, because the call `call_id` broke a rule. Gives what a person and the agent
-/// are to read; none when nothing was done since the last return. The journal must not be locked by the caller.
+/// Returns the first snapshot that could be taken, with its line.
+fn first_snapshot(lines: &[Line]) -> Option<(&Line, &SnapshotLine)> {
+    lines.iter().find_map(|line| match &line.record {
+        Record::Snapshot(taken) if taken.problem.is_none() => Some((line, taken)),
+        _ => None,
+    })
+}
+
+/// Returns the working tree to the snapshot, because the call `call_id` broke a rule. The result is a sentence for the
+/// user and the agent; `None` when everything still is as the last rollback left it. The journal must not be locked by
+/// the caller.
 ///
 /// # Errors
-/// It cannot be written down.
+/// The journal cannot be read or written.
 pub fn undo(place: Place<'_>, call_id: &str) -> Result<Option<String>, FileError> {
     let read = Session::read(&place.session.path_in(place.sessions))?;
-    let mut taken = None;
-    let mut is_back = false;
-    for line in &read.lines {
-        match &line.record {
-            Record::Snapshot(snapshot) => taken = Some(snapshot),
-            Record::Rollback(rollback) => is_back = rollback.restored,
-            // Only a tool that ran can have changed a file.
-            Record::Result(_) | Record::Failure(_) => is_back = false,
-            _ => {}
-        }
-    }
-    if is_back {
+    let failed = |problem: String| Rollback {
+        problem: Some(problem),
+        ..Rollback::default()
+    };
+    let mut line = match first_snapshot(&read.lines) {
+        Some((line, taken)) => match others_since(place, &taken.top, line.time_ns) {
+            others if others.is_empty() => restore(place, taken),
+            others => failed(format!(
+                "session `{}` worked in the same tree since then, and its work cannot be told apart",
+                others.join("`, `")
+            )),
+        },
+        None => failed(missing_snapshot(&read.lines)),
+    };
+    let rollbacks = read.lines.iter().filter_map(|line| match &line.record {
+        Record::Rollback(rollback) => Some(rollback),
+        _ => None,
+    });
+    let was_restored = rollbacks.last().is_some_and(|last| last.restored);
+    if was_restored && line.restored && line.kept.is_empty() {
         return Ok(None);
     }
-    let mut line = match taken {
-        Some(taken) if taken.problem.is_none() => restore(place, taken),
-        Some(taken) => Rollback {
-            problem: Some(format!(
-                "there is no snapshot: {}",
-                taken.problem.as_deref().unwrap_or_default()
-            )),
-            ..Rollback::default()
-        },
-        None => Rollback {
-            problem: Some("there is no snapshot of the start of the session".to_owned()),
-            ..Rollback::default()
-        },
-    };
     call_id.clone_into(&mut line.call_id);
     let words = words(&line);
     add(place, Record::Rollback(line))?;
     Ok(Some(words))
+}
+
+fn missing_snapshot(lines: &[Line]) -> String {
+    let problem = lines.iter().find_map(|line| match &line.record {
+        Record::Snapshot(taken) => taken.problem.as_deref(),
+        _ => None,
+    });
+    match problem {
+        Some(problem) => format!("there is no snapshot: {problem}"),
+        None => "there is no snapshot of the start of the session".to_owned(),
+    }
+}
+
+/// Returns the other sessions that ran a tool in the working tree at `top` since a moment.
+fn others_since(place: Place<'_>, top: &str, since_ns: u64) -> Vec<String> {
+    let mut found = Vec::new();
+    for (other, path) in journals(place.sessions).unwrap_or_default() {
+        let is_late = fs::metadata(&path)
+            .and_then(|facts| facts.modified())
+            .is_ok_and(|time| since_epoch(time) >= since_ns);
+        if other == *place.session || !is_late {
+            continue;
+        }
+        let Ok(read) = Session::read(&path) else {
+            continue;
+        };
+        let is_here = |cwd: &str| {
+            let location = Location::around(Path::new(cwd));
+            location.is_some_and(|location| location.top == Path::new(top))
+        };
+        let worked = read.lines.iter().any(|line| match &line.record {
+            Record::Call(call) => {
+                line.time_ns >= since_ns && call.recorded != "denied" && is_here(&call.cwd)
+            }
+            _ => false,
+        });
+        if worked {
+            found.push(other.to_string());
+        }
+    }
+    found
 }
 
 fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
@@ -93,6 +150,7 @@ fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
         top: taken.top.clone().into(),
         commit: taken.commit.clone(),
         tree: taken.tree.clone(),
+        state: taken.state.clone(),
         name: taken.name.clone(),
     };
     match snapshot.restore(place.session) {
@@ -101,11 +159,10 @@ fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
             wanted: restored.rollback.wanted,
             found: restored.rollback.found,
             kept: restored.rollback.kept,
-            problem: restored.problem.map(|problem| problem.to_string()),
+            problem: restored.problem,
             ..Rollback::default()
         },
         Err(why) => Rollback {
-            wanted: taken.tree.clone(),
             problem: Some(why.to_string()),
             ..Rollback::default()
         },
@@ -114,16 +171,18 @@ fn restore(place: Place<'_>, taken: &SnapshotLine) -> Rollback {
 
 fn words(line: &Rollback) -> String {
     match (line.restored, &*line.kept, &line.problem) {
-        (true, "", _) => "The working tree is as it was when the session began.".to_owned(),
+        (true, "", _) => {
+            format!("The working tree is as it was when the session began, without {NOT_COVERED}.")
+        }
         (true, kept, _) => format!(
-            "The working tree was returned to the start of the session; what was undone is kept as {kept}."
+            "The working tree was returned to the start of the session; the undone work is kept as {kept}. Not covered: {NOT_COVERED}."
         ),
         (false, "", problem) => format!(
             "The working tree could not be returned to the start of the session: {}.",
             problem.as_deref().unwrap_or("it differs")
         ),
         (false, kept, problem) => format!(
-            "The working tree could not be returned to the start of the session as a whole: {}. It is kept as {kept}.",
+            "The working tree could not be returned to the start of the session as a whole: {}. Its state before is kept as {kept}.",
             problem.as_deref().unwrap_or("it differs")
         ),
     }

@@ -1,15 +1,19 @@
-//! The working tree as it was when a session began, and the way back to it.
+//! The state of a working tree when a session began, and the way back to it.
 //!
-//! A snapshot is a commit under `refs/roleos/snapshot/`. Going back restores what differs, proves by the tree's hash
-//! that it did, and keeps what it undid under `refs/roleos/undone/`. Neither touches the index, `HEAD` or a branch.
+//! A snapshot is a commit under `refs/roleos/snapshot/`. Its tree holds the bytes of the files; a second commit behind it
+//! holds permissions, directories, the index, `HEAD` and the branches, see [`super::state`]. Going back restores what
+//! differs, proves it by one hash over all of that, and keeps the undone work under `refs/roleos/undone/`.
 //! Files that git ignores by the rules of then are not touched, and neither are submodules and nested repositories.
+//! Branches and tags that were not checked out are shared with other worktrees: they are compared and not changed.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use witness::extension::Rollback;
 
-use super::tree::{GitPath, Scratch, Submodules};
+use super::entries::{Entry, GitPath, paths};
+use super::state::{State, commit};
+use super::tree::{Reading, Scratch};
 use crate::git::{Git, GitError};
 use crate::journal::SessionId;
 
@@ -31,135 +35,125 @@ pub struct Snapshot {
     pub commit: String,
     /// Its tree.
     pub tree: String,
-    /// The ref that keeps it.
+    /// The commit of index, refs and permissions.
+    pub state: String,
+    /// The ref that keeps both.
     pub name: String,
 }
 
 impl Snapshot {
-    /// Keeps the working tree around `directory` as it is now. A second one for the same session replaces the first.
+    /// Keeps the state of the working tree around `directory`. A second snapshot of a session replaces the first.
     ///
     /// # Errors
-    /// The directory is in no repository, or a file of it cannot be read.
+    /// The directory is not in a repository, or a file of it cannot be read.
     pub fn take(directory: &Path, session: &SessionId) -> Result<Self, GitError> {
         let top = crate::git::top_level(directory)?;
-        let scratch = Scratch::of_working_tree(&top, Submodules::LeftOut)?;
-        let tree = scratch.write_tree()?;
+        let scratch = Scratch::of_working_tree(&top, Reading::Bytes { ignore: None })?;
+        let git = scratch.git();
+        let now = State::read(&scratch, &top, None)?;
+        let state = now.keep(git)?;
         let message = format!("The working tree when session {session} began");
-        let commit = commit(&top, &tree, head(&top).as_deref(), &message)?;
+        let parents: Vec<&str> = now.refs.commit().into_iter().chain([&*state]).collect();
+        let commit = commit(git, &now.files, &parents, &message)?;
         let name = format!("{SNAPSHOTS}/{}", ref_name(session));
-        Git::at(&top).run(["update-ref", &name, &commit], &[])?;
+        git.run(["update-ref", &name, &commit], &[])?;
         Ok(Self {
             top,
             commit,
-            tree,
+            tree: now.files,
+            state,
             name,
         })
     }
 
-    /// The snapshot of a session, if there is one in the repository around `directory`.
+    /// Finds the snapshot of a session in the repository around `directory`.
     ///
     /// # Errors
-    /// The directory is in no repository.
+    /// The directory is not in a repository.
     pub fn find(directory: &Path, session: &SessionId) -> Result<Option<Self>, GitError> {
-        let top = crate::git::top_level(directory)?;
+        let git = Git::at(directory)?;
+        let top = git.location().top.clone();
         let name = format!("{SNAPSHOTS}/{}", ref_name(session));
         let wanted = format!("{name}^{{commit}}");
-        let git = Git::at(&top);
         let Ok(commit) = git.line(["rev-parse", "--verify", "--quiet", &wanted]) else {
             return Ok(None);
         };
         let tree = git.line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?;
+        let parents = git.line(["rev-parse", &format!("{commit}^@")])?;
+        let state = parents.lines().last().unwrap_or_default().to_owned();
         Ok(Some(Self {
             top,
             commit,
             tree,
+            state,
             name,
         }))
     }
 
-    /// Forgets the snapshot; what was undone stays.
+    /// Forgets the snapshot; undone work stays.
     ///
     /// # Errors
     /// The ref cannot be removed.
     pub fn forget(&self) -> Result<(), GitError> {
-        Git::at(&self.top)
+        Git::at(&self.top)?
             .run(["update-ref", "-d", &self.name], &[])
             .map(drop)
     }
 
-    /// Returns the working tree to the snapshot, keeps what that undoes, and checks the result by its tree hash.
+    /// Returns to the snapshot, keeps the work that this undoes, and checks the result by its hash.
     ///
     /// # Errors
-    /// What would be undone cannot be kept, so nothing was undone.
+    /// The undone work cannot be kept, so nothing was undone.
     pub fn restore(&self, session: &SessionId) -> Result<Restored, GitError> {
-        let scratch = self.scratch()?;
+        let wanted = State::load(&Git::at(&self.top)?, &self.state)?;
+        let back = Way {
+            snapshot: self,
+            wanted,
+        };
+        let scratch = back.scratch()?;
         scratch.refresh();
         scratch.take_changes()?;
-        let now = scratch.write_tree()?;
+        let now = back.read(&scratch)?;
         let (mut kept, mut problem) = (String::new(), None);
-        if now != self.tree {
-            let message = format!("What a rollback of session {session} undid");
-            let undone = commit(&self.top, &now, Some(&self.commit), &message)?;
+        let mut found = None;
+        if now.id != back.wanted.id {
+            let message = format!("Work that a rollback of session {session} undid");
+            let state = now.keep(scratch.git())?;
+            let mut parents = vec![&*self.commit];
+            parents.extend(now.refs.commit());
+            parents.push(&state);
+            let undone = commit(scratch.git(), &now.files, &parents, &message)?;
             kept = self.keep(session, &undone)?;
             let undone = Undone {
                 commit: undone,
                 name: &kept,
                 message: &message,
             };
-            problem = self.go_back(&scratch, &now, &undone).err();
+            problem = back
+                .go(&scratch, &now, &undone)
+                .err()
+                .map(|error| error.to_string());
+            found = Some(back.look()?);
         }
-        let found = self.look()?;
+        let found = found.as_ref().unwrap_or(&now);
+        let restored = found.id == back.wanted.id;
+        if !restored && problem.is_none() {
+            problem = Some(back.wanted.differences(found));
+        }
         Ok(Restored {
             rollback: Rollback {
-                restored: found == self.tree,
-                wanted: self.tree.clone(),
-                found,
+                restored,
+                wanted: back.wanted.id.clone(),
+                found: found.id.clone(),
                 kept,
             },
             problem,
         })
     }
 
-    /// Makes the working tree, which is `now`, what it was. Git changes nothing when a file is in the way.
-    fn go_back(&self, scratch: &Scratch, now: &str, undone: &Undone<'_>) -> Result<(), GitError> {
-        // What git ignores must be what it ignored then, before it can be said which files are new.
-        let mut disk = self.with_ignore_files_of_then(scratch, now)?;
-        scratch.switch(now, &disk)?;
-        let hidden = scratch.changes()?.present;
-        if !hidden.is_empty() {
-            let all = Scratch::of_tree(&self.top, now, Submodules::LeftOut)?;
-            all.take(&hidden)?;
-            let commit = commit(
-                &self.top,
-                &all.write_tree()?,
-                Some(&undone.commit),
-                undone.message,
-            )?;
-            Git::at(&self.top).run(["update-ref", undone.name, &commit], &[])?;
-            scratch.take(&hidden)?;
-            disk = scratch.write_tree()?;
-        }
-        let new = names(scratch, &["--diff-filter=A"], &self.tree, &disk)?;
-        let target = self.scratch()?;
-        target.take_from(&disk, &self.ignored(&new)?)?;
-        scratch.switch(&disk, &target.write_tree()?)
-    }
-
-    /// An index with the files of the snapshot.
-    fn scratch(&self) -> Result<Scratch, GitError> {
-        Scratch::of_tree(&self.top, &self.tree, Submodules::LeftOut)
-    }
-
-    /// The tree that the working tree is now, every file read again.
-    fn look(&self) -> Result<String, GitError> {
-        let scratch = self.scratch()?;
-        scratch.take_changes()?;
-        scratch.write_tree()
-    }
-
     /// Keeps a commit of undone work under a name that is not taken.
     fn keep(&self, session: &SessionId, commit: &str) -> Result<String, GitError> {
-        let git = Git::at(&self.top);
+        let git = Git::at(&self.top)?;
         let prefix = format!("{UNDONE}/{}", ref_name(session));
         let listed = git.line(["for-each-ref", "--format=%(refname)", &prefix])?;
         let highest = listed
@@ -172,18 +166,85 @@ impl Snapshot {
         git.run(["update-ref", &name, commit, ""], &[])?;
         Ok(name)
     }
+}
 
-    /// `now` with the files of the snapshot that say what is ignored.
+/// The way back to a snapshot.
+struct Way<'a> {
+    snapshot: &'a Snapshot,
+    wanted: State,
+}
+
+impl Way<'_> {
+    /// Makes the working tree, whose state is `now`, what it was. git changes no file when one is in the way.
+    fn go(&self, scratch: &Scratch, now: &State, undone: &Undone<'_>) -> Result<(), GitError> {
+        let top = &self.snapshot.top;
+        self.wanted.layout.make_room(&now.layout, top);
+        self.switch_files(scratch, &now.files, undone)?;
+        let after = self.read(&self.scratch()?)?;
+        self.wanted.layout.put_back(&after.layout, top);
+        let git = Git::at(top)?;
+        self.wanted.put_back_git(&git, &self.snapshot.state, now)
+    }
+
+    fn switch_files(
+        &self,
+        scratch: &Scratch,
+        now: &str,
+        undone: &Undone<'_>,
+    ) -> Result<(), GitError> {
+        // The ignore rules must be those of then, before it can be said which files are new.
+        let mut disk = self.with_ignore_files_of_then(scratch, now)?;
+        scratch.switch(now, &disk)?;
+        let hidden = scratch.changes()?.present;
+        if !hidden.is_empty() {
+            let all = self.scratch_of(now)?;
+            all.take(&hidden)?;
+            let parents = [&*undone.commit];
+            let commit = commit(all.git(), &all.write_tree()?, &parents, undone.message)?;
+            all.git().run(["update-ref", undone.name, &commit], &[])?;
+            scratch.take(&hidden)?;
+            disk = scratch.write_tree()?;
+        }
+        let new = names(scratch, &["--diff-filter=A"], &self.wanted.files, &disk)?;
+        let target = self.scratch()?;
+        target.take_from(&disk, &self.ignored(&new)?)?;
+        scratch.switch(&disk, &target.write_tree()?)
+    }
+
+    /// Returns an index with the files of the snapshot.
+    fn scratch(&self) -> Result<Scratch, GitError> {
+        self.scratch_of(&self.wanted.files)
+    }
+
+    fn scratch_of(&self, tree: &str) -> Result<Scratch, GitError> {
+        let reading = Reading::Bytes {
+            ignore: Some(self.wanted.ignore.clone()),
+        };
+        Scratch::of_tree(&self.snapshot.top, tree, reading)
+    }
+
+    fn read(&self, scratch: &Scratch) -> Result<State, GitError> {
+        State::read(scratch, &self.snapshot.top, Some(&self.wanted.layout))
+    }
+
+    /// Reads the state again, every file included.
+    fn look(&self) -> Result<State, GitError> {
+        let scratch = self.scratch()?;
+        scratch.take_changes()?;
+        self.read(&scratch)
+    }
+
+    /// Returns `now` with the ignore files of the snapshot.
     fn with_ignore_files_of_then(&self, scratch: &Scratch, now: &str) -> Result<String, GitError> {
-        let mut paths = names(scratch, &[], &self.tree, now)?;
+        let mut paths = names(scratch, &[], &self.wanted.files, now)?;
         paths.retain(|path| path.rsplit(|byte| *byte == b'/').next() == Some(IGNORE_FILE));
-        let tree = Scratch::of_tree(&self.top, now, Submodules::LeftOut)?;
+        let tree = self.scratch_of(now)?;
         tree.forget(&paths)?;
-        tree.take_from(&self.tree, &paths)?;
+        tree.take_from(&self.wanted.files, &paths)?;
         tree.write_tree()
     }
 
-    /// Which of these files git ignores by the rules on disk.
+    /// Returns those of these files that git ignores by the rules on disk.
     fn ignored(&self, paths: &BTreeSet<GitPath>) -> Result<BTreeSet<GitPath>, GitError> {
         if paths.is_empty() {
             return Ok(BTreeSet::new());
@@ -194,13 +255,13 @@ impl Snapshot {
     }
 }
 
-/// What a return to a snapshot did.
+/// The result of a return to a snapshot.
 #[derive(Debug)]
 pub struct Restored {
-    /// What a bundle says of it.
+    /// The record of it in a bundle.
     pub rollback: Rollback,
-    /// Why git could not do all of it.
-    pub problem: Option<GitError>,
+    /// Why it is not whole.
+    pub problem: Option<String>,
 }
 
 /// Work that was kept before it is undone.
@@ -225,7 +286,21 @@ impl Scratch {
         self.index(&["read-tree", "-m", "-u", from, to], &[])
     }
 
-    /// Files that git ignores by the rules on disk.
+    /// Returns the files that git ignores by the rules on disk, with directories that are ignored as a whole.
+    pub(super) fn ignored_entries(&self) -> Result<BTreeSet<GitPath>, GitError> {
+        let arguments = [
+            "ls-files",
+            "-z",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+            "--directory",
+        ];
+        let listed = self.git().run(arguments, &[])?;
+        Ok(paths(&listed))
+    }
+
+    /// Returns the files that git ignores by the rules on disk.
     fn ignored(&self) -> Result<BTreeSet<GitPath>, GitError> {
         let arguments = [
             "ls-files",
@@ -246,18 +321,12 @@ impl Scratch {
         let listed = self
             .git()
             .run(["ls-tree", "-r", "-z", "--full-tree", tree], &[])?;
-        let mut entries = Vec::new();
-        for entry in listed.split(|byte| *byte == 0) {
-            let path = entry
-                .iter()
-                .position(|byte| *byte == b'\t')
-                .and_then(|tab| entry.get(tab + 1..));
-            if path.is_some_and(|path| paths.contains(path)) {
-                entries.extend_from_slice(entry);
-                entries.push(0);
-            }
-        }
-        self.index(&["update-index", "-z", "--index-info"], &entries)
+        let entries: Vec<Entry> = listed
+            .split(|byte| *byte == 0)
+            .filter_map(Entry::parse_tree_line)
+            .filter(|entry| paths.contains(&entry.path))
+            .collect();
+        self.put_entries(&entries)
     }
 }
 
@@ -275,14 +344,6 @@ fn names(
     Ok(paths(&listed))
 }
 
-fn paths(listed: &[u8]) -> BTreeSet<GitPath> {
-    listed
-        .split(|byte| *byte == 0)
-        .filter(|path| !path.is_empty())
-        .map(<[u8]>::to_vec)
-        .collect()
-}
-
 /// An ignored file at, above or below the place of a new one.
 fn in_the_way<'a>(ignored: &'a BTreeSet<GitPath>, new: &BTreeSet<GitPath>) -> Option<&'a GitPath> {
     new.iter().find_map(|path| {
@@ -295,27 +356,6 @@ fn in_the_way<'a>(ignored: &'a BTreeSet<GitPath>, new: &BTreeSet<GitPath>) -> Op
         let first_below = ignored.range(below.clone()..).next();
         at_or_above.or(first_below.filter(|path| path.starts_with(&below)))
     })
-}
-
-/// The commit that is checked out; none before the first.
-fn head(top: &Path) -> Option<String> {
-    Git::at(top)
-        .line(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
-        .ok()
-}
-
-/// A commit that nobody's name is on.
-fn commit(top: &Path, tree: &str, parent: Option<&str>, message: &str) -> Result<String, GitError> {
-    let mut arguments = vec!["commit-tree", tree, "-m", message];
-    if let Some(parent) = parent {
-        arguments.extend(["-p", parent]);
-    }
-    Git::at(top)
-        .with("GIT_AUTHOR_NAME", "Role OS")
-        .with("GIT_AUTHOR_EMAIL", "roleos@localhost")
-        .with("GIT_COMMITTER_NAME", "Role OS")
-        .with("GIT_COMMITTER_EMAIL", "roleos@localhost")
-        .line(arguments)
 }
 
 /// A session's name where git does not allow every dot.

@@ -115,18 +115,23 @@ impl Spent {
         text
     }
 
-    /// For people.
-    pub(super) fn cost_text(&self) -> String {
-        if self.unpriced.is_empty() {
-            return format!("{} millionths of a US dollar", self.cost);
-        }
+    /// Returns the sentence about models without a price, if there are any.
+    pub(super) fn unpriced_text(&self) -> Option<String> {
         let models: Vec<&str> = self.unpriced.iter().map(String::as_str).collect();
         let models = models.join("`, `");
+        (!models.is_empty()).then(|| format!("`[oversight.prices]` has no price for `{models}`"))
+    }
+
+    /// For people.
+    pub(super) fn cost_text(&self) -> String {
+        let Some(unpriced) = self.unpriced_text() else {
+            return format!("{} millionths of a US dollar", self.cost);
+        };
         if self.models.len() == self.unpriced.len() {
-            return format!("{UNKNOWN}: `[oversight.prices]` has no price for `{models}`");
+            return format!("{UNKNOWN}: {unpriced}");
         }
         format!(
-            "{AT_LEAST} {} millionths of a US dollar: `[oversight.prices]` has no price for `{models}`",
+            "{AT_LEAST} {} millionths of a US dollar: {unpriced}",
             self.cost
         )
     }

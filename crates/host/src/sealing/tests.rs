@@ -13,7 +13,7 @@ use witness::wire::{Outcome as Ended, Tag};
 
 use super::*;
 use crate::config::oversight::{Dollars, Price};
-use crate::git::Git;
+use crate::git::testing;
 use crate::journal::capture;
 use crate::journal::record::{
     Broke, Call, End, Limits, Outcome, Plan, Process, Prompt, Rollback, Start, Stop,
@@ -61,7 +61,7 @@ impl House {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        Git::at(self.directory.path()).line(arguments).unwrap()
+        testing::git(self.directory.path(), arguments)
     }
 
     #[expect(
@@ -92,12 +92,13 @@ impl House {
     }
 
     fn start(&self, session: &str) -> Record {
-        let commit = Git::at(self.directory.path()).line(["rev-parse", "HEAD"]);
+        let commit = testing::output(self.directory.path(), &["rev-parse", "HEAD"]);
+        let id = String::from_utf8_lossy(&commit.stdout).trim().to_owned();
         Record::Start(Box::new(Start {
             session: session.to_owned(),
             source: "startup".to_owned(),
             cwd: self.directory.path().display().to_string(),
-            base_commit: commit.ok(),
+            base_commit: commit.status.success().then_some(id),
             mode: "off".to_owned(),
             roleos: "test".to_owned(),
             ..Start::default()

@@ -1,40 +1,34 @@
 //! The working tree of a repository as a git tree, new files included, without touching its index or its `HEAD`.
 //!
-//! Everything happens in an index of our own. Ignored files, submodules, nested repositories and the folders of Role OS
-//! itself are left alone.
+//! Everything happens in an index of our own. Ignored files, nested repositories and the folders of Role OS itself are
+//! left alone. A diff reads files as a commit would store them; a snapshot reads their bytes, so that it can put back
+//! exactly those.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io;
-use std::os::unix::ffi::OsStringExt as _;
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::git::{Git, GitError};
+use super::entries::{Entry, GitPath, joined, path_in};
+use super::lfs;
+use crate::git::{self, Content, Git, GitError};
 use crate::repository::Location;
 
-/// Settings under which our index is written; what speeds up the user's own would only leave files behind.
-const PLAIN_INDEX: [&str; 8] = [
-    "-c",
-    "core.splitIndex=false",
-    "-c",
-    "core.untrackedCache=false",
-    "-c",
-    "index.sparse=false",
-    "-c",
-    "advice.addEmbeddedRepo=false",
-];
+/// How often files are listed again that vanish while they are read.
+const TRIES: usize = 3;
 
-/// How git writes the mode of a submodule.
-const SUBMODULE: &[u8] = b"160000 ";
-
-/// What is done with submodules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Submodules {
-    /// They are no part of the tree.
-    LeftOut,
-    /// The tree says which commit each one stands at.
-    Recorded,
+/// How the files of a working tree are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As a commit would store them, with the commits of submodules and the files outside of a sparse checkout.
+    Committed,
+    /// The bytes on disk and nothing else.
+    Bytes {
+        /// Ignore patterns in force instead of the current ones.
+        ignore: Option<Vec<u8>>,
+    },
 }
 
 /// An index of our own over the user's working tree. Dropped, it leaves no trace.
@@ -43,88 +37,86 @@ pub(super) struct Scratch {
     git: Git,
     top: PathBuf,
     directory: tempfile::TempDir,
-    submodules: Submodules,
+    reading: Reading,
 }
 
-/// A path as git has it, relative to the top of the repository.
-pub(super) type GitPath = Vec<u8>;
-
 impl Scratch {
-    /// An index with nothing in it, over the working tree at `top`.
-    fn empty(top: &Path, submodules: Submodules) -> Result<Self, GitError> {
+    /// Makes an index with nothing in it, over the working tree at `top`.
+    fn empty(top: &Path, reading: Reading) -> Result<Self, GitError> {
         let directory = tempfile::Builder::new()
             .prefix("roleos-tree-")
             .tempdir()
-            .map_err(|error| GitError::new("update-index", &error.to_string()))?;
+            .map_err(failed)?;
+        let content = match &reading {
+            Reading::Committed => Content::Converted,
+            Reading::Bytes { ignore } => Content::Bytes {
+                ignore: ignore.clone(),
+            },
+        };
         let index = directory.path().join("index");
         Ok(Self {
-            git: Git::at(top).with("GIT_INDEX_FILE", index),
+            git: Git::with_content(top, &content)?.with("GIT_INDEX_FILE", index),
             top: top.to_owned(),
             directory,
-            submodules,
+            reading,
         })
     }
 
-    /// Begins with the user's own index, which knows what has not changed; then takes in the working tree.
-    pub(super) fn of_working_tree(top: &Path, submodules: Submodules) -> Result<Self, GitError> {
-        let scratch = Self::empty(top, submodules)?;
+    /// Begins with the user's own index, which knows the files that have not changed; then takes in the working tree.
+    pub(super) fn of_working_tree(top: &Path, reading: Reading) -> Result<Self, GitError> {
+        let scratch = Self::empty(top, reading)?;
         scratch.copy_index()?;
-        scratch.leave_out()?;
+        scratch.prepare()?;
         scratch.take_changes()?;
         Ok(scratch)
     }
 
-    /// The same, but new objects go to a place that is gone with the scratch.
-    pub(super) fn of_working_tree_aside(
-        top: &Path,
-        submodules: Submodules,
-    ) -> Result<Self, GitError> {
-        let mut scratch = Self::empty(top, submodules)?;
-        let real = top.join(scratch.git.line(["rev-parse", "--git-path", "objects"])?);
+    /// The same, but new objects go to a directory that is removed with the scratch.
+    pub(super) fn of_working_tree_aside(top: &Path, reading: Reading) -> Result<Self, GitError> {
+        let mut scratch = Self::empty(top, reading)?;
+        let real = scratch.git.location().common_dir.join("objects");
         let objects = scratch.directory.path().join("objects");
-        fs::create_dir(&objects)
-            .map_err(|error| GitError::new("update-index", &error.to_string()))?;
+        fs::create_dir(&objects).map_err(failed)?;
         scratch.git = scratch
             .git
             .with("GIT_OBJECT_DIRECTORY", objects)
-            .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&real));
+            .with("GIT_ALTERNATE_OBJECT_DIRECTORIES", git::quoted(&real));
         scratch.copy_index()?;
-        scratch.leave_out()?;
+        scratch.prepare()?;
         scratch.take_changes()?;
         Ok(scratch)
     }
 
     /// Begins with a tree; nothing of the working tree is taken in yet.
-    pub(super) fn of_tree(
-        top: &Path,
-        tree: &str,
-        submodules: Submodules,
-    ) -> Result<Self, GitError> {
-        let scratch = Self::empty(top, submodules)?;
+    pub(super) fn of_tree(top: &Path, tree: &str, reading: Reading) -> Result<Self, GitError> {
+        let scratch = Self::empty(top, reading)?;
         scratch.index(&["read-tree", tree], &[])?;
         Ok(scratch)
     }
 
-    /// Git with our index.
+    /// Returns git with our index.
     pub(super) fn git(&self) -> &Git {
         &self.git
     }
 
-    /// The tree that the index stands for.
+    /// Writes the tree that the index stands for. Files outside of a sparse checkout need not be there.
     pub(super) fn write_tree(&self) -> Result<String, GitError> {
-        self.git.line(["write-tree"])
+        self.git.line(["write-tree", "--missing-ok"])
     }
 
-    /// Takes in what differs between the index and the working tree: changed, removed and new files.
+    /// Takes in the differences between the index and the working tree: changed, removed and new files.
     pub(super) fn take_changes(&self) -> Result<(), GitError> {
         let changes = self.changes()?;
-        // A file below what is a link or a file now cannot be looked at, only forgotten.
+        // A file below a path that is a link or a file now cannot be looked at, only forgotten.
         self.forget(&changes.removed)?;
         self.take(&changes.present)
     }
 
     /// Takes in these files as they are now.
     pub(super) fn take(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
+        if self.reading != Reading::Committed {
+            return self.take_bytes(paths);
+        }
         let arguments = [
             "update-index",
             "-z",
@@ -133,11 +125,94 @@ impl Scratch {
             "--replace",
             "--stdin",
         ];
-        self.index(&arguments, &joined(paths))
+        self.index(&arguments, &joined(paths))?;
+        let pointers = lfs::pointers(&self.git, &self.top, paths)?;
+        if pointers.is_empty() {
+            return Ok(());
+        }
+        let mut entries = self.entries()?;
+        entries.retain_mut(|entry| match pointers.get(&entry.path) {
+            Some(id) => {
+                entry.id.clone_from(id);
+                true
+            }
+            None => false,
+        });
+        self.put_entries(&entries)
+    }
+
+    /// Takes in the bytes of these files. git's own `update-index` would convert them by attributes.
+    fn take_bytes(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
+        let mut result = Ok(());
+        for _ in 0..TRIES {
+            result = self.try_take_bytes(paths);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    fn try_take_bytes(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
+        let links = self.directory.path().join("links");
+        fs::create_dir_all(&links).map_err(failed)?;
+        let (mut gone, mut found, mut input) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for path in paths {
+            let real = path_in(&self.top, path);
+            let (mode, source) = match fs::symlink_metadata(&real) {
+                Ok(facts) if facts.is_file() => {
+                    let executable = facts.permissions().mode() & 0o100 != 0;
+                    let mode = if executable { "100755" } else { "100644" };
+                    (mode, path.clone())
+                }
+                // A link is stored as a file that holds its target.
+                Ok(facts) if facts.is_symlink() => {
+                    let target = fs::read_link(&real).map_err(failed)?;
+                    let source = links.join(found.len().to_string());
+                    let mut file = File::create(&source).map_err(failed)?;
+                    file.write_all(target.as_os_str().as_bytes())
+                        .map_err(failed)?;
+                    ("120000", source.as_os_str().as_bytes().to_vec())
+                }
+                _ => {
+                    gone.insert(path.clone());
+                    continue;
+                }
+            };
+            input.extend(git::quoted_bytes(&source));
+            input.push(b'\n');
+            found.push((mode, path));
+        }
+        self.forget(&gone)?;
+        let arguments = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
+        let ids = if found.is_empty() {
+            Vec::new()
+        } else {
+            self.git.run(arguments, &input)?
+        };
+        let ids = String::from_utf8_lossy(&ids);
+        let entries: Vec<Entry> = found
+            .into_iter()
+            .zip(ids.lines())
+            .map(|((mode, path), id)| Entry::new(mode, id, path))
+            .collect();
+        self.put_entries(&entries)
+    }
+
+    /// Puts entries into the index, over whatever is in their place.
+    pub(super) fn put_entries(&self, entries: &[Entry]) -> Result<(), GitError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<u8> = entries.iter().flat_map(Entry::line).collect();
+        self.index(&["update-index", "-z", "--index-info"], &lines)
     }
 
     /// Forgets these files.
     pub(super) fn forget(&self, paths: &BTreeSet<GitPath>) -> Result<(), GitError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
         self.index(
             &["update-index", "-z", "--force-remove", "--stdin"],
             &joined(paths),
@@ -150,7 +225,7 @@ impl Scratch {
         self.index(&["update-index", "-q", "--refresh"], &[]).ok();
     }
 
-    /// What differs from the working tree.
+    /// Returns the differences from the working tree.
     pub(super) fn changes(&self) -> Result<Changes, GitError> {
         let arguments = [
             "ls-files",
@@ -181,17 +256,21 @@ impl Scratch {
         Ok(changes)
     }
 
-    /// Runs git on our index, under settings of our own.
+    /// Runs git on our index.
     pub(super) fn index(&self, arguments: &[&str], input: &[u8]) -> Result<(), GitError> {
-        let arguments = PLAIN_INDEX.iter().chain(arguments);
         self.git.run(arguments, input).map(drop)
     }
 
-    /// Copies the user's index, its time included: git trusts what is older than the index.
+    /// Returns all entries of the index.
+    pub(super) fn entries(&self) -> Result<Vec<Entry>, GitError> {
+        let listed = self.git.run(["ls-files", "-z", "-v", "--stage"], &[])?;
+        Ok(Entry::parse(&listed))
+    }
+
+    /// Copies the user's index, its time included: git trusts files that are older than the index.
     fn copy_index(&self) -> Result<(), GitError> {
-        let own = Git::at(&self.top).line(["rev-parse", "--git-path", "index"])?;
         let copy = || -> io::Result<()> {
-            let from = self.top.join(own);
+            let from = self.git.location().git_dir.join("index");
             let modified = match fs::metadata(&from) {
                 Ok(facts) => facts.modified()?,
                 // Nothing was ever added.
@@ -202,37 +281,72 @@ impl Scratch {
             fs::copy(from, &to)?;
             File::options().write(true).open(to)?.set_modified(modified)
         };
-        copy().map_err(|error| GitError::new("update-index", &error.to_string()))
+        copy().map_err(failed)
     }
 
-    /// Takes out what is left alone.
-    fn leave_out(&self) -> Result<(), GitError> {
-        let listed = self.git.run(["ls-files", "-z", "--stage"], &[])?;
-        let mut out = BTreeSet::new();
-        for entry in listed.split(|byte| *byte == 0) {
-            let Some(tab) = entry.iter().position(|byte| *byte == b'\t') else {
-                continue;
-            };
-            let (facts, path) = entry.split_at(tab);
-            let path = path.get(1..).unwrap_or_default();
-            let is_submodule =
-                self.submodules == Submodules::LeftOut && facts.starts_with(SUBMODULE);
-            if is_submodule || is_ours(path) {
-                out.insert(path.to_vec());
+    /// Takes out of the user's index what is left alone, and what the index only claims about a file.
+    fn prepare(&self) -> Result<(), GitError> {
+        let (mut out, mut again, mut kept) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for entry in self.entries()? {
+            let is_bytes = self.reading != Reading::Committed;
+            let is_there = || fs::symlink_metadata(path_in(&self.top, &entry.path)).is_ok();
+            if is_ours(&entry.path) || (is_bytes && entry.is_submodule()) {
+                out.insert(entry.path);
+            } else if entry.is_flagged() {
+                // git would believe that such a file has not changed.
+                if is_there() {
+                    again.push(entry);
+                } else if is_bytes {
+                    out.insert(entry.path);
+                }
+            } else if is_bytes && entry.stage == "0" {
+                kept.push(entry);
             }
         }
-        self.forget(&out)
+        self.forget(&out)?;
+        self.put_entries(&again)?;
+        let converted = self.converted(&kept)?;
+        self.put_entries(&converted)
+    }
+
+    /// Returns the entries that may have other bytes on disk than in their object, although git takes them for
+    /// unchanged. git's own conversions shorten a file or leave it alone; filters and encodings can do anything.
+    fn converted(&self, entries: &[Entry]) -> Result<Vec<Entry>, GitError> {
+        let ids: Vec<u8> = entries
+            .iter()
+            .flat_map(|entry| format!("{}\n", entry.id).into_bytes())
+            .collect();
+        let sizes = self
+            .git
+            .run(["cat-file", "--batch-check=%(objectsize)"], &ids)?;
+        let sizes = String::from_utf8_lossy(&sizes);
+        let paths: BTreeSet<GitPath> = entries.iter().map(|entry| entry.path.clone()).collect();
+        let driven = self.driven(&paths)?;
+        let suspects = entries.iter().zip(sizes.lines()).filter(|(entry, size)| {
+            let facts = fs::symlink_metadata(path_in(&self.top, &entry.path));
+            let is_same = facts.is_ok_and(|facts| facts.len().to_string() == **size);
+            !is_same || driven.contains(&entry.path)
+        });
+        Ok(suspects.map(|(entry, _)| entry.clone()).collect())
+    }
+
+    /// Returns the files to which an attribute gives a filter or an encoding.
+    fn driven(&self, paths: &BTreeSet<GitPath>) -> Result<BTreeSet<GitPath>, GitError> {
+        let git = Git::at(&self.top)?;
+        let names = ["filter", "working-tree-encoding"];
+        let set = super::entries::attributes(&git, &names, paths)?;
+        Ok(set.into_iter().map(|(path, _)| path).collect())
     }
 }
 
 /// Returns the hash of the working tree around `folder`, as [`diff`](super::diff) sees it; `None` without a repository.
 pub(crate) fn working_tree(folder: impl AsRef<Path>) -> Option<String> {
     let top = Location::around(folder.as_ref())?.top;
-    let scratch = Scratch::of_working_tree_aside(&top, Submodules::Recorded).ok()?;
+    let scratch = Scratch::of_working_tree_aside(&top, Reading::Committed).ok()?;
     scratch.write_tree().ok()
 }
 
-/// What differs between an index and the working tree.
+/// Differences between an index and the working tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     /// In the index and not on disk.
@@ -241,7 +355,7 @@ pub(super) struct Changes {
     pub present: BTreeSet<GitPath>,
 }
 
-/// Whether a path lies in a folder of Role OS itself: journals and grants go on while a tree is looked at.
+/// Returns `true` if a path lies in a folder of Role OS itself: journals and grants go on while a tree is read.
 pub(super) fn is_ours(path: &[u8]) -> bool {
     let mut before: &[u8] = b"";
     for part in path.split(|byte| *byte == b'/') {
@@ -253,25 +367,6 @@ pub(super) fn is_ours(path: &[u8]) -> bool {
     false
 }
 
-/// A list of paths as git reads it.
-pub(super) fn joined(paths: &BTreeSet<GitPath>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for path in paths {
-        bytes.extend_from_slice(path);
-        bytes.push(0);
-    }
-    bytes
-}
-
-/// A path in a list of object directories, where a colon would divide it.
-fn quoted(path: &Path) -> OsString {
-    let mut text = vec![b'"'];
-    for byte in path.as_os_str().as_encoded_bytes() {
-        if matches!(byte, b'"' | b'\\') {
-            text.push(b'\\');
-        }
-        text.push(*byte);
-    }
-    text.push(b'"');
-    OsString::from_vec(text)
+fn failed(error: impl std::fmt::Display) -> GitError {
+    GitError::new("update-index", &error.to_string())
 }

@@ -54,7 +54,13 @@ fn told(record: &Record) -> Option<(Style, &'static str, String)> {
         }
         Record::Rollback(back) => {
             let style = if back.restored { WARN } else { BAD };
-            let text = format!("the working tree was returned; undone work: {}", back.kept);
+            let mut text = match &*back.kept {
+                "" => "nothing was undone".to_owned(),
+                kept => format!("the working tree was returned; undone work: {kept}"),
+            };
+            if let Some(problem) = &back.problem {
+                text = format!("not restored: {problem}; {text}");
+            }
             (style, "rollback", kept(&text))
         }
         Record::End(end) => (BOLD, "end", kept(&end.reason)),
@@ -81,6 +87,9 @@ fn start(begun: &Start) -> String {
     }
     if begun.unattended {
         text.push_str(", unattended");
+    }
+    for note in &begun.notes {
+        let _ = write!(text, ", {note}");
     }
     clean::line(&text, SENTENCE)
 }

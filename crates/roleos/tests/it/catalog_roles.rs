@@ -13,7 +13,7 @@ fn shipped() -> PathBuf {
 }
 
 /// A workspace with a copy of the shipped catalog.
-fn with_catalog() -> Workspace {
+pub(crate) fn with_catalog() -> Workspace {
     let workspace = Workspace::new();
     copy(&shipped(), &workspace.path("catalog"));
     workspace

@@ -31,6 +31,8 @@ mod sealed_sessions;
 
 mod outcomes;
 
+mod strangers_programs;
+
 mod keys;
 
 mod roots;

@@ -36,7 +36,8 @@ impl Scene {
         };
         let models = ["claude-sonnet", "gpt-5"];
         let set = models.map(|model| (model.to_owned(), price)).into();
-        so_far(agent, &self.record, Prices::new(&set), &self.memory)
+        let counted = so_far(agent, &self.record, Prices::new(&set), &self.memory);
+        counted.ok().map(|so_far| so_far.spent)
     }
 
     fn tokens(&self) -> u64 {
@@ -165,4 +166,38 @@ fn a_long_record_is_caught_up_with() {
     assert_eq!(scene.tokens(), 70 * 11);
     scene.add(&answer("last", 1));
     assert_eq!(scene.tokens(), 71 * 11);
+}
+
+#[test]
+fn a_model_without_a_price_is_named_and_noted_once() {
+    let scene = scene();
+    let count = || {
+        so_far(
+            "claude",
+            &scene.record,
+            Prices::new(&BTreeMap::new()),
+            &scene.memory,
+        )
+    };
+    assert!(count().unwrap_err().contains("cannot be read"));
+    assert!(is_first_note(&scene.memory, "x"));
+    scene.add(&answer("m1", 1000));
+    let counted = count().unwrap();
+    assert_eq!(counted.unpriced, ["claude-sonnet-4-5"]);
+    assert_eq!(
+        (counted.spent.cost_microdollars, counted.spent.tokens),
+        (0, 1010)
+    );
+    assert!(
+        !is_first_note(&scene.memory, "x"),
+        "a new count keeps the notes"
+    );
+    assert!(is_first_note(&scene.memory, "y"));
+    let other = so_far(
+        "gemini",
+        &scene.record,
+        Prices::new(&BTreeMap::new()),
+        &scene.memory,
+    );
+    assert!(other.unwrap_err().contains("is not read here"));
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use super::*;
+use crate::git::testing;
 
 struct Repository(tempfile::TempDir);
 
@@ -22,7 +23,7 @@ impl Repository {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        Git::at(self.0.path()).line(arguments).unwrap()
+        testing::git(self.0.path(), arguments)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -147,4 +148,44 @@ fn nothing_changed_is_an_empty_diff_and_a_wrong_commit_an_error() {
     );
     take(repository.0.path(), Some("--output=x"), 1 << 20).unwrap_err();
     assert!(!repository.path("x").exists());
+}
+
+#[test]
+fn line_ends_and_large_files_are_those_of_a_commit() {
+    let repository = Repository::new();
+    repository.put(
+        ".gitattributes",
+        "* text=auto eol=crlf\n*.bin filter=lfs -text\n",
+    );
+    repository.put("text", "one\r\ntwo\r\n");
+    let base = repository.commit();
+    let id = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    repository.put("text", "one\r\nthree\r\n");
+    repository.put("big.bin", "x".repeat(2000));
+    repository.put(
+        "known.bin",
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{id}\nsize 0\n"),
+    );
+    let (diff, text) = repository.diff(Some(&base), 1 << 20);
+    assert!(diff.applies);
+    assert!(text.contains(" one\n-two\n+three\n"), "{text}");
+    assert!(text.contains("\n+size 2000\n"), "{text}");
+    assert!(text.contains(&format!("+oid sha256:{id}")), "{text}");
+    assert!(!text.contains("xxxx"), "{text}");
+}
+
+#[test]
+fn a_file_that_the_index_calls_unchanged_is_in_it() {
+    let repository = Repository::new();
+    repository.put("assumed", "1\n");
+    repository.put("skipped", "1\n");
+    repository.put("absent", "1\n");
+    let base = repository.commit();
+    repository.git(&["update-index", "--assume-unchanged", "assumed"]);
+    repository.git(&["update-index", "--skip-worktree", "skipped", "absent"]);
+    repository.put("assumed", "2\n");
+    repository.put("skipped", "2\n");
+    fs::remove_file(repository.path("absent")).unwrap();
+    let (diff, text) = repository.diff(Some(&base), 1 << 20);
+    assert_eq!(diff.files, 2, "{text}");
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::git::testing;
 
 struct Repository {
     directory: tempfile::TempDir,
@@ -28,7 +29,7 @@ impl Repository {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        Git::at(self.directory.path()).line(arguments).unwrap()
+        testing::git(self.directory.path(), arguments)
     }
 
     fn put(&self, name: &str, text: &str) {
@@ -46,10 +47,11 @@ impl Repository {
         Snapshot::take(self.directory.path(), &session()).unwrap()
     }
 
-    /// Index and `HEAD`, which nothing of this may touch.
-    fn untouchable(&self) -> (String, String) {
+    /// Index, `HEAD` and branches, which a rollback puts back.
+    fn git_state(&self) -> (String, String, String) {
         let head = fs::read_to_string(self.path(".git/HEAD")).unwrap();
-        (self.git(&["ls-files", "--stage"]), head)
+        let refs = self.git(&["for-each-ref", "refs/heads", "refs/tags"]);
+        (self.git(&["ls-files", "-v", "--stage"]), head, refs)
     }
 
     /// Every file of the working tree with its content, but for git's own.
@@ -76,14 +78,19 @@ fn collect(directory: &Path, files: &mut BTreeMap<PathBuf, String>) {
             continue;
         }
         if facts.is_dir() {
+            files.insert(path.clone(), format!("{:o}", facts.permissions().mode()));
             collect(&path, files);
         } else if facts.is_symlink() {
             let target = fs::read_link(&path).unwrap();
             files.insert(path, format!("link to {}", target.display()));
         } else {
-            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-            let mode = facts.permissions().mode() & 0o111 != 0;
-            files.insert(path, format!("{mode} {text}"));
+            let text = if facts.is_file() {
+                fs::read(&path).unwrap()
+            } else {
+                Vec::new()
+            };
+            let mode = facts.permissions().mode();
+            files.insert(path, format!("{mode:o} {text:?}"));
         }
     }
 }
@@ -92,18 +99,17 @@ fn session() -> SessionId {
     SessionId::new("s-1")
 }
 
-/// Expects that a return undoes everything that `change` does, and touches nothing else. Gives what was kept.
+/// Expects that a return undoes everything that `change` does. Returns the ref of the undone work.
 fn check(repository: &Repository, change: impl FnOnce(&Repository)) -> String {
-    let before = repository.files();
+    let (before, git_state) = (repository.files(), repository.git_state());
     let snapshot = repository.snapshot();
     change(repository);
-    let untouchable = repository.untouchable();
     let restored = snapshot.restore(&session()).unwrap();
     assert!(restored.problem.is_none(), "{:?}", restored.problem);
     assert!(restored.rollback.restored);
     assert_eq!(restored.rollback.wanted, restored.rollback.found);
     assert_eq!(repository.files(), before);
-    assert_eq!(repository.untouchable(), untouchable);
+    assert_eq!(repository.git_state(), git_state);
     restored.rollback.kept
 }
 
@@ -179,25 +185,224 @@ fn files_and_directories_change_places() {
 }
 
 #[test]
-fn staged_and_committed_work_of_the_agent_stays_in_git() {
+fn index_head_and_branch_come_back_and_commits_are_kept() {
     let repository = Repository::new();
     repository.put("a", "1");
     repository.commit();
     repository.put("a", "staged before");
     repository.git(&["add", "a"]);
     repository.put("a", "and changed again");
-    check(&repository, |repository| {
+    let kept = check(&repository, |repository| {
         repository.put("b", "staged");
         repository.git(&["add", "b"]);
         repository.put("c", "committed");
         repository.git(&["add", "c"]);
         repository.git(&["commit", "-q", "-m", "by the agent"]);
         repository.git(&["rm", "-q", "-f", "a"]);
+        repository.git(&["update-index", "--assume-unchanged", "b"]);
+    });
+    let log = repository.git(&["log", "--format=%s", &kept]);
+    assert!(log.contains("by the agent"), "{log}");
+    let reflog = repository.git(&["reflog", "show", "main"]);
+    assert!(reflog.contains("roleos: return"), "{reflog}");
+    // Detached, and back to a branch that had no commit.
+    check(&repository, |repository| {
+        repository.git(&["checkout", "-q", "--detach"]);
+        repository.put("d", "x");
+        repository.commit();
+    });
+    let empty = Repository::new();
+    empty.put("a", "1");
+    let kept = check(&empty, Repository::commit);
+    assert_eq!(empty.git(&["show", &format!("{kept}:a")]), "1");
+}
+
+#[test]
+fn a_new_branch_or_an_unfinished_merge_is_not_called_restored() {
+    let repository = Repository::new();
+    repository.put("a", "1");
+    repository.commit();
+    let snapshot = repository.snapshot();
+    repository.git(&["checkout", "-q", "-b", "work"]);
+    repository.put("a", "2");
+    repository.commit();
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(!restored.rollback.restored);
+    assert_ne!(restored.rollback.wanted, restored.rollback.found);
+    let problem = restored.problem.unwrap();
+    assert!(problem.contains("a branch, a tag"), "{problem}");
+    // The rest is back, and the branch is not lost.
+    assert_eq!(repository.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    assert_eq!(repository.git(&["show", "work:a"]), "2");
+    repository.git(&["branch", "-q", "-D", "work"]);
+    put(
+        &repository.path(".git/MERGE_HEAD"),
+        &repository.git(&["rev-parse", "main"]),
+    );
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(!restored.rollback.restored, "{restored:?}");
+}
+
+#[test]
+fn permissions_directories_and_pipes_come_back() {
+    let repository = Repository::new();
+    let mode = |name: &str, mode| {
+        fs::set_permissions(repository.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    repository.put("secret", "1");
+    mode("secret", 0o600);
+    repository.put("kept/inside", "1");
+    mode("kept", 0o700);
+    fs::create_dir_all(repository.path("empty/deeper")).unwrap();
+    repository.commit();
+    check(&repository, |repository| {
+        mode("secret", 0o644);
+        mode("kept", 0o777);
+        fs::remove_dir_all(repository.path("empty")).unwrap();
+        fs::create_dir_all(repository.path("new/and/deeper")).unwrap();
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(repository.path("pipe"))
+            .status();
+        assert!(pipe.unwrap().success());
+    });
+    check(&repository, |repository| {
+        fs::remove_file(repository.path("secret")).unwrap();
+        fs::remove_dir_all(repository.path("kept")).unwrap();
+    });
+}
+
+#[test]
+fn a_pipe_that_is_gone_is_not_called_restored() {
+    let repository = Repository::new();
+    repository.put("a", "1");
+    let pipe = std::process::Command::new("mkfifo")
+        .arg(repository.path("pipe"))
+        .status();
+    assert!(pipe.unwrap().success());
+    let snapshot = repository.snapshot();
+    fs::remove_file(repository.path("pipe")).unwrap();
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(!restored.rollback.restored);
+    assert!(restored.problem.unwrap().contains("`pipe`"));
+}
+
+#[test]
+fn bytes_come_back_whatever_git_would_convert() {
+    for (key, attributes) in [
+        ("true", ""),
+        ("input", ""),
+        ("false", "* text=auto eol=crlf\n"),
+        ("false", "* text ident\n"),
+        ("false", "*.txt working-tree-encoding=UTF-16LE\n"),
+    ] {
+        let repository = Repository::new();
+        repository.git(&["config", "core.autocrlf", key]);
+        repository.git(&["config", "core.safecrlf", "false"]);
+        repository.put(".gitattributes", attributes);
+        repository.put("mixed", "x\ny\r\n$Id$\n");
+        put(&repository.path("wide.txt"), "a\0\n\0");
+        repository.commit();
+        // git takes the files for unchanged now, although it stores other bytes.
+        check(&repository, |repository| {
+            repository.put("mixed", "changed\r\n");
+            put(&repository.path("wide.txt"), "b\0\n\0");
+            fs::remove_file(repository.path(".gitattributes")).unwrap();
+        });
+    }
+}
+
+#[test]
+fn flags_in_the_index_hide_nothing() {
+    let repository = Repository::new();
+    repository.put("assumed", "1");
+    repository.put("skipped", "1");
+    repository.put("absent", "1");
+    repository.commit();
+    repository.git(&["update-index", "--assume-unchanged", "assumed"]);
+    repository.git(&["update-index", "--skip-worktree", "skipped", "absent"]);
+    repository.put("assumed", "local");
+    repository.put("skipped", "local");
+    fs::remove_file(repository.path("absent")).unwrap();
+    let kept = check(&repository, |repository| {
+        repository.put("assumed", "agent");
+        repository.put("skipped", "agent");
     });
     assert_eq!(
-        repository.git(&["log", "-1", "--format=%s"]),
-        "by the agent"
+        repository.git(&["show", &format!("{kept}:skipped")]),
+        "agent"
     );
+}
+
+#[test]
+fn an_ignore_rule_outside_of_the_tree_hides_nothing() {
+    let repository = Repository::new();
+    repository.put("a", "1");
+    repository.commit();
+    let snapshot = repository.snapshot();
+    put(&repository.path(".git/info/exclude"), "evil\n");
+    repository.put("more", "also\n");
+    let more = repository.path("more").display().to_string();
+    repository.git(&["config", "core.excludesFile", &more]);
+    repository.put("evil", "x");
+    repository.put("also", "x");
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(restored.rollback.restored, "{restored:?}");
+    assert!(!repository.path("evil").exists() && !repository.path("also").exists());
+    let kept = restored.rollback.kept;
+    assert_eq!(repository.git(&["show", &format!("{kept}:evil")]), "x");
+}
+
+#[test]
+fn a_linked_worktree_a_reftable_and_a_split_index_are_repositories_like_others() {
+    let main = Repository::new();
+    main.put("a", "1");
+    main.commit();
+    let linked = tempfile::tempdir().unwrap();
+    let path = linked.path().join("tree");
+    main.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        &path.display().to_string(),
+    ]);
+    let snapshot = Snapshot::take(&path, &session()).unwrap();
+    put(&path.join("a"), "2");
+    testing::git(&path, &["commit", "-q", "-a", "-m", "by the agent"]);
+    let restored = snapshot.restore(&session()).unwrap();
+    assert!(restored.rollback.restored, "{restored:?}");
+    assert_eq!(
+        testing::git(&path, &["status", "--porcelain", "-b"]),
+        "## side"
+    );
+    assert_eq!(main.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+
+    main.git(&["update-index", "--split-index"]);
+    check(&main, |main| {
+        main.put("a", "2");
+        main.git(&["add", "a"]);
+    });
+
+    let tables = Repository::new();
+    fs::remove_dir_all(tables.path(".git")).unwrap();
+    let init = ["init", "-q", "-b", "main", "--ref-format=reftable"];
+    if !testing::output(tables.directory.path(), &init)
+        .status
+        .success()
+    {
+        return;
+    }
+    tables.git(&["config", "user.name", "t"]);
+    tables.git(&["config", "user.email", "t@t"]);
+    tables.put("a", "1");
+    tables.commit();
+    check(&tables, |tables| {
+        tables.put("a", "2");
+        tables.commit();
+        tables.git(&["checkout", "-q", "--detach"]);
+    });
 }
 
 #[test]
@@ -267,9 +472,7 @@ fn submodules_and_nested_repositories_are_left_alone() {
     repository.put("own", "1");
     repository.commit();
     fs::create_dir(repository.path("empty-repository")).unwrap();
-    Git::at(&repository.path("empty-repository"))
-        .run(["init", "-q"], &[])
-        .unwrap();
+    testing::git(&repository.path("empty-repository"), &["init", "-q"]);
     let snapshot = repository.snapshot();
     repository.put("own", "2");
     repository.put("module/a", "changed in the module");
@@ -341,9 +544,8 @@ fn a_repository_without_a_commit_and_one_in_a_conflict_are_taken_as_they_are() {
     repository.git(&["checkout", "-q", "main"]);
     repository.put("a", "main");
     repository.commit();
-    Git::at(repository.directory.path())
-        .run(["merge", "-q", "side"], &[])
-        .unwrap_err();
+    let merge = testing::output(repository.directory.path(), &["merge", "-q", "side"]);
+    assert!(!merge.status.success());
     check(&repository, |repository| {
         repository.put("a", "resolved by the agent");
     });

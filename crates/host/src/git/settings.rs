@@ -1,0 +1,139 @@
+//! The values of a repository's configuration that our own git needs, read as data.
+//!
+//! `git config` prints configuration and starts nothing. A value is copied only when it is one of those that git
+//! documents, so nothing of the repository's own can reach the private configuration as text.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::program;
+use super::{GitError, trimmed};
+use crate::environment;
+
+/// Keys that are read, in the spelling in which git prints them.
+const KEYS: &str = "^(core\\.(repositoryformatversion|autocrlf|eol|filemode|symlinks|ignorecase|precomposeunicode|excludesfile|hookspath)|extensions\\.(objectformat|refstorage)|user\\.name)$";
+
+/// The configuration of a repository, as far as it is data.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    values: BTreeMap<String, String>,
+    /// The file of the user's own ignore patterns.
+    pub(super) excludes_file: Option<PathBuf>,
+}
+
+impl Settings {
+    /// Reads the configuration in force in `directory`.
+    ///
+    /// # Errors
+    /// git cannot read it.
+    pub(super) fn read(directory: &Path) -> Result<Self, GitError> {
+        let arguments = [
+            "--no-pager",
+            "config",
+            "-z",
+            "--includes",
+            "--get-regexp",
+            KEYS,
+        ];
+        let fail = |message: &str| GitError::new("config --get-regexp", message);
+        let output = program::command(directory)
+            .args(arguments)
+            .output()
+            .map_err(|error| fail(&error.to_string()))?;
+        // 1 is the answer when no key matches.
+        if !output.status.success() && output.status.code() != Some(1) {
+            return Err(fail(&trimmed(&output.stderr)));
+        }
+        let mut values = BTreeMap::new();
+        for entry in output.stdout.split(|byte| *byte == 0) {
+            let entry = String::from_utf8_lossy(entry);
+            // A key without a value means `true`.
+            let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
+            if !key.is_empty() {
+                values.insert(key.to_owned(), value.to_owned());
+            }
+        }
+        let mut settings = Self {
+            values,
+            excludes_file: None,
+        };
+        settings.excludes_file = settings
+            .path("core.excludesfile", directory)
+            .or_else(environment::git_ignore_file);
+        Ok(settings)
+    }
+
+    /// Returns a value as it is.
+    pub(super) fn get(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// Returns a path, with `~/` resolved and relative to `directory`.
+    pub(super) fn path(&self, key: &str, directory: &Path) -> Option<PathBuf> {
+        let value = self.get(key).filter(|value| !value.is_empty())?;
+        match value.strip_prefix("~/") {
+            Some(below) => Some(environment::home()?.join(below)),
+            None => Some(directory.join(value)),
+        }
+    }
+
+    /// Returns the lines that say how objects and refs are stored, and how the file system compares names.
+    pub(super) fn format_lines(&self) -> String {
+        let mut lines = String::from("[core]\n");
+        let version = self.one_of("core.repositoryformatversion", &["0", "1"]);
+        lines.push_str(&format!(
+            "\trepositoryformatversion = {}\n",
+            version.unwrap_or("0")
+        ));
+        for key in ["ignorecase", "precomposeunicode"] {
+            if let Some(value) = self.boolean(key) {
+                lines.push_str(&format!("\t{key} = {value}\n"));
+            }
+        }
+        lines.push_str("[extensions]\n");
+        for (key, values) in [
+            ("objectformat", &["sha1", "sha256"]),
+            ("refstorage", &["files", "reftable"]),
+        ] {
+            if let Some(value) = self.one_of(&format!("extensions.{key}"), values) {
+                lines.push_str(&format!("\t{key} = {value}\n"));
+            }
+        }
+        lines
+    }
+
+    /// Returns the lines that decide how git's built-in conversions read a file.
+    pub(super) fn content_lines(&self) -> String {
+        let mut lines = String::from("[core]\n");
+        for key in ["filemode", "symlinks"] {
+            if let Some(value) = self.boolean(key) {
+                lines.push_str(&format!("\t{key} = {value}\n"));
+            }
+        }
+        let autocrlf = match self.get("core.autocrlf") {
+            Some("input") => Some("input"),
+            _ => self.boolean("autocrlf"),
+        };
+        let eol = self.one_of("core.eol", &["lf", "crlf", "native"]);
+        for (key, value) in [("autocrlf", autocrlf), ("eol", eol)] {
+            if let Some(value) = value {
+                lines.push_str(&format!("\t{key} = {value}\n"));
+            }
+        }
+        lines
+    }
+
+    fn boolean(&self, key: &str) -> Option<&'static str> {
+        let value = self.get(&format!("core.{key}"))?.to_ascii_lowercase();
+        match value.as_str() {
+            "true" | "yes" | "on" | "1" => Some("true"),
+            "false" | "no" | "off" | "0" | "" => Some("false"),
+            _ => None,
+        }
+    }
+
+    fn one_of<'a>(&self, key: &str, values: &[&'a str]) -> Option<&'a str> {
+        let value = self.get(key)?.to_ascii_lowercase();
+        values.iter().copied().find(|known| *known == value)
+    }
+}
