@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use host::agents::{Agent, Reply};
 use host::environment::Environment;
+use host::files;
 use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
 
@@ -176,6 +177,7 @@ fn watched(asked: &Asked, root: Option<&Path>, progress: &Arc<Progress>) -> Repl
     let &Asked {
         agent, deadline, ..
     } = asked;
+    files::wait_at_most(deadline / 2);
     let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
     let spoken = Arc::new(AtomicBool::new(false));

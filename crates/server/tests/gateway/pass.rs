@@ -54,6 +54,11 @@ fn every_byte_of_request_and_answer_passes() {
         ("X-Many", "1"),
         ("X-Many", "2"),
         ("X-Odd", "a  b"),
+        (
+            "content-security-policy",
+            "sandbox; default-src 'none'; frame-ancestors 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
     ];
     let expected: Vec<_> = expected
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -61,7 +66,7 @@ fn every_byte_of_request_and_answer_passes() {
     assert_eq!(
         answer.lasting(),
         expected,
-        "nothing is added and nothing is lost"
+        "nothing is lost, and only what makes it inert for a browser is added"
     );
 }
 
@@ -324,7 +329,6 @@ fn the_model_and_the_protocol_choose_the_upstream() {
             .json(),
         "a"
     );
-    assert_eq!(stage.get("/some/other/path").json(), "m");
     let file = stage.send(
         "POST /v1/files",
         &[("content-type", "multipart/form-data; boundary=x")],
