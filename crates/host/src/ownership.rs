@@ -56,13 +56,6 @@ fn give(path: &Path, user: u32, group: u32) {
     if is_roots {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
         // What cannot be given is named by the first command that cannot read it.
-        chownat(
-            &file,
-            "",
-            Some(user),
-            Some(group),
-            AtFlags::EMPTY_PATH,
-        )
-        .ok();
+        chownat(&file, "", Some(user), Some(group), AtFlags::EMPTY_PATH).ok();
     }
 }

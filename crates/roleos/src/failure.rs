@@ -125,8 +125,9 @@ impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         let message = chain(&error);
         if error.is_link() {
-            return Self::refused("link_in_the_way", message)
-                .hint("replace the link by a folder or file of your own; it may have come with a clone");
+            return Self::refused("link_in_the_way", message).hint(
+                "replace the link by a folder or file of your own; it may have come with a clone",
+            );
         }
         let kind = error.source.kind();
         match kind {
@@ -151,6 +152,11 @@ impl From<FileError> for Failure {
             io::ErrorKind::AlreadyExists => (
                 "file_in_the_way",
                 "something of another kind has this name; move it away",
+                false,
+            ),
+            io::ErrorKind::InvalidInput => (
+                "not_a_file",
+                "move it away; a regular file belongs there",
                 false,
             ),
             io::ErrorKind::TimedOut => ("locked", "try again when that process has ended", true),

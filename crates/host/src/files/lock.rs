@@ -131,7 +131,12 @@ fn wait(file: File, kind: Kind, patience: Duration) -> io::Result<File> {
         };
         send.send(locked.map(|()| file)).ok();
     })?;
-    let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, held(&facts, patience)));
+    let late = |_| {
+        Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            held(&facts, patience),
+        ))
+    };
     receive.recv_timeout(patience).unwrap_or_else(late)
 }
 

@@ -25,7 +25,9 @@ struct LinkInTheWay(PathBuf);
 /// Returns `true` if the error is a link that was not followed.
 #[must_use]
 pub fn is_link(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<LinkInTheWay>())
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<LinkInTheWay>())
 }
 
 /// A name in an open folder, or a path outside the guarded folders.

@@ -111,7 +111,10 @@ fn a_prepared_file_that_is_dropped_leaves_no_trace() {
     let path = folder.path().join("file");
     drop(prepare(&path, b"x", Privacy::Secret).unwrap());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-    prepare(&path, b"x", Privacy::Secret).unwrap().commit().unwrap();
+    prepare(&path, b"x", Privacy::Secret)
+        .unwrap()
+        .commit()
+        .unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 

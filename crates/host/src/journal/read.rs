@@ -114,7 +114,8 @@ impl Reader {
     /// # Errors
     /// There is no such file, or it cannot be read.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = files::open(path).map_err(|source| FileError::new(Action::Read, path, source))?;
+        let file =
+            files::open(path).map_err(|source| FileError::new(Action::Read, path, source))?;
         Ok(Self {
             path: path.to_owned(),
             file: BufReader::with_capacity(1 << 16, file),

@@ -3,7 +3,6 @@
 //! The place in the quota is taken before the backend is asked and given back when it did not answer, so that however
 //! many dispatches run at once, the share is never exceeded at any moment.
 
-
 use ::specialist::classifier::Classifier;
 use ::specialist::contract::Call;
 use ::specialist::event::Event;

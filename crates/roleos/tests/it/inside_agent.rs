@@ -27,7 +27,9 @@ fn workspace() -> Workspace {
     workspace.write(".role-os/specialists.json", registry.to_string());
     workspace.write("version.json", version("v3", "L0").to_string());
     workspace.write("metric.json", "{}");
-    workspace.roleos(&["specialist", "halt", "Checker", "--reason", "r"]).exits(0);
+    workspace
+        .roleos(&["specialist", "halt", "Checker", "--reason", "r"])
+        .exits(0);
     workspace
 }
 
@@ -85,7 +87,10 @@ fn an_agent_that_hides_its_variables_is_seen_by_its_process() {
             };
         }
         let ran = ran(command).exits(2);
-        assert!(ran.stderr.contains("above this one is Claude Code"), "{ran:#?}");
+        assert!(
+            ran.stderr.contains("above this one is Claude Code"),
+            "{ran:#?}"
+        );
         assert!(workspace.snapshot() == before, "{words:?}");
     }
 }
@@ -121,8 +126,10 @@ fn a_bundle_that_an_agent_sealed_says_so() {
     };
     let sealed = seal(&["--by-agent", "--fact", "role=x"]).exits(0).json();
     let fact = |file: &str| {
-        let read = workspace.roleos(&["--json", "witness", "replay", file]).exits(0);
-        read.json()["provenance"]["sealed_below_agent"].clone()
+        let read = workspace
+            .roleos(&["--json", "witness", "replay", file])
+            .exits(0);
+        read.json()["extensions"]["provenance"]["sealed_below_agent"].clone()
     };
     assert_eq!(fact(sealed["file"].as_str().unwrap()), "Claude Code");
     // The mark cannot be taken away by naming it.

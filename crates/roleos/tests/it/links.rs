@@ -66,7 +66,10 @@ impl Scene {
     fn refuses(&self, words: &[&str]) {
         let words = [&["--json"], words].concat();
         let ran = self.workspace.roleos(&words);
-        assert!(ran.stderr.contains("is a symbolic link"), "{words:?} {ran:#?}");
+        assert!(
+            ran.stderr.contains("is a symbolic link"),
+            "{words:?} {ran:#?}"
+        );
         assert_ne!(ran.code, 0, "{ran:#?}");
         self.is_untouched();
     }
@@ -119,7 +122,14 @@ fn a_command_that_would_write_through_a_link_is_refused() {
 
 #[test]
 fn a_linked_role_os_folder_is_not_used() {
-    for words in [SEAL, UP, HALT, &["specialist", "list"], &["grants"], &["sessions", "list"]] {
+    for words in [
+        SEAL,
+        UP,
+        HALT,
+        &["specialist", "list"],
+        &["grants"],
+        &["sessions", "list"],
+    ] {
         let scene = Scene::new();
         fs::remove_dir_all(scene.workspace.path(".role-os")).unwrap();
         scene.link(".role-os", "folder");
@@ -160,7 +170,11 @@ fn a_pipe_in_place_of_a_log_is_refused_at_once() {
         scene.pipe(pipe);
         let ran = scene.workspace.roleos(words);
         assert_ne!(ran.code, 0, "{pipe} {ran:#?}");
-        assert!(ran.error().contains("file"), "{pipe} {ran:#?}");
+        let says = ["not a regular file", "a pipe, not a file"];
+        assert!(
+            says.iter().any(|said| ran.stderr.contains(said)),
+            "{pipe} {ran:#?}"
+        );
     }
 }
 
@@ -170,13 +184,20 @@ fn a_linked_workspace_root_is_fine() {
     let link = scene.victim.path().join("root");
     symlink(scene.workspace.root(), &link).unwrap();
     let root = link.to_str().unwrap();
-    scene.workspace.roleos(&[&["--root", root], SEAL].concat()).exits(0);
+    scene
+        .workspace
+        .roleos(&[&["--root", root], SEAL].concat())
+        .exits(0);
     assert!(scene.workspace.path(".role-os/witness").is_dir());
 }
 
 /// The permission bits of a file.
 fn mode(workspace: &Workspace, name: &str) -> u32 {
-    fs::metadata(workspace.path(name)).unwrap().permissions().mode() & 0o777
+    fs::metadata(workspace.path(name))
+        .unwrap()
+        .permissions()
+        .mode()
+        & 0o777
 }
 
 #[test]
@@ -188,7 +209,7 @@ fn another_user_cannot_hold_up_the_emergency_stop() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     scene.workspace.roleos(HALT).exits(0);
     scene.workspace.roleos(SEAL).exits(0);
-    for lock in [lock, ".role-os/ledger/lock", ".role-os/keys/.lock"] {
+    for lock in [lock, ".role-os/ledger/.lock", ".role-os/keys/.lock"] {
         assert_eq!(mode(&scene.workspace, lock), 0o600, "{lock}");
     }
     if !is_root() {

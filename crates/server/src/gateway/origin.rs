@@ -74,11 +74,8 @@ pub(super) fn check_use(parts: &Parts) -> Result<(), Problem> {
         return Ok(());
     }
     let message = "an upstream's answer is not shown as a page or loaded as a script";
-    Err(
-        Problem::new(StatusCode::FORBIDDEN, "not_a_page", message).hint(
-            "paths below `/v1` are for programs; send the request with an API client or `curl`",
-        ),
-    )
+    Err(Problem::new(StatusCode::FORBIDDEN, "not_a_page", message)
+        .hint("paths below `/v1` are for programs; send the request with an API client or `curl`"))
 }
 
 /// Removes the headers of an upstream's answer that would act on this origin or speak in our name.

@@ -23,9 +23,9 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::{App, UpError, router};
+use crate::gateway::origin;
 use crate::login::waits::Client;
 use crate::problem::{Shape, dated};
-use crate::gateway::origin;
 use crate::{audit, gateway};
 
 /// How long running answers may take once the process was asked to end.

@@ -353,7 +353,12 @@ async fn a_grant_and_an_import_go_through_forms() {
 #[tokio::test]
 async fn an_unknown_address_is_a_page_for_people_and_json_for_programs() {
     let place = Place::new().await;
-    for path in ["/nope", "/docs/index.html", "/v1beta/x", "/<script>alert(1)</script>"] {
+    for path in [
+        "/nope",
+        "/docs/index.html",
+        "/v1beta/x",
+        "/<script>alert(1)</script>",
+    ] {
         let request = place.request(Method::GET, path);
         let response = request.header("accept", "text/html,*/*;q=0.8").send().await;
         let response = response.unwrap();

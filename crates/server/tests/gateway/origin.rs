@@ -37,15 +37,30 @@ fn hostile() -> (Stub, Stage) {
 #[track_caller]
 fn is_inert(answer: &Message) {
     let policy = answer.header("content-security-policy").unwrap();
-    assert!(policy.starts_with("sandbox; default-src 'none'"), "{answer:#?}");
+    assert!(
+        policy.starts_with("sandbox; default-src 'none'"),
+        "{answer:#?}"
+    );
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     let acting = |name: &str| {
         let name = name.to_lowercase();
-        ["set-cookie", "access-control-", "clear-site", "service-w", "strict-", "refresh", "alt-svc"]
-            .iter()
-            .any(|start| name.starts_with(start))
+        [
+            "set-cookie",
+            "access-control-",
+            "clear-site",
+            "service-w",
+            "strict-",
+            "refresh",
+            "alt-svc",
+        ]
+        .iter()
+        .any(|start| name.starts_with(start))
     };
-    let left: Vec<_> = answer.headers.iter().filter(|(name, _)| acting(name)).collect();
+    let left: Vec<_> = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| acting(name))
+        .collect();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -88,33 +103,53 @@ fn an_answer_is_data_and_nothing_of_it_acts_on_the_origin() {
     for (index, answer) in asked.iter().enumerate() {
         is_inert(answer);
         assert_eq!(answer.header("x-request-id"), Some("kept"));
-        assert_eq!(answer.header("content-type"), Some("text/html; charset=utf-8"));
+        assert_eq!(
+            answer.header("content-type"),
+            Some("text/html; charset=utf-8")
+        );
         assert_eq!(answer.header("x-roleos-verified"), None);
         let policies = answer.headers.iter();
-        let policies = policies.filter(|(name, _)| name.eq_ignore_ascii_case("content-security-policy"));
+        let policies =
+            policies.filter(|(name, _)| name.eq_ignore_ascii_case("content-security-policy"));
         assert_eq!(policies.count(), 1);
         // Of our own headers, the list of models has those that say the truth.
         let ours = (index == 2).then_some(("passthrough", "m"));
-        let said = answer.header("x-roleos-route").zip(answer.header("x-roleos-model"));
+        let said = answer
+            .header("x-roleos-route")
+            .zip(answer.header("x-roleos-model"));
         assert_eq!(said, ours, "{answer:#?}");
     }
-    assert_eq!(asked[0].text(), SCRIPT, "the body is byte for byte the upstream's");
+    assert_eq!(
+        asked[0].text(),
+        SCRIPT,
+        "the body is byte for byte the upstream's"
+    );
 }
 
 #[test]
 fn a_browser_is_shown_no_answer_of_an_upstream() {
     let (stub, stage) = hostile();
     for headers in [
-        &[("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")][..],
+        &[
+            ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "document"),
+        ][..],
         &[("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")],
         &[("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "object")],
         &[("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "embed")],
         &[("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "script")],
-        &[("Sec-Fetch-Mode", "same-origin"), ("Sec-Fetch-Dest", "serviceworker")],
+        &[
+            ("Sec-Fetch-Mode", "same-origin"),
+            ("Sec-Fetch-Dest", "serviceworker"),
+        ],
         &[("sec-fetch-mode", "navigate")],
         &[("sec-fetch-dest", "frame")],
     ] {
-        for line in ["GET /v1/docs", "POST /v1/chat/completions", "GET /v1/models/x"] {
+        for line in [
+            "GET /v1/docs",
+            "POST /v1/chat/completions",
+            "GET /v1/models/x",
+        ] {
             let headers = [&[("sec-fetch-site", "same-origin")], headers].concat();
             let answer = stage.send(line, &headers, "");
             assert_eq!(answer.status(), 403, "{line} {headers:?}");
@@ -155,7 +190,13 @@ fn trailers_and_upgrades_do_not_get_around_it() {
 #[test]
 fn everything_of_ours_that_is_not_a_page_is_inert_too() {
     let (_stub, stage) = hostile();
-    for path in ["/healthz", "/metrics", "/catalog/index.yaml", "/v1/models", "/api/x"] {
+    for path in [
+        "/healthz",
+        "/metrics",
+        "/catalog/index.yaml",
+        "/v1/models",
+        "/api/x",
+    ] {
         is_inert(&stage.get(path));
     }
     let foreign = stage.send("GET /docs", &[("origin", "http://evil.example")], "");

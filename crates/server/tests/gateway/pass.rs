@@ -531,19 +531,31 @@ fn what_was_counted_is_told() {
 }
 
 #[test]
-fn nothing_is_added_to_an_answer_of_any_path() {
+fn only_what_makes_it_inert_is_added_to_an_answer() {
     let stub = Stub::new(|_, stream| write(stream, 200, &[("X-Own", "1")], "{}"));
     let stage = stage(&stub);
-    for path in ["/v1/other", "/elsewhere/x?y=%2F"] {
+    for path in ["/v1/other", "/v1", "/v1?y=%2F"] {
         let answer = stage.get(path);
-        let expected = [("X-Own", "1"), ("content-length", "2")];
+        let expected = [
+            ("X-Own", "1"),
+            ("content-length", "2"),
+            (
+                "content-security-policy",
+                "sandbox; default-src 'none'; frame-ancestors 'none'",
+            ),
+            ("x-content-type-options", "nosniff"),
+        ];
         let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(answer.lasting(), expected, "{path}");
     }
     let own =
         stage.raw(format!("OPTIONS * HTTP/1.1\r\nhost: {}\r\n\r\n", stage.address).as_bytes());
-    assert_eq!(own.status(), 400, "it asks nobody behind us");
-    assert_eq!(stub.seen().len(), 2);
+    assert_eq!(
+        own.status(),
+        404,
+        "it asks this server, which has nothing there"
+    );
+    assert_eq!(stub.seen().len(), 3);
 }
 
 #[test]
