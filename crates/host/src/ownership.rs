@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Gid, Uid, chownat};
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
 
+use crate::files;
 use crate::workspace::Workspace;
 
 /// Gives what commands of a person write to the owner of the workspace, when root runs them.
@@ -40,25 +41,21 @@ pub fn hand_over(workspace: &Workspace) {
 }
 
 fn names(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = files::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// Only what is root's, and never through a link: that could lead to a file of root's own.
 fn give(path: &Path, user: u32, group: u32) {
-    let is_roots = fs::symlink_metadata(path).is_ok_and(|facts| {
+    let Ok(file) = files::open_itself(path) else {
+        return;
+    };
+    let is_roots = file.metadata().is_ok_and(|facts| {
         facts.uid() == 0 && !facts.is_symlink() && (facts.is_dir() || facts.nlink() == 1)
     });
     if is_roots {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
         // What cannot be given is named by the first command that cannot read it.
-        chownat(
-            CWD,
-            path,
-            Some(user),
-            Some(group),
-            AtFlags::SYMLINK_NOFOLLOW,
-        )
-        .ok();
+        chownat(&file, "", Some(user), Some(group), AtFlags::EMPTY_PATH).ok();
     }
 }

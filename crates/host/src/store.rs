@@ -2,7 +2,6 @@
 //! [`repair`] says which leaves and bundles a crash left.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use witness::builder::{Builder, Refused};
@@ -371,7 +370,7 @@ impl Store {
     fn discard(&self, new: &[Entry]) {
         for entry in new {
             // One that was never written is no error.
-            fs::remove_file(pending(&self.witness.join(&entry.file))).ok();
+            files::remove_file(&pending(&self.witness.join(&entry.file))).ok();
         }
     }
 
@@ -459,6 +458,6 @@ fn pending(path: &Path) -> PathBuf {
 
 fn finish(path: &Path) -> Result<(), FileError> {
     let fail = |source| FileError::new(Action::Name, path, source);
-    fs::rename(pending(path), path).map_err(fail)?;
+    files::rename(&pending(path), path).map_err(fail)?;
     files::sync_directory(files::parent(path)).map_err(fail)
 }

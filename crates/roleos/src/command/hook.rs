@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use host::agents::{Agent, Reply};
 use host::environment::Environment;
+use host::files;
 use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
 
@@ -30,6 +31,9 @@ use crate::exit::Exit;
 
 /// An installed hook has five seconds; we answer before that.
 const DEADLINE: Duration = Duration::from_secs(4);
+
+/// How long before the deadline the wait for a lock ends, so that the answer can name the process that holds it.
+const LOCK_MARGIN: Duration = Duration::from_secs(1);
 
 /// An answer that is being written down, or read, may still come.
 const GRACE: Duration = Duration::from_millis(500);
@@ -207,6 +211,7 @@ fn watched(asked: &Asked, progress: &Arc<Progress>) -> Reply {
     let &Asked {
         agent, deadline, ..
     } = asked;
+    files::wait_at_most(deadline.checked_sub(LOCK_MARGIN).unwrap_or(deadline));
     let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
     let spoken = Arc::new(AtomicBool::new(false));

@@ -152,6 +152,10 @@ impl Workspace {
             .env_remove("ROLEOS_CONFIG")
             .env_remove("XDG_STATE_HOME")
             .env("NO_COLOR", "1");
+        // The tests themselves may run below an agent.
+        for mark in crate::init::MARKS {
+            command.env_remove(mark);
+        }
         command
     }
 
