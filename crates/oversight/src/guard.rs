@@ -129,7 +129,7 @@ impl Guard {
     }
 
     /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in the
-    /// workspace's root, in the directory where the command starts or one above, or in the home directory.
+    /// workspace's root, in the directory where the command starts or one between them, or in the home directory.
     pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<Verdict> {
         if self.binary.as_deref() == Some(path) {
             return Some(Verdict::Deny);
@@ -145,13 +145,10 @@ impl Guard {
             let rest = path.strip_prefix(real.as_str())?;
             is_within(path, real).then(|| format!("{name}{rest}"))
         });
+        let root = self.root.as_deref().unwrap_or(start);
         let is_read = |folder: &str| {
-            folder == home
-                || is_within(start, folder)
-                || self
-                    .root
-                    .as_deref()
-                    .is_some_and(|root| is_within(root, folder))
+            let is_between = is_within(start, folder) && is_within(folder, root);
+            is_between || [home, root, start].contains(&folder)
         };
         by_link.chain([path.to_owned()]).find_map(|path| {
             let (thing, folder) = things::located(&path, home)?;

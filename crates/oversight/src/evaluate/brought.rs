@@ -195,6 +195,7 @@ impl Evaluator<'_> {
         };
         let listing = match &tree.from {
             From::Directory(path) if path.contains([HOLE, LISTED]) => Listing::Unknown,
+            From::Directory(path) if has_hole(path) && self.is_handed_on() => Listing::Unknown,
             From::Directory(path) if has_hole(path) => Listing::Clean,
             From::Directory(_) => self.listed_directory(source, &arrives),
             From::Archive(path) if has_hole(path) => Listing::Missing,
@@ -213,6 +214,12 @@ impl Evaluator<'_> {
             (Listing::Found(_), Some(path)) => Listing::Found(path),
             (listing, _) => listing,
         }
+    }
+
+    /// Whether the arguments come from the output of another program.
+    fn is_handed_on(&self) -> bool {
+        let mut chain = self.chain.iter();
+        chain.any(|link| matches!(link.as_str(), "xargs" | "parallel"))
     }
 
     /// The path at which an entry arrives, where its first part can be a link in the target.

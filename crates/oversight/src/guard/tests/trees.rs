@@ -136,6 +136,8 @@ fn trees_that_hold_nothing_protected_stay_ordinary() {
             "cp -r clean/. .",
             "cp -r clean/src .",
             "cp -a y /tmp/backup",
+            "cp -a y/.claude /",
+            "ls *.txt | xargs -I{} cp {} docs/",
             "cp -r y elsewhere",
             "cp -r x/. docs/",
             "rsync -a clean/ .",
