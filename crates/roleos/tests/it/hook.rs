@@ -456,6 +456,8 @@ fn giving_the_settings_to_git_does_not_free_a_running_session() {
     crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
     let refused = tell(hook(&workspace, "claude", &[]), &event).exits(2);
     assert!(refused.stderr.contains("budget exceeded"), "{refused:#?}");
+    // The rollback put the index back, so it is added once more.
+    crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
     // A session that begins now does not believe what may have come with a clone.
     let other = event.replace("8000-000000000001", "8000-000000000009");
     for _ in 0..2 {

@@ -90,9 +90,14 @@ impl Traps {
 
     /// Writes a program that leaves a mark and passes its input on.
     fn program(&self, file: &str, mark: &str) -> String {
+        self.program_that(file, mark, "cat")
+    }
+
+    /// Writes a program that leaves a mark and ends with this command.
+    fn program_that(&self, file: &str, mark: &str, last: &str) -> String {
         let path = self.path(file);
         let mark = self.path("marks").join(mark.replace(['"', ' ', '/'], "-"));
-        let text = format!("#!/bin/sh\n: > '{}'\ncat\n", mark.display());
+        let text = format!("#!/bin/sh\n: > '{}'\n{last}\n", mark.display());
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path.display().to_string()
@@ -299,7 +304,7 @@ fn no_command_starts_a_program_of_the_repository() {
     user_git(root, &["add", "-A"]);
     user_git(root, &["diff", "HEAD"]);
     let marks = traps.marks();
-    for expected in ["filter", "core.fsmonitor", "diff.external"] {
+    for expected in ["filter", "core.fsmonitor", "diff", "included"] {
         assert!(
             marks.iter().any(|mark| mark.starts_with(expected)),
             "{marks:?}"
@@ -315,7 +320,7 @@ fn a_missing_object_is_not_fetched() {
     let blob = git(root, &["rev-parse", "HEAD:src.rs"]);
     let (folder, file) = blob.split_at(2);
     fs::remove_file(root.join(".git/objects").join(folder).join(file)).unwrap();
-    let program = traps.program("fetch", "fetch");
+    let program = traps.program_that("fetch", "fetch", "exit 1");
     for (key, value) in [
         ("core.repositoryFormatVersion", "1"),
         ("extensions.partialClone", "origin"),

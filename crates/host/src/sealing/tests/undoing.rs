@@ -129,3 +129,33 @@ fn the_work_of_another_session_in_the_tree_is_not_undone() {
     let restored: Vec<bool> = told.rollbacks.iter().map(|one| one.restored).collect();
     assert_eq!(restored, [true, false]);
 }
+
+#[test]
+fn a_deleted_ref_does_not_stop_a_rollback_and_a_deleted_repository_is_told() {
+    let house = House::new();
+    let session = SessionId::new("s");
+    let sessions = house.workspace.sessions_dir();
+    let place = rollback::Place {
+        sessions: &sessions,
+        session: &session,
+        agent: "claude",
+        directory: house.directory.path(),
+    };
+    house.session("s", vec![]);
+    rollback::begin(place).unwrap();
+    house.git(&["update-ref", "-d", "refs/roleos/snapshot/s"]);
+    house.put("src.rs", "changed");
+    let words = rollback::undo(place, "1").unwrap().unwrap();
+    assert!(words.contains("kept as refs/roleos/undone/s/1"), "{words}");
+    fs::remove_dir_all(house.path(".git")).unwrap();
+    house.put("src.rs", "changed");
+    let words = rollback::undo(place, "2").unwrap().unwrap();
+    assert!(words.contains("could not be returned"), "{words}");
+    let lines = house.lines("s");
+    let last = lines.iter().rev().find_map(|line| match &line.record {
+        Record::Rollback(rollback) => Some(rollback.clone()),
+        _ => None,
+    });
+    let last = last.unwrap();
+    assert!(!last.restored && last.problem.is_some(), "{last:?}");
+}
