@@ -71,7 +71,9 @@ fn play(steps: &[Step]) -> Sealed {
                 done["tool_response"] = json!({ "filePath": path });
                 say("PostToolUse", done);
             }
-            Change(file) => workspace.write(file, format!("# {place}\n")),
+            Change(file) => {
+                workspace.write(file, format!("# {place}\n"));
+            }
         }
     }
     say("Stop", json!({}));
