@@ -1,7 +1,7 @@
 //! Makes witness bundles out of session journals, and keeps and restores the working tree around a session.
 //!
 //! Reading order: [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`]
-//! and [`diff`] (what changed), [`draft`] (the bundle), then this file: which sessions are sealed, exactly once each, and
+//! and [`diff`] (what changed), [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: which sessions are sealed, exactly once each, and
 //! [`liveness`] (which are over), [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back, and
 //! [`rollback`] takes it.
 //!
@@ -15,6 +15,8 @@ pub mod budget;
 pub mod diff;
 
 mod draft;
+
+mod ending;
 
 pub mod liveness;
 
@@ -47,6 +49,8 @@ use crate::journal::read::{Session, journals};
 use crate::journal::record::{Line, Record, Sealed as SealedLine, Sealing};
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
+
+pub(crate) use tree::working_tree;
 
 use draft::Sources;
 use story::Story;

@@ -8,6 +8,7 @@ use crate::agents::{Event, Kind};
 use crate::digest;
 use crate::journal::capture::{self, MAX_OUTPUT};
 use crate::journal::record::Outcome;
+use crate::sealing::working_tree;
 
 /// Fields that hold what a tool printed, in the order in which they are put together.
 const PRINTED: &[&str] = &[
@@ -70,6 +71,7 @@ pub(super) fn of(event: &Event, own_tests: &[String]) -> Outcome {
         exit,
         duration_ms: event.duration_ms,
         test,
+        tree: event.cwd.as_ref().filter(|_| test).and_then(working_tree),
         output: (test || failed).then(|| capture::text(&printed, MAX_OUTPUT)),
     }
 }

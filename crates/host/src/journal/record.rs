@@ -293,6 +293,9 @@ pub struct Outcome {
     /// The command ran tests, so what it printed is evidence.
     #[serde(skip_serializing_if = "is_false")]
     pub test: bool,
+    /// The working tree after a test run, as git hashes it: what was tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
     /// What it printed: kept of tests and of failures only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Kept>,

@@ -25,6 +25,8 @@ pub struct Diff {
     pub files: usize,
     /// Those that did not fit.
     pub left_out: usize,
+    /// The working tree as git hashes it.
+    pub tree: String,
     /// What is kept applies to the commit; checked, not believed.
     pub applies: bool,
     /// Secrets that were taken out afterwards.
@@ -79,6 +81,7 @@ pub fn take(top: &Path, base: Option<&str>, limit: usize) -> Result<Diff, GitErr
     Ok(Diff {
         text,
         files,
+        tree,
         left_out: files.saturating_sub(kept),
         applies,
         redacted,

@@ -1,4 +1,4 @@
-//! From a story to a bundle: sections, calls with what they cost, facts, and how it ended.
+//! From a story to a bundle: sections, calls with what they cost, and facts. How it ended is in [`ending`](super::ending).
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,15 +7,14 @@ use std::path::Path;
 use witness::builder::{Builder, Refused};
 use witness::cost::UNKNOWN;
 use witness::extension::{Rollback, field};
-use witness::outcome::{self, Judged, Known, Run, RunEnd};
 use witness::policy::{Check, Policy};
 use witness::trace::{Call, MAX_CALLS};
-use witness::wire::{Mode, Outcome, TaskId};
+use witness::wire::{Mode, TaskId};
 
 use super::diff::{self, Diff};
 use super::prices::Prices;
 use super::spent::Spent;
-use super::story::{CallStory, Story};
+use super::story::Story;
 use super::transcript;
 use crate::config::Config;
 use crate::journal::record::Start;
@@ -27,17 +26,11 @@ const MAX_DIFF: usize = 16 * 1024 * 1024;
 /// Bytes of a fact that are kept.
 const MAX_FACT: usize = 4096;
 
-/// Failed tests that a postmortem names.
-const MAX_NAMED: usize = 20;
-
 /// Refused or gated calls that the facts tell in words.
 const MAX_TOLD: usize = 32;
 
 /// Subagents that the facts name.
 const MAX_SUBAGENTS: usize = 32;
-
-/// Refused calls that a postmortem names.
-const MAX_REFUSALS: usize = 10;
 
 /// What a bundle is made of, beside the story.
 pub(super) struct Sources<'a> {
@@ -66,9 +59,8 @@ pub(super) fn draft(story: &Story<'_>, sources: &Sources<'_>) -> Result<Builder,
     let spent = draft.spent();
     draft.sections();
     draft.calls(&spent)?;
-    let runs = draft.test_log();
     let diff = draft.diff();
-    draft.ending(&runs, diff.as_ref());
+    draft.ending(diff.as_ref());
     draft.facts();
     Ok(draft.builder)
 }
@@ -98,26 +90,19 @@ fn policy(start: Option<&Start>) -> Policy {
     }
 }
 
-struct Draft<'a> {
-    builder: Builder,
-    story: &'a Story<'a>,
-    sources: &'a Sources<'a>,
+pub(super) struct Draft<'a> {
+    pub(super) builder: Builder,
+    pub(super) story: &'a Story<'a>,
+    pub(super) sources: &'a Sources<'a>,
     /// What was left out or masked.
     notes: Vec<String>,
     /// What the agent's own record says of a breakdown at its end.
-    broke: Option<String>,
-}
-
-/// A test run with its place and what it says.
-struct Tested {
-    place: usize,
-    run: Run,
-    judged: Judged,
+    pub(super) broke: Option<String>,
 }
 
 impl Draft<'_> {
     /// States a fact, as long as it may be.
-    fn fact(&mut self, name: &str, value: &str) {
+    pub(super) fn fact(&mut self, name: &str, value: &str) {
         let end = value.floor_char_boundary(MAX_FACT);
         self.builder
             .provenance(name, value.get(..end).unwrap_or_default());
@@ -154,7 +139,7 @@ impl Draft<'_> {
             self.notes.push(format!("{more} calls did not fit"));
         }
         self.tell_gated();
-        for _ in 0..story.retries() {
+        for _ in 0..story.retries(&self.sources.config.oversight.test_commands) {
             self.builder.retry();
         }
         for rollback in &story.rollbacks {
@@ -213,44 +198,6 @@ impl Draft<'_> {
         spent
     }
 
-    /// The output of the runs that decide, and one line about every earlier one.
-    fn test_log(&mut self) -> Vec<Tested> {
-        let judged: Vec<(usize, (Run, Judged))> = self
-            .story
-            .runs()
-            .into_iter()
-            .map(|(place, run)| {
-                let judged = run.judge();
-                (place, (run, judged))
-            })
-            .collect();
-        let (places, runs): (Vec<usize>, Vec<(Run, Judged)>) = judged.into_iter().unzip();
-        let deciding = outcome::deciding(&runs);
-        let mut log = String::new();
-        let mut tested = Vec::new();
-        for (index, (place, (run, judged))) in places.into_iter().zip(runs).enumerate() {
-            let command = run.command.replace('\n', "\n  ");
-            if deciding.contains(&index) {
-                let _ = writeln!(log, "$ {command}");
-                log.push_str(&String::from_utf8_lossy(&run.output));
-                if !log.ends_with('\n') {
-                    log.push('\n');
-                }
-                tested.push(Tested { place, run, judged });
-            } else {
-                let _ = writeln!(
-                    log,
-                    "# an earlier run of `{command}`: {}",
-                    judged.end.name()
-                );
-            }
-        }
-        if !tested.is_empty() {
-            self.builder.test_log(log);
-        }
-        tested
-    }
-
     fn diff(&mut self) -> Option<Diff> {
         let start = self.story.start?;
         let Some(location) = Location::around(Path::new(&start.cwd)) else {
@@ -281,88 +228,6 @@ impl Draft<'_> {
                 None
             }
         }
-    }
-
-    fn ending(&mut self, runs: &[Tested], diff: Option<&Diff>) {
-        let tests = outcome::together(runs.iter().map(|tested| tested.judged.end));
-        let breakdown = self.story.breakdown().or(self.broke.take());
-        let known = Known {
-            tests,
-            diff_fails: diff.is_some_and(|diff| !diff.applies),
-            broke: breakdown.is_some(),
-        };
-        let outcome = outcome::decide(known);
-        self.builder.outcome(outcome);
-        let decided_by = runs.iter().rfind(|run| Some(run.judged.end) == tests);
-        if let Some(tested) = decided_by.or(runs.last()) {
-            let command = self.command_from_top(tested);
-            self.fact(field::TEST_COMMAND, &command);
-        }
-        if let Some(last) = runs.iter().map(|tested| tested.place).max() {
-            let edits = self.story.edits_after(last);
-            if edits > 0 {
-                self.fact("edits_after_tests", &edits.to_string());
-            }
-        }
-        if outcome != Outcome::Solved {
-            let text = self.postmortem(outcome, known, runs, breakdown.as_deref());
-            self.builder.postmortem(text);
-        }
-    }
-
-    /// The test command as it runs at the top of the repository, which is where it is run again.
-    fn command_from_top(&self, tested: &Tested) -> String {
-        let command = tested.run.command.clone();
-        let cwd = self.story.calls.get(tested.place).map(|one| &*one.call.cwd);
-        let below = cwd.and_then(|cwd| {
-            let cwd = Path::new(cwd);
-            let top = Location::around(cwd)?.top;
-            let below = cwd.canonicalize().ok()?.strip_prefix(top).ok()?.to_owned();
-            let below = below.to_str()?.to_owned();
-            (!below.is_empty()).then_some(below)
-        });
-        match below {
-            Some(below) => format!("cd '{}' && {command}", below.replace('\'', r"'\''")),
-            None => command,
-        }
-    }
-
-    fn postmortem(
-        &self,
-        outcome: Outcome,
-        known: Known,
-        runs: &[Tested],
-        breakdown: Option<&str>,
-    ) -> String {
-        let mut text = match outcome {
-            Outcome::Error if known.tests.is_some() => "The tests could not be started.\n",
-            Outcome::Error => "The agent broke before any test ran.\n",
-            Outcome::Skipped => "No test ran, so nothing shows that the task is solved.\n",
-            _ if known.tests == Some(RunEnd::Passed) => {
-                "The tests pass, but the diff does not apply to the commit that it starts from.\n"
-            }
-            _ => "Tests fail.\n",
-        }
-        .to_owned();
-        for tested in runs.iter().filter(|run| run.judged.end != RunEnd::Passed) {
-            describe(&mut text, tested);
-        }
-        if let Some(breakdown) = breakdown {
-            let _ = writeln!(text, "{breakdown}");
-        }
-        if let Some(failed) = self.story.last_failure() {
-            describe_failure(&mut text, failed);
-        }
-        let refused = self.story.calls.iter();
-        let refused = refused.filter(|one| one.check() == Check::Denied);
-        for one in refused.take(MAX_REFUSALS) {
-            let why = one.call.reasons.first().map_or("", |reason| reason);
-            let _ = writeln!(text, "Refused: {} {why}", one.call.tool);
-        }
-        if let Some(words) = self.story.last_words {
-            let _ = writeln!(text, "The agent's last words: {}", words.text);
-        }
-        text
     }
 
     /// Where the bundle comes from, and what it leaves out.
@@ -430,41 +295,6 @@ impl Draft<'_> {
             self.fact(field::REDACTED, &notes);
         }
     }
-}
-
-/// What a run that did not pass says.
-fn describe(text: &mut String, tested: &Tested) {
-    let command = &tested.run.command;
-    let _ = writeln!(text, "`{command}` {}.", tested.judged.end.name());
-    let Some(reading) = &tested.judged.reading else {
-        return;
-    };
-    let _ = writeln!(
-        text,
-        "{}: {} passed, {} failed, {} errors, {} skipped.",
-        reading.runner.name(),
-        reading.passed,
-        reading.failed,
-        reading.errors,
-        reading.skipped
-    );
-    for failure in reading.failures.iter().take(MAX_NAMED) {
-        let _ = writeln!(text, "Failed: {}", failure.name);
-    }
-    if !reading.complete {
-        text.push_str("The output is cut off, so it cannot be told that nothing else failed.\n");
-    }
-}
-
-fn describe_failure(text: &mut String, failed: &CallStory<'_>) {
-    let _ = write!(text, "The last failed call: {}", failed.call.tool);
-    if let Some(command) = failed.command() {
-        let _ = write!(text, " `{command}`");
-    }
-    if let Some(exit) = failed.result.and_then(|(result, _)| result.exit) {
-        let _ = write!(text, ", exit code {exit}");
-    }
-    text.push('\n');
 }
 
 /// The first eight bytes of a hash in hexadecimal text.

@@ -1,10 +1,17 @@
 //! The lines of a journal that go into one bundle, put together: each call with its result, and what was around them.
 
+use std::path::Path;
+
+use oversight::lookup::absolute;
+use oversight::test_commands::changes::may_change_files;
+use oversight::test_commands::{self, TestCommand};
 use oversight::tools::shell_command;
-use witness::outcome::Run;
+use witness::outcome::scope::Scope;
+use witness::outcome::{Credit, Run};
 use witness::policy::Check;
 
 use crate::journal::record::{Call, Kept, Line, Outcome, Process, Record, Rollback, Start};
+use crate::repository::Location;
 
 /// Tools that change files; a change after the last test run was not tested.
 const EDITORS: &[&str] = &[
@@ -20,6 +27,21 @@ const EDITORS: &[&str] = &[
     "create",
     "str_replace_editor",
 ];
+
+/// Words in the names of tools that only look: `Read`, `list_directory`, `mcp__tracker__get_issue`.
+const LOOKING: &[&str] = &[
+    "read", "grep", "glob", "ls", "list", "get", "search", "find", "view", "fetch", "todo", "plan",
+    "task", "agent", "output", "question",
+];
+
+/// How sure it is that a call changed files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Changed {
+    No,
+    /// A command or a tool that is not known to change nothing.
+    Perhaps,
+    Yes,
+}
 
 /// One call.
 #[derive(Clone, Debug)]
@@ -53,6 +75,47 @@ impl CallStory<'_> {
 
     fn failed(&self) -> bool {
         self.result.is_some_and(|(result, _)| result.failed)
+    }
+
+    /// Whether the call changed files. `own_tests` are commands of the user that run tests.
+    fn changed(&self, own_tests: &[String]) -> Changed {
+        let tool = &*self.call.tool;
+        if self.check() == Check::Denied || self.result.is_none() {
+            return Changed::No;
+        }
+        if EDITORS.contains(&tool) {
+            let is_edit = !self.failed() && !self.is_outside();
+            return if is_edit { Changed::Yes } else { Changed::No };
+        }
+        let may_change = match self.command() {
+            Some(command) => may_change_files(&command, own_tests),
+            None => {
+                let tool = tool
+                    .rsplit("__")
+                    .next()
+                    .unwrap_or(tool)
+                    .to_ascii_lowercase();
+                !LOOKING.iter().any(|word| tool.contains(word))
+            }
+        };
+        if may_change {
+            Changed::Perhaps
+        } else {
+            Changed::No
+        }
+    }
+
+    /// An edit of a file that is not in the repository.
+    fn is_outside(&self) -> bool {
+        let path = ["file_path", "path", "notebook_path"]
+            .iter()
+            .find_map(|key| self.call.input.get(key)?.as_str());
+        let Some(path) = path.map(Path::new).filter(|path| path.is_absolute()) else {
+            return false;
+        };
+        let cwd = Path::new(&self.call.cwd);
+        Location::around(cwd)
+            .is_some_and(|location| !path.starts_with(&location.top) && !path.starts_with(cwd))
     }
 
     /// The command, when the tool is a shell.
@@ -194,46 +257,75 @@ impl<'a> Story<'a> {
         self.prompts.is_empty() && self.calls.is_empty() && self.rollbacks.is_empty()
     }
 
-    /// Calls that repeat a failed one, word by word.
-    pub(super) fn retries(&self) -> usize {
+    /// Counts the calls that repeat a failed one, word by word, without a change of files in between.
+    pub(super) fn retries(&self, own_tests: &[String]) -> usize {
         let mut failed: Vec<(&str, &str)> = Vec::new();
         let mut retries = 0;
         for one in &self.calls {
             let key = (&*one.call.tool, &*one.call.input_sha256);
-            retries += usize::from(failed.contains(&key));
-            if one.failed() && !failed.contains(&key) {
+            let is_known = failed.contains(&key);
+            retries += usize::from(is_known);
+            if one.changed(own_tests) != Changed::No {
+                failed.retain(|known| *known == key);
+            }
+            if one.failed() && !is_known {
                 failed.push(key);
             }
         }
         retries
     }
 
-    /// Test runs, each with the place of its call.
-    pub(super) fn runs(&self) -> Vec<(usize, Run)> {
+    /// Test runs, each with the place of its call. `tree` is the working tree that is sealed.
+    pub(super) fn runs(&self, own_tests: &[String], tree: Option<&str>) -> Vec<(usize, Run)> {
         let calls = self.calls.iter().enumerate();
         calls
             .filter_map(|(place, one)| {
                 let (result, _) = one.result.filter(|(result, _)| result.test)?;
-                let output = result.output.as_ref();
+                let command = one.command()?;
+                let test = TestCommand::of(&command, own_tests)?;
+                let credit = credit(test.credit);
+                let scope = scope(test, &one.call.cwd);
+                let is_here = is_inside(&scope, Path::new(&one.call.cwd));
                 Some((
                     place,
                     Run {
-                        command: one.command().unwrap_or_default(),
-                        output: output.map(|kept| kept.text.clone().into_bytes())?,
+                        output: result.output.as_ref()?.text.clone().into_bytes(),
                         failed: result.failed,
                         exit: result.exit,
+                        credit: if is_here { credit } else { Credit::Nothing },
+                        scope,
+                        is_stale: self.is_stale(place, result.tree.as_deref(), own_tests, tree),
+                        command,
                     },
                 ))
             })
             .collect()
     }
 
-    /// Calls after `place` that changed a file.
-    pub(super) fn edits_after(&self, place: usize) -> usize {
+    /// Returns `true` if what was tested may not be what is sealed: the tree is another one, a file was edited, or, where
+    /// the tree is not known, a command may have changed one.
+    fn is_stale(
+        &self,
+        place: usize,
+        tested: Option<&str>,
+        own_tests: &[String],
+        sealed: Option<&str>,
+    ) -> bool {
+        let later = self.calls.iter().skip(place + 1);
+        let mut changes = later.map(|one| one.changed(own_tests));
+        match (tested, sealed) {
+            (Some(tested), Some(sealed)) => {
+                tested != sealed || changes.any(|change| change == Changed::Yes)
+            }
+            _ => changes.any(|change| change != Changed::No),
+        }
+    }
+
+    /// Counts the calls after `place` that may have changed a file.
+    pub(super) fn changes_after(&self, place: usize, own_tests: &[String]) -> usize {
         let later = self.calls.iter().skip(place + 1);
         later
-            .filter(|one| EDITORS.contains(&&*one.call.tool))
-            .filter(|one| one.result.is_some() && !one.failed())
+            .filter(|one| one.changed(own_tests) != Changed::No)
             .count()
     }
 
@@ -261,4 +353,50 @@ impl<'a> Story<'a> {
     pub(super) fn process(&self) -> Option<Process> {
         self.start.and_then(|start| start.process)
     }
+}
+
+fn credit(credit: test_commands::Credit) -> Credit {
+    match credit {
+        test_commands::Credit::Nothing => Credit::Nothing,
+        test_commands::Credit::SomeLines => Credit::SomeLines,
+        test_commands::Credit::Output => Credit::Output,
+        test_commands::Credit::All => Credit::All,
+    }
+}
+
+/// What a test command selects, in the folder in which it runs.
+fn scope(test: TestCommand, cwd: &str) -> Scope {
+    let selection = test.selection;
+    let filters = selection.filters.into_iter();
+    Scope {
+        program: selection.program,
+        is_direct: selection.is_direct,
+        is_recursive: selection.is_recursive,
+        stops_early: selection.stops_early,
+        is_exact: selection.is_exact,
+        folder: absolute(cwd, &test.folder),
+        places: selection.places,
+        filters: filters.map(|one| (one.option, one.value)).collect(),
+        widened: selection.widened,
+        is_unclear: selection.is_unclear,
+    }
+}
+
+/// Returns `true` if the tests are those of the repository around `cwd`: neither the folder in which they run nor a path
+/// among the arguments leads out of it.
+fn is_inside(scope: &Scope, cwd: &Path) -> bool {
+    let Some(location) = Location::around(cwd) else {
+        return true;
+    };
+    let is_below = |path: &str| {
+        let whole = absolute(&scope.folder, path);
+        let whole = Path::new(&whole);
+        !path.starts_with('~') && (whole.starts_with(&location.top) || whole.starts_with(cwd))
+    };
+    let leads_away = |word: &str| word.starts_with(['/', '~']) || word.contains("..");
+    let values = scope.filters.iter().map(|(_, value)| value);
+    let mut paths = scope.places.iter().chain(values);
+    !scope.folder.contains('\u{1}')
+        && is_below("")
+        && paths.all(|word| !leads_away(word) || is_below(word))
 }

@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::git::{Git, GitError};
+use crate::repository::Location;
 
 /// Settings under which our index is written; what speeds up the user's own would only leave files behind.
 const PLAIN_INDEX: [&str; 8] = [
@@ -222,6 +223,13 @@ impl Scratch {
         }
         self.forget(&out)
     }
+}
+
+/// Returns the hash of the working tree around `folder`, as [`diff`](super::diff) sees it; `None` without a repository.
+pub(crate) fn working_tree(folder: impl AsRef<Path>) -> Option<String> {
+    let top = Location::around(folder.as_ref())?.top;
+    let scratch = Scratch::of_working_tree_aside(&top, Submodules::Recorded).ok()?;
+    scratch.write_tree().ok()
 }
 
 /// What differs between an index and the working tree.

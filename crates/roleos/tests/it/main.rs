@@ -29,6 +29,8 @@ mod seal;
 
 mod sealed_sessions;
 
+mod outcomes;
+
 mod keys;
 
 mod roots;

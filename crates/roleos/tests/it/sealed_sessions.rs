@@ -61,7 +61,7 @@ fn git(folder: &Path, arguments: &[&str]) {
     assert!(status.success());
 }
 
-fn repository(config: &str) -> Workspace {
+pub(crate) fn repository(config: &str) -> Workspace {
     let workspace = Workspace::with_config(config);
     git(workspace.root(), &["init", "-q"]);
     workspace.write("src.rs", "fn a() {}\n");

@@ -27,7 +27,13 @@ fn without_a_repository_there_is_no_diff_and_the_bundle_says_so() {
     records.push(end());
     house.session("s", records);
     let told = house.seal_one();
-    assert_eq!(told.outcome, Ended::Solved);
+    assert_eq!(
+        told.outcome,
+        Ended::Skipped,
+        "without a diff nothing is solved"
+    );
+    assert_eq!(told.fact(field::UNPROVED), "there is no diff");
+    assert_eq!(told.agreement, Agreement::Agrees);
     assert_eq!(told.section(Tag::Diff), "(none)");
     assert_eq!(
         told.fact("diff"),

@@ -64,6 +64,7 @@ fn two_sessions_at_once_do_not_mix() {
     let house = House::new();
     house.add("one", vec![house.start("one"), prompt("first")]);
     house.add("two", vec![house.start("two"), prompt("second")]);
+    house.put("src.rs", "fn a() { b() }\n");
     house.add("one", Vec::from(tests("x", PASSES, 0)));
     house.add("two", Vec::from(tests("x", FAILS, 1)));
     house.add("two", vec![end()]);

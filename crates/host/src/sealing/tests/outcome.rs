@@ -30,7 +30,7 @@ fn tests_that_pass_are_a_solved_task_with_everything_in_it() {
     assert!(!diff.contains(".role-os"), "{diff}");
     let log = told.section(Tag::TestLog);
     assert!(
-        log.starts_with("# an earlier run of `cargo test`: failed\n$ cargo test\nrunning 2"),
+        log.starts_with("# another run of `cargo test`: failed\n$ cargo test\nrunning 2"),
         "{log}"
     );
     assert!(!log.contains("FAILED"), "{log}");

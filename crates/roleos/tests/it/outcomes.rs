@@ -1,0 +1,312 @@
+//! How sessions are sealed, from the hook's events to the bundle: what counts as a test run, and what it proves.
+
+use serde_json::{Value, json};
+
+use crate::hook::{hook, tell};
+use crate::sealed_sessions::repository;
+use crate::workspace::Workspace;
+
+const PASSES: &str = "============================= test session starts ==============================\ncollected 2 items\n\nt.py ..                                                                  [100%]\n\n============================== 2 passed in 0.01s ===============================\n";
+const ONE: &str = "============================= test session starts ==============================\ncollected 2 items / 1 deselected / 1 selected\n\nt.py .                                                                   [100%]\n\n======================= 1 passed, 1 deselected in 0.01s ========================\n";
+const FAILS: &str = "============================= test session starts ==============================\ncollected 2 items\n\nt.py F.                                                                  [100%]\n\n=========================== short test summary info ============================\nFAILED t.py::test_a - assert 0\n========================= 1 failed, 1 passed in 0.01s ==========================\n";
+
+/// One step of a scripted session.
+enum Step {
+    /// A command, what it printed, and whether it failed.
+    Run(&'static str, &'static str, bool),
+    /// The agent's tool for edits reports a change of this file, which really happens.
+    Edit(&'static str),
+    /// A file changes without a tool that says so.
+    Change(&'static str),
+}
+
+use Step::{Change, Edit, Run};
+
+/// What the bundle of a session says.
+struct Sealed {
+    outcome: String,
+    agreement: String,
+    /// The replay as people read it.
+    story: String,
+    facts: Value,
+    retries: u64,
+}
+
+fn play(steps: &[Step]) -> Sealed {
+    let workspace = repository("");
+    let say = |name: &str, more: Value| {
+        let mut event = json!({
+            "session_id": "s",
+            "transcript_path": workspace.path("t.jsonl"),
+            "cwd": workspace.root(),
+            "hook_event_name": name,
+        });
+        let fields = event.as_object_mut().unwrap();
+        fields.extend(more.as_object().unwrap().clone());
+        tell(hook(&workspace, "claude", &[]), &event.to_string()).exits(0);
+    };
+    say("SessionStart", json!({ "source": "startup" }));
+    say("UserPromptSubmit", json!({ "prompt": "mend it" }));
+    for (place, step) in steps.iter().enumerate() {
+        let id = format!("toolu_{place}");
+        match step {
+            Run(command, output, failed) => {
+                let call = json!({ "tool_name": "Bash", "tool_input": { "command": command }, "tool_use_id": id });
+                say("PreToolUse", call.clone());
+                let mut done = call;
+                if *failed {
+                    done["error"] = json!(format!("Exit code 1\n{output}"));
+                    say("PostToolUseFailure", done);
+                } else {
+                    done["tool_response"] = json!({ "stdout": output, "stderr": "" });
+                    say("PostToolUse", done);
+                }
+            }
+            Edit(file) => {
+                let path = workspace.path(file);
+                let call = json!({ "tool_name": "Edit", "tool_input": { "file_path": path }, "tool_use_id": id });
+                say("PreToolUse", call.clone());
+                workspace.write(file, format!("# {place}\n"));
+                let mut done = call;
+                done["tool_response"] = json!({ "filePath": path });
+                say("PostToolUse", done);
+            }
+            Change(file) => {
+                workspace.write(file, format!("# {place}\n"));
+            }
+        }
+    }
+    say("Stop", json!({}));
+    let sealed = workspace
+        .roleos(&["--json", "sessions", "seal", "s"])
+        .exits(0)
+        .json();
+    assert_eq!(sealed[0]["state"], "sealed", "{sealed:#}");
+    told(&workspace)
+}
+
+fn told(workspace: &Workspace) -> Sealed {
+    let shown = workspace
+        .roleos(&["--json", "witness", "show", "latest"])
+        .exits(0)
+        .json();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let story = workspace.roleos(&["witness", "replay", "latest"]).stdout;
+    Sealed {
+        outcome: text(&shown["header"]["outcome_name"]),
+        agreement: text(&shown["outcome_check"]["agreement"]),
+        story,
+        facts: shown["extensions"]["provenance"].clone(),
+        retries: shown["header"]["retry_count"].as_u64().unwrap(),
+    }
+}
+
+/// Plays a session after one edit and compares the outcome.
+#[track_caller]
+fn check(expected: &str, steps: Vec<Step>) -> Sealed {
+    let mut all = vec![Edit("t.py")];
+    all.extend(steps);
+    let sealed = play(&all);
+    assert_eq!(
+        sealed.outcome, expected,
+        "{} {:#}",
+        sealed.story, sealed.facts
+    );
+    assert_ne!(sealed.agreement, "contradicts", "{}", sealed.story);
+    sealed
+}
+
+#[test]
+fn a_narrower_selection_does_not_outvote_a_failing_wider_one() {
+    let sealed = check(
+        "failed",
+        vec![
+            Run("pytest", FAILS, true),
+            Edit("t.py"),
+            Run("pytest -k test_b", ONE, false),
+        ],
+    );
+    assert!(
+        sealed.story.contains("Failed: t.py::test_a"),
+        "{}",
+        sealed.story
+    );
+    check(
+        "solved",
+        vec![
+            Run("pytest", FAILS, true),
+            Edit("t.py"),
+            Run("pytest -k test_a", ONE, false),
+        ],
+    );
+    check(
+        "solved",
+        vec![
+            Run("pytest t.py", FAILS, true),
+            Edit("t.py"),
+            Run("cd . && python -m pytest 2>&1 | tail -20", PASSES, false),
+        ],
+    );
+}
+
+#[test]
+fn an_exit_code_that_is_masked_proves_nothing() {
+    let mocha = "\n\n  math\n    1) adds\n\n\n  0 passing (3ms)\n  3 failing\n\n  1) math\n       adds:\n     Error: x\n";
+    check("failed", vec![Run("npm test || true", mocha, false)]);
+    let sealed = check(
+        "skipped",
+        vec![Run("npm test || true", "all is well", false)],
+    );
+    assert!(sealed.story.contains("Unproved"), "{}", sealed.story);
+    check("skipped", vec![Run("pytest || true", PASSES, false)]);
+    check("skipped", vec![Run("pytest; true", PASSES, false)]);
+    check("failed", vec![Run("pytest || true", FAILS, false)]);
+    check(
+        "skipped",
+        vec![Run("if pytest; then echo ok; fi", PASSES, false)],
+    );
+}
+
+#[test]
+fn a_runner_that_is_not_known_proves_nothing() {
+    let sealed = check("skipped", vec![Run("make test", "1 test FAILED\n", false)]);
+    assert_eq!(sealed.agreement, "cannot_tell");
+    check("skipped", vec![Run("./test.sh", "ok\n", false)]);
+    check("failed", vec![Run("make test", "1 test FAILED\n", true)]);
+    check("solved", vec![Run("make test", PASSES, false)]);
+}
+
+#[test]
+fn what_only_looks_like_a_runner_proves_nothing() {
+    for command in [
+        "pytest(){ echo '== 2 passed in 0.01s =='; }; pytest",
+        "pytest > log; cat fake.txt",
+        "echo '== 2 passed in 0.01s =='; pytest > /dev/null",
+        "alias pytest='cat fake.txt'; pytest",
+        "/tmp/fake/pytest",
+        "cd /tmp/fake && pytest",
+        "pytest /tmp/fake/test_x.py",
+        "cd $ELSEWHERE && pytest",
+        "git worktree add ../old HEAD && cd ../old && pytest",
+    ] {
+        let sealed = check("skipped", vec![Run(command, PASSES, false)]);
+        assert!(
+            sealed.story.contains("something else in the command"),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn edits_after_the_tests_leave_the_task_unproved() {
+    let sealed = check("skipped", vec![Run("pytest", PASSES, false), Edit("t.py")]);
+    assert_eq!(sealed.facts["edits_after_tests"], "1", "{:#}", sealed.facts);
+    assert_eq!(sealed.facts["unproved"], "no test ran after the last edit");
+    assert_eq!(sealed.agreement, "agrees");
+    assert!(sealed.story.contains("no test ran after the last edit"));
+    // A command that changes a file is an edit as well, and so is one that no tool tells of.
+    check(
+        "skipped",
+        vec![
+            Run("pytest", PASSES, false),
+            Change("t.py"),
+            Run("sed -i s/a/b/ t.py", "", false),
+        ],
+    );
+    check(
+        "skipped",
+        vec![Run("pytest", PASSES, false), Change("t.py")],
+    );
+    // One that could have and did not is none.
+    check(
+        "solved",
+        vec![
+            Run("pytest", PASSES, false),
+            Run("python demo.py", "hello", false),
+            Run("git add -A && git commit -m x", "", false),
+        ],
+    );
+    check(
+        "solved",
+        vec![
+            Run("pytest", PASSES, false),
+            Edit("t.py"),
+            Run("pytest", PASSES, false),
+        ],
+    );
+}
+
+#[test]
+fn without_a_diff_nothing_is_solved() {
+    let sealed = play(&[Run("pytest", PASSES, false)]);
+    assert_eq!(sealed.outcome, "skipped");
+    assert_eq!(sealed.facts["unproved"], "nothing was changed");
+    assert_eq!(sealed.agreement, "agrees");
+}
+
+#[test]
+fn a_log_behind_a_reader_is_believed_by_its_content() {
+    let sealed = check("solved", vec![Run("pytest 2>&1 | tail -50", PASSES, false)]);
+    assert_eq!(sealed.agreement, "agrees");
+    check("failed", vec![Run("pytest 2>&1 | tail -50", FAILS, false)]);
+    check(
+        "skipped",
+        vec![Run(
+            "pytest 2>&1 | tail -1 | cut -c1-5",
+            "2 passed in 0.01s\n",
+            false,
+        )],
+    );
+    let ok = "ok  \ta.b/x\t0.1s\n";
+    check("skipped", vec![Run("go test ./... | grep ok", ok, false)]);
+    check("solved", vec![Run("go test ./... | tail -3", ok, false)]);
+    check(
+        "failed",
+        vec![Run(
+            "go test ./... | tail -2",
+            "ok  \ta.b/x\t0.1s\nFAIL\n",
+            false,
+        )],
+    );
+}
+
+#[test]
+fn a_test_that_passes_after_an_edit_is_no_retry() {
+    let fixed = check(
+        "solved",
+        vec![
+            Run("pytest", FAILS, true),
+            Edit("t.py"),
+            Run("pytest", PASSES, false),
+        ],
+    );
+    assert_eq!(fixed.retries, 0);
+    let again = check(
+        "solved",
+        vec![
+            Run("pytest", FAILS, true),
+            Run("cat t.py", "x", false),
+            Run("pytest", PASSES, false),
+        ],
+    );
+    assert_eq!(again.retries, 1);
+    let by_command = check(
+        "solved",
+        vec![
+            Run("pytest", FAILS, true),
+            Run("sed -i s/a/b/ t.py", "", false),
+            Run("pytest", FAILS, true),
+            Run("pytest", PASSES, false),
+        ],
+    );
+    assert_eq!(by_command.retries, 1);
+}
+
+#[test]
+fn unittest_is_understood() {
+    let log = "..\n----------------------------------------------------------------------\nRan 2 tests in 0.001s\n\nOK\n";
+    let sealed = check("solved", vec![Run("python3 -m unittest", log, false)]);
+    assert_eq!(sealed.agreement, "agrees");
+    let log = "F\n======================================================================\nFAIL: test_a (t.T.test_a)\n----------------------------------------------------------------------\nTraceback\n\n----------------------------------------------------------------------\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n";
+    check("failed", vec![Run("python3 -m unittest; true", log, false)]);
+}
