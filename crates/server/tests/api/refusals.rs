@@ -23,6 +23,7 @@ fn changes() -> Vec<(&'static str, Value)> {
             json!({ "bundle": "editorial", "language": "en", "conflict": "skip" }),
         ),
         ("/api/catalog/update", json!({})),
+        ("/api/approvals/0123456789ab/dismiss", json!({})),
         (
             "/api/specialists/Note%20Checker/register",
             json!({ "version": { "id": "x" } }),
