@@ -59,3 +59,31 @@ fn give(path: &Path, user: u32, group: u32) {
         chownat(&file, "", Some(user), Some(group), AtFlags::EMPTY_PATH).ok();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_given_away_through_a_link() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (root, victim) = (folder.path().join("root"), folder.path().join("victim"));
+        fs::create_dir_all(root.join(".role-os")).unwrap();
+        fs::create_dir(&victim).unwrap();
+        fs::File::create(victim.join("shadow")).unwrap();
+        fs::File::create(root.join(".role-os/receipts.jsonl")).unwrap();
+        symlink(&victim, root.join(".role-os/approvals")).unwrap();
+        symlink(victim.join("shadow"), root.join(".role-os/config.toml")).unwrap();
+        chown(&root, Some(65_534), Some(65_534)).unwrap();
+        hand_over(&Workspace::at(&root).unwrap());
+        let owner = |path: &Path| fs::symlink_metadata(path).unwrap().uid();
+        assert_eq!(owner(&root.join(".role-os/receipts.jsonl")), 65_534);
+        assert_eq!(owner(&victim), 0);
+        assert_eq!(owner(&victim.join("shadow")), 0);
+    }
+}

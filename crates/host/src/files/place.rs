@@ -104,13 +104,13 @@ impl Place {
 
     /// Opens a regular file. Anything else would swallow what is written, or be waited for.
     pub(super) fn open_regular(&self, flags: OFlags, mode: u32) -> io::Result<File> {
-        let file = self.open(flags | OFlags::NONBLOCK, mode)?;
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "it is not a regular file",
-            )),
+        let other = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+        match self.open(flags | OFlags::NONBLOCK, mode) {
+            Ok(file) if file.metadata()?.is_file() => Ok(file),
+            Ok(_) => Err(other()),
+            // A pipe that has no reader.
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => Err(other()),
+            Err(error) => Err(error),
         }
     }
 

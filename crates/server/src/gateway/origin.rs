@@ -50,6 +50,9 @@ pub(crate) fn is_passed(path: &str) -> bool {
 
 /// Upstreams may decode more than once, and take a backslash for a slash.
 fn has_dots(path: &str) -> bool {
+    if !path.contains(['.', '%']) {
+        return false;
+    }
     let mut path = path.to_owned();
     for _ in 0..3 {
         if path
