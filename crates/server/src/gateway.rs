@@ -1,8 +1,9 @@
-//! Everything under `/v1` and every other path that is not ours: models pass through untouched, roles are dispatched.
+//! Everything under `/v1`: models pass through untouched, roles are dispatched.
 //!
 //! [`upstream`] knows where models lie, `client` the way there, `scan` finds the model in a body, `receipt` writes down
 //! what became of a request, `packed` looks into packed bodies, `proxy` passes on, `roles` dispatches, `chat` speaks the
-//! clients' formats, `models` lists, `native` is our own endpoint, and `files` hands out the catalog.
+//! clients' formats, `models` lists, `native` is our own endpoint, `origin` keeps upstreams out of the pages' origin, and
+//! `files` hands out the catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,6 @@ use crate::fallback::Fallback;
 use crate::up::{App, UpError};
 
 use self::client::Ways;
-pub(crate) use self::proxy::PassedOn;
 use self::upstream::Upstream;
 
 mod chat;
@@ -32,6 +32,7 @@ mod client;
 pub(crate) mod files;
 mod models;
 mod native;
+pub(crate) mod origin;
 mod packed;
 mod proxy;
 mod receipt;

@@ -6,9 +6,14 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{FromRequestParts as _, Request};
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
+use axum::response::Response;
 use axum::routing::{get, post};
 
 use crate::api::Desk;
+use crate::problem::Problem;
 
 mod assets;
 mod attention;
@@ -51,4 +56,20 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/assets/replay.css", get(assets::replay))
         .route("/assets/live.js", get(assets::live))
         .with_state(desk)
+}
+
+/// Returns `true` if the client asks for a page, as browsers do.
+pub(crate) fn is_wanted(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter();
+    accepted
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|kind| kind.trim_start().starts_with("text/html"))
+}
+
+/// The page for an address that has none.
+pub(crate) async fn missing(desk: &Arc<Desk>, request: Request, problem: &Problem) -> Response {
+    let (mut parts, _) = request.into_parts();
+    let Ok(visit) = frame::Visit::from_request_parts(&mut parts, desk).await;
+    visit.wrong("", problem)
 }

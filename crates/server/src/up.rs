@@ -161,31 +161,17 @@ pub fn router(app: Arc<App>) -> Router {
         .merge(ours)
 }
 
-/// Paths below which everything is ours: what is not there is nowhere.
-const OWN: [&str; 5] = [
-    "/api",
-    "/catalog",
-    "/openapi.json",
-    "/favicon.ico",
-    "/assets",
-];
-
-/// Every other path is an upstream's.
+/// Answers a request for which there is no route; the gateway has its own way in.
 async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Response<Body> {
-    let path = request.uri().path();
-    let is_below = |own: &str| {
-        let rest = path.strip_prefix(own);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    if OWN.into_iter().any(is_below) {
-        let problem = Problem::new(
-            StatusCode::NOT_FOUND,
-            "not_found",
-            "there is nothing at this path",
-        );
-        return problem.response(Shape::Own);
+    let message = "there is nothing at this path";
+    let problem = Problem::new(StatusCode::NOT_FOUND, "not_found", message)
+        .hint("models are asked below `/v1`, the API is below `/api`, the pages begin at `/`");
+    match &app.desk {
+        Some(desk) if pages::is_wanted(request.headers()) => {
+            pages::missing(desk, request, &problem).await
+        }
+        _ => problem.response(Shape::Own),
     }
-    gateway::answer(app, request).await
 }
 
 async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {

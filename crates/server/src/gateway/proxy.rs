@@ -19,7 +19,7 @@ use super::packed::unpacked;
 use super::receipt::{Entry, Tried, shortened};
 use super::scan::{Edits, Scanned, scan};
 use super::upstream::Upstream;
-use super::{client, models, protocol, roles};
+use super::{client, models, origin, protocol, roles};
 use crate::linger::linger;
 use crate::problem::{Problem, Shape};
 use crate::up::App;
@@ -59,10 +59,10 @@ pub(super) struct Whole {
 pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<Body> {
     let mut entry = Entry::new(&app, &parts);
     let shape = shape(&parts);
-    let answered = if names_a_model(&parts) {
-        with_model(&app, parts, body, &mut entry).await
-    } else {
-        without_model(&app, &parts, body, &mut entry).await
+    let answered = match origin::check_use(&parts) {
+        Err(problem) => Err(problem),
+        Ok(()) if names_a_model(&parts) => with_model(&app, parts, body, &mut entry).await,
+        Ok(()) => without_model(&app, &parts, body, &mut entry).await,
     };
     let response = answered.unwrap_or_else(|problem| {
         entry.line.reason = Some(problem.code.to_owned());
@@ -318,10 +318,6 @@ pub(super) async fn forward_edited(
     forward(app, &parts, upstream, Body::from(edits.done()), entry).await
 }
 
-/// Marks an upstream's own answer, to which nothing is added.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PassedOn;
-
 /// Passes a request on and its answer back.
 pub(super) async fn forward(
     app: &Arc<App>,
@@ -336,12 +332,20 @@ pub(super) async fn forward(
     let sent = app.gateway.ways.send(upstream, request).await;
     entry.waited(since);
     let (mut head, body) = sent?.into_parts();
+    if head.status.is_informational() {
+        let message = format!(
+            "the upstream `{}` wants another protocol, which is not passed on",
+            upstream.name
+        );
+        let (status, code) = (StatusCode::BAD_GATEWAY, "upstream_failed");
+        return Err(Problem::new(status, code, message));
+    }
     client::end_hop(&mut head.headers);
+    origin::disarm(&mut head.headers);
     if !client::takes_trailers(&parts.headers) {
         head.headers.remove(TRAILER);
     }
     head.version = Version::HTTP_11;
-    head.extensions.insert(PassedOn);
     Ok(Response::from_parts(head, Body::new(body)))
 }
 

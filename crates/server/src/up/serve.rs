@@ -23,7 +23,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::{App, UpError, router};
-use crate::gateway::PassedOn;
+use crate::gateway::origin;
 use crate::login::waits::Client;
 use crate::problem::{Shape, dated};
 use crate::{audit, gateway};
@@ -201,21 +201,26 @@ async fn answer(
     client: Client,
     request: Request<Incoming>,
 ) -> Response<Body> {
+    origin::inert(answer_as_is(app, router, client, request).await)
+}
+
+async fn answer_as_is(
+    app: Arc<App>,
+    router: Router,
+    client: Client,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if let Err(problem) = app.guard.check(&parts) {
         app.metrics.refused(problem.status.as_u16());
         return problem.response(Shape::of_path(parts.uri.path()));
     }
-    let is_gateway = parts.uri.path().starts_with("/v1/");
+    let is_gateway = origin::is_passed(parts.uri.path());
     let mut request = Request::from_parts(parts, Body::new(body));
     if is_gateway {
         return gateway::answer(app, request).await;
     }
     request.extensions_mut().insert(client);
     let response = router.oneshot(request).await;
-    let response = response.unwrap_or_else(|never| match never {});
-    if response.extensions().get::<PassedOn>().is_some() {
-        return response;
-    }
-    dated(response)
+    dated(response.unwrap_or_else(|never| match never {}))
 }

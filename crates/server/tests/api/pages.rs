@@ -349,3 +349,28 @@ async fn a_grant_and_an_import_go_through_forms() {
     let (_, text) = page(&place, "/catalog/roles/proofreader?lang=ru", Some(&cookie)).await;
     assert!(text.contains("The instructions are the same."), "{text}");
 }
+
+#[tokio::test]
+async fn an_unknown_address_is_a_page_for_people_and_json_for_programs() {
+    let place = Place::new().await;
+    for path in [
+        "/nope",
+        "/docs/index.html",
+        "/v1beta/x",
+        "/<script>alert(1)</script>",
+    ] {
+        let request = place.request(Method::GET, path);
+        let response = request.header("accept", "text/html,*/*;q=0.8").send().await;
+        let response = response.unwrap();
+        assert_eq!(response.status(), StatusCode::NOT_FOUND, "{path}");
+        let policy = response.headers()["content-security-policy"].clone();
+        assert!(policy.to_str().unwrap().contains("script-src 'self'"));
+        let text = response.text().await.unwrap();
+        assert!(text.contains("there is nothing at this path"), "{text}");
+        assert!(text.contains("<nav"), "{text}");
+        assert!(!text.contains("<script>alert"), "{text}");
+    }
+    let response = place.request(Method::GET, "/nope").send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
+    assert_eq!(response.headers()["content-type"], "application/json");
+}

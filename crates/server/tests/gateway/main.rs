@@ -10,6 +10,7 @@
 )]
 
 mod load;
+mod origin;
 mod pass;
 mod picky;
 mod refuse;
