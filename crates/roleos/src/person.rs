@@ -34,17 +34,7 @@ impl Person {
     /// # Errors
     /// An agent is above, or there is no terminal.
     pub fn at_terminal(ui: &Ui, command: &str) -> Result<Self, Failure> {
-        if let Some(AgentAbove { agent, shown_by }) = agents_above::find() {
-            let agent = clean::name(agent.as_bytes()).into_owned();
-            let shown_by = clean::name(shown_by.as_bytes()).into_owned();
-            return Err(Failure::refused(
-                "inside_agent",
-                format!(
-                    "`roleos {command}` is for a person, and this runs below {agent}: {shown_by}"
-                ),
-            )
-            .hint("open a terminal of your own and type it there"));
-        }
+        not_below_an_agent(command)?;
         let none = |why: String| {
             let message = format!("`roleos {command}` asks a person, and {why}");
             Failure::refused("no_terminal", message)
@@ -126,6 +116,22 @@ impl Person {
         }
         Ok(first)
     }
+}
+
+/// Refuses a command below an agent. Unlike [`Person::at_terminal`] it needs no terminal: scripts and CI run it too.
+///
+/// # Errors
+/// An agent is above.
+pub fn not_below_an_agent(command: &str) -> Result<(), Failure> {
+    let Some(AgentAbove { agent, shown_by }) = agents_above::find() else {
+        return Ok(());
+    };
+    let agent = clean::name(agent.as_bytes()).into_owned();
+    let shown_by = clean::name(shown_by.as_bytes()).into_owned();
+    let message =
+        format!("`roleos {command}` is for a person, and this runs below {agent}: {shown_by}");
+    Err(Failure::refused("inside_agent", message)
+        .hint("open a terminal of your own and type it there"))
 }
 
 /// Read from the terminal without showing it.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::person::Person;
+use crate::person::{Person, not_below_an_agent};
 use crate::ui::{DIM, GOOD, Ui};
 
 /// Words of `key`.
@@ -72,6 +72,11 @@ impl Which {
 /// # Errors
 /// A key cannot be read or written.
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
+    match command {
+        Command::List => {}
+        Command::New(_) => not_below_an_agent("key new")?,
+        Command::Rotate(_) => not_below_an_agent("key rotate")?,
+    }
     let directory = context.workspace.keys_dir();
     let existing = context.store.keys()?.list();
     match command {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
+use crate::person::not_below_an_agent;
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
 
@@ -51,7 +52,10 @@ pub struct ChangeArgs {
 pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Show => show(ui, context),
-        Command::Change(args) => change(ui, context, args),
+        Command::Change(args) => {
+            not_below_an_agent("metric change")?;
+            change(ui, context, args)
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use specialist::registry::Problem;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::person::not_below_an_agent;
 use crate::render::clean;
 use crate::ui::{Ui, WARN};
 
@@ -61,6 +62,21 @@ enum Command {
     Repair,
 }
 
+impl Command {
+    /// Returns the name of a command that gives or restores authority. Halting takes it away, and is always allowed.
+    fn of_a_person(&self) -> Option<&'static str> {
+        match self {
+            Self::Register(_) => Some("specialist register"),
+            Self::Certify(_) => Some("specialist certify"),
+            Self::Promote(_) => Some("specialist promote"),
+            Self::Rollback(_) => Some("specialist rollback"),
+            Self::ClearHalt(_) => Some("specialist clear-halt"),
+            Self::Repair => Some("specialist repair"),
+            Self::List | Self::Status(_) | Self::Review(_) | Self::Halt(_) => None,
+        }
+    }
+}
+
 /// Does it.
 ///
 /// # Errors
@@ -71,6 +87,9 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
         state: words.state.clone(),
         events: words.events.clone(),
     };
+    if let Some(command) = words.command.of_a_person() {
+        not_below_an_agent(command)?;
+    }
     let specialists = open(context, &named)?;
     match &words.command {
         Command::List => list::run(ui, &specialists),

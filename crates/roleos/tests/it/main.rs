@@ -76,6 +76,10 @@ mod foreign_registry;
 
 mod specialist;
 
+mod links;
+
+mod inside_agent;
+
 mod evidence;
 mod overview;
 

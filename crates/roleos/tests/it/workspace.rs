@@ -134,6 +134,10 @@ impl Workspace {
             .env("HOME", self.home())
             .env_remove("ROLEOS_CONFIG")
             .env("NO_COLOR", "1");
+        // The tests themselves may run below an agent.
+        for mark in crate::init::MARKS {
+            command.env_remove(mark);
+        }
         command
     }
 

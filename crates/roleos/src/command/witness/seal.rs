@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use host::{clock, files, trace_input};
+use host::{agents_above, clock, files, trace_input};
 use serde_json::json;
 use witness::builder::Builder;
 use witness::extension::{Rollback, field};
@@ -13,6 +13,7 @@ use witness::wire::{Mode, Outcome, TaskId};
 use crate::context::{Context, parse_task_id};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::person::not_below_an_agent;
 use crate::ui::{DIM, GOOD, Ui, WARN};
 
 /// Words of `witness seal`.
@@ -66,7 +67,16 @@ pub struct Args {
     /// A rollback that was done, as WANTED_TREE:FOUND_TREE; it counts as correct when both are the same.
     #[arg(long = "rollback", value_name = "WANTED:FOUND", value_parser = parse_rollback)]
     rollbacks: Vec<Rollback>,
+    /// Seal below an agent too; the bundle says so, and does not count for acceptance.
+    #[arg(long)]
+    by_agent: bool,
 }
+
+/// Names the agent below which a bundle was sealed by hand.
+const BELOW_AGENT: &str = "sealed_below_agent";
+
+const BY_AGENT: &str = "seal it in a terminal of your own, or with `--by-agent`: the bundle then says so, and does not \
+    count for acceptance";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum OutcomeWord {
@@ -113,6 +123,7 @@ impl From<ModeWord> for Mode {
 
 fn parse_fact(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
+        Some((BELOW_AGENT, _)) => Err(format!("`{BELOW_AGENT}` is set by `roleos` itself")),
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE".to_owned()),
     }
@@ -135,7 +146,12 @@ fn parse_rollback(text: &str) -> Result<Rollback, String> {
 /// # Errors
 /// A file cannot be read, or the bundle cannot be stored.
 pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
-    let builder = draft(context, args)?;
+    let mut builder = draft(context, args)?;
+    if !args.by_agent {
+        not_below_an_agent("witness seal").map_err(|refused| refused.hint(BY_AGENT))?;
+    } else if let Some(above) = agents_above::find() {
+        builder.provenance(BELOW_AGENT, &above.agent);
+    }
     let violations = builder.violations().len();
     let (keys, made) = context.store.keys_for_writing()?;
     for algorithm in made {
