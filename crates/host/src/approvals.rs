@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -163,7 +162,7 @@ impl oversight::act::Approvals for AtHand<'_> {
 }
 
 fn has_approvals(directory: &Path) -> bool {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = files::read_dir(directory).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| {
         entry
             .path()
@@ -395,8 +394,8 @@ fn take_alone(
     used.add(&approval, now_ns);
     used.write(directory)?;
     // From here on it counts as taken. What stays behind after a crash is refused as used.
-    fs::remove_file(approval_path(directory, &act.id())).ok();
-    fs::remove_file(refused_path(directory, &act.id())).ok();
+    files::remove_file(&approval_path(directory, &act.id())).ok();
+    files::remove_file(&refused_path(directory, &act.id())).ok();
     Ok(Taken::Yes(act.id()))
 }
 
@@ -415,7 +414,7 @@ fn approval_path(directory: &Path, id: &Id) -> PathBuf {
 }
 
 fn refused_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = files::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     paths
         .filter(|path| path.extension().is_some_and(|end| end == "refused"))
@@ -433,7 +432,7 @@ fn forget_old(directory: &Path) {
     }
     files.sort();
     for (_, path) in files.iter().take(files.len() / 2) {
-        fs::remove_file(path).ok();
+        files::remove_file(path).ok();
     }
 }
 

@@ -1,7 +1,6 @@
 //! Records of exams on disk, `.role-os/audits/`: one file a version and exam, and what a run that was broken off has
 //! answered so far, so that it can go on.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -176,11 +175,11 @@ impl Unfinished {
         let path = record.with_extension("partial.jsonl");
         files::make_directory(files::parent(&path), Privacy::Shared)?;
         let head = json!({ "exam": set.exam_hash, "metric": metric.hash() }).to_string();
-        let text = match fs::read_to_string(&path) {
-            Ok(text) if !anew => text,
+        let text = match files::read(&path, MAX_FILE) {
+            Ok(bytes) if !anew => String::from_utf8_lossy(&bytes).into_owned(),
             Ok(_) => String::new(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(FileError::new(Action::Read, &path, error)),
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
         };
         let mut lines = text.lines();
         if lines.next() == Some(head.as_str()) {
@@ -199,7 +198,7 @@ impl Unfinished {
     /// When the last answer was kept, in nanoseconds since 1970; nothing where that is not known.
     #[must_use]
     pub fn last_ns(record: &Path) -> Option<u64> {
-        let facts = fs::metadata(record.with_extension("partial.jsonl")).ok()?;
+        let facts = files::metadata(&record.with_extension("partial.jsonl")).ok()?;
         let since = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         u64::try_from(since.as_nanos()).ok()
     }
@@ -217,7 +216,7 @@ impl Unfinished {
     /// Forgets the answers; the record has them now.
     pub fn finish(self) {
         // What is left behind is not read again: another run of the same exam begins with it only if it is unfinished.
-        fs::remove_file(&self.path).ok();
+        files::remove_file(&self.path).ok();
     }
 }
 

@@ -3,7 +3,6 @@
 //! A [`Config`] holds only values that are in range, so nobody checks them again. Read here, never written.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io;
 use std::io::Read as _;
 use std::num::NonZeroUsize;
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::environment::{Environment, VARIABLES, Variable};
+use crate::files;
 use crate::install::record::Installed;
 use crate::workspace::Workspace;
 
@@ -274,16 +274,15 @@ fn line_of(text: &str, error: &toml::de::Error) -> Option<usize> {
 
 /// A pipe or a device would block or never end, so only a regular file is opened.
 fn read_text(path: &Path) -> io::Result<String> {
-    let facts = fs::metadata(path)?;
+    let file = files::open(path)?;
+    let facts = file.metadata()?;
     if !facts.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
     // One byte more than there are, so that one read sees the end.
     let length = facts.len().min(MAX_FILE).saturating_add(1);
     let mut text = String::with_capacity(usize::try_from(length).unwrap_or_default());
-    fs::File::open(path)?
-        .take(MAX_FILE + 1)
-        .read_to_string(&mut text)?;
+    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE {
         return Err(io::Error::other("longer than 1 MiB"));
     }

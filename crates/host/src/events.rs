@@ -1,6 +1,5 @@
 //! The protocol's five events on disk, `.role-os/events.jsonl`: one envelope a line, for other programs to follow.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -84,7 +83,7 @@ impl Follower {
     /// The file cannot be read.
     pub fn news(&mut self) -> Result<Vec<Envelope>, FileError> {
         let failed = |source| FileError::new(files::Action::Read, &self.path, source);
-        let mut file = match File::open(&self.path) {
+        let mut file = match files::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),

@@ -1,14 +1,22 @@
 //! Reading with a limit, writing so that a crash leaves the old file or the new one, and locks between processes.
 
+use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{OFlags, fcntl_setfl};
+
+pub use self::lock::{Lock, wait_at_most};
+use self::place::Place;
+pub(crate) use self::place::open_itself;
+pub use self::place::{is_link, metadata, open, open_log, read_dir, remove_file, rename};
+
+pub(crate) mod lock;
+mod place;
 
 /// What was attempted with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +69,12 @@ impl FileError {
             source,
         }
     }
+
+    /// Returns `true` if a symbolic link is in the way.
+    #[must_use]
+    pub fn is_link(&self) -> bool {
+        is_link(&self.source)
+    }
 }
 
 /// Who may read a file.
@@ -75,7 +89,8 @@ pub enum Privacy {
 /// Reads a whole file into `buffer`, which is emptied first and can be used again and again.
 ///
 /// Pipes are read as files are, so that `<(git diff)` and `/dev/stdin` work, but never waited for: one that nobody
-/// writes to is an error, and so is one that brings nothing, for its writer has most likely failed. Devices are refused.
+/// writes to is an error, and so is one that brings nothing, for its writer has most likely failed. Devices are refused,
+/// and so are pipes below `.role-os/`.
 ///
 /// # Errors
 /// The file cannot be read, or it is larger than `limit`.
@@ -86,12 +101,10 @@ pub fn read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> Result<(), Fi
 
 fn try_read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
     // Without this flag, opening a pipe waits for a writer.
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)?;
+    let place = Place::of(path)?;
+    let file = place.open(OFlags::RDONLY | OFlags::NONBLOCK, 0)?;
     let metadata = file.metadata()?;
-    let is_pipe = metadata.file_type().is_fifo();
+    let is_pipe = metadata.file_type().is_fifo() && !place.is_guarded();
     if is_pipe {
         fcntl_setfl(&file, OFlags::empty())?;
     } else if metadata.is_dir() {
@@ -102,7 +115,7 @@ fn try_read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()
     } else if !metadata.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is a device, not a file",
+            "it is a device or a pipe, not a file",
         ));
     }
     let length = metadata.len();
@@ -143,7 +156,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
 /// The file cannot be read.
 pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
     let fail = |source| FileError::new(Action::Read, path, source);
-    let mut file = File::open(path).map_err(fail)?;
+    let mut file = open(path).map_err(fail)?;
     let size = file.metadata().map_err(fail)?.len();
     // One byte more tells whether a line begins right where the tail does.
     let start = size.saturating_sub(length.saturating_add(1));
@@ -162,7 +175,9 @@ pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
 /// New content that is on the disk already and waits to take the place of the old.
 #[derive(Debug)]
 pub struct Prepared {
-    file: tempfile::NamedTempFile,
+    /// Where the content waits, until it has taken the old one's place.
+    waiting: Option<Place>,
+    place: Place,
     path: PathBuf,
 }
 
@@ -176,17 +191,32 @@ pub fn prepare(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<Prepared, 
 
 fn prepare_as(path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
     let fail = |source| FileError::new(Action::Write, path, source);
-    let mut file = tempfile::Builder::new()
-        .prefix(".roleos-")
-        .permissions(fs::Permissions::from_mode(mode))
-        .tempfile_in(parent(path))
-        .map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    file.as_file().sync_all().map_err(fail)?;
-    Ok(Prepared {
-        file,
+    let place = Place::of(path).map_err(fail)?;
+    let (waiting, mut file) = temporary(&place, mode).map_err(fail)?;
+    let prepared = Prepared {
+        waiting: Some(waiting),
+        place,
         path: path.to_owned(),
-    })
+    };
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map(|()| prepared).map_err(fail)
+}
+
+/// Makes a new file beside `place`, under a name that is not in use.
+fn temporary(place: &Place, mode: u32) -> io::Result<(Place, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".roleos-{}-{number}", std::process::id());
+        let waiting = place.sibling(OsString::from(name).as_os_str())?;
+        match waiting.open(flags, mode) {
+            Ok(file) => return Ok((waiting, file)),
+            // Left behind by a process of the same number that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Prepared {
@@ -194,12 +224,33 @@ impl Prepared {
     ///
     /// # Errors
     /// The file cannot be named; the old one is then untouched.
-    pub fn commit(self) -> Result<(), FileError> {
+    pub fn commit(mut self) -> Result<(), FileError> {
         let fail = |source| FileError::new(Action::Write, &self.path, source);
-        self.file
-            .persist(&self.path)
-            .map_err(|error| fail(error.error))?;
-        sync_directory(parent(&self.path)).map_err(fail)
+        refuse_link(&self.place).map_err(fail)?;
+        if let Some(waiting) = &self.waiting {
+            waiting.rename(&self.place).map_err(fail)?;
+        }
+        self.waiting = None;
+        self.place
+            .sync_folder()
+            .map_err(|source| FileError::new(Action::Write, &self.path, source))
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if let Some(waiting) = &self.waiting {
+            // It is no content of anything, whether or not it can be removed.
+            waiting.remove().ok();
+        }
+    }
+}
+
+/// A rename would replace a link; the user is told about it instead.
+fn refuse_link(place: &Place) -> io::Result<()> {
+    match place.metadata() {
+        Err(error) if is_link(&error) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -211,13 +262,18 @@ pub fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<(), FileErro
     prepare(path, bytes, privacy)?.commit()
 }
 
-/// Replaces somebody else's file in one step: its links are followed and its permissions kept. A new file gets `mode`.
+/// Replaces somebody else's file in one step: its links are followed, except below `.role-os/`, and its permissions
+/// kept. A new file gets `mode`.
 ///
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
 pub fn rewrite(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
-    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mode = match fs::metadata(&real) {
+    let fail = |source| FileError::new(Action::Write, path, source);
+    let real = match Place::of(path).map_err(fail)?.is_guarded() {
+        true => path.to_owned(),
+        false => fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+    };
+    let mode = match metadata(&real) {
         Ok(facts) => facts.permissions().mode() & 0o7777,
         Err(_) => mode,
     };
@@ -238,11 +294,9 @@ pub fn write_as(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
 /// The bytes cannot be appended; the file is then as long as before.
 pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let fail = |source| FileError::new(Action::Append, path, source);
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(mode(Privacy::Shared))
-        .open(path)
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+    let mut file = Place::of(path)
+        .and_then(|place| place.open_regular(flags, mode(Privacy::Shared)))
         .map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
     let appended = file.write_all(bytes).and_then(|()| file.sync_data());
@@ -267,21 +321,21 @@ pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// # Errors
 /// The new file cannot be written; the old one is then untouched.
 pub fn write_quickly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let beside = other(path);
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(mode(Privacy::Shared))
-        .open(&beside)
+    let fail = |error| FileError::new(Action::Write, path, error);
+    let place = Place::of(path).map_err(fail)?;
+    let beside = Place::of(&other(path)).map_err(fail)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE;
+    let written = refuse_link(&place)
+        .and_then(|()| beside.open_regular(flags, mode(Privacy::Shared)))
         .and_then(|mut file| {
             file.write_all(bytes)?;
             file.set_len(bytes.len() as u64)
         })
-        .and_then(|()| trade(&beside, path));
+        // The first one has none to trade with, and not every file system can.
+        .and_then(|()| beside.exchange(&place).or_else(|_| beside.rename(&place)));
     written.map_err(|error| {
-        fs::remove_file(&beside).ok();
-        FileError::new(Action::Write, path, error)
+        beside.remove().ok();
+        fail(error)
     })
 }
 
@@ -290,19 +344,13 @@ fn other(path: &Path) -> PathBuf {
     path.with_added_extension("new")
 }
 
-fn trade(new: &Path, path: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    // The first one has nobody to trade with, and not every file system can.
-    renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE).or_else(|_| fs::rename(new, path))
-}
-
 /// Forgets an older content of a file that is written quickly, so that not even a power cut brings it back. For one who
 /// has just written something durably. Hold the same [`Lock`].
 ///
 /// # Errors
 /// It is there and cannot be removed.
 pub fn forget_older(path: &Path) -> Result<(), FileError> {
-    match fs::remove_file(other(path)) {
+    match remove_file(&other(path)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(FileError::new(Action::Write, path, error))
         }
@@ -325,12 +373,9 @@ pub enum Tail {
 /// The line cannot be added; the log is then as long as before.
 pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileError> {
     let fail = |source| FileError::new(Action::Append, path, source);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(mode(Privacy::Shared))
-        .open(path)
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
+    let mut file = Place::of(path)
+        .and_then(|place| place.open_regular(flags, mode(Privacy::Shared)))
         .map_err(fail)?;
     let length = file.metadata().map_err(fail)?.len();
     let mut last = [b'\n'];
@@ -364,75 +409,29 @@ pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileE
 /// # Errors
 /// The directory cannot be made.
 pub fn make_directory(path: &Path, privacy: Privacy) -> Result<(), FileError> {
-    if path.is_dir() {
-        return Ok(());
+    let fail = |source| FileError::new(Action::MakeDirectory, path, source);
+    match metadata(path) {
+        Ok(facts) if facts.is_dir() => return Ok(()),
+        Err(error) if is_link(&error) => return Err(fail(error)),
+        _ => {}
     }
     let above = parent(path);
     make_directory(above, Privacy::Shared)?;
+    // Everything that Role OS keeps lies below this one.
     let directory_mode = match privacy {
-        Privacy::Secret => 0o700,
-        Privacy::Shared => 0o755,
+        Privacy::Shared if path.file_name() != Some(".role-os".as_ref()) => 0o755,
+        _ => 0o700,
     };
-    fs::DirBuilder::new()
-        .mode(directory_mode)
-        .create(path)
+    let place = Place::of(path).map_err(fail)?;
+    place
+        .make_folder(directory_mode)
         .or_else(|error| match error.kind() {
-            // Somebody else was faster.
-            io::ErrorKind::AlreadyExists if path.is_dir() => Ok(()),
+            // Another process was faster.
+            io::ErrorKind::AlreadyExists if place.metadata()?.is_dir() => Ok(()),
             _ => Err(error),
         })
-        .and_then(|()| sync_directory(above))
-        .map_err(|source| FileError::new(Action::MakeDirectory, path, source))
-}
-
-/// Keeps other processes out until it is dropped; a process that dies lets go of it.
-#[derive(Debug)]
-pub struct Lock {
-    _file: File,
-}
-
-impl Lock {
-    /// Waits for the lock file at `path`, which is made when missing and never removed.
-    ///
-    /// # Errors
-    /// The lock file cannot be opened or locked.
-    pub fn take(path: &Path) -> Result<Self, FileError> {
-        let fail = |source| FileError::new(Action::Lock, path, source);
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)
-            .map_err(fail)?;
-        file.lock().map_err(fail)?;
-        Ok(Self { _file: file })
-    }
-
-    /// Waits for the lock beside a file, `<name>.lock`; its folder is made when missing.
-    ///
-    /// # Errors
-    /// The lock file cannot be opened or locked.
-    pub fn beside(path: &Path) -> Result<Self, FileError> {
-        let beside = path.with_added_extension("lock");
-        Self::take(&beside).or_else(|error| {
-            if error.source.kind() != io::ErrorKind::NotFound {
-                return Err(error);
-            }
-            make_directory(parent(path), Privacy::Shared)?;
-            Self::take(&beside)
-        })
-    }
-
-    /// Waits until nobody holds the lock at `path`, and lets others read but not write. Changes nothing on disk.
-    ///
-    /// # Errors
-    /// There is no such lock file, or it cannot be locked.
-    pub fn share(path: &Path) -> Result<Self, FileError> {
-        let fail = |source| FileError::new(Action::Lock, path, source);
-        let file = File::open(path).map_err(fail)?;
-        file.lock_shared().map_err(fail)?;
-        Ok(Self { _file: file })
-    }
+        .and_then(|()| place.sync_folder())
+        .map_err(fail)
 }
 
 /// Makes a rename inside the directory durable.
@@ -440,7 +439,8 @@ impl Lock {
 /// # Errors
 /// The directory cannot be synced.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    Place::of(directory)?.open(flags, 0)?.sync_all()
 }
 
 pub(crate) fn parent(path: &Path) -> &Path {

@@ -3,7 +3,6 @@
 //! The newest key of an algorithm signs; all of them, and every `*.pub` that somebody put there, are believed.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use hex::FromHexError;
@@ -362,7 +361,7 @@ enum AnyKey {
 }
 
 fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
-    let entries = match fs::read_dir(directory) {
+    let entries = match files::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(FileError::new(Action::Read, directory, error).into()),

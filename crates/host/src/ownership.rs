@@ -5,8 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Gid, Uid, chownat};
+use rustix::fs::{AtFlags, Gid, Uid, chownat};
 
+use crate::files;
 use crate::workspace::Workspace;
 
 /// Gives what commands of a person write to the owner of the workspace, when root runs them.
@@ -40,25 +41,49 @@ pub fn hand_over(workspace: &Workspace) {
 }
 
 fn names(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = files::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 /// Only what is root's, and never through a link: that could lead to a file of root's own.
 fn give(path: &Path, user: u32, group: u32) {
-    let is_roots = fs::symlink_metadata(path).is_ok_and(|facts| {
+    let Ok(file) = files::open_itself(path) else {
+        return;
+    };
+    let is_roots = file.metadata().is_ok_and(|facts| {
         facts.uid() == 0 && !facts.is_symlink() && (facts.is_dir() || facts.nlink() == 1)
     });
     if is_roots {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
         // What cannot be given is named by the first command that cannot read it.
-        chownat(
-            CWD,
-            path,
-            Some(user),
-            Some(group),
-            AtFlags::SYMLINK_NOFOLLOW,
-        )
-        .ok();
+        chownat(&file, "", Some(user), Some(group), AtFlags::EMPTY_PATH).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_given_away_through_a_link() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (root, victim) = (folder.path().join("root"), folder.path().join("victim"));
+        fs::create_dir_all(root.join(".role-os")).unwrap();
+        fs::create_dir(&victim).unwrap();
+        fs::File::create(victim.join("shadow")).unwrap();
+        fs::File::create(root.join(".role-os/receipts.jsonl")).unwrap();
+        symlink(&victim, root.join(".role-os/approvals")).unwrap();
+        symlink(victim.join("shadow"), root.join(".role-os/config.toml")).unwrap();
+        chown(&root, Some(65_534), Some(65_534)).unwrap();
+        hand_over(&Workspace::at(&root).unwrap());
+        let owner = |path: &Path| fs::symlink_metadata(path).unwrap().uid();
+        assert_eq!(owner(&root.join(".role-os/receipts.jsonl")), 65_534);
+        assert_eq!(owner(&victim), 0);
+        assert_eq!(owner(&victim.join("shadow")), 0);
     }
 }

@@ -195,7 +195,7 @@ impl<'a> Changing<'a> {
 /// How long the file is.
 #[must_use]
 pub fn length(workspace: &Workspace) -> u64 {
-    std::fs::metadata(workspace.receipts_path()).map_or(0, |facts| facts.len())
+    files::metadata(&workspace.receipts_path()).map_or(0, |facts| facts.len())
 }
 
 /// The lines behind the first `skip` bytes.

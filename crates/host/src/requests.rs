@@ -3,13 +3,13 @@
 //! Only the `roleos up` that holds the workspace's lock writes it, see [`crate::running`]; so the file stays open and a
 //! line costs one call. A log that has become too long is set aside.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::files::{Action, FileError};
+use crate::files::{self, Action, FileError};
 
 /// The log, open.
 #[derive(Debug)]
@@ -75,22 +75,17 @@ impl RequestLog {
         };
         for number in (0..self.keep).rev() {
             // One that is not there need not be moved.
-            fs::rename(aside(number), aside(number + 1)).ok();
+            files::rename(&aside(number), &aside(number + 1)).ok();
         }
         if self.keep == 0 {
-            fs::remove_file(&self.path).ok();
+            files::remove_file(&self.path).ok();
         }
     }
 }
 
 /// A line without its end, as a crash leaves it, is ended, so that it stays visible and spoils no other.
 fn open(path: &Path) -> io::Result<File> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path)?;
+    let mut file = files::open_log(path)?;
     if let Some(end) = file.metadata()?.len().checked_sub(1) {
         let mut last = [0];
         file.read_exact_at(&mut last, end)?;
@@ -103,6 +98,8 @@ fn open(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn text(path: &Path) -> String {

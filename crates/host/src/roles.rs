@@ -72,7 +72,7 @@ impl Roles {
         }
         let fail = |source| FileError::new(Action::Read, &self.folder, source);
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).map_err(fail)? {
+        for entry in files::read_dir(&self.folder).map_err(fail)? {
             let name = entry.map_err(fail)?.file_name();
             let name = name.to_string_lossy().into_owned();
             if name.ends_with(".yaml") && !name.starts_with('.') {

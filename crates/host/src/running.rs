@@ -1,6 +1,6 @@
 //! The one `roleos up` of a workspace: it holds a lock for as long as it runs, and `.role-os/up.json` says where it is.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -39,12 +39,7 @@ impl Running {
     pub fn begin(role_os: &Path) -> Result<Self, RunningError> {
         let beside = role_os.join("up.lock");
         let fail = |source| FileError::new(Action::Lock, &beside, source);
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&beside)
-            .map_err(fail)?;
+        let lock = files::lock::open(&beside).map_err(fail)?;
         let path = role_os.join("up.json");
         match lock.try_lock() {
             Ok(()) => Ok(Self { path, _lock: lock }),
@@ -74,7 +69,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         // A file that stays behind names a process that is gone; the lock is what counts.
-        fs::remove_file(&self.path).ok();
+        files::remove_file(&self.path).ok();
     }
 }
 
@@ -83,7 +78,7 @@ impl Drop for Running {
 /// # Errors
 /// The lock cannot be looked at.
 pub fn running_at(role_os: &Path) -> io::Result<Option<String>> {
-    let lock = match File::open(role_os.join("up.lock")) {
+    let lock = match files::open(&role_os.join("up.lock")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };

@@ -1,7 +1,6 @@
 //! The run log on disk: appended to under a lock, each line linked to the one before it; read line by line, however long.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -78,7 +77,7 @@ fn lines_of(
     stretch: Range<u64>,
     mut take: impl FnMut(&[u8]),
 ) -> io::Result<()> {
-    let mut file = File::open(path)?;
+    let mut file = files::open(path)?;
     let mut at = stretch.start.saturating_sub(1);
     file.seek(SeekFrom::Start(at))?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
@@ -153,7 +152,7 @@ pub fn trials(path: &Path, role: &str) -> Result<BTreeMap<String, u64>, FileErro
 /// The last so many bytes of a file.
 fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
     let failed = |source: io::Error| FileError::new(Action::Read, path, source);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = files::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(most)))
         .map_err(failed)?;
@@ -179,7 +178,7 @@ pub fn verify(path: &Path, metrics: Vec<Metric>) -> Result<(u64, Vec<Bad>), File
 pub fn metrics(workspace: &Workspace) -> Result<Vec<Metric>, FileError> {
     let mut metrics = vec![Metric::v1()];
     let folder = workspace.role_os_dir().join("metrics");
-    let entries = match std::fs::read_dir(&folder) {
+    let entries = match files::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(metrics),
         Err(error) => return Err(FileError::new(Action::Read, &folder, error)),

@@ -22,9 +22,8 @@ const BATCH: usize = 64;
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     for path in paths {
-        let kind = path
-            .metadata()
-            .map_err(|error| FileError::new(Action::Read, path, error))?;
+        let kind =
+            files::metadata(path).map_err(|error| FileError::new(Action::Read, path, error))?;
         if !kind.is_dir() {
             found.push(path.clone());
             continue;

@@ -32,7 +32,6 @@ pub mod transcript;
 
 mod tree;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -152,7 +151,7 @@ impl Sealer<'_> {
     fn lock(&self) -> Result<Lock, FileError> {
         let directory = self.workspace.sessions_dir();
         files::make_directory(&directory, Privacy::Secret)?;
-        Lock::take(&directory.join(LOCK))
+        Lock::take_patiently(&directory.join(LOCK))
     }
 
     fn seal_locked(&self, session: &SessionId, only_over: bool) -> Result<Done, SealError> {
@@ -273,7 +272,7 @@ impl Sealer<'_> {
         let mut found = Vec::new();
         for (other, path) in all {
             // Whoever was silent before this one began is not looked into.
-            let late = fs::metadata(&path)
+            let late = files::metadata(&path)
                 .and_then(|facts| facts.modified())
                 .is_ok_and(|time| since_epoch(time) >= story.began_ns);
             if other == *session || !late {
@@ -307,7 +306,7 @@ impl Sealer<'_> {
             return;
         }
         let start = journal.start().ok().flatten();
-        let removed = fs::remove_file(path);
+        let removed = files::remove_file(path);
         budget::forget(&budget::memory_in(&directory, session));
         if let (Ok(()), Some(start)) = (removed, start) {
             let snapshot = snapshot::Snapshot::find(Path::new(&start.cwd), session);

@@ -10,7 +10,6 @@
 //!
 //! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
 
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -212,7 +211,7 @@ pub(crate) struct Stamp {
 impl Stamp {
     /// `None` when the file is not there, or so new that it may change without looking different.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        let metadata = fs::metadata(path).ok()?;
+        let metadata = files::metadata(path).ok()?;
         let changed_ns =
             i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
         let age = i128::from(clock::now_ns()) - changed_ns;
@@ -368,7 +367,7 @@ impl Specialists {
     pub fn field_log_of(&self, role: &str, rows: u64) -> Result<Vec<u8>, FileError> {
         let mark = format!("\"role\":{}", serde_json::Value::from(role));
         let path = &self.paths.field_log;
-        let length = fs::metadata(path).map_or(0, |facts| facts.len());
+        let length = files::metadata(path).map_or(0, |facts| facts.len());
         let mut wanted = FIRST_LOOK;
         while wanted < length {
             let tail = match files::read_tail(path, wanted) {

@@ -1,7 +1,6 @@
 //! The bundles of a workspace: sealing new ones and taking in those of others. [`audit`] compares them with the ledger.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use witness::builder::{Builder, Refused};
@@ -299,7 +298,7 @@ impl Store {
         let checkpoint = logged.inspect_err(|_| {
             for entry in new {
                 // One that was never written is no error.
-                fs::remove_file(pending(&self.witness.join(&entry.file))).ok();
+                files::remove_file(&pending(&self.witness.join(&entry.file))).ok();
             }
         })?;
         for entry in new {
@@ -373,6 +372,6 @@ fn pending(path: &Path) -> PathBuf {
 
 fn finish(path: &Path) -> Result<(), FileError> {
     let fail = |source| FileError::new(Action::Name, path, source);
-    fs::rename(pending(path), path).map_err(fail)?;
+    files::rename(&pending(path), path).map_err(fail)?;
     files::sync_directory(files::parent(path)).map_err(fail)
 }

@@ -124,6 +124,11 @@ impl From<io::Error> for Failure {
 impl From<FileError> for Failure {
     fn from(error: FileError) -> Self {
         let message = chain(&error);
+        if error.is_link() {
+            return Self::refused("link_in_the_way", message).hint(
+                "replace the link by a folder or file of your own; it may have come with a clone",
+            );
+        }
         let kind = error.source.kind();
         match kind {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
@@ -149,6 +154,12 @@ impl From<FileError> for Failure {
                 "something of another kind has this name; move it away",
                 false,
             ),
+            io::ErrorKind::InvalidInput => (
+                "not_a_file",
+                "move it away; a regular file belongs there",
+                false,
+            ),
+            io::ErrorKind::TimedOut => ("locked", "try again when that process has ended", true),
             _ => ("file", "try again", true),
         };
         Self {

@@ -7,13 +7,12 @@
 //!
 //! One process at a time brings the view up to date, by a lock beside the file; readers never wait.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use host::files::{FileError, Lock};
+use host::files::{self, FileError, Lock};
 use host::keys::KeyError;
 use host::scan;
 use host::store::Store;
@@ -125,7 +124,8 @@ impl View {
     /// # Errors
     /// The file can neither be used nor made.
     pub fn open(path: &Path, sources: Sources) -> Result<Self, ViewError> {
-        let _alone = Lock::take(&path.with_added_extension("lock"))?;
+        let _alone = Lock::take_patiently(&path.with_added_extension("lock"))?;
+        refuse_link(path)?;
         let connection = match prepared(path) {
             Ok(connection) => connection,
             Err(error) if is_damage(&error) => {
@@ -175,7 +175,7 @@ impl View {
         progress: &(impl Fn(Progress) + Sync),
     ) -> Result<(Changes, bool), ViewError> {
         let mut writer = self.writer();
-        let _alone = Lock::take(&self.path.with_added_extension("lock"))?;
+        let _alone = Lock::take_patiently(&self.path.with_added_extension("lock"))?;
         let Writer { connection, seen } = &mut *writer;
         let epoch = meta(connection, "epoch")?.unwrap_or_default();
         let is_other = epoch != seen.epoch;
@@ -204,7 +204,7 @@ impl View {
     pub fn rebuild(&self, progress: impl Fn(Progress) + Sync) -> Result<Changes, ViewError> {
         {
             let mut writer = self.writer();
-            let _alone = Lock::take(&self.path.with_added_extension("lock"))?;
+            let _alone = Lock::take_patiently(&self.path.with_added_extension("lock"))?;
             let change = writer.connection.transaction()?;
             change.execute_batch("DELETE FROM source; DELETE FROM task;")?;
             set_meta(&change, "epoch", &host::fresh_task_id().to_string())?;
@@ -240,6 +240,18 @@ impl View {
 
     fn readers(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The database follows links by itself.
+fn refuse_link(path: &Path) -> Result<(), FileError> {
+    match files::metadata(path) {
+        Err(source) if files::is_link(&source) => Err(FileError {
+            action: files::Action::Read,
+            path: path.to_owned(),
+            source,
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -284,7 +296,7 @@ fn discard(path: &Path) {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
         // One that is not there need not go.
-        fs::remove_file(PathBuf::from(name)).ok();
+        files::remove_file(Path::new(&name)).ok();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Approvals under attack: changed, forged, late, used twice, by many at once, and through crashes.
 
+use std::fs;
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 

@@ -1,5 +1,7 @@
 //! What a person reads when a settings file is wrong, and what the program gets when it is right.
 
+use std::fs;
+
 use super::*;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {

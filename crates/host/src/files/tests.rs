@@ -49,7 +49,7 @@ fn a_log_that_shrinks_or_goes_is_read_as_it_is() {
     let path = folder.path().join("log");
     write(&path, b"a\nb\nc\n", Privacy::Shared).unwrap();
     assert_eq!(read_tail(&path, 4).unwrap(), b"b\nc\n");
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
     file.set_len(3).unwrap();
     assert_eq!(read_tail(&path, 2).unwrap(), b"b");
     assert_eq!(read_tail(&path, 4).unwrap(), b"a\nb");
@@ -57,4 +57,81 @@ fn a_log_that_shrinks_or_goes_is_read_as_it_is() {
     let error = read_tail(&path, 4).unwrap_err();
     assert_eq!(error.source.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().contains("log"), "{error}");
+}
+
+#[test]
+fn no_component_below_the_guarded_folders_is_followed() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    let real = folder.path().join("real");
+    for made in ["root/.role-os/a/b", "root/.claude", "real/role-os"] {
+        fs::create_dir_all(folder.path().join(made)).unwrap();
+    }
+    symlink(&real, root.join(".role-os/link")).unwrap();
+    symlink(real.join("file"), root.join(".role-os/a/b/file")).unwrap();
+    symlink(&real, root.join(".claude/role-os")).unwrap();
+    symlink(&root, folder.path().join("other-root")).unwrap();
+    let mine = folder.path().join("other-root/.role-os/a/b/mine");
+    write(&mine, b"x", Privacy::Secret).unwrap();
+    assert_eq!(read(&mine, 10).unwrap(), b"x");
+    let plain = folder.path().join("root/.role-os/a/../a/b/mine");
+    assert_eq!(read(&plain, 10).unwrap(), b"x");
+    for path in [
+        ".role-os/link/file",
+        ".role-os/link",
+        ".role-os/a/b/file",
+        ".claude/role-os/capabilities.json",
+        ".role-os/a/../link/file",
+    ] {
+        let path = root.join(path);
+        let told = |error: FileError| assert!(error.is_link(), "{path:?} {error:?}");
+        told(read(&path, 10).unwrap_err());
+        told(read_tail(&path, 10).unwrap_err());
+        told(write(&path, b"x", Privacy::Shared).unwrap_err());
+        told(rewrite(&path, b"x", 0o644).unwrap_err());
+        told(append(&path, b"x").unwrap_err());
+        told(append_line(&path, "x\n", true).unwrap_err());
+        told(write_quickly(&path, b"x").unwrap_err());
+        told(Lock::take(&path).unwrap_err());
+        told(make_directory(&path, Privacy::Secret).unwrap_err());
+        told(make_directory(&path.join("deep"), Privacy::Secret).unwrap_err());
+        assert!(is_link(&metadata(&path).unwrap_err()), "{path:?}");
+        assert!(is_link(&open_log(&path).unwrap_err()), "{path:?}");
+        assert!(is_link(&read_dir(&path).unwrap_err()), "{path:?}");
+    }
+    let made: Vec<_> = fs::read_dir(&real).unwrap().flatten().collect();
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(fs::read_dir(real.join("role-os")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_prepared_file_that_is_dropped_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    drop(prepare(&path, b"x", Privacy::Secret).unwrap());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    prepare(&path, b"x", Privacy::Secret)
+        .unwrap()
+        .commit()
+        .unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_lock_that_is_held_is_not_waited_for_without_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lock");
+    let held = Lock::take(&path).unwrap();
+    wait_at_most(std::time::Duration::from_millis(50));
+    let error = Lock::take(&path).unwrap_err();
+    assert_eq!(error.source.kind(), io::ErrorKind::TimedOut);
+    let by = format!("held by process {} (", std::process::id());
+    assert!(error.source.to_string().contains(&by), "{error:?}");
+    assert!(Lock::share(&path).is_err());
+    drop(held);
+    // The one that gave up lets go of what it waited for.
+    wait_at_most(std::time::Duration::from_secs(10));
+    drop(Lock::take(&path).unwrap());
+    Lock::share(&path).unwrap();
 }

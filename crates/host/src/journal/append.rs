@@ -3,9 +3,9 @@
 //! The lock is on the file itself and is held from [`Journal::open`] until the journal is dropped, so that what was
 //! decided from the journal's head still holds when the line is written.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -78,7 +78,7 @@ impl Journal {
         let fail = |action, source| FileError::new(action, &path, source);
         for _ in 0..REOPENINGS {
             let file = open_or_make(directory, &path)?;
-            file.lock().map_err(|source| fail(Action::Lock, source))?;
+            let file = files::lock::lock(file).map_err(|source| fail(Action::Lock, source))?;
             let facts = file
                 .metadata()
                 .map_err(|source| fail(Action::Read, source))?;
@@ -224,18 +224,10 @@ impl Journal {
 
 /// The file, with its directory when that is missing. Both are for the owner alone: prompts are in them.
 fn open_or_make(directory: &Path, path: &Path) -> Result<File, FileError> {
-    let open = || {
-        OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(path)
-    };
-    let file = match open() {
+    let file = match files::open_log(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             files::make_directory(directory, Privacy::Secret)?;
-            open()
+            files::open_log(path)
         }
         opened => opened,
     };

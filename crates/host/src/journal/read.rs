@@ -1,6 +1,6 @@
 //! Reads journals and checks their chain. Reading takes no lock and changes nothing; a torn last line is reported.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::append::MAX_LINE;
 use super::record::{Line, Record};
 use super::{NO_LINE, SessionId};
 use crate::digest;
-use crate::files::{Action, FileError};
+use crate::files::{self, Action, FileError};
 
 /// More names of one directory are not looked at.
 const MAX_JOURNALS: usize = 1_000_000;
@@ -114,7 +114,8 @@ impl Reader {
     /// # Errors
     /// There is no such file, or it cannot be read.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let file = File::open(path).map_err(|source| FileError::new(Action::Read, path, source))?;
+        let file =
+            files::open(path).map_err(|source| FileError::new(Action::Read, path, source))?;
         Ok(Self {
             path: path.to_owned(),
             file: BufReader::with_capacity(1 << 16, file),
@@ -195,7 +196,7 @@ impl Reader {
 /// The directory cannot be read.
 pub fn journals(directory: &Path) -> Result<Vec<(SessionId, PathBuf)>, FileError> {
     let fail = |source| FileError::new(Action::Read, directory, source);
-    let entries = match fs::read_dir(directory) {
+    let entries = match files::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(fail)?,
     };
@@ -206,7 +207,7 @@ pub fn journals(directory: &Path) -> Result<Vec<(SessionId, PathBuf)>, FileError
             continue;
         };
         // One that is removed while we look was not there.
-        let Ok(facts) = fs::metadata(&path) else {
+        let Ok(facts) = files::metadata(&path) else {
             continue;
         };
         if facts.is_file() {

@@ -2,7 +2,6 @@
 //! are the same whatever the machine.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +14,7 @@ use selection::run_log::brief::Brief;
 use selection::statistics::{Rate, rate, spread};
 
 use super::lines_of;
-use crate::files::{Action, FileError};
+use crate::files::{self, Action, FileError};
 
 /// What one thread reads at a time.
 const PIECE: u64 = 16 * 1024 * 1024;
@@ -118,7 +117,7 @@ pub fn stats(path: &Path) -> Result<Stats, FileError> {
 }
 
 fn in_pieces(path: &Path, piece: u64) -> io::Result<Stats> {
-    let pieces = fs::metadata(path)?.len().div_ceil(piece).max(1);
+    let pieces = files::metadata(path)?.len().div_ceil(piece).max(1);
     let threads = thread::available_parallelism().map_or(1, usize::from) as u64;
     let next = AtomicU64::new(0);
     let done: Mutex<BTreeMap<u64, io::Result<Stats>>> = Mutex::default();

@@ -59,7 +59,7 @@ pub fn memory_in(sessions: &Path, session: &SessionId) -> PathBuf {
 /// Forgets the count of a session whose journal is removed.
 pub fn forget(memory: &Path) {
     files::forget_older(memory).ok();
-    fs::remove_file(memory).ok();
+    files::remove_file(memory).ok();
 }
 
 /// What was counted, and how far.

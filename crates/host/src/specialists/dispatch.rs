@@ -3,8 +3,6 @@
 //! The place in the quota is taken before the backend is asked and given back when it did not answer, so that however
 //! many dispatches run at once, the share is never exceeded at any moment.
 
-use std::fs;
-
 use ::specialist::classifier::Classifier;
 use ::specialist::contract::Call;
 use ::specialist::event::Event;
@@ -354,7 +352,7 @@ impl Specialists {
     fn rotate(&self) -> Result<(), FileError> {
         let path = &self.paths().field_log;
         let too_long = || {
-            let length = fs::metadata(path).map(|metadata| metadata.len());
+            let length = files::metadata(path).map(|metadata| metadata.len());
             length.is_ok_and(|length| length >= self.settings().field_log_bytes)
         };
         if !too_long() {
@@ -372,10 +370,10 @@ impl Specialists {
         };
         for number in (0..keep).rev() {
             // One that is not there need not be moved.
-            fs::rename(aside(number), aside(number + 1)).ok();
+            files::rename(&aside(number), &aside(number + 1)).ok();
         }
         if keep == 0 {
-            fs::remove_file(path).ok();
+            files::remove_file(path).ok();
         }
         Ok(())
     }

@@ -3,8 +3,6 @@
 //! What is about to happen is written beside the registry first. Whoever finds that note finishes the move when its
 //! receipt is in the log, and forgets it when it is not.
 
-use std::fs;
-
 use ::specialist::event::{Event, Kind};
 use ::specialist::registry::Registry;
 use serde_json::{Value, json};
@@ -60,7 +58,8 @@ impl Specialists {
 
     fn forget(&self) -> Result<(), FileError> {
         let pending = self.pending_path();
-        fs::remove_file(&pending).map_err(|source| FileError::new(Action::Write, &pending, source))
+        files::remove_file(&pending)
+            .map_err(|source| FileError::new(Action::Write, &pending, source))
     }
 
     /// Finishes or undoes what a crash left.

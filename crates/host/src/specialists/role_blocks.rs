@@ -66,7 +66,7 @@ impl RoleBlocks {
     }
 
     fn all(&self) -> Vec<Said> {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else {
+        let Ok(entries) = files::read_dir(&self.folder) else {
             return Vec::new();
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

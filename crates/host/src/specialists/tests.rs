@@ -1,5 +1,6 @@
 //! The specialists' files under crashes, crowds and hands.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use host::agents::{Agent, Reply};
 use host::environment::Environment;
+use host::files;
 use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
 
@@ -26,6 +27,9 @@ use crate::exit::Exit;
 
 /// An installed hook has five seconds; we answer before that.
 const DEADLINE: Duration = Duration::from_secs(4);
+
+/// How long before the deadline the wait for a lock ends, so that the answer can name the process that holds it.
+const LOCK_MARGIN: Duration = Duration::from_secs(1);
 
 /// An answer that is being written down may still come.
 const GRACE: Duration = Duration::from_millis(500);
@@ -176,6 +180,7 @@ fn watched(asked: &Asked, root: Option<&Path>, progress: &Arc<Progress>) -> Repl
     let &Asked {
         agent, deadline, ..
     } = asked;
+    files::wait_at_most(deadline.checked_sub(LOCK_MARGIN).unwrap_or(deadline));
     let end = Instant::now() + deadline;
     let last_words = listen_to_panics();
     let spoken = Arc::new(AtomicBool::new(false));

@@ -37,6 +37,11 @@ pub(super) fn unfit(code: &'static str, message: impl Into<String>) -> Problem {
 impl From<FileError> for Problem {
     fn from(error: FileError) -> Self {
         let (code, hint) = match (error.action, error.source.kind()) {
+            _ if error.is_link() => (
+                "link_in_the_way",
+                "replace the link by a folder or file of your own; it may have come with a clone",
+            ),
+            (_, io::ErrorKind::TimedOut) => ("locked", "try again when that process has ended"),
             (_, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
                 ("no_space", "make room and try again")
             }

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use host::scan;
 use host::view::bundle::Judged;
+use host::{files, scan};
 use rusqlite::{Connection, params};
 use witness::bundle::{Contents, Strictness};
 use witness::curve::{Identity, Period};
@@ -46,7 +46,7 @@ pub(super) fn refresh(
     let mut new = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
-        let Some(facts) = fs::metadata(&folder).ok().filter(fs::Metadata::is_dir) else {
+        let Some(facts) = files::metadata(&folder).ok().filter(fs::Metadata::is_dir) else {
             continue;
         };
         let stamp = changed_ns(&facts);
@@ -87,7 +87,7 @@ fn judge_again_with_other_keys(
     seen: &mut Seen,
     keys: &Path,
 ) -> Result<u64, ViewError> {
-    let mut names: Vec<String> = fs::read_dir(keys)
+    let mut names: Vec<String> = files::read_dir(keys)
         .into_iter()
         .flatten()
         .flatten()
@@ -114,7 +114,7 @@ fn judge_again_with_other_keys(
 fn contents_of(root: &Path, folder: &Path) -> (Vec<Found>, Vec<PathBuf>) {
     let mut found = Vec::new();
     let mut below = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in files::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         match entry.metadata() {
             Ok(facts) if facts.is_dir() => below.push(path),

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use host::files::{Action, FileError};
+use host::files::{self, Action, FileError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{Seen, Sources, ViewError, lines};
@@ -26,7 +26,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     fn of(path: &Path) -> Option<Self> {
-        let facts = fs::metadata(path).ok()?;
+        let facts = files::metadata(path).ok()?;
         facts.is_file().then(|| Self {
             inode: facts.ino(),
             length: facts.len(),
@@ -145,7 +145,7 @@ fn follow(change: &Connection, kind: Kind, path: &Path) -> Result<u64, ViewError
         path: path.to_owned(),
         source,
     };
-    let mut file = match File::open(path) {
+    let mut file = match files::open(path) {
         // Removed since we looked; the next refresh forgets it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         file => file.map_err(fail)?,
