@@ -1,9 +1,9 @@
 //! Makes witness bundles out of session journals, and keeps and restores the working tree around a session.
 //!
-//! Reading order: [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`]
-//! and [`diff`] (what changed), [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: which sessions are sealed, exactly once each, and
-//! [`liveness`] (which are over), [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back, and
-//! [`rollback`] takes it.
+//! Reading order: [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`],
+//! [`entries`], [`lfs`] and [`diff`] (what changed), [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: which sessions are sealed, exactly once each, and
+//! [`liveness`] (which are over), [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back,
+//! [`state`] and [`layout`] are what it restores, and [`rollback`] takes it.
 //!
 //! A seal is written down in the journal before it is begun and after it is done. Whoever finds one that was begun
 //! finishes it under the same task id, and the ledger has every task id once.

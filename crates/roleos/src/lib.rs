@@ -24,7 +24,7 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
-use context::Context;
+use context::{Context, Place};
 use exit::Exit;
 use failure::Failure;
 use ui::Ui;

@@ -1,8 +1,9 @@
 //! A private git directory in front of a repository, so that git never loads the repository's own configuration.
 //!
 //! `.git/config` can name a program under dozens of keys, and every release of git adds more. Overriding the known ones
-//! leaves the next one open, and a library such as `gix` covers neither three-way index writes nor reftables. So our git
-//! runs with a directory that holds a configuration written here, and links to the objects and refs of the repository.
+//! leaves the next one open, and a library would be a second implementation of git's index, ignore and attribute rules
+//! beside the one that the user runs. So our git runs with a directory that holds a configuration written here, and links
+//! to the objects and refs of the repository.
 //! There are no hooks, drivers, helpers or remotes to find. The few values that describe the repository itself (object
 //! format, line ends, ignore rules) are read as data and checked before they are copied.
 

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::person::Person;
 use crate::render::clean;
-use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
+use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 
 const EXAMPLES: &str = "\
 Examples:

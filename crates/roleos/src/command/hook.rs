@@ -221,7 +221,7 @@ fn watched(asked: &Asked, progress: &Arc<Progress>) -> Reply {
         thread::Builder::new().stack_size(STACK).spawn(watch)
     };
     let reply = match watcher {
-        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(asked, root, progress, end))),
+        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(asked, progress, end))),
         Err(error) => {
             let why = format!("no thread can be started: {error}");
             return hook::failed(agent, &why, progress);

@@ -212,7 +212,7 @@ fn the_process_does_it_by_itself_and_counts_it() {
             for _ in 0..2000 {
                 if metrics
                     .metrics
-                    .text()
+                    .text(None)
                     .contains("audits_total{outcome=\"passed\"} 1")
                 {
                     return;

@@ -123,7 +123,6 @@ fn variants_of_copies_are_seen_as_well() {
             "tar -C / -xf a.xz",
             "rsync -a host:x/ .",
             "git clone https://example.com/x q && cp -r q/. .",
-            "find y -name .claude | xargs -I{} cp -r {} .",
         ],
         Verdict::Ask,
     );
