@@ -15,6 +15,7 @@ use host::journal::append::Journal;
 use host::journal::record::{Call, End, Record, Start};
 use host::keys::KeyStore;
 use host::store::Store;
+use host::workspace::Workspace;
 use serde_json::{Value, json};
 use specialist::state::State;
 use tempfile::TempDir;
@@ -52,7 +53,7 @@ impl Filled {
         let folder = tempfile::tempdir().expect("a folder");
         let role_os = folder.path().join(".role-os");
         fs::create_dir(&role_os).expect("room");
-        let store = Store::new(&role_os, 1 << 20);
+        let store = Store::of(&Workspace::at(folder.path()).expect("a folder"), 1 << 20);
         let (keys, _) = store.keys_for_writing().expect("keys");
         let filled = Self {
             store,

@@ -253,7 +253,7 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
 /// A file or key cannot be written. What was written before stays, and the same command finishes the work.
 pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
     if plan.keys {
-        keys::create_missing(&workspace.keys_dir())?;
+        keys::create_missing(workspace)?;
         if matches!(approval_key::verifying_key(workspace), Ok(None)) {
             approval_key::ensure(workspace, None)?;
         }
@@ -343,7 +343,7 @@ fn remove_empty_above(path: &Path, root: &Path) {
 }
 
 fn keys_are_missing(workspace: &Workspace) -> Result<bool, KeyError> {
-    let store = keys::KeyStore::open(&workspace.keys_dir())?;
+    let store = keys::KeyStore::open(workspace)?;
     let signing = store.hmac().is_some() && store.signing().is_some();
     let approval = match approval_key::verifying_key(workspace) {
         // It is there, and only a person can confirm or replace it.

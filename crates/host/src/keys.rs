@@ -1,6 +1,6 @@
 //! The workspace's keys: one file a key under `.role-os/keys/`, mode 0600, secrets wiped after use.
 //!
-//! The newest key of an algorithm signs; all of them, and every `*.pub` that somebody put there, are believed.
+//! The newest key of an algorithm signs; all of them, and every `*.pub` beside them that the user confirmed, are believed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use zeroize::Zeroizing;
 use crate::clock;
 use crate::files::{self, Action, FileError, Lock, Privacy};
 use crate::store::audit::Signatories;
-use crate::trust::Doubt;
+use crate::trust::{self, Doubt, Trust};
+use crate::workspace::Workspace;
 
 /// No key file is larger.
 pub(crate) const MAX_KEY_FILE: u64 = 16 * 1024;
@@ -148,17 +149,25 @@ pub struct KeyStore {
     hmac: Vec<(Timestamp, HmacKey)>,
     signing: Vec<(Timestamp, SigningKey)>,
     others: Vec<PublicKey>,
+    /// Files of keys that were neither made here nor confirmed.
+    refused: Vec<(PathBuf, Doubt)>,
 }
 
 impl KeyStore {
-    /// Reads `directory`; a missing one is an empty store.
+    /// Reads the keys of a workspace; a missing folder is an empty store. A key that was neither made here nor confirmed
+    /// is passed over, see [`KeyStore::refused`].
     ///
     /// # Errors
     /// A key file cannot be read or is damaged.
-    pub fn open(directory: &Path) -> Result<Self, KeyError> {
+    pub fn open(workspace: &Workspace) -> Result<Self, KeyError> {
         let mut store = Self::default();
-        for path in key_paths(directory)? {
-            store.load(&path)?;
+        let trust = Trust::of(workspace);
+        for path in key_paths(&workspace.keys_dir())? {
+            let key = read_key(&path)?;
+            match trust.check_key(&key.id().to_string(), &path) {
+                Ok(()) => store.take(key),
+                Err(doubt) => store.refused.push((path, doubt)),
+            }
         }
         store
             .hmac
@@ -171,13 +180,18 @@ impl KeyStore {
         Ok(store)
     }
 
-    fn load(&mut self, path: &Path) -> Result<(), KeyError> {
-        match read_key(path)? {
+    fn take(&mut self, key: AnyKey) {
+        match key {
             AnyKey::Hmac(created, key) => self.hmac.push((created, key)),
             AnyKey::Signing(created, key) => self.signing.push((created, key)),
             AnyKey::Public(key) => self.others.push(key),
         }
-        Ok(())
+    }
+
+    /// Returns the files of keys that are not used, and why.
+    #[must_use]
+    pub fn refused(&self) -> &[(PathBuf, Doubt)] {
+        &self.refused
     }
 
     /// The key that puts the HMAC on new bundles.
@@ -265,7 +279,8 @@ impl KeyStore {
 ///
 /// # Errors
 /// There is no randomness, or the file cannot be written.
-pub fn create(directory: &Path, algorithm: Algorithm) -> Result<KeyInfo, KeyError> {
+pub fn create(workspace: &Workspace, algorithm: Algorithm) -> Result<KeyInfo, KeyError> {
+    let directory = &workspace.keys_dir();
     let mut secret = Zeroizing::new([0_u8; 32]);
     getrandom::fill(secret.as_mut_slice())
         .map_err(|error| KeyError::NoRandomness(error.to_string()))?;
@@ -282,6 +297,7 @@ pub fn create(directory: &Path, algorithm: Algorithm) -> Result<KeyInfo, KeyErro
     text.push(b'\n');
 
     make_home(directory)?;
+    trust::record_keys(workspace, &[id.to_string()])?;
     if let Some(public) = public {
         let path = directory.join(format!("{id}.pub"));
         files::write(&path, public_line(&public).as_bytes(), Privacy::Shared)?;
@@ -300,18 +316,19 @@ pub fn create(directory: &Path, algorithm: Algorithm) -> Result<KeyInfo, KeyErro
 ///
 /// # Errors
 /// A key cannot be read or made.
-pub fn create_missing(directory: &Path) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
-    let store = KeyStore::open(directory)?;
+pub fn create_missing(workspace: &Workspace) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
+    let store = KeyStore::open(workspace)?;
     if store.missing().is_empty() {
         return Ok((store, Vec::new()));
     }
-    make_home(directory)?;
+    let directory = workspace.keys_dir();
+    make_home(&directory)?;
     let _alone = Lock::take(&directory.join(".lock"))?;
-    let missing = KeyStore::open(directory)?.missing();
+    let missing = KeyStore::open(workspace)?.missing();
     for algorithm in &missing {
-        create(directory, *algorithm)?;
+        create(workspace, *algorithm)?;
     }
-    Ok((KeyStore::open(directory)?, missing))
+    Ok((KeyStore::open(workspace)?, missing))
 }
 
 /// The directory of the keys: closed to others, and ignored by git, so that `git add` takes no secret along.
@@ -387,6 +404,16 @@ enum AnyKey {
     Public(PublicKey),
 }
 
+impl AnyKey {
+    fn id(&self) -> KeyId {
+        match self {
+            Self::Hmac(_, key) => key.id(),
+            Self::Signing(_, key) => key.public().id(),
+            Self::Public(key) => key.id(),
+        }
+    }
+}
+
 fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
     let entries = match files::read_dir(directory) {
         Ok(entries) => entries,
@@ -417,12 +444,8 @@ pub(crate) fn files_in(directory: &Path) -> Result<Vec<(PathBuf, String)>, KeyEr
     let paths = key_paths(directory)?.into_iter();
     paths
         .map(|path| {
-            let id = match read_key(&path)? {
-                AnyKey::Hmac(_, key) => key.id(),
-                AnyKey::Signing(_, key) => key.public().id(),
-                AnyKey::Public(key) => key.id(),
-            };
-            Ok((path, id.to_string()))
+            let id = read_key(&path)?.id().to_string();
+            Ok((path, id))
         })
         .collect()
 }

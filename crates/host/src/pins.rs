@@ -71,11 +71,6 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
         Err(why) => return changed(&why),
     };
     let mut known = pin.clone();
-    let mut seen = vec![
-        pin.grants.clone(),
-        pin.config.clone(),
-        pin.approval_key.clone(),
-    ];
     for line in lines {
         match line {
             Line::Use(action) => {
@@ -83,9 +78,7 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
                     *left = left.saturating_sub(1);
                 }
             }
-            Line::Change(receipt, signature) => {
-                follow(&mut known, &mut seen, &receipt, signature.as_ref());
-            }
+            Line::Change(receipt, signature) => follow(&mut known, &receipt, signature.as_ref()),
             Line::Other => {}
         }
     }
@@ -105,9 +98,8 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
     Held::Yes
 }
 
-/// Takes a receipt over when it continues a state that is known and was signed with the key that was known. That need not
-/// be the last one: a change that failed after its receipt left the file as it was.
-fn follow(known: &mut Pin, seen: &mut Vec<Mark>, receipt: &Receipt, signature: Option<&[u8; 64]>) {
+/// Takes a receipt over when it continues what is known and was signed with the key that was known.
+fn follow(known: &mut Pin, receipt: &Receipt, signature: Option<&[u8; 64]>) {
     // The very first key can only vouch for itself.
     let signer = match (receipt.subject, known.approval_key.content.as_str()) {
         (Subject::ApprovalKey, ABSENT) => &receipt.after.content,
@@ -124,15 +116,14 @@ fn follow(known: &mut Pin, seen: &mut Vec<Mark>, receipt: &Receipt, signature: O
         Subject::Config => &mut known.config,
         Subject::ApprovalKey => &mut known.approval_key,
     };
-    let fewer = |state: &Mark| {
-        let mut uses = receipt.before.uses.iter();
-        uses.all(|(action, left)| state.uses.get(action).is_some_and(|known| left <= known))
-    };
-    let is_known =
-        |state: &Mark| state.content == receipt.before.content && (fewer(state) || fewer(mark));
-    if is_known(mark) || seen.iter().any(is_known) {
+    let continues = mark.content == receipt.before.content
+        && receipt
+            .before
+            .uses
+            .iter()
+            .all(|(action, left)| mark.uses.get(action).is_some_and(|known| left <= known));
+    if continues {
         *mark = receipt.after.clone();
-        seen.push(receipt.after.clone());
     }
 }
 

@@ -134,6 +134,7 @@ impl<'a> Changing<'a> {
             trust::confirm_next(self.workspace, path, bytes, kind, &by)?;
         }
         self.record(receipt, key)?;
+        fail_for_a_test(path, bytes)?;
         prepared.commit()?;
         confirm.map_or(Ok(()), |kind| {
             trust::confirm(self.workspace, path, bytes, kind, &by)
@@ -209,6 +210,21 @@ impl<'a> Changing<'a> {
         }
         files::append(&path, &text)
     }
+}
+
+/// Lets the tests see what a failed rename comes to. A release build does not know the name.
+#[cfg(debug_assertions)]
+fn fail_for_a_test(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    if memchr::memmem::find(bytes, b"roleos-test-rename").is_none() {
+        return Ok(());
+    }
+    let source = std::io::Error::other("as the test asked");
+    Err(FileError::new(files::Action::Write, path, source))
+}
+
+#[cfg(not(debug_assertions))]
+fn fail_for_a_test(_: &Path, _: &[u8]) -> Result<(), FileError> {
+    Ok(())
 }
 
 /// How long the file is.

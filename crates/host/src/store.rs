@@ -18,6 +18,7 @@ use crate::ledger::{self, Entry, LedgerError, LedgerFile, SEALING, is_there, rec
 use crate::scan;
 use crate::trust_store::TrustStore;
 use crate::view::bundle::Judged;
+use crate::workspace::Workspace;
 
 pub mod audit;
 mod repair;
@@ -78,7 +79,7 @@ pub enum StoreError {
 pub struct Store {
     witness: PathBuf,
     ledger: PathBuf,
-    keys: PathBuf,
+    workspace: Workspace,
     max_bytes: u64,
     /// Where the last known state of the ledger is recorded; without it a rollback of the whole is not noticed.
     trust: Option<TrustStore>,
@@ -111,23 +112,17 @@ pub enum Imported {
 }
 
 impl Store {
-    /// The store below `role_os`, the workspace's `.role-os`. No bundle larger than `max_bytes` is read.
+    /// Returns the store of a workspace. No bundle larger than `max_bytes` is read. The state of the ledger is recorded in
+    /// the user's trust store and compared with it.
     #[must_use]
-    pub fn new(role_os: &Path, max_bytes: u64) -> Self {
+    pub fn of(workspace: &Workspace, max_bytes: u64) -> Self {
         Self {
-            witness: role_os.join("witness"),
-            ledger: role_os.join("ledger"),
-            keys: role_os.join("keys"),
+            witness: workspace.witness_dir(),
+            ledger: workspace.ledger_dir(),
             max_bytes,
-            trust: None,
+            trust: workspace.state().map(TrustStore::at),
+            workspace: workspace.clone(),
         }
-    }
-
-    /// Records the state of the ledger in the user's trust store, and compares with it.
-    #[must_use]
-    pub fn with_trust(mut self, trust: Option<TrustStore>) -> Self {
-        self.trust = trust;
-        self
     }
 
     /// The directory of the bundles.
@@ -141,7 +136,7 @@ impl Store {
     /// # Errors
     /// A key file cannot be read.
     pub fn keys(&self) -> Result<KeyStore, KeyError> {
-        KeyStore::open(&self.keys)
+        KeyStore::open(&self.workspace)
     }
 
     /// The ledger, for reading.
@@ -171,7 +166,7 @@ impl Store {
     /// # Errors
     /// A key cannot be read or made.
     pub fn keys_for_writing(&self) -> Result<(KeyStore, Vec<Algorithm>), KeyError> {
-        keys::create_missing(&self.keys)
+        keys::create_missing(&self.workspace)
     }
 
     /// Signs a bundle, stores it, and logs it.

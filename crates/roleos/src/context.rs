@@ -6,7 +6,6 @@ use host::config::Config;
 use host::environment::Environment;
 use host::scan;
 use host::store::Store;
-use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 use witness::wire::TaskId;
 
@@ -51,8 +50,7 @@ impl Context {
     /// The settings are wrong.
     pub fn of(workspace: Workspace, environment: Environment) -> Result<Self, Failure> {
         let config = Config::load(&workspace, &environment)?;
-        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes())
-            .with_trust(TrustStore::of(&environment));
+        let store = Store::of(&workspace, config.witness.max_bundle_bytes());
         Ok(Self {
             workspace,
             config,

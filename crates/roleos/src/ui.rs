@@ -8,9 +8,11 @@ use std::time::Duration;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use host::config::trust::Ignored;
+use host::trust::review;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::render::clean;
 
@@ -94,6 +96,17 @@ impl Ui {
             keys.join(", "),
             doubt.unwrap_or_default()
         ));
+    }
+
+    /// Says once per workspace that its files count without a confirmation.
+    pub fn tell_not_initialised(&self, context: &Context) {
+        if self.quiet || self.json {
+            return;
+        }
+        let told = review::not_initialised(&context.workspace, &context.environment);
+        if let Some(told) = told {
+            self.stderr(format_args!("{WARN}note{WARN:#}: {told}"));
+        }
     }
 
     /// Tells what went wrong, in one line, and what to do about it.

@@ -21,7 +21,6 @@ use host::environment::Environment;
 use host::scan;
 use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
-use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 use specialist::shadow::BadSetting;
 use tokio::sync::{broadcast, watch};
@@ -155,8 +154,7 @@ impl Desk {
     ) -> Result<Self, DeskError> {
         let settings = Settings::load(&config, &environment)?;
         let paths = Paths::find(&workspace, &environment, &Named::default());
-        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes())
-            .with_trust(TrustStore::of(&environment));
+        let store = Store::of(&workspace, config.witness.max_bundle_bytes());
         let view = open_view(&workspace, &config, &store, &paths)?;
         let (news, _) = broadcast::channel(MAX_BEHIND);
         Ok(Self {

@@ -18,7 +18,6 @@ use host::files::FileError;
 use host::running::RunningError;
 use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
-use host::trust_store::TrustStore;
 use host::workspace::Workspace;
 
 use crate::api::{self, Desk};
@@ -111,8 +110,7 @@ impl App {
         let paths = Paths::find(&workspace, &environment, &Named::default());
         let token = token::find(&workspace, &config.gateway, listen)?;
         Ok(Self {
-            store: Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes())
-                .with_trust(TrustStore::of(&environment)),
+            store: Store::of(&workspace, config.witness.max_bundle_bytes()),
             specialists: Specialists::new(paths, settings),
             guard: Guard::new(listen, &config.gateway.hosts, token),
             metrics: Metrics::default(),

@@ -170,12 +170,17 @@ impl<'a> Contents<'a> {
         &self.extensions
     }
 
-    /// Returns `true` if spec, diff and test log are all there and none is empty. To the reference, presence is enough.
+    /// Returns `true` if spec, diff and test log are all there. Presence is enough, as in the reference.
     #[must_use]
     pub fn evidence_complete(&self) -> bool {
-        [Tag::Spec, Tag::Diff, Tag::TestLog]
-            .into_iter()
-            .all(|tag| self.has_text(tag))
+        let mut evidence = EVIDENCE.into_iter();
+        evidence.all(|tag| self.section(tag).is_some())
+    }
+
+    /// Returns `true` if spec, diff and test log are all there and none is empty, which is what a scorecard counts.
+    #[must_use]
+    pub fn has_evidence(&self) -> bool {
+        EVIDENCE.into_iter().all(|tag| self.has_text(tag))
     }
 
     /// Returns `true` if the section is there and shows something: not only white space and characters without a shape.
@@ -190,6 +195,9 @@ impl<'a> Contents<'a> {
         })
     }
 }
+
+/// The sections that show what was asked, done and tested.
+const EVIDENCE: [Tag; 3] = [Tag::Spec, Tag::Diff, Tag::TestLog];
 
 /// Returns `false` for white space, control characters and those that are drawn with no width.
 fn is_visible(character: char) -> bool {

@@ -302,9 +302,13 @@ macro_rules! readers {
 
             /// The results, those of reports first, and how many these are.
             fn finish(self) -> (Vec<Part>, usize) {
+                let is_cut = self.reports.is_cut;
                 let mut parts = self.reports.finish();
                 let reports = parts.len();
                 parts.extend([$(self.$field.finish(),)* self.junit.finish()].into_iter().flatten());
+                for part in &mut parts {
+                    part.complete &= !is_cut;
+                }
                 (parts, reports)
             }
         }

@@ -204,12 +204,6 @@ fn goldens_are_read_as_described() {
     }
 }
 
-/// Evidence is complete to the reference.
-fn has_sections(contents: &Contents<'_>) -> bool {
-    let evidence = [Tag::Spec, Tag::Diff, Tag::TestLog];
-    evidence.iter().all(|tag| contents.section(*tag).is_some())
-}
-
 fn check_golden(golden: &Golden, bytes: &[u8], strictness: Strictness) {
     let id = &golden.id;
     let bundle = Bundle::parse(bytes, strictness).unwrap_or_else(|e| panic!("{id}: {e}"));
@@ -218,14 +212,15 @@ fn check_golden(golden: &Golden, bytes: &[u8], strictness: Strictness) {
     assert_eq!(*contents.header(), header(&golden.header), "{id}");
     assert_eq!(golden.header.magic_hex_le, hex::encode(MAGIC), "{id}");
     assert_eq!(sections(contents), golden.sections, "{id}");
-    assert_eq!(has_sections(contents), golden.evidence_complete, "{id}");
-    // Sections of no bytes are evidence to the reference alone.
-    let is_empty = golden.id.starts_with("g10");
     assert_eq!(
         contents.evidence_complete(),
-        golden.evidence_complete && !is_empty,
+        golden.evidence_complete,
         "{id}"
     );
+    // Sections of no bytes are evidence to the reference alone.
+    let is_empty = golden.id.starts_with("g10");
+    let shows = golden.evidence_complete && !is_empty;
+    assert_eq!(contents.has_evidence(), shows, "{id}");
     assert_eq!(bundle.is_signed(), golden.signature_hex.is_some(), "{id}");
     check_trace(golden, contents);
     let verdict = judge(bytes, strictness, &keyring(golden.key_hex.as_deref()));
@@ -522,7 +517,11 @@ fn check_lenient(damaged: &Damaged) {
             assert_eq!(oracle.parse, "ok", "{id}");
             assert_eq!(seen_sections(contents), oracle.sections_seen, "{id}");
             assert_eq!(contents.calls().count(), oracle.trace_entries, "{id}");
-            assert_eq!(has_sections(contents), oracle.evidence_complete, "{id}");
+            assert_eq!(
+                contents.evidence_complete(),
+                oracle.evidence_complete,
+                "{id}"
+            );
             assert_eq!(bundle.is_signed(), oracle.signed, "{id}");
         }
     }

@@ -29,7 +29,7 @@ fn the_first_yes_makes_a_key_that_only_the_owner_can_read() {
 fn it_signs_no_bundles() {
     let (_guard, workspace) = workspace();
     ensure(&workspace, None).unwrap();
-    let keys = keys::KeyStore::open(&workspace.keys_dir()).unwrap();
+    let keys = keys::KeyStore::open(&workspace).unwrap();
     assert!(keys.signing().is_none() && keys.public_keys().is_empty());
 }
 

@@ -228,7 +228,19 @@ pub(super) fn keys_check(workspace: &Workspace) -> Check {
         let next = "`chmod -R go= .role-os/keys`, and `roleos key rotate` if somebody may have";
         return Check::wrong("keys", text, next);
     }
-    match KeyStore::open(&workspace.keys_dir()) {
+    match KeyStore::open(workspace) {
+        Ok(store) if !store.refused().is_empty() => {
+            let files = store.refused().iter();
+            let files: Vec<String> = files.map(|(path, _)| path.display().to_string()).collect();
+            Check::wrong(
+                "keys",
+                format!(
+                    "not made here and not confirmed, so not used: {}",
+                    files.join(", ")
+                ),
+                "`roleos trust` shows them and asks; remove those that are not yours",
+            )
+        }
         Err(error) => Check::wrong("keys", said(&error), "restore the file from a backup"),
         Ok(store) => match (store.hmac(), store.signing()) {
             (Some(_), Some(_)) => Check::good("keys", "bundles and checkpoints can be signed"),

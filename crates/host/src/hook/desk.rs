@@ -66,7 +66,8 @@ impl<'a> Desk<'a> {
         let root = self.workspace.root();
         let mut said: Vec<String> = found.iter().filter_map(|one| one.sentence(root)).collect();
         if said.is_empty() {
-            return None;
+            let told = review::not_initialised(&self.workspace, self.environment)?;
+            return Some(format!("roleos: {told}"));
         }
         said.push("a person looks at it with `roleos trust`".to_owned());
         Some(format!("roleos: {}", said.join("; ")))

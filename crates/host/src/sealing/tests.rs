@@ -47,7 +47,7 @@ impl House {
         let directory = tempfile::tempdir().unwrap();
         let workspace = Workspace::at(directory.path()).unwrap();
         let config = Config::default();
-        let store = Store::new(&workspace.role_os_dir(), config.witness.max_bundle_bytes());
+        let store = Store::of(&workspace, config.witness.max_bundle_bytes());
         Self {
             directory,
             workspace,

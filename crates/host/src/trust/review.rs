@@ -119,6 +119,32 @@ pub fn candidates(
     Ok(found)
 }
 
+/// Returns a sentence the first time that files of a workspace count which only an initialised one would have confirmed.
+#[must_use]
+pub fn not_initialised(workspace: &Workspace, environment: &Environment) -> Option<String> {
+    if Trust::of(workspace).is_initialised() {
+        return None;
+    }
+    let found = candidates(workspace, environment).ok()?;
+    let counts = |one: &&Candidate| {
+        matches!(one.subject, Subject::File(_))
+            && !one.needs.is_empty()
+            && one.belief == Belief::Own
+    };
+    let first = found.iter().find(counts)?;
+    super::tell_once(workspace).then(|| {
+        format!(
+            "this workspace is not initialised, so `{}` counts as it is written, wherever it came from; `roleos init` \
+             changes that",
+            first
+                .path
+                .strip_prefix(workspace.root())
+                .unwrap_or(&first.path)
+                .display()
+        )
+    })
+}
+
 fn read(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {
     match files::read(path, limit) {
         Ok(content) => Ok(Some(content)),

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use witness::key::SigningKey;
+
 use super::*;
 use crate::config::Config;
 use crate::environment::Environment;

@@ -77,7 +77,6 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
         Command::New(_) => not_below_an_agent("key new")?,
         Command::Rotate(_) => not_below_an_agent("key rotate")?,
     }
-    let directory = context.workspace.keys_dir();
     let existing = context.store.keys()?.list();
     match command {
         Command::List => show(ui, &existing)?,
@@ -99,9 +98,9 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
                         .hint("use `roleos key rotate` to replace it; the old one keeps verifying"),
                 );
             }
-            make(ui, &directory, &missing)?;
+            make(ui, context, &missing)?;
         }
-        Command::Rotate(which) => make(ui, &directory, &which.algorithms())?,
+        Command::Rotate(which) => make(ui, context, &which.algorithms())?,
     }
     Ok(Exit::Done)
 }
@@ -154,15 +153,15 @@ fn approval(ui: &Ui, context: &Context, new: &New) -> Result<(), Failure> {
     Ok(())
 }
 
-fn make(ui: &Ui, directory: &std::path::Path, algorithms: &[Algorithm]) -> Result<(), Failure> {
+fn make(ui: &Ui, context: &Context, algorithms: &[Algorithm]) -> Result<(), Failure> {
     let mut made = Vec::new();
     for algorithm in algorithms {
-        made.push(keys::create(directory, *algorithm)?);
+        made.push(keys::create(&context.workspace, *algorithm)?);
     }
     show(ui, &made)?;
     ui.note(format_args!(
         "{DIM}kept in {}, which belongs in no repository{DIM:#}",
-        directory.display()
+        context.workspace.keys_dir().display()
     ));
     Ok(())
 }

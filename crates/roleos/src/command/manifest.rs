@@ -58,7 +58,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
 }
 
 fn sign(ui: &Ui, context: &Context, file: &Path) -> Result<Exit, Failure> {
-    let keys = KeyStore::open(&context.workspace.role_os_dir().join("keys"))?;
+    let keys = KeyStore::open(&context.workspace)?;
     let key = keys.signing().ok_or_else(|| {
         Failure::refused("no_key", "this workspace has no key to sign with")
             .hint("`roleos key new --algorithm ed25519` makes one")

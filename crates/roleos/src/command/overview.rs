@@ -25,6 +25,7 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
         let mut out = ui.out();
         show(&mut out, &overview)?;
         out.flush()?;
+        ui.tell_not_initialised(context);
     }
     Ok(Exit::Done)
 }

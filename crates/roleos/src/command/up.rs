@@ -63,6 +63,7 @@ pub fn run(ui: &Ui, place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     let is_new = starter::for_up(&workspace)?;
     let context = Context::of(workspace.clone(), environment)?;
     ui.warn_of_ignored(&context.config.ignored);
+    ui.tell_not_initialised(&context);
     let role_os = workspace.role_os_dir();
     if is_new {
         ui.note(format_args!(

@@ -371,7 +371,7 @@ fn init_ignores_what_must_not_be_committed_and_says_what_to_commit() {
         "{said:#?}"
     );
     confirmed(&workspace, &["grant", "git:push"], 1);
-    refuses_push(&workspace, "s");
+    allows_push(&workspace, "s");
     for log in [
         "specialist-state.json",
         "run_log.jsonl",
@@ -438,19 +438,18 @@ fn a_grant_whose_rename_failed_leaves_the_running_session_as_it_was() {
     confirmed(&workspace, &["grant", "npm:publish"], 1);
     let publish = |workspace: &Workspace| verdict(&bash(workspace, "s1", "npm publish"));
     assert_eq!(publish(&workspace), "allow");
-    // The file cannot get its new name while a folder that is not empty has it.
-    let grants = workspace.path(GRANTS);
-    let aside = workspace.path("aside");
-    let mut terminal = Terminal::roleos(&workspace, &["grant", "git:push", "--for", "2h"]);
-    terminal.expects("[y/N] ");
-    let folder = grants.parent().unwrap();
-    fs::rename(&grants, &aside).unwrap();
-    fs::create_dir_all(grants.join("x")).unwrap();
-    terminal.types("y");
+    // A debug build fails this one between the receipt and the name.
+    let words = [
+        "grant",
+        "git:push",
+        "--for",
+        "2h",
+        "--scope",
+        "roleos-test-rename",
+    ];
+    let mut terminal = Terminal::roleos(&workspace, &words);
+    terminal.expects("[y/N] ").types("y");
     terminal.ends().exits(2);
-    fs::remove_dir_all(&grants).unwrap();
-    fs::rename(&aside, &grants).unwrap();
-    assert!(folder.is_dir());
     assert_eq!(publish(&workspace), "allow");
     refuses_push(&workspace, "s1");
     confirmed(&workspace, &["grant", "git:push", "--for", "2h"], 1);

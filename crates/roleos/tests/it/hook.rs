@@ -454,14 +454,13 @@ fn giving_the_settings_to_git_does_not_free_a_running_session() {
     let event = call("claude", &root, &json!({ "command": "ls" })).to_string();
     tell(hook(&workspace, "claude", &[]), &event).exits(0);
     crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
-    let refused = tell(hook(&workspace, "claude", &[]), &event).exits(2);
-    assert!(refused.stderr.contains("budget exceeded"), "{refused:#?}");
-    // The rollback put the index back, so it is added once more.
-    crate::init::git(&workspace, &["add", "-f", ".role-os/config.toml"]).exits(0);
-    // A session that begins now does not believe what may have come with a clone.
+    // What may have come with a clone is not believed: the mode becomes `approved`, and the stricter budget holds.
     let other = event.replace("8000-000000000001", "8000-000000000009");
-    for _ in 0..2 {
-        tell(hook(&workspace, "claude", &[]), &other).exits(0);
+    for event in [&event, &other, &other] {
+        let asked = tell(hook(&workspace, "claude", &[]), event).exits(0);
+        let answer = asked.json();
+        let decision = &answer["hookSpecificOutput"]["permissionDecision"];
+        assert_eq!(decision, "ask", "{asked:#?}");
     }
 }
 

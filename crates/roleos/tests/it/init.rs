@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::terminal::Terminal;
 use crate::workspace::{ROLEOS, Ran, Workspace, ran};
 
 /// Variables by which an agent would be recognised.
@@ -388,10 +389,16 @@ fn a_push_below_an_agent_is_judged_and_a_persons_own_is_not() {
 
 /// Grants one push, and asks the hook about these words of git: it lets them pass.
 pub(crate) fn let_through_once(workspace: &Workspace, words: &[&str]) {
-    workspace.write(
-        ".claude/role-os/capabilities.json",
-        r#"{"git:push":{"granted":true,"uses":1}}"#,
+    let words_of_grant = ["grant", "git:push", "--uses", "1"];
+    let words_of_grant = [&[ROLEOS][..], &words_of_grant].concat();
+    let home = workspace.path("home");
+    let mut terminal = Terminal::run(
+        workspace,
+        &words_of_grant,
+        &[("HOME", home.to_str().unwrap())],
     );
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
     let event = serde_json::json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": workspace.root().canonicalize().unwrap(),
         "tool_name": "Bash", "tool_input": { "command": format!("git {}", words.join(" ")) }, "tool_use_id": "t",
@@ -622,6 +629,13 @@ fn doctor_notices_a_program_that_is_gone_and_a_gate_that_is_off() {
     );
     workspace.write(file, text);
     workspace.write(".role-os/config.toml", "");
+    let still = roleos(&workspace, &["doctor"]).exits(0);
+    assert!(still.stdout.contains("on, by the settings"), "{still:#?}");
+    let home = workspace.path("home");
+    let words = [ROLEOS, "trust"];
+    let mut terminal = Terminal::run(&workspace, &words, &[("HOME", home.to_str().unwrap())]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
     let off = roleos(&workspace, &["doctor"]).exits(1);
     assert!(
         off.stdout.contains("the capability gate is off"),

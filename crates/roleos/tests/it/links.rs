@@ -96,7 +96,6 @@ fn a_command_that_would_write_through_a_link_is_refused() {
     for (link, target, words) in [
         (".role-os/witness", "folder", SEAL),
         (".role-os/ledger", "folder", SEAL),
-        (".role-os/ledger/leaves.jsonl", "rc", SEAL),
         (".role-os/ledger/origin", "new", SEAL),
         (".role-os/keys", "folder", SEAL),
         (".role-os/keys/.gitignore", "new", SEAL),
@@ -117,6 +116,23 @@ fn a_command_that_would_write_through_a_link_is_refused() {
         let scene = Scene::new();
         scene.link(link, target);
         scene.refuses(words);
+    }
+}
+
+#[test]
+fn a_ledger_that_is_a_link_or_a_pipe_is_refused() {
+    let leaves = ".role-os/ledger/leaves.jsonl";
+    for put in [
+        &(|scene: &Scene| scene.link(leaves, "rc")) as &dyn Fn(&Scene),
+        &|scene| scene.pipe(leaves),
+    ] {
+        let scene = Scene::new();
+        scene.workspace.roleos(SEAL).exits(0);
+        fs::remove_file(scene.workspace.path(leaves)).unwrap();
+        put(&scene);
+        let ran = scene.workspace.roleos(SEAL);
+        assert_ne!(ran.code, 0, "{ran:#?}");
+        scene.is_untouched();
     }
 }
 
@@ -164,7 +180,6 @@ fn a_pipe_in_place_of_a_log_is_refused_at_once() {
         (".role-os/gateway.jsonl", UP),
         (".role-os/specialist-events.jsonl", HALT),
         (".role-os/specialist-state.json.lock", HALT),
-        (".role-os/ledger/leaves.jsonl", SEAL),
     ] {
         let scene = Scene::new();
         scene.pipe(pipe);

@@ -2,7 +2,6 @@
 
 use host::environment::Environment;
 use host::store::Store;
-use host::trust_store::TrustStore;
 use serde_json::{Value, json};
 use witness::wire::{Mode, Outcome};
 
@@ -354,11 +353,12 @@ fn sealed(samples: &[Sample]) -> Workspace {
 }
 
 fn seal_more(workspace: &Workspace, samples: &[Sample]) {
+    let library = host::workspace::Workspace::at(workspace.root()).unwrap();
     let trust = Environment {
         state: Some(workspace.home().join(".local/state/roleos")),
         ..Environment::default()
     };
-    let store = Store::new(&workspace.path(".role-os"), 1 << 20).with_trust(TrustStore::of(&trust));
+    let store = Store::of(&library.trusted_by(&trust), 1 << 20);
     let (keys, _) = store.keys_for_writing().unwrap();
     for sample in samples {
         store.seal(sample.builder(), &keys).unwrap();

@@ -27,17 +27,19 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self {
-            guard: tempfile::tempdir().unwrap(),
-        }
+        let guard = tempfile::tempdir().unwrap();
+        let place = Self { guard };
+        std::fs::create_dir(place.dir()).unwrap();
+        place
     }
 
     fn dir(&self) -> PathBuf {
-        self.guard.path().to_owned()
+        self.guard.path().join(".role-os")
     }
 
     fn store(&self) -> Store {
-        Store::new(&self.dir(), 1 << 20)
+        let workspace = host::workspace::Workspace::at(self.guard.path()).unwrap();
+        Store::of(&workspace, 1 << 20)
     }
 
     fn sources(&self) -> Sources {

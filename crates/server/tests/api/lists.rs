@@ -148,7 +148,10 @@ async fn scorecard_curve_and_ledger_say_what_the_bundles_say() {
     assert_eq!(place.ok("/api/ledger/verify").await["ok"], true);
     let proof = place.ok(&format!("/api/ledger/proof/{first}")).await;
     let proof = witness::ledger::proof::InclusionProof::parse(proof["proof"].as_str().unwrap());
-    let store = host::store::Store::new(&place.root().join(".role-os"), 1 << 20);
+    let store = host::store::Store::of(
+        &host::workspace::Workspace::at(&place.root()).unwrap(),
+        1 << 20,
+    );
     let leaf = store.ledger().unwrap().unwrap().entries()[0].leaf;
     let keys = store.keys().unwrap().public_keys();
     assert_eq!(proof.unwrap().verify(&leaf, &keys).unwrap().index(), 0);

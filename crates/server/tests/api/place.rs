@@ -147,7 +147,7 @@ impl Place {
 
 /// Seals a small bundle in a workspace; gives its task id.
 pub(crate) fn seal(root: &std::path::Path, number: u8, outcome: Outcome) -> String {
-    let store = Store::new(&root.join(".role-os"), 1 << 20);
+    let store = Store::of(&Workspace::at(root).unwrap(), 1 << 20);
     let (keys, _) = store.keys_for_writing().unwrap();
     let created = 1_767_225_600_000_000_000 + u64::from(number) * 86_400_000_000_000;
     let policy = Policy::of_mode(Mode::Autonomous);

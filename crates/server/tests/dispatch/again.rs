@@ -169,7 +169,10 @@ fn a_registry_that_came_with_a_clone_is_not_followed() {
     git(&["add", "-f", ".role-os/audits"]);
     let tracked = look(&place, 31, false);
     assert!(
-        tracked[0].as_ref().unwrap_err().contains("git tracks"),
+        tracked[0]
+            .as_ref()
+            .unwrap_err()
+            .contains("not written by `roleos`"),
         "{tracked:?}"
     );
     git(&["add", "-f", ".role-os/specialists.json"]);

@@ -60,7 +60,7 @@ impl Row {
             cost_known: cost::is_known(&extensions.provenance),
             tokens: header.total_tokens,
             retries: header.retry_count,
-            evidence_complete: contents.evidence_complete(),
+            evidence_complete: contents.has_evidence(),
             violations,
             policy_known: is_policy_known(contents),
             policy_hash: header.policy_hash,

@@ -18,6 +18,8 @@ pub(super) struct Reports {
     /// Names of failed tests whose suite has not ended yet.
     open: Names,
     is_open: bool,
+    /// Whether the log ends within a document: what it would have said is not known.
+    pub(super) is_cut: bool,
 }
 
 /// Reports of one runner.
@@ -86,9 +88,15 @@ impl Reports {
             return None;
         }
         let mut document = Document::default();
-        let walked = walk(bytes, |levels, value, at| document.value(levels, value, at));
+        let mut values = 0_usize;
+        let walked = walk(bytes, |levels, value, at| {
+            values += 1;
+            document.value(levels, value, at);
+        });
         let (Ok(seen) | Err(seen)) = walked;
         self.wasted = self.wasted.saturating_add(seen);
+        let rest = bytes.get(seen..).unwrap_or_default().trim_ascii_end();
+        self.is_cut |= walked.is_err() && values > 0 && memchr::memchr(b'\n', rest).is_none();
         let used = walked.ok()?;
         let line_at = |at: usize| {
             let before = bytes.get(..at).unwrap_or_default();

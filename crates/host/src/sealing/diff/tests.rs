@@ -143,6 +143,7 @@ fn nothing_changed_is_an_empty_diff_and_a_wrong_commit_an_error() {
         diff,
         Diff {
             applies: true,
+            tree: diff.tree.clone(),
             ..Diff::default()
         }
     );

@@ -74,7 +74,7 @@ pub fn run(
     specialists: &Specialists,
     args: &Args,
 ) -> Result<Exit, Failure> {
-    let signers = KeyStore::open(&context.workspace.role_os_dir().join("keys"))?.public_keys();
+    let signers = KeyStore::open(&context.workspace)?.public_keys();
     let how = How {
         adapter_id: args.adapter_id.as_deref(),
         artifacts: args.artifacts.as_deref(),

@@ -237,7 +237,10 @@ fn specialists(workspace: &Workspace, url: &str) {
 
 /// Four tasks a week for six weeks, each week tried by one of two models; what one model solves the other may not.
 fn weeks(workspace: &Workspace) {
-    let store = Store::new(&workspace.path(".role-os"), 1 << 20);
+    let store = Store::of(
+        &host::workspace::Workspace::at(workspace.root()).unwrap(),
+        1 << 20,
+    );
     let (keys, _) = store.keys_for_writing().unwrap();
     let week = 7 * 86_400_000_000_000_u64;
     let now = host::clock::now_ns();
