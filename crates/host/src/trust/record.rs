@@ -63,7 +63,8 @@ pub(super) struct Confirmation {
 /// The trust store cannot be written.
 pub fn initialise(workspace: &Workspace) -> Result<(), FileError> {
     update(workspace, |record| {
-        record.initialised = Some(clock::text(clock::now_ns()));
+        let now = || clock::text(clock::now_ns());
+        record.initialised.get_or_insert_with(now);
     })
 }
 

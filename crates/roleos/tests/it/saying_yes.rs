@@ -427,10 +427,10 @@ fn settings_of_a_clone_are_ignored_until_they_are_trusted() {
     assert_eq!(again["changed"], false);
     workspace.write(
         ".role-os/config.toml",
-        format!("{weak}max_tool_calls = 9\n"),
+        format!("{weak}approval_minutes = 60\n"),
     );
     assert!(
-        mode(&workspace).contains("`oversight.max_tool_calls`"),
+        mode(&workspace).contains("`oversight.approval_minutes`"),
         "other content, other trust"
     );
     workspace.write(
