@@ -328,7 +328,7 @@ mod tests {
              allowed_tools = [\"Read\"]\ndenied_tools = [\"Bash\", \"Write\", \"Edit\", \"X\"]\nmax_cost_microdollars = 1\nmax_tool_calls = 1\n\
              [[oversight.action]]\nid = \"x\"\nprogram = \"x\"\n[selection]\nrequire_signature = true\n",
         );
-        let mut set = loose.clone();
+        let mut set = loose;
         let found = restrain(&mut set, &strict);
         assert_eq!(set, strict);
         let missing = GUARDED

@@ -48,9 +48,8 @@ impl Place {
                 path: path.to_owned(),
             });
         };
-        let (name, folders) = match below.split_last() {
-            Some((name, folders)) => (name, folders),
-            None => return Err(io::ErrorKind::InvalidInput.into()),
+        let Some((name, folders)) = below.split_last() else {
+            return Err(io::ErrorKind::InvalidInput.into());
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let start = match above.as_os_str().is_empty() {

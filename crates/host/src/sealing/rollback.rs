@@ -90,11 +90,11 @@ pub fn undo(place: Place<'_>, call_id: &str) -> Result<Option<String>, FileError
         },
         None => failed(missing_snapshot(&read.lines)),
     };
-    let rollbacks = read.lines.iter().filter_map(|line| match &line.record {
+    let mut rollbacks = read.lines.iter().filter_map(|line| match &line.record {
         Record::Rollback(rollback) => Some(rollback),
         _ => None,
     });
-    let was_restored = rollbacks.last().is_some_and(|last| last.restored);
+    let was_restored = rollbacks.next_back().is_some_and(|last| last.restored);
     if was_restored && line.restored && line.kept.is_empty() {
         return Ok(None);
     }

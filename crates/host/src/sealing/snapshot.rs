@@ -143,7 +143,7 @@ impl Snapshot {
         Ok(Restored {
             rollback: Rollback {
                 restored,
-                wanted: back.wanted.id.clone(),
+                wanted: back.wanted.id,
                 found: found.id.clone(),
                 kept,
             },

@@ -46,7 +46,7 @@ impl Scene {
     fn write(&self, path: &str, text: &str) {
         let path = self.workspace.root().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        files::write(&path, text.as_bytes(), files::Privacy::Shared).unwrap();
     }
 
     fn git(&self, arguments: &[&str]) {
@@ -265,7 +265,7 @@ fn a_damaged_store_confirms_nothing() {
         .unwrap()
         .join(record_name(&scene.workspace));
     for damage in ["", "{", "[]", "{\"root\":3}"] {
-        fs::write(&record, damage).unwrap();
+        files::write(&record, damage.as_bytes(), files::Privacy::Secret).unwrap();
         assert!(
             matches!(scene.standing(), Standing::Unconfirmed(_)),
             "{damage}"

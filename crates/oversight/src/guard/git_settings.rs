@@ -184,5 +184,6 @@ fn is_driver(key: &str, name: &str, ordinary: &[&str]) -> bool {
         "ada bash bibtex cpp csharp css dts elixir fortran fountain golang html ini java kotlin markdown matlab \
         objc pascal perl php python r ruby rust scheme tex"
     );
-    !ordinary.contains(&name) && !(key == "diff" && LANGUAGES.contains(&name))
+    let is_language = key == "diff" && LANGUAGES.contains(&name);
+    !ordinary.contains(&name) && !is_language
 }

@@ -189,7 +189,8 @@ impl Walk<'_> {
             Some(Tested::Program(program, arguments)) => {
                 let is_ours = program == first
                     && (is_of_project(program) || programs::is_own(words, self.own));
-                self.foreign |= !is_ours && !(is_tool(first) && is_tool(program));
+                let is_known = is_tool(first) && is_tool(program);
+                self.foreign |= !is_ours && !is_known;
                 // Two test programs in one command: what one hides the other must not show.
                 let before = self.found.as_ref().map_or(credit, |before| before.credit);
                 let credit = credit.min(before);

@@ -71,7 +71,7 @@ fn call(evaluator: &mut Evaluator<'_>, object: &Value) {
     match arguments {
         Value::String(text) => all.extend(text.split_whitespace().map(str::to_owned)),
         Value::Array(items) => {
-            all.extend(items.iter().filter_map(Value::as_str).map(str::to_owned))
+            all.extend(items.iter().filter_map(Value::as_str).map(str::to_owned));
         }
         _ => return,
     }

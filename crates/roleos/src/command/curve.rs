@@ -70,7 +70,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         let progress = ui.progress(bundles.count(), "bundles");
         let source = bundles.source(context);
         Ok(score::curve(source, period, &wanted, |done| {
-            progress.set(done)
+            progress.set(done);
         })?)
     })?;
     let (points, counts) = (&scored.result, &scored.counts);

@@ -114,7 +114,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         let progress = ui.progress(bundles.count(), "bundles");
         let source = bundles.source(context);
         Ok(score::scorecard(source, &wanted, |done| {
-            progress.set(done)
+            progress.set(done);
         })?)
     })?;
     let thresholds = args.limits.over(context.config.acceptance.thresholds());

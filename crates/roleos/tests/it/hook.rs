@@ -38,7 +38,7 @@ pub(crate) fn hook(workspace: &Workspace, agent: &str, more: &[&str]) -> Command
 
 /// Hands an event to a hook and waits for the answer, as the agent takes it.
 pub(crate) fn tell(command: Command, event: &str) -> Ran {
-    answer(command, event).as_agent()
+    answer(command, event).seen_by_agent()
 }
 
 /// The same, byte for byte.

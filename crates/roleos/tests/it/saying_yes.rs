@@ -530,7 +530,7 @@ fn event(workspace: &Workspace, name: &str, command: &str) -> Ran {
         stderr: String::from_utf8(output.stderr).unwrap(),
         code: output.status.code().unwrap_or(-1),
     }
-    .as_agent()
+    .seen_by_agent()
 }
 
 fn call(workspace: &Workspace, command: &str) -> Ran {

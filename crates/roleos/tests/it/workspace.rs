@@ -31,7 +31,7 @@ impl Ran {
 
     /// The answer of a hook as its agent takes it: a refusal in JSON stops a call as exit code 2 does, and its reason is
     /// what is read.
-    pub(crate) fn as_agent(self) -> Self {
+    pub(crate) fn seen_by_agent(self) -> Self {
         let answer: Option<Value> = serde_json::from_str(&self.stdout).ok();
         let specific = answer
             .as_ref()

@@ -109,7 +109,7 @@ fn disarm_trailers(headers: &mut HeaderMap) {
 
 fn acts(name: &HeaderName) -> bool {
     let from = |start: &&str| name.as_str().starts_with(start);
-    ON_ORIGIN.contains(name) || ON_ORIGIN_FROM.iter().any(|start| from(start))
+    ON_ORIGIN.contains(name) || ON_ORIGIN_FROM.iter().any(from)
 }
 
 /// Makes an answer inert for a browser, unless it is a page that set a policy of its own.

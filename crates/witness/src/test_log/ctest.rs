@@ -68,7 +68,7 @@ fn is_failed(text: &[u8]) -> bool {
     contains(text, b" Test ") && contains(text, b"***") && text.ends_with(b" sec")
 }
 
-/// `	  3 - bad (Failed)`
+/// `      3 - bad (Failed)`
 fn listed(text: &[u8]) -> Option<&[u8]> {
     let (digits, name) = cut(text.trim_ascii_start(), b" - ")?;
     number(digits)?;

@@ -33,7 +33,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.oversight
                 .capability_gate
-                .clone_from(&base.oversight.capability_gate)
+                .clone_from(&base.oversight.capability_gate);
         },
     },
     Guarded {
@@ -52,7 +52,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.oversight
                 .unattended
-                .clone_from(&base.oversight.unattended)
+                .clone_from(&base.oversight.unattended);
         },
     },
     Guarded {
@@ -62,7 +62,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.oversight
                 .enforce_scope
-                .clone_from(&base.oversight.enforce_scope)
+                .clone_from(&base.oversight.enforce_scope);
         },
     },
     Guarded {
@@ -135,7 +135,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.oversight
                 .approval_minutes
-                .clone_from(&base.oversight.approval_minutes)
+                .clone_from(&base.oversight.approval_minutes);
         },
     },
     Guarded {
@@ -181,7 +181,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.privacy
                 .keep_inputs
-                .clone_from(&base.privacy.keep_inputs)
+                .clone_from(&base.privacy.keep_inputs);
         },
     },
     Guarded {
@@ -191,7 +191,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.selection
                 .allow_unsandboxed
-                .clone_from(&base.selection.allow_unsandboxed)
+                .clone_from(&base.selection.allow_unsandboxed);
         },
     },
     Guarded {
@@ -204,7 +204,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.selection
                 .verifier_reads
-                .clone_from(&base.selection.verifier_reads)
+                .clone_from(&base.selection.verifier_reads);
         },
     },
     Guarded {
@@ -214,7 +214,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.selection
                 .require_signature
-                .clone_from(&base.selection.require_signature)
+                .clone_from(&base.selection.require_signature);
         },
     },
     Guarded {
@@ -230,7 +230,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.selection
                 .audit_max_age
-                .clone_from(&base.selection.audit_max_age)
+                .clone_from(&base.selection.audit_max_age);
         },
     },
     Guarded {
@@ -246,7 +246,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .shadow_every
-                .clone_from(&base.specialist.shadow_every)
+                .clone_from(&base.specialist.shadow_every);
         },
     },
     Guarded {
@@ -261,7 +261,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .shadow_window
-                .clone_from(&base.specialist.shadow_window)
+                .clone_from(&base.specialist.shadow_window);
         },
     },
     Guarded {
@@ -271,7 +271,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .shadow_tau
-                .clone_from(&base.specialist.shadow_tau)
+                .clone_from(&base.specialist.shadow_tau);
         },
     },
     Guarded {
@@ -281,7 +281,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .quota_scope
-                .clone_from(&base.specialist.quota_scope)
+                .clone_from(&base.specialist.quota_scope);
         },
     },
     Guarded {
@@ -291,7 +291,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .quota_window
-                .clone_from(&base.specialist.quota_window)
+                .clone_from(&base.specialist.quota_window);
         },
     },
     Guarded {
@@ -301,7 +301,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .early_stop
-                .clone_from(&base.specialist.early_stop)
+                .clone_from(&base.specialist.early_stop);
         },
     },
     Guarded {
@@ -311,7 +311,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.specialist
                 .early_stop_error
-                .clone_from(&base.specialist.early_stop_error)
+                .clone_from(&base.specialist.early_stop_error);
         },
     },
     Guarded {
@@ -321,7 +321,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.acceptance
                 .min_tasks
-                .clone_from(&base.acceptance.min_tasks)
+                .clone_from(&base.acceptance.min_tasks);
         },
     },
     Guarded {
@@ -336,7 +336,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.acceptance
                 .max_policy_violations
-                .clone_from(&base.acceptance.max_policy_violations)
+                .clone_from(&base.acceptance.max_policy_violations);
         },
     },
     Guarded {
@@ -346,7 +346,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.acceptance
                 .min_solve_rate
-                .clone_from(&base.acceptance.min_solve_rate)
+                .clone_from(&base.acceptance.min_solve_rate);
         },
     },
     Guarded {
@@ -358,7 +358,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.acceptance
                 .min_evidence_coverage
-                .clone_from(&base.acceptance.min_evidence_coverage)
+                .clone_from(&base.acceptance.min_evidence_coverage);
         },
     },
     Guarded {
@@ -370,7 +370,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         keep: |set, base| {
             set.acceptance
                 .min_rollback_correctness
-                .clone_from(&base.acceptance.min_rollback_correctness)
+                .clone_from(&base.acceptance.min_rollback_correctness);
         },
     },
 ];

@@ -517,7 +517,7 @@ fn what_is_in_the_way_stops_it_and_nothing_is_lost() {
     repository.put("other", "2");
     let restored = snapshot.restore(&session()).unwrap();
     assert!(!restored.rollback.restored);
-    let problem = restored.problem.unwrap().to_string();
+    let problem = restored.problem.unwrap();
     assert!(
         problem.ends_with("`out/precious.o` is in the way"),
         "{problem}"
