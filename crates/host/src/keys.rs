@@ -2,6 +2,8 @@
 //!
 //! The newest key of an algorithm signs; all of them, and every `*.pub` beside them that the user confirmed, are believed.
 
+pub(crate) mod secret_hex;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -104,28 +106,6 @@ struct KeyFile {
     created: String,
     #[serde(with = "secret_hex")]
     secret: Zeroizing<Vec<u8>>,
-}
-
-pub(crate) mod secret_hex {
-    //! A secret as hexadecimal text, wiped on both sides.
-    use serde::{Deserialize, Deserializer, Serializer};
-    use zeroize::Zeroizing;
-
-    pub(crate) fn serialize<S: Serializer>(
-        secret: &Zeroizing<Vec<u8>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&Zeroizing::new(hex::encode(secret)))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Zeroizing<Vec<u8>>, D::Error> {
-        let text = Zeroizing::new(String::deserialize(deserializer)?);
-        hex::decode(text.as_str())
-            .map(Zeroizing::new)
-            .map_err(serde::de::Error::custom)
-    }
 }
 
 /// One key, as it may be shown.
