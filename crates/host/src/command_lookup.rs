@@ -6,6 +6,7 @@
 mod archives;
 mod changes;
 mod objects;
+mod revisions;
 
 use std::fs;
 use std::path::{Path, PathBuf};

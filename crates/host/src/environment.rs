@@ -139,14 +139,7 @@ pub struct Environment {
 /// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
 #[must_use]
 pub fn cache_dir() -> Option<PathBuf> {
-    let home = env::home_dir().filter(|home| home.is_absolute())?;
-    Some(home.join(".cache").join("roleos"))
-}
-
-/// Where the user's own decisions about clones are kept: outside of every clone, for the same reason.
-#[must_use]
-pub fn data_dir() -> Option<PathBuf> {
-    Some(home()?.join(".local").join("share").join("roleos"))
+    Some(home()?.join(".cache").join("roleos"))
 }
 
 /// A variable by which an agent marks the commands that it runs. It sets nothing of ours, so it is in no table.

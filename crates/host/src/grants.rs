@@ -189,6 +189,10 @@ pub fn revoke(workspace: &Workspace, action: &str, key: &SigningKey) -> Result<(
         });
     }
     let confirm = entries.is_empty() || present(workspace)? == Belief::Own;
+    if !confirm {
+        // The last confirmed file holds the grant that is revoked here.
+        trust::forget(workspace, &workspace.grants_path())?;
+    }
     let what = format!("revoke {action}");
     write(&changing, workspace, &entries, &what, key, confirm)
 }

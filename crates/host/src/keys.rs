@@ -416,16 +416,13 @@ fn key_paths(directory: &Path) -> Result<Vec<PathBuf>, KeyError> {
     Ok(paths)
 }
 
-/// Returns the files of keys in a folder, each with the id of its key.
-///
-/// # Errors
-/// A file cannot be read, or is not a key.
-pub(crate) fn files_in(directory: &Path) -> Result<Vec<(PathBuf, String)>, KeyError> {
-    let paths = key_paths(directory)?.into_iter();
+/// Returns the files of keys in a folder, each with the id of its key. A damaged one is named by whatever needs a key.
+pub(crate) fn files_in(directory: &Path) -> Vec<(PathBuf, String)> {
+    let paths = key_paths(directory).unwrap_or_default().into_iter();
     paths
-        .map(|path| {
-            let id = read_key(&path)?.id().to_string();
-            Ok((path, id))
+        .filter_map(|path| {
+            let id = read_key(&path).ok()?.id().to_string();
+            Some((path, id))
         })
         .collect()
 }

@@ -5,7 +5,6 @@
 //! crash interrupted; a reader only reports it. [`record`] remembers the size and root outside of the workspace.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -305,7 +304,11 @@ pub(crate) fn has_remains(directory: &Path) -> Result<bool, FileError> {
 
 /// Returns `true` if there is such a file. An error is not taken for absence.
 pub(crate) fn is_there(path: &Path) -> Result<bool, FileError> {
-    fs::exists(path).map_err(|error| FileError::new(Action::Read, path, error))
+    match files::metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(FileError::new(Action::Read, path, error)),
+    }
 }
 
 fn lines(first: usize, entries: &[Entry]) -> String {

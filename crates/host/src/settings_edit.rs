@@ -94,7 +94,11 @@ pub fn set_text(
     let trust = Trust::of(workspace);
     let was_own = trust.belief(&path, old.as_bytes(), Kind::Settings) == Belief::Own;
     let harmless = trust::weaker(&before, &trust::effective(&trust, workspace, &path)).is_empty();
-    let confirm = (old.is_empty() || was_own || harmless).then_some(Kind::Settings);
+    if !(old.is_empty() || was_own || harmless) {
+        let why = "it holds settings that are not confirmed; `roleos trust` shows them and asks";
+        return Err(refuse(why.to_owned()));
+    }
+    let confirm = Some(Kind::Settings);
     changing.replace(&receipt, &path, new.as_bytes(), signer, confirm)?;
     Ok(path)
 }

@@ -11,6 +11,7 @@ mod git_trees;
 pub(crate) mod inputs;
 pub(crate) mod own;
 pub(crate) mod programs;
+mod searches;
 pub(crate) mod snapshots;
 mod things;
 pub(crate) mod trees;

@@ -42,8 +42,14 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub root: Option<PathBuf>,
     /// Your trust store [default: `$XDG_STATE_HOME/roleos`, else `~/.local/state/roleos`].
-    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE, hide_short_help = true)]
-    pub state: Option<PathBuf>,
+    #[arg(
+        long = "trust-store",
+        global = true,
+        value_name = "DIR",
+        help_heading = EVERYWHERE,
+        hide_short_help = true
+    )]
+    pub trust_store: Option<PathBuf>,
     /// Print results only.
     #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub quiet: bool,

@@ -272,7 +272,7 @@ impl From<LedgerError> for Failure {
         match error {
             LedgerError::File(error) => error.into(),
             LedgerError::Tampered(_) => Self::refused("ledger_tampered", chain(&error)).hint(
-                "`roleos ledger verify` shows more; restore `.role-os/ledger` from a backup, nothing is sealed until then",
+                "`roleos ledger verify` shows more; restore `.role-os/ledger` from a backup; if it came with the repository, put its author's `.pub` into `.role-os/keys` and run `roleos trust`; nothing is sealed until then",
             ),
             _ => Self::input("ledger_damaged", chain(&error))
                 .hint("restore the file from a backup; the bundles themselves are untouched"),

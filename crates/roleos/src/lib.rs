@@ -64,7 +64,7 @@ fn keep_quiet_about_the_parser() {
 fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     let place = Place {
         root: cli.root.as_deref(),
-        state: cli.state.as_deref(),
+        state: cli.trust_store.as_deref(),
     };
     match &cli.command {
         Some(Command::Completions(args)) => return command::completions::run(ui, args),

@@ -1,7 +1,6 @@
 //! Which refused acts a person can decide about now, and which yes waits for the agent. Everything that counts or lists
 //! approvals asks here, so that all of it says the same.
 
-use std::fs;
 use std::time::Duration;
 
 use super::{
@@ -108,8 +107,8 @@ pub fn dismiss(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<(), Approv
         used.add(&approval, now_ns);
         used.write(&directory)?;
     }
-    fs::remove_file(&signed).ok();
-    fs::remove_file(&path)
+    files::remove_file(&signed).ok();
+    files::remove_file(&path)
         .map_err(|source| files::FileError::new(files::Action::Write, &path, source))?;
     Ok(())
 }

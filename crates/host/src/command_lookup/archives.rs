@@ -99,7 +99,13 @@ fn tar(input: impl Read, names: &mut Names<'_>) -> io::Result<()> {
     while names.found.is_none() {
         match input.read_exact(&mut block) {
             Ok(()) => blocks = blocks.saturating_add(1),
-            Err(_) if blocks > 0 && input.limit() > 0 => return Ok(()),
+            Err(error)
+                if error.kind() == io::ErrorKind::UnexpectedEof
+                    && blocks > 0
+                    && input.limit() > 0 =>
+            {
+                return Ok(());
+            }
             Err(error) => return Err(error),
         }
         if block.iter().all(|byte| *byte == 0) {

@@ -15,7 +15,7 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// A larger index is not read.
 const MAX_INDEX: u64 = 64 * 1024 * 1024;
 /// Commits that are walked to find where two histories part.
-const MAX_COMMITS: usize = 20_000;
+pub(super) const MAX_COMMITS: usize = 20_000;
 /// Deepest directory of a tree.
 const MAX_DEPTH: usize = 64;
 const DIRECTORY: &[u8] = b"40000";
@@ -35,13 +35,14 @@ pub(super) fn search(
         location,
         seen: Cell::new(0),
     };
+    let inner = repository.names_down_to(directory);
     let found = match from {
         Snapshot::Tree(name) => repository
             .resolve(name)
             .map(|id| repository.switched(&id, is_wanted)),
         Snapshot::Restored(name) => repository
             .resolve(name)
-            .map(|id| repository.restored(&id, is_wanted)),
+            .map(|id| repository.restored(&id, &inner, is_wanted)),
         Snapshot::Merge(name) => repository
             .resolve(name)
             .map(|id| repository.merged(&id, is_wanted)),
@@ -51,6 +52,8 @@ pub(super) fn search(
         Snapshot::Index => Some(repository.indexed(is_wanted)),
     };
     match found {
+        // A syntax that is not read here can name any commit.
+        None if is_expression(from) => Listing::Unknown,
         None => Listing::Missing,
         Some(Ok(None)) => Listing::Clean,
         Some(Ok(Some(path))) => Listing::Found(path),
@@ -58,23 +61,34 @@ pub(super) fn search(
     }
 }
 
+/// Returns `true` if a revision is more than the name of a ref.
+fn is_expression(from: Snapshot<'_>) -> bool {
+    match from {
+        Snapshot::Tree(name)
+        | Snapshot::Restored(name)
+        | Snapshot::Merge(name)
+        | Snapshot::Commit(name) => name.contains([':', '{', '^', '~']) || name.contains(".."),
+        Snapshot::Index => false,
+    }
+}
+
 /// An object is missing or damaged, or there are too many.
-struct NotUnderstood;
+pub(super) struct NotUnderstood;
 
 type Found = Result<Option<String>, NotUnderstood>;
 
 /// One entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
+pub(super) struct Entry {
     mode: Vec<u8>,
-    id: Id,
+    pub(super) id: Id,
 }
 
-type Tree = BTreeMap<String, Entry>;
+pub(super) type Tree = BTreeMap<String, Entry>;
 
-struct Repository {
-    location: Location,
-    objects: Objects,
+pub(super) struct Repository {
+    pub(super) location: Location,
+    pub(super) objects: Objects,
     seen: Cell<usize>,
 }
 
@@ -88,29 +102,49 @@ impl Repository {
         })
     }
 
-    /// What changes when files are put back: those that differ from the disk as well.
-    fn restored(&self, to: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
+    /// What changes when files are put back: those that differ from the disk as well. Looked at are the hidden ones at
+    /// the top and in the directories down to that of the call, `inner`: protected things lie there.
+    fn restored(&self, to: &Id, inner: &[String], is_wanted: &dyn Fn(&str) -> bool) -> Found {
         if let Some(path) = self.switched(to, is_wanted)? {
             return Ok(Some(path));
         }
-        let to = self.tree_of(to).ok_or(NotUnderstood)?;
-        for (name, entry) in self.tree(&to)? {
-            let hidden = name.starts_with('.');
-            let is_changed =
-                |path: &str, entry: Option<&Entry>| is_wanted(path) && self.differs(path, entry);
-            let found = match entry.mode.as_slice() {
-                _ if !hidden => None,
-                DIRECTORY => {
-                    let prefix = format!("{name}/");
+        let is_changed =
+            |path: &str, entry: Option<&Entry>| is_wanted(path) && self.differs(path, entry);
+        let mut tree = self.tree(&self.tree_of(to).ok_or(NotUnderstood)?)?;
+        let mut prefix = String::new();
+        let mut inner = inner.iter();
+        loop {
+            for (name, entry) in tree.iter().filter(|(name, _)| name.starts_with('.')) {
+                let path = format!("{prefix}{name}");
+                let found = if entry.mode == DIRECTORY {
+                    let prefix = format!("{path}/");
                     self.compared(None, Some(entry.id), &prefix, MAX_DEPTH, &is_changed)?
+                } else {
+                    is_changed(&path, Some(entry)).then_some(path)
+                };
+                if found.is_some() {
+                    return Ok(found);
                 }
-                _ => is_changed(&name, Some(&entry)).then_some(name),
-            };
-            if found.is_some() {
-                return Ok(found);
             }
+            let next = inner.next().and_then(|name| Some((name, tree.get(name)?)));
+            let Some((name, entry)) = next.filter(|(_, entry)| entry.mode == DIRECTORY) else {
+                return Ok(None);
+            };
+            prefix = format!("{prefix}{name}/");
+            tree = self.tree(&entry.id)?;
         }
-        Ok(None)
+    }
+
+    /// Returns the names of the directories from the top of the working tree down to this one.
+    fn names_down_to(&self, directory: &Path) -> Vec<String> {
+        let real = directory
+            .canonicalize()
+            .unwrap_or_else(|_| directory.to_owned());
+        let top = &self.location.top;
+        let top = top.canonicalize().unwrap_or_else(|_| top.clone());
+        let below = real.strip_prefix(&top).unwrap_or(Path::new(""));
+        let names = below.iter().map(|name| name.to_string_lossy().into_owned());
+        names.collect()
     }
 
     /// What a merge brings: all that was changed there since the histories parted.
@@ -139,13 +173,18 @@ impl Repository {
         if found.is_some() {
             return Ok(found);
         }
-        let new = parents.get(2).and_then(|parent| self.tree_of(parent));
+        let new = match parents.get(2) {
+            Some(parent) => Some(self.tree_of(parent).ok_or(NotUnderstood)?),
+            None => None,
+        };
         self.compared(None, new, "", MAX_DEPTH, &is_changed)
     }
 
     fn indexed(&self, is_wanted: &dyn Fn(&str) -> bool) -> Found {
-        let Ok(bytes) = files::read(&self.location.git_dir.join("index"), MAX_INDEX) else {
-            return Ok(None);
+        let bytes = match files::read(&self.location.git_dir.join("index"), MAX_INDEX) {
+            Ok(bytes) => bytes,
+            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(_) => return Err(NotUnderstood),
         };
         let entries = index::entries(&bytes).ok_or(NotUnderstood)?;
         let mut wanted = entries.into_iter().filter(|(path, ..)| is_wanted(path));
@@ -226,7 +265,7 @@ impl Repository {
         }
     }
 
-    fn tree(&self, id: &Id) -> Result<Tree, NotUnderstood> {
+    pub(super) fn tree(&self, id: &Id) -> Result<Tree, NotUnderstood> {
         let (kind, bytes) = self.objects.read(id).ok_or(NotUnderstood)?;
         if kind != Kind::Tree {
             return Err(NotUnderstood);
@@ -248,12 +287,12 @@ impl Repository {
         Some(values.filter_map(|value| parse_id(value.trim())).collect())
     }
 
-    fn parents(&self, commit: &Id) -> Option<Vec<Id>> {
+    pub(super) fn parents(&self, commit: &Id) -> Option<Vec<Id>> {
         self.header(commit, "parent")
     }
 
     /// Peels tags.
-    fn commit_of(&self, id: &Id) -> Option<Id> {
+    pub(super) fn commit_of(&self, id: &Id) -> Option<Id> {
         let mut id = *id;
         for _ in 0..8 {
             match self.objects.read(&id)?.0 {
@@ -265,7 +304,7 @@ impl Repository {
         None
     }
 
-    fn tree_of(&self, id: &Id) -> Option<Id> {
+    pub(super) fn tree_of(&self, id: &Id) -> Option<Id> {
         if self.objects.read(id)?.0 == Kind::Tree {
             return Some(*id);
         }
@@ -306,134 +345,9 @@ impl Repository {
         }
         Some(seen)
     }
-
-    /// Returns the object that a revision names.
-    fn resolve(&self, name: &str) -> Option<Id> {
-        if let Some((revision, path)) = name
-            .split_once(':')
-            .filter(|(revision, _)| !revision.is_empty())
-        {
-            return self.inside(&self.resolve(revision)?, path);
-        }
-        let end = name.find(['^', '~']).unwrap_or(name.len());
-        let (base, mut steps) = name.split_at_checked(end)?;
-        let mut id = self.named(base)?;
-        while let Some(sign) = steps.chars().next() {
-            steps = steps.get(1..)?;
-            if let Some(rest) = steps.strip_prefix('{') {
-                // `^{tree}`, `^{commit}`: the object is peeled where it is used.
-                steps = rest.split_once('}')?.1;
-                continue;
-            }
-            let digits = steps
-                .find(|digit: char| !digit.is_ascii_digit())
-                .unwrap_or(steps.len());
-            let (count, rest) = steps.split_at_checked(digits)?;
-            steps = rest;
-            let count: usize = if count.is_empty() {
-                1
-            } else {
-                count.parse().ok()?
-            };
-            id = self.commit_of(&id)?;
-            if sign == '^' {
-                if let Some(parent) = count.checked_sub(1) {
-                    id = *self.parents(&id)?.get(parent)?;
-                }
-            } else {
-                for _ in 0..count.min(MAX_COMMITS) {
-                    id = *self.parents(&id)?.first()?;
-                }
-            }
-        }
-        Some(id)
-    }
-
-    fn inside(&self, id: &Id, path: &str) -> Option<Id> {
-        let mut id = self.tree_of(id)?;
-        for part in path
-            .split('/')
-            .filter(|part| !part.is_empty() && *part != ".")
-        {
-            id = self.tree(&id).ok()?.get(part)?.id;
-        }
-        Some(id)
-    }
-
-    fn named(&self, name: &str) -> Option<Id> {
-        if let Some((base, number)) = name.split_once("@{") {
-            let number = number.strip_suffix('}')?;
-            return match number.strip_prefix('-') {
-                Some(number) => self.left_before(number.parse().ok()?),
-                None => self.logged(base, number.parse().ok()?),
-            };
-        }
-        match name {
-            "-" => return self.left_before(1),
-            "" | "@" => return self.reference("HEAD", 5),
-            _ => {}
-        }
-        let places = ["", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/"];
-        let mut names = places.iter().map(|place| format!("{place}{name}"));
-        names
-            .find_map(|name| self.reference(&name, 5))
-            .or_else(|| self.reference(&format!("refs/remotes/{name}/HEAD"), 5))
-            .or_else(|| self.objects.by_prefix(name))
-    }
-
-    fn reference(&self, name: &str, depth: usize) -> Option<Id> {
-        let depth = depth.checked_sub(1)?;
-        if name.starts_with('/') || name.split('/').any(|part| part == "..") {
-            return None;
-        }
-        let text = [&self.location.git_dir, &self.location.common_dir]
-            .into_iter()
-            .find_map(|place| read_text(&place.join(name)));
-        if let Some(text) = text {
-            return match text.strip_prefix("ref: ") {
-                Some(name) => self.reference(name.trim(), depth),
-                None => parse_id(text.split_whitespace().next()?),
-            };
-        }
-        let packed = read_text(&self.location.common_dir.join("packed-refs"))?;
-        let line = packed
-            .lines()
-            .find(|line| line.split_once(' ').is_some_and(|(_, is)| is == name))?;
-        parse_id(line.split(' ').next()?)
-    }
-
-    /// Returns the entry of a reflog, counted from its end.
-    fn logged(&self, name: &str, back: usize) -> Option<Id> {
-        let name = if name.is_empty() { "HEAD" } else { name };
-        let places = [
-            name.to_owned(),
-            format!("refs/{name}"),
-            format!("refs/heads/{name}"),
-        ];
-        let folders = [&self.location.git_dir, &self.location.common_dir];
-        let mut logs = places.iter().flat_map(|place| {
-            folders
-                .iter()
-                .map(move |folder| folder.join("logs").join(place))
-        });
-        let text = logs.find_map(|path| read_text(&path))?;
-        let line = text.lines().rev().nth(back)?;
-        parse_id(line.split(' ').nth(1)?)
-    }
-
-    /// Returns the branch that was left so many switches ago.
-    fn left_before(&self, number: usize) -> Option<Id> {
-        let text = read_text(&self.location.git_dir.join("logs/HEAD"))?;
-        let mut moves = text
-            .lines()
-            .rev()
-            .filter_map(|line| line.split_once("checkout: moving from "));
-        let (_, names) = moves.nth(number.checked_sub(1)?)?;
-        self.named(names.split(' ').next()?)
-    }
 }
 
-fn read_text(path: &Path) -> Option<String> {
+pub(super) fn read_text(path: &Path) -> Option<String> {
     let bytes = files::read(path, MAX_FILE).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

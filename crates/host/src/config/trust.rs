@@ -113,8 +113,6 @@ mod tests {
         "gateway.max_body_mib",
         "gateway.max_connections",
         "oversight.keep_days",
-        // Compared with what an agent ran, never run: a repository decides what its own tests are anyway.
-        "oversight.test_commands",
         "privacy.prompt_key_env",
         "rerun.max_memory_mib",
         "rerun.max_output_mib",
@@ -315,7 +313,7 @@ mod tests {
     #[test]
     fn every_guarded_setting_goes_back_to_the_effective_value() {
         let loose = config(
-            "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\nprices.m.input = 1\n\
+            "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\ntest_commands = [\"x\"]\nprices.m.input = 1\n\
              [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
              early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\

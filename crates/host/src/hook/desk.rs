@@ -25,7 +25,6 @@ use crate::trust::review;
 use crate::workspace::Workspace;
 
 /// Everything that one answer needs to know.
-#[derive(Clone)]
 pub(super) struct Desk<'a> {
     pub(super) agent: Agent,
     pub(super) workspace: Workspace,
@@ -62,15 +61,19 @@ impl<'a> Desk<'a> {
 
     /// Returns what is ignored in this workspace and why, for the start of a session.
     pub(super) fn ignored(&self) -> Option<String> {
-        let found = review::candidates(&self.workspace, self.environment).ok()?;
+        let found = match review::candidates(&self.workspace, self.environment) {
+            Ok(found) => found,
+            Err(error) => return Some(format!("roleos: {}", said(&error))),
+        };
         let root = self.workspace.root();
-        let mut said: Vec<String> = found.iter().filter_map(|one| one.sentence(root)).collect();
-        if said.is_empty() {
+        let sentences = found.iter().filter_map(|one| one.sentence(root));
+        let mut sentences: Vec<String> = sentences.collect();
+        if sentences.is_empty() {
             let told = review::not_initialised(&self.workspace, self.environment)?;
             return Some(format!("roleos: {told}"));
         }
-        said.push("a person looks at it with `roleos trust`".to_owned());
-        Some(format!("roleos: {}", said.join("; ")))
+        sentences.push("a person looks at it with `roleos trust`".to_owned());
+        Some(format!("roleos: {}", sentences.join("; ")))
     }
 
     /// Whether what goes wrong must block.

@@ -228,8 +228,10 @@ impl<'a> Judging<'a> {
     /// Whether grants and approvals may be believed in this session.
     fn held(&self) -> &Held {
         self.held.get_or_init(|| {
-            let start = self.journal.and_then(|journal| journal.start().ok());
-            let start = start.flatten();
+            let start = match self.journal.map(Journal::start).transpose() {
+                Ok(start) => start.flatten(),
+                Err(error) => return Held::No(said(&error)),
+            };
             self.desk.held(start.and_then(|start| start.pins).as_ref())
         })
     }

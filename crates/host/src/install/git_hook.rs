@@ -114,7 +114,7 @@ impl Knows {
         let knows = serde_json::to_string(self).unwrap_or_default();
         let root = self.choice();
         let state = self.state.as_deref().map(word);
-        let state = state.map_or_else(String::new, |state| format!(" --state {state}"));
+        let state = state.map_or_else(String::new, |state| format!(" --trust-store {state}"));
         format!(
             r#"#!/bin/sh
 {MARK} It asks the gate about a push below an agent, and never about your own.

@@ -39,7 +39,8 @@ pub struct Put {
 impl Installed {
     /// Whether something was put somewhere.
     pub(crate) fn exists(workspace: &Workspace) -> bool {
-        workspace.role_os_dir().join(FILE).exists()
+        let facts = files::metadata(&workspace.role_os_dir().join(FILE));
+        !matches!(facts, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Reads the record. A missing or damaged one is empty: entries are then found by what they say.

@@ -242,7 +242,10 @@ fn words(agent: Agent, program: &Program) -> Vec<String> {
     words.extend(["hook", agent.name(), "--root"].map(str::to_owned));
     words.push(program.root.to_string_lossy().into_owned());
     if let Some(state) = &program.state {
-        words.extend(["--state".to_owned(), state.to_string_lossy().into_owned()]);
+        words.extend([
+            "--trust-store".to_owned(),
+            state.to_string_lossy().into_owned(),
+        ]);
     }
     words
 }
@@ -364,7 +367,7 @@ mod tests {
             json!({ "matcher": "*", "hooks": [{
                 "type": "command",
                 "command": "/opt/it's here/roleos",
-                "args": ["hook", "claude", "--root", "/srv/a b", "--state", "/home/me/.local/state/roleos"],
+                "args": ["hook", "claude", "--root", "/srv/a b", "--trust-store", "/home/me/.local/state/roleos"],
                 "timeout": 5,
                 "onFailure": "block",
             }]})

@@ -12,7 +12,7 @@ use super::record::read_text;
 use super::{Change, InstallError, Mode};
 
 /// The settings of a new workspace.
-const CONFIG: &str = "\
+pub(crate) const CONFIG: &str = "\
 # Settings of Role OS for this workspace; `docs/config.md` lists all of them.
 # A line that is removed means the default.
 
@@ -59,6 +59,8 @@ models = [\"*\"]
 const IGNORED: &str = "\
 # Written by `roleos init`.
 /keys/
+/witness/
+/ledger/
 /approvals/
 /sessions/
 /receipts.jsonl
@@ -89,8 +91,7 @@ const IGNORED_BESIDE_GRANTS: &str = "\
 
 /// What is meant for others.
 pub(super) const TO_COMMIT: &str = "commit `.role-os/config.toml`, `.role-os/.gitignore`, `.claude/role-os/tool-contracts.json` and \
-     `.claude/role-os/.gitignore`, and the evidence in `.role-os/witness` and `.role-os/ledger` if you want to share it; \
-     git ignores grants, journals, approvals, state and keys";
+     `.claude/role-os/.gitignore`; git ignores grants, journals, approvals, state and keys";
 
 /// The starter files that are missing or do not switch the gate on yet.
 ///

@@ -130,15 +130,24 @@ pub fn forget(store: &TrustStore, directory: &Path) {
     }
 }
 
-/// Compares a ledger with its record. A record that cannot be read is a problem: it may be the one that tells.
+/// Compares a ledger with its record. A record that cannot be read, or is gone where there has to be one, is a problem: it
+/// may be the one that tells.
 pub(crate) fn compare(
     store: &TrustStore,
     directory: &Path,
     tree: Option<&Ledger>,
+    is_expected: bool,
 ) -> Option<Problem> {
     let read = named(directory).and_then(|(_, name)| store.read::<Record>(&name));
     match read {
-        Ok(known) => known?
+        Ok(None) => {
+            let leaves = tree.map_or(0, Ledger::len);
+            (is_expected && leaves > 0).then(|| {
+                let why = "the trust store has no record of this ledger; `roleos ledger adopt` takes it over";
+                Problem::new("record_missing", why)
+            })
+        }
+        Ok(Some(known)) => known
             .contradiction(tree)
             .map(|why| Problem::new(ROLLED_BACK, why)),
         Err(error) => Some(Problem::new(

@@ -172,7 +172,7 @@ impl LedgerWriter {
         let path = self.file.directory.join(LEAVES);
         let appended = files::append(&path, lines(first, new).as_bytes())
             .and_then(|()| fail_for_a_test(new, &path));
-        appended.map_err(|error| match fs::metadata(&path) {
+        appended.map_err(|error| match files::metadata(&path) {
             Ok(facts) if facts.len() == length => {
                 self.withdraw();
                 NotAppended::Absent(error.into())
@@ -192,7 +192,7 @@ impl LedgerWriter {
             files::write(&path, b"", Privacy::Secret)?;
         }
         let fail = |error| FileError::new(Action::Append, &path, error);
-        let length = fs::metadata(&path).map_err(fail)?.len();
+        let length = files::metadata(&path).map_err(fail)?.len();
         new.iter().for_each(|entry| self.push(entry));
         self.sign(key, NEXT)?;
         files::sync_directory(&self.file.directory).map_err(fail)?;
@@ -208,14 +208,14 @@ impl LedgerWriter {
     /// Takes back the announcement of leaves that were not appended.
     fn withdraw(&self) {
         // One that stays announces leaves that are not there, and is replaced by the next.
-        fs::remove_file(self.file.directory.join(NEXT)).ok();
+        files::remove_file(&self.file.directory.join(NEXT)).ok();
     }
 
     /// Puts the checkpoint that was kept aside in its place.
     pub(crate) fn publish(&self) -> Result<(), FileError> {
         let directory = &self.file.directory;
         let path = directory.join(CHECKPOINT);
-        fs::rename(directory.join(NEXT), &path)
+        files::rename(&directory.join(NEXT), &path)
             .and_then(|()| files::sync_directory(directory))
             .map_err(|error| FileError::new(Action::Name, &path, error))
     }
@@ -250,7 +250,10 @@ fn name_ledger(directory: &Path, trusted: &[PublicKey]) -> Result<Option<String>
 pub(crate) fn close_to_others(directory: &Path) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt as _;
     let fail = |error| FileError::new(Action::MakeDirectory, directory, error);
-    let mode = fs::metadata(directory).map_err(fail)?.permissions().mode();
+    let mode = files::metadata(directory)
+        .map_err(fail)?
+        .permissions()
+        .mode();
     if mode & 0o077 == 0 {
         return Ok(());
     }

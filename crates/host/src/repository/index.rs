@@ -37,17 +37,15 @@ fn is_tracked_here(folder: &Path, path: &Path) -> bool {
         return false;
     };
     let index = location.git_dir.join("index");
-    if !index.exists() {
-        return false;
-    }
     // Names in the index are relative to the top, which is a real path; a link on the way is a tracked name itself.
     let names = [
         relative(&location.top, path),
         real_relative(&location.top, path),
     ];
     let wanted: Vec<String> = names.into_iter().flatten().collect();
-    let Ok(bytes) = files::read(&index, MAX_INDEX) else {
-        return true;
+    let bytes = match files::read(&index, MAX_INDEX) {
+        Ok(bytes) => bytes,
+        Err(error) => return error.source.kind() != std::io::ErrorKind::NotFound,
     };
     wanted
         .iter()

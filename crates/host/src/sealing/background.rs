@@ -17,7 +17,7 @@ pub fn start(program: &Path, workspace: &Workspace) -> io::Result<()> {
         .args(["sessions", "seal", "--all", "--quiet", "--root"])
         .arg(workspace.root());
     if let Some(state) = workspace.state() {
-        command.arg("--state").arg(state);
+        command.arg("--trust-store").arg(state);
     }
     command
         .current_dir("/")

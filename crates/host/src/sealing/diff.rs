@@ -14,7 +14,11 @@ use crate::git::{Git, GitError};
 const FILE: &[u8] = b"diff --git ";
 
 /// Folders of Role OS itself are no part of what an agent changed.
-const OURS: [&str; 2] = [".", ":(exclude,glob)**/.role-os/**"];
+const OURS: [&str; 3] = [
+    ".",
+    ":(exclude,glob)**/.role-os/**",
+    ":(exclude,glob)**/.claude/role-os/**",
+];
 
 /// What changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::files::FileError;
 use crate::keys::KeyStore;
 use crate::ledger::{self, Coverage, LedgerError, LedgerFile, Problem, is_there, record};
 use crate::scan;
+use crate::trust::Trust;
 use crate::trust_store::TrustStore;
 use crate::view::bundle::Judged;
 
@@ -61,6 +62,8 @@ pub struct Place {
     pub witness: PathBuf,
     /// Where an earlier state may be recorded.
     pub trust: Option<TrustStore>,
+    /// The user initialised the workspace, so that a ledger with leaves has a record.
+    pub is_initialised: bool,
 }
 
 /// Whom to believe about a ledger.
@@ -154,7 +157,8 @@ impl Comparison {
             && comparison.is_in_order
         {
             let tree = ledger.as_ref().map(LedgerFile::tree);
-            let problem = record::compare(trust, &comparison.place.ledger, tree);
+            let place = &comparison.place;
+            let problem = record::compare(trust, &place.ledger, tree, place.is_initialised);
             comparison.after.extend(problem);
         }
         comparison.ledger = ledger;
@@ -402,6 +406,7 @@ impl Store {
             ledger: self.ledger.clone(),
             witness: self.witness.clone(),
             trust: self.trust.clone(),
+            is_initialised: Trust::of(&self.workspace).is_initialised(),
         }
     }
 

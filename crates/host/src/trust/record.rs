@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -19,6 +20,8 @@ use crate::workspace::Workspace;
 const CONTEXT: &[u8] = b"roleos confirmed file ed25519 v1\n";
 /// Longest content that is kept in the record, for showing the difference later.
 const MAX_KEPT: usize = 64 * 1024;
+/// Longest file that is confirmed.
+const MAX_PRESENT: u64 = 64 * 1024 * 1024;
 
 /// What the user confirmed of one workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,13 +119,27 @@ pub fn confirm_next(
     by: &Confirming<'_>,
 ) -> Result<(), FileError> {
     let (key, confirmation) = by.sign(workspace, path, content, kind);
-    let present = files::read(path, MAX_KEPT as u64).unwrap_or_default();
-    let present = kind.mark(&present);
+    let present = match files::read(path, MAX_PRESENT) {
+        Ok(bytes) => kind.mark(&bytes),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => kind.mark(b""),
+        Err(error) => return Err(error),
+    };
     update(workspace, |record| {
         let all = record.files.entry(key).or_default();
         // Of several that a crash left, only the one that is there stays.
         all.retain(|one| covers(&one.mark, &present));
         all.push(confirmation);
+    })
+}
+
+/// Withdraws every confirmation of a file.
+///
+/// # Errors
+/// The trust store cannot be written.
+pub fn forget(workspace: &Workspace, path: &Path) -> Result<(), FileError> {
+    let key = Trust::of(workspace).key(path);
+    update(workspace, |record| {
+        record.files.remove(&key);
     })
 }
 

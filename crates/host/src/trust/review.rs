@@ -228,7 +228,7 @@ fn approval_candidate(workspace: &Workspace, trust: &Trust<'_>) -> Option<Candid
 }
 
 fn key_candidates(workspace: &Workspace, trust: &Trust<'_>) -> Vec<Candidate> {
-    let found = keys::files_in(&workspace.keys_dir()).unwrap_or_default();
+    let found = keys::files_in(&workspace.keys_dir());
     found
         .into_iter()
         .map(|(path, id)| Candidate {

@@ -309,7 +309,7 @@ fn settings_are_measured_by_the_confirmed_ones() {
         (text.replace("autonomous", "off"), "approved", 5),
         (text.replace("= 5", "= 3"), "autonomous", 3),
         (text.replace("= 5", "= 6"), "autonomous", 5),
-        (String::new(), "approved", 200),
+        (String::new(), "approved", 5),
         (text.replace("autonomous", "restricted"), "restricted", 5),
     ] {
         scene.write(CONFIG, &edited);

@@ -121,9 +121,7 @@ impl Evaluator<'_> {
                 Listing::Missing => self.fills(tree),
                 Listing::Unknown => {
                     self.fills(tree);
-                    if !is_git(&tree.from) {
-                        self.unlisted(&target);
-                    }
+                    self.unlisted(&target);
                 }
             }
         }

@@ -24,6 +24,16 @@ const RUNS: &[&str] = names!("-c -S -s -e -F -u --cmd --exec --command -x");
 
 /// Returns the question about the first setting that names a program. `further` are settings from the environment.
 pub(crate) fn change(arguments: &[String], further: &[(String, String)]) -> Option<Guarded> {
+    if let Some(how) = edits_whole(arguments) {
+        return Some(Guarded {
+            what: "git config".to_owned(),
+            reason: format!(
+                "`git config {how}` changes git's settings as a whole, which can name programs that git runs later"
+            ),
+            verdict: Verdict::Ask,
+            span: None,
+        });
+    }
     let made = made(arguments);
     let (key, value) = made
         .iter()
@@ -45,6 +55,16 @@ pub(crate) fn change(arguments: &[String], further: &[(String, String)]) -> Opti
         verdict: Verdict::Ask,
         span: None,
     })
+}
+
+/// Returns the option by which `git config` opens or renames what it holds.
+fn edits_whole(arguments: &[String]) -> Option<String> {
+    const WHOLE: &[&str] = names!("-e --edit edit --rename-section rename-section");
+    let call = git_command(arguments);
+    let (verb, rest) = call.rest.split_first()?;
+    let is_whole = |word: &&String| WHOLE.contains(&word.as_str());
+    let found = rest.iter().find(is_whole);
+    found.filter(|_| verb == "config").cloned()
 }
 
 /// Returns the settings that a call of git makes.

@@ -107,10 +107,19 @@ fn halves(rest: &[String]) -> (Vec<String>, Vec<String>) {
 
 /// `git checkout revision -- paths`, `git checkout paths`, `git switch revision`.
 fn switched(rest: &[String]) -> Vec<Tree> {
-    let (mut words, paths) = halves(rest);
-    if has_flag(rest, "bBc", &["--orphan", "--create", "--force-create"]) && !words.is_empty() {
-        // The name of the new branch.
-        words.remove(0);
+    let (words, paths) = halves(rest);
+    if has_flag(rest, "bBcC", &["--orphan", "--create", "--force-create"]) {
+        // One word names the new branch, which may be glued to its option; any of them can be the revision.
+        let forced = has_flag(rest, "f", &["--force", "--discard-changes"]);
+        let tree = |name: &String| {
+            let from = if forced {
+                From::Restored(name.clone())
+            } else {
+                From::Revision(name.clone())
+            };
+            with_members(from, Vec::new())
+        };
+        return words.iter().map(tree).collect();
     }
     let Some((first, more)) = words.split_first() else {
         return if paths.is_empty() {

@@ -1,4 +1,4 @@
-//! Commands of ours that a person gives, never an agent: they change what the agent may do, or what counts as evidence.
+//! Our commands that a person gives, never an agent: they change what the agent may do, or what counts as evidence.
 
 use crate::value::has_hole;
 use crate::verdict::Verdict;
@@ -7,20 +7,21 @@ use crate::words::names;
 use super::Guarded;
 
 /// Commands that are for people, whatever follows.
-const FOR_PEOPLE: &[&str] = names!("grant approve deny dismiss revoke key keys trust");
+const FOR_PEOPLE: &[&str] = names!("grant approve revoke key trust");
 
 /// Commands of a group that are for people.
 const IN_GROUPS: &[(&str, &[&str])] = &[
     (
         "specialist",
-        names!("promote rollback clear-halt register certify retire set"),
+        names!("promote rollback clear-halt register certify repair"),
     ),
     ("metric", names!("change")),
     ("witness", names!("seal")),
+    ("ledger", names!("adopt")),
 ];
 
 /// Global options that take the next word.
-const VALUED: &[&str] = names!("--root --color --config --trust --state");
+const VALUED: &[&str] = names!("--root --color --trust-store --state");
 
 /// What stands against running `roleos` with these words.
 pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
@@ -45,6 +46,8 @@ pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
             .any(|(name, commands)| *name == group && commands.contains(&command))
     };
     let stopped = match operands.as_slice() {
+        // These only show.
+        ["approve"] | ["key", "list"] => None,
         [first, ..] if FOR_PEOPLE.contains(first) => Some((*first).to_owned()),
         // Without a mode it only shows which one holds.
         ["mode", _, ..] => Some("mode".to_owned()),

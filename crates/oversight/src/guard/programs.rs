@@ -6,6 +6,7 @@ use crate::words::names;
 
 use super::Touch;
 use super::inputs::patched;
+use super::searches;
 
 /// Files with what is done to them; the directory is the program's own unless one is given.
 pub(crate) type Touches = Vec<(Touch, String)>;
@@ -112,7 +113,7 @@ pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> 
         }
         "tar" | "bsdtar" | "gtar" => archived(arguments, &mut found),
         "unzip" | "7z" | "7za" | "zip" | "cpio" | "pax" => zipped(name, arguments, &mut found),
-        "find" | "fd" | "fdfind" => searched(arguments, &mut found),
+        "find" | "fd" | "fdfind" => searches::searched(arguments, &mut found),
         "git" => return versioned(arguments),
         "xxd" | "uniq" => {
             let words = operands(arguments);
@@ -250,66 +251,6 @@ fn zipped(name: &str, arguments: &[String], found: &mut Touches) {
     }
 }
 
-fn searched(arguments: &[String], found: &mut Touches) {
-    const RUNS: &[&str] = names!("-exec -execdir -ok -okdir -x -X --exec --exec-batch");
-    const REMOVERS: &[&str] = names!("rm unlink shred rmdir truncate trash srm");
-    let removes = |pair: &[String]| {
-        matches!(pair, [run, program] if RUNS.contains(&run.as_str())
-            && REMOVERS.contains(&base_name(program)))
-    };
-    let deletes =
-        arguments.iter().any(|word| word == "-delete") || arguments.windows(2).any(removes);
-    let runs = deletes || arguments.iter().any(|word| RUNS.contains(&word.as_str()));
-    let roots = arguments
-        .iter()
-        .skip_while(|word| matches!(word.as_str(), "-L" | "-H" | "-P"))
-        .take_while(|word| !word.starts_with(['-', '(', '!']));
-    for root in roots.filter(|_| runs) {
-        // A search that picks other files is ordinary anywhere but in a protected place.
-        let touch = match (deletes, picks_others(arguments)) {
-            (true, false) => Touch::Tree,
-            (true, true) => Touch::Write,
-            (false, _) => Touch::Named,
-        };
-        found.push((touch, root.clone()));
-    }
-    for path in value(arguments, &["-fprint", "-fprintf", "-fls", "-fprint0"]) {
-        found.push((Touch::Write, path.to_owned()));
-    }
-}
-
-/// Whether the tests of a search leave our files and the agents' settings alone: by a name that is none of theirs,
-/// or because somebody thought of them.
-fn picks_others(arguments: &[String]) -> bool {
-    const BY_NAME: &[&str] = names!("-name -iname -path -ipath -wholename");
-    const BY_OTHER: &[&str] = names!("-regex -iregex -empty -lname -user");
-    const OURS: &[&str] = names!(
-        "./.role-os ./.role-os/capabilities.json ./.role-os/config.toml ./.role-os/journal.jsonl \
-        ./.role-os/keys ./.claude ./.claude/settings.json ./.codex/config.toml"
-    );
-    let excludes = arguments
-        .windows(3)
-        .any(|words| matches!(words, [not, _, path] if (not == "!" || not == "-not") && path.contains(".role-os")));
-    if excludes || arguments.iter().any(|word| word == "-prune") {
-        return true;
-    }
-    let by_other = arguments
-        .iter()
-        .any(|word| BY_OTHER.contains(&word.as_str()));
-    let names = value(arguments, BY_NAME);
-    let shallow = value(arguments, &["-maxdepth"])
-        .iter()
-        .any(|depth| matches!(*depth, "0" | "1"));
-    let reached = |path: &&&str| !shallow || path.matches('/').count() == 1;
-    let hits = |pattern: &&str| {
-        OURS.iter().filter(reached).any(|path| {
-            let matched = |text: &str| crate::evaluate::pattern::matches(pattern, text);
-            matched(path) || matched(base_name(path))
-        })
-    };
-    by_other || (!names.is_empty() && !names.iter().any(hits))
-}
-
 fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
     let in_place = match name {
         "sed" | "gsed" => has_flag(arguments, "i", &["--in-place"]),
@@ -330,6 +271,10 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
             && !has_flag(arguments, "ef", &["--regexp", "--file", "--expression"]);
         for path in operands(arguments).into_iter().skip(usize::from(pattern)) {
             found.push((Touch::Read, path.clone()));
+            // Whatever goes through the whole folder reads the keys in it.
+            if base_name(path.trim_end_matches('/')) == ".role-os" {
+                found.push((Touch::Read, format!("{}/keys", path.trim_end_matches('/'))));
+            }
         }
         if matches!(name, "sed" | "gsed") {
             found.extend(written_by_script(arguments));

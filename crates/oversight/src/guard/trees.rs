@@ -63,7 +63,11 @@ impl Tree {
     pub(crate) fn arrivals(&self, entry: &str) -> Vec<String> {
         let entry = entry.trim_start_matches("./").trim_end_matches('/');
         let is_left_out = |pattern: &String| {
-            let pattern = pattern.trim_matches('/').trim_start_matches("./");
+            // An anchored pattern leaves out less than its name says.
+            if pattern.starts_with('/') {
+                return false;
+            }
+            let pattern = pattern.trim_end_matches('/').trim_start_matches("./");
             pattern::matches(pattern, entry)
                 || entry.split('/').any(|part| pattern::matches(pattern, part))
         };
@@ -181,9 +185,13 @@ fn copied(name: &str, arguments: &[String]) -> Vec<Tree> {
     let whole = name == "ditto"
         || (name != "rsync" && has_flag(arguments, "T", &["--no-target-directory"]))
         || (name == "ln" && has_flag(arguments, "n", &["--no-dereference"]));
+    // Rules that come before an exclusion can take it back.
+    let has_rules = ["--include", "--filter", "--files-from", "-f", "-F"];
+    let has_rules = |word: &String| has_rules.iter().any(|rule| word.starts_with(rule));
+    let is_plain = name == "rsync" && !arguments.iter().any(has_rules);
     let excludes: Vec<String> = value(arguments, &["--exclude"])
         .into_iter()
-        .filter(|_| name == "rsync")
+        .filter(|_| is_plain)
         .map(str::to_owned)
         .collect();
     let tree = |word: &&String| {
@@ -211,6 +219,8 @@ struct TarCall {
     directory: Option<String>,
     strip: usize,
     excludes: Vec<String>,
+    /// Exclusions mean less than the names they give.
+    is_anchored: bool,
     renames: bool,
     names: Vec<String>,
 }
@@ -268,6 +278,9 @@ impl TarCall {
             "strip-components" => self.strip = value.parse().unwrap_or(0),
             "one-top-level" if !value.is_empty() => self.directory = Some(value.to_owned()),
             "exclude" => self.excludes.push(value.to_owned()),
+            "anchored" | "no-wildcards" | "no-wildcards-match-slash" | "include" => {
+                self.is_anchored = true;
+            }
             "transform" | "xform" => self.renames = true,
             _ => {}
         }
@@ -299,7 +312,11 @@ impl TarCall {
         vec![Tree {
             strip: self.strip,
             members: self.names,
-            excludes: self.excludes,
+            excludes: if self.is_anchored {
+                Vec::new()
+            } else {
+                self.excludes
+            },
             ..Tree::new(from, Some(target.unwrap_or_else(|| ".".to_owned())))
         }]
     }
@@ -322,7 +339,8 @@ impl TarCall {
 /// Returns the long option of `tar` that is meant: options can be abbreviated.
 fn whole_option(key: &str) -> &str {
     const OPTIONS: &[&str] = names!(
-        "extract get create file directory strip-components exclude transform xform one-top-level"
+        "extract get create file directory strip-components exclude transform xform one-top-level anchored \
+        no-wildcards include"
     );
     let mut fitting = OPTIONS
         .iter()
@@ -353,9 +371,9 @@ fn unzipped(arguments: &[String]) -> Vec<Tree> {
         .first()
         .map_or(".", |target| target)
         .to_owned();
+    // `unzip` compares whole paths with what it leaves out, so nothing is taken for left out.
     vec![Tree {
         members: members.iter().map(|member| (*member).clone()).collect(),
-        excludes,
         scattered: has_flag(arguments, "j", &[]),
         ..Tree::new(From::Archive((*archive).clone()), Some(target))
     }]

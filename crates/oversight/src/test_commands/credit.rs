@@ -9,6 +9,8 @@ use crate::shell::ir::{
 };
 use crate::shell::lower;
 
+use crate::words::names;
+
 use super::beside::{
     filter_credit, is_harmless, is_marker_item, is_of_project, is_silent_argument,
     is_silent_assignment, is_tool, is_tool_folder,
@@ -187,6 +189,18 @@ impl Walk<'_> {
                 });
             }
             Some(Tested::Program(program, arguments)) => {
+                // `env NAME=value program`, in front of other wrappers as well.
+                let wrapping = words.len().saturating_sub(arguments.len() + 1);
+                for word in words.iter().take(wrapping) {
+                    if let Some((name, value)) = word.split_once('=') {
+                        self.variable(name, value);
+                    }
+                }
+                // Another folder is another project.
+                self.foreign |= wrapping > 0
+                    && words
+                        .iter()
+                        .any(|word| word == "-C" || word.starts_with("--chdir"));
                 let is_ours = program == first
                     && (is_of_project(program) || programs::is_own(words, self.own));
                 let is_known = is_tool(first) && is_tool(program);
@@ -260,13 +274,31 @@ impl Walk<'_> {
                 let is_tools = |folder: &str| folder == UNKNOWN || is_tool_folder(folder);
                 self.foreign |= !value.split(':').all(is_tools);
             }
-            "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND" => self.foreign = true,
-            _ if name.ends_with("OPTS") || name.ends_with("OPTIONS") || name.ends_with("ARGS") => {
-                self.options.push(format!("{name}={value}"));
+            "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND" | "PYTEST_PLUGINS"
+            | "NODE_PATH" | "PYTHONSTARTUP" | "PYTHONOPTIMIZE" => self.foreign = true,
+            // Modules from elsewhere can stand in for those of the project.
+            "PYTHONPATH" => self.foreign |= value.split(':').any(|folder| folder.starts_with('/')),
+            "NODE_OPTIONS" => {
+                let loads = ["-r", "--require", "--import", "--loader"];
+                self.foreign |= value
+                    .split_whitespace()
+                    .any(|word| loads.contains(&word.split('=').next().unwrap_or(word)));
             }
-            _ => {}
+            _ if is_harmless_variable(name) => {}
+            // Any other may choose the tests.
+            _ => self.options.push(format!("{name}={value}")),
         }
     }
+}
+
+/// Returns `true` for variables that change how a run looks and not which tests it holds.
+fn is_harmless_variable(name: &str) -> bool {
+    const HARMLESS: &[&str] = names!(
+        "CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM COLUMNS LANG LANGUAGE TZ DEBUG NODE_ENV RUST_BACKTRACE \
+        RUST_LOG RUSTFLAGS PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONWARNINGS PYTHONHASHSEED PYTHONIOENCODING HOME \
+        TMPDIR"
+    );
+    HARMLESS.contains(&name) || name.starts_with("LC_") || name.starts_with("CARGO_")
 }
 
 /// The scripts of a condition, a loop or a choice.

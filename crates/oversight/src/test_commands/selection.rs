@@ -68,7 +68,7 @@ const NEUTRAL_VALUED: &str = "-j|--jobs|--test-threads|--reporter|--reporters|--
     |--retries|--logger|-l|--verbosity|--durations|-o|--output|-W|--cov|-parallel|--parallel|-count|--target-dir|--junitxml";
 
 /// Options that widen the selection.
-const WIDENING: &str = "--workspace|--all|--all-features|--all-targets|--include-ignored|--ignored|--run-ignored*|--features*|-tags*|-race|--runslow|--runxfail";
+const WIDENING: &str = "--workspace|--all|--all-features|--all-targets|--include-ignored|--run-ignored*|--features*|-tags*|-race|--runslow|--runxfail";
 
 /// Options that narrow the selection and take the next word.
 const NARROWING_VALUED: &str = "-k|-t|-g|-R|-L|-LE|-E|-run|--run|-skip|--skip|--filter|--grep|--grep-invert|--testNamePattern|--test-name-pattern\
@@ -157,7 +157,9 @@ impl Selection {
             }
         } else if word == "--exact" {
             self.is_exact = true;
-        } else if is_plugin_option(name, word) || is_one_of(NEUTRAL_VALUED, word) {
+        } else if !takes_name(name, word)
+            && (is_plugin_option(name, word) || is_one_of(NEUTRAL_VALUED, word))
+        {
             words.next();
         } else if is_one_of(WIDENING, word) {
             self.widened.push(word.to_owned());
@@ -165,7 +167,10 @@ impl Selection {
         } else if is_one_of(NARROWING_VALUED, word) && !is_neutral || takes_name(name, word) {
             let value = words.next().unwrap_or_default();
             self.is_unclear |= is_unknown(value);
-            self.narrow(word, value);
+            // A plugin that is switched off chooses no tests.
+            if !(word == "-p" && value.starts_with("no:")) {
+                self.narrow(word, value);
+            }
         } else if !is_neutral {
             let (option, value) = word.split_once('=').unwrap_or((word, ""));
             self.narrow(option, value);
@@ -183,13 +188,13 @@ impl Selection {
     }
 }
 
-/// `pytest -p plugin`, `pytest -n 4`, `rspec -f d`: the same letters narrow elsewhere.
+/// `pytest -n 4`, `rspec -f d`: the same letters narrow elsewhere.
 fn is_plugin_option(name: &str, word: &str) -> bool {
     match name {
-        "pytest" | "py.test" => matches!(word, "-p" | "-n" | "-r" | "--rootdir" | "--dist"),
-        "rspec" => matches!(word, "-f" | "-r" | "--require" | "--seed" | "--order"),
-        "mocha" => matches!(word, "-R" | "-r" | "--require"),
-        "ruby" => matches!(word, "-I" | "-r" | "--seed"),
+        "pytest" | "py.test" => matches!(word, "-n" | "-r" | "--dist"),
+        "rspec" => matches!(word, "-f" | "--seed" | "--order"),
+        "mocha" => word == "-R",
+        "ruby" => matches!(word, "-I" | "--seed"),
         _ => false,
     }
 }
@@ -198,7 +203,10 @@ fn is_plugin_option(name: &str, word: &str) -> bool {
 fn takes_name(name: &str, word: &str) -> bool {
     match name {
         "cargo" => matches!(word, "-p" | "--test"),
-        "rspec" => matches!(word, "-e" | "--example"),
+        // A plugin, a setting or another root can choose the tests.
+        "pytest" | "py.test" => matches!(word, "-p" | "-o" | "-c" | "--rootdir"),
+        "mocha" => matches!(word, "-r" | "--require"),
+        "rspec" => matches!(word, "-e" | "--example" | "-r" | "--require"),
         "ruby" | "rails" | "rake" => matches!(word, "-n" | "--name"),
         _ => false,
     }

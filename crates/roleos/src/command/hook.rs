@@ -126,7 +126,7 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
         let value = words.next()?;
         match word.to_str()? {
             "--root" => asked.root = Some(PathBuf::from(value)),
-            "--state" => asked.state = Some(PathBuf::from(value)),
+            "--trust-store" => asked.state = Some(PathBuf::from(value)),
             "--event" => asked.event = Some(value.to_str()?.to_owned()),
             "--deadline-ms" => asked.within(value.to_str()?.parse().ok()?),
             _ => return None,

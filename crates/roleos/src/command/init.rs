@@ -58,6 +58,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         return system(ui, context, args);
     }
     let (agents, mut notes) = agents(context, args);
+    notes.extend(other_repository(context));
     let mut plan = if args.uninstall {
         install::plan_removal(&context.workspace, &agents)?
     } else {
@@ -98,6 +99,21 @@ fn system(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let agents: Vec<Agent> = machine.settings().iter().map(|one| one.agent).collect();
     show(ui, context, args, &agents, &plan)?;
     Ok(Exit::Done)
+}
+
+/// Says so when the workspace is not the repository that the command was typed in.
+fn other_repository(context: &Context) -> Option<String> {
+    let root = context.workspace.root();
+    let here = std::env::current_dir().ok()?;
+    let top = host::git::top_level(&here).ok()?.canonicalize().ok()?;
+    let is_below = top.starts_with(root) && top != root;
+    is_below.then(|| {
+        format!(
+            "the workspace is `{}`, which holds `.role-os`; `roleos init --root {}` sets up the repository that you are in",
+            root.display(),
+            top.display()
+        )
+    })
 }
 
 /// The program that the hooks will start, by its real path.
@@ -197,6 +213,7 @@ fn show(
         ui.note(format_args!("{verb} in {place}; they are never shown"));
     }
     for note in &plan.notes {
+        let note = clean::name(note.as_bytes());
         ui.note(format_args!("{DIM}note{DIM:#}: {note}"));
     }
     if plan.changes.is_empty() && !plan.keys {

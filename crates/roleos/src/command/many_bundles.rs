@@ -123,6 +123,7 @@ impl ManyBundles {
             ledger: ledger.clone(),
             witness: witness.clone(),
             trust: TrustStore::of(&context.environment),
+            is_initialised: false,
         };
         let signatories = Signatories {
             trusted: self.trust.keyring(context)?.public_keys().to_vec(),

@@ -50,7 +50,7 @@ pub fn run(place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
         Seen::NotOurs | Seen::LetThrough | Seen::Allowed => Ok(Exit::Done),
         Seen::Refused(why) => Err(Failure::refused(
             "push_refused",
-            why.trim().replace('\n', " "),
+            why.trim().replace('\n', " — "),
         )),
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use host::ownership;
 use host::trust::review::{self, Candidate, Subject};
-use host::trust::{self, Confirming, Doubt, Kind};
+use host::trust::{self, Belief, Confirming, Doubt, Kind};
 use serde_json::{Value, json};
 use similar::TextDiff;
 use witness::key::{PublicKey, SigningKey};
@@ -27,22 +27,50 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let candidates = review::candidates(&context.workspace, &context.environment)?;
     let open: Vec<(&Candidate, Doubt)> = candidates
         .iter()
-        .filter_map(|one| Some((one, one.doubt()?)))
+        .filter_map(|one| Some((one, open_doubt(one)?)))
         .collect();
+    let mut declined = 0_usize;
     if !open.is_empty() {
+        if context.workspace.state().is_none() {
+            let message = "there is no place for your trust store: you have no home directory";
+            return Err(Failure::refused("no_trust_store", message)
+                .hint("set `HOME` or `XDG_STATE_HOME`, or name a folder with `--trust-store`"));
+        }
         let mut person = Person::at_terminal(ui, "trust")?;
         for (candidate, doubt) in &open {
-            ask(context, &mut person, candidate, *doubt)?;
+            match ask(context, &mut person, candidate, *doubt) {
+                Err(failure) if failure.code == "declined" => {
+                    declined += 1;
+                    continue;
+                }
+                asked => asked?,
+            }
             confirm(context, &mut person, candidate)?;
             if !ui.json {
-                let path = candidate.path.display();
+                let path = clean::name(candidate.path.as_os_str().as_encoded_bytes());
                 ui.line(format_args!("{GOOD}trusted{GOOD:#} {path}"))?;
             }
         }
         ownership::hand_over(&context.workspace);
     }
+    if declined > 0 {
+        let message = format!(
+            "{declined} of {} files stay unconfirmed: the answer was not `y`",
+            open.len()
+        );
+        return Err(Failure::refused("declined", message));
+    }
     show(ui, context, &candidates, open.len())?;
     Ok(Exit::Done)
+}
+
+/// Returns why a file should be confirmed. Settings that only make the gate stricter hold without that, and are asked
+/// about all the same: once they are confirmed, a later change is measured by them.
+fn open_doubt(candidate: &Candidate) -> Option<Doubt> {
+    match (candidate.belief, candidate.subject) {
+        (Belief::Unconfirmed(doubt), Subject::File(Kind::Settings)) => Some(doubt),
+        _ => candidate.doubt(),
+    }
 }
 
 fn show(
@@ -82,7 +110,7 @@ fn as_json(candidate: &Candidate) -> Value {
     json!({
         "file": candidate.path,
         "trusted": true,
-        "changed": candidate.doubt().is_some(),
+        "changed": open_doubt(candidate).is_some(),
         "needs": needs,
     })
 }

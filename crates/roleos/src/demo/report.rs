@@ -27,7 +27,7 @@ pub(super) fn tell(stage: &Stage<'_>) -> Result<(), Failure> {
     let session = agent::session(stage)?;
     ui.note(format_args!(
         "\n{BOLD}Where to look{BOLD:#} {DIM}(first `cd '{root}'`){DIM:#}\n  \
-         roleos specialist list          who serves, who is halted and why\n  \
+         roleos specialist status        who serves, who is halted and why\n  \
          roleos runs stats               every candidate of every contest\n  \
          roleos sessions show {session:<10} what the agent asked and was told\n  \
          roleos witness replay latest    its bundle: prompt, calls, diff, tests\n  \

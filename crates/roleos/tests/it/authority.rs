@@ -344,7 +344,7 @@ fn the_trust_store_is_private_and_the_hook_carries_its_path() {
         .collect();
     let at = arguments
         .iter()
-        .position(|word| *word == "--state")
+        .position(|word| *word == "--trust-store")
         .unwrap();
     assert_eq!(Path::new(arguments[at + 1]), state);
     // With another HOME and another XDG_STATE_HOME the store is the same.
@@ -455,4 +455,66 @@ fn a_grant_whose_rename_failed_leaves_the_running_session_as_it_was() {
     confirmed(&workspace, &["grant", "git:push", "--for", "2h"], 1);
     assert_eq!(publish(&workspace), "allow");
     allows_push(&workspace, "s1");
+}
+
+#[test]
+fn a_ledger_whose_record_is_gone_is_not_accepted() {
+    let workspace = initialised();
+    workspace
+        .roleos(&["witness", "seal", "--outcome", "failed"])
+        .succeeds();
+    workspace.roleos(&["ledger", "verify"]).succeeds();
+    fs::remove_dir_all(workspace.home().join(".local/state/roleos/ledgers")).unwrap();
+    let verified = workspace.roleos(&["--json", "ledger", "verify"]).exits(1);
+    assert!(verified.stdout.contains("record_missing"), "{verified:#?}");
+}
+
+#[test]
+fn a_grant_that_is_revoked_from_an_unconfirmed_file_does_not_come_back() {
+    let workspace = initialised();
+    confirmed(&workspace, &["grant", "git:push"], 1);
+    let granted = workspace.read(GRANTS);
+    let planted = granted.replacen('{', "{\n  \"npm:publish\": {\"granted\": true},", 1);
+    workspace.write(GRANTS, planted);
+    confirmed(&workspace, &["revoke", "git:push"], 1);
+    workspace.write(GRANTS, granted);
+    refuses_push(&workspace, "s");
+}
+
+#[test]
+fn settings_that_came_from_init_count_in_a_clone() {
+    let workspace = initialised();
+    git(workspace.root(), &["add", "--all"]);
+    git(
+        workspace.root(),
+        &["commit", "--quiet", "--message", "set up"],
+    );
+    let clone = Workspace::new();
+    git(
+        clone.root(),
+        &["clone", "--quiet", workspace.root().to_str().unwrap(), "."],
+    );
+    let said = clone.roleos(&["init", "--agent", "claude"]).exits(0);
+    assert!(!said.stderr.contains("not confirmed"), "{said:#?}");
+    refuses_push(&clone, "s");
+}
+
+#[test]
+fn a_session_in_which_nothing_changed_has_no_diff_when_the_files_of_init_are_committed() {
+    let workspace = initialised();
+    git(workspace.root(), &["add", "--all"]);
+    git(
+        workspace.root(),
+        &["commit", "--quiet", "--message", "set up"],
+    );
+    event(
+        &workspace,
+        "s",
+        "SessionStart",
+        &json!({ "source": "startup" }),
+    );
+    event(&workspace, "s", "SessionEnd", &json!({ "reason": "other" }));
+    workspace.roleos(&["sessions", "seal", "s"]);
+    let shown = workspace.roleos(&["witness", "replay", "latest"]);
+    assert!(!shown.stdout.contains("deleted file"), "{shown:#?}");
 }

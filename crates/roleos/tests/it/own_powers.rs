@@ -214,3 +214,85 @@ fn the_trust_store_is_protected_where_the_environment_puts_it() {
         "allow",
     );
 }
+
+#[test]
+fn revisions_in_any_syntax_and_search_results_are_judged() {
+    let workspace = prepared();
+    let remote = workspace.path("remote.git");
+    let remote = remote.to_str().unwrap();
+    git(&workspace, &["init", "--quiet", "--bare", remote]).succeeds();
+    git(&workspace, &["remote", "add", "theirs", remote]).succeeds();
+    git(&workspace, &["push", "--quiet", "theirs", "evil:wicked"]).succeeds();
+    git(&workspace, &["fetch", "--quiet", "theirs"]).succeeds();
+    verdicts(
+        &workspace,
+        &[
+            "git checkout wicked",
+            "git switch wicked",
+            "git checkout -bx theirs/wicked",
+            "git switch -C x theirs/wicked",
+            "rsync -a --exclude=/settings.json y/ .",
+            "rsync -a --include='.claude/***' --exclude='*' y/ .",
+            "unzip x.zip -x capabilities.json",
+            "tar --anchored --exclude=capabilities.json -xf x.tar",
+            "find . -name settings.local.json -delete",
+            "find . -name '*.local.json' -exec rm {} +",
+            "find . -name leaves.jsonl -exec cp old {} \\;",
+            "find . -name '*.json' -exec sed -i s/PreToolUse/X/ {} +",
+            "grep -r . .role-os",
+            "roleos ledger adopt",
+        ],
+        "deny",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "git reset --hard '@{u}'",
+            "git checkout ':/three'",
+            "git checkout main...evil",
+            "GIT_EDITOR='cp x' git config -e",
+            "git config --rename-section zz core",
+        ],
+        "ask",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "git checkout good",
+            "git merge good",
+            "git reset --hard HEAD",
+            "git checkout -b new",
+            "git checkout -b new2 good",
+            "grep -rn main .",
+            "find . -name '*.py' -exec sed -i s/a/b/ {} +",
+            "find . -name '*.orig' -delete",
+            "roleos approve",
+            "roleos key list",
+        ],
+        "allow",
+    );
+}
+
+#[test]
+fn a_reset_below_the_top_of_a_repository_is_judged_like_one_at_the_top() {
+    let workspace = repository();
+    workspace.write("app/.claude/settings.json", "{}");
+    workspace.write(
+        "app/.role-os/config.toml",
+        "[oversight]\ncapability_gate = true\n",
+    );
+    git(&workspace, &["add", "-f", "app"]).succeeds();
+    git(&workspace, &["commit", "-qm", "one"]).succeeds();
+    let app = workspace.path("app");
+    let explain = |command: &str| {
+        let mut run = crate::init::quiet(
+            workspace.command(&["explain", "--json", command]),
+            &workspace,
+        );
+        run.env("ROLEOS_ROOT", &app).current_dir(&app);
+        crate::workspace::ran(run).exits(0).json()["verdict"].clone()
+    };
+    assert_eq!(explain("git reset --hard"), "allow");
+    workspace.write("app/.claude/settings.json", "{\"hooks\":{}}");
+    assert_eq!(explain("git reset --hard"), "deny");
+}

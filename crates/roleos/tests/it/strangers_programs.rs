@@ -349,6 +349,7 @@ fn a_filter_of_the_agent_pushes_nothing_when_the_session_is_sealed() {
     git(root, &["init", "-q", "-b", "main"]);
     workspace.write("a.txt", "1\n");
     workspace.write(".gitignore", ".role-os/\nhome/\nt.jsonl\n");
+    workspace.write(".role-os/config.toml", "");
     git(root, &["add", "-A"]);
     git(root, &["commit", "-q", "-m", "base"]);
     git(

@@ -139,6 +139,18 @@ pub(super) const GUARDED: &[Guarded] = &[
         },
     },
     Guarded {
+        key: "oversight.test_commands",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            let mut commands = set.oversight.test_commands.iter();
+            commands.any(|command| !base.oversight.test_commands.contains(command))
+        },
+        keep: |set, base| {
+            let known = &base.oversight.test_commands;
+            set.oversight.test_commands.clone_from(known);
+        },
+    },
+    Guarded {
         key: "oversight.prices",
         why: Why::WeakensTheGate,
         is_weaker: |set, base| set.oversight.prices != base.oversight.prices,
@@ -425,16 +437,31 @@ fn gates_all(set: &Extended, base: &Extended) -> bool {
     }
 }
 
-/// The lists and budgets of `base` in the mode of `set`: its own where the mode is the same, else the published ones.
+/// The lists and budgets of `base` in the mode of `set`: its own where the mode is the same, else the published ones and
+/// of its own those that are stricter.
 fn base_oversight(set: &Config, base: &Config) -> Oversight {
-    let same = set.oversight.mode == base.oversight.mode;
+    let base = &base.oversight;
+    if set.oversight.mode == base.mode {
+        return base.clone();
+    }
+    let published = Governance::of_mode(set.oversight.mode.into());
+    let cost = base.max_cost_microdollars;
+    let calls = base.max_tool_calls;
+    let denied = base.denied_tools.as_ref().map(|own| {
+        let missing = own
+            .iter()
+            .filter(|tool| !published.denied_tools.contains(tool));
+        let missing = missing.cloned();
+        let published = published.denied_tools.iter().cloned();
+        published.chain(missing).collect()
+    });
     Oversight {
         mode: set.oversight.mode,
-        ..(if same {
-            base.oversight.clone()
-        } else {
-            Oversight::default()
-        })
+        max_cost_microdollars: cost
+            .filter(|cost| cost.get() < u64::from(published.max_cost_microdollars)),
+        max_tool_calls: calls.filter(|calls| calls.get() < u64::from(published.max_tool_calls)),
+        denied_tools: denied,
+        ..Oversight::default()
     }
 }
 
