@@ -104,6 +104,8 @@ pub struct View {
     runs: Mutex<add_up::Runs>,
     /// The ledger's files as they were when it was last compared.
     ledger: Mutex<Vec<Option<log::Stamp>>>,
+    /// One refresh at a time: an older comparison must not replace a newer one.
+    turn: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -149,6 +151,7 @@ impl View {
             sums: Mutex::default(),
             runs: Mutex::default(),
             ledger: Mutex::default(),
+            turn: Mutex::default(),
         })
     }
 
@@ -163,14 +166,24 @@ impl View {
     /// # Errors
     /// A file cannot be read, or the database cannot be written. What was read before stays.
     pub fn refresh(&self, progress: impl Fn(Progress) + Sync) -> Result<Changes, ViewError> {
-        let (mut changes, is_other) = self.read_files(&progress)?;
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let refreshed = self.refresh_alone(&progress);
+        if refreshed.is_err() {
+            // What was not compared is compared the next time.
+            self.forget_ledger();
+        }
+        refreshed
+    }
+
+    fn refresh_alone(&self, progress: &(impl Fn(Progress) + Sync)) -> Result<Changes, ViewError> {
+        let (mut changes, is_other) = self.read_files(progress)?;
         let is_ledger_other = self.is_ledger_other();
         if is_other || changes.bundles > 0 || is_ledger_other {
             let mut audit = self.compare_with_ledger()?;
             if !audit.problems.is_empty() {
                 // A seal that is under way looks like damage, so look again while no seal runs.
                 let _pause = self.sources.store.pause_seals();
-                let (more, _) = self.read_files(&progress)?;
+                let (more, _) = self.read_files(progress)?;
                 changes.bundles += more.bundles;
                 changes.lines += more.lines;
                 changes.decisions.1 = more.decisions.1;

@@ -44,6 +44,12 @@ impl View {
         is_other
     }
 
+    /// Makes the next refresh compare with the ledger.
+    pub(super) fn forget_ledger(&self) {
+        let mut known = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clear();
+    }
+
     /// A ledger that cannot be read is a problem of the ledger and not of the view.
     pub(super) fn compare_with_ledger(&self) -> Result<Audit, ViewError> {
         let store = &self.sources.store;
