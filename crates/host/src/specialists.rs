@@ -19,14 +19,14 @@ use ::specialist::event::{Event, Log, rebuild};
 use ::specialist::quota::Scope;
 use ::specialist::registry::Registry;
 use ::specialist::shadow::{self, BadSetting};
-use ::specialist::state::{State, StateError};
+use ::specialist::state::{Halt, State, StateError};
 
 use crate::clock;
 use crate::config::Config;
 use crate::config::specialist::QuotaScope;
 use crate::environment::Environment;
 use crate::files::{self, FileError, Lock, Tail};
-use crate::trust::{self, Belief, Confirming, Kind, Trust};
+use crate::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
 use crate::workspace::Workspace;
 
 use self::role_blocks::RoleBlocks;
@@ -327,11 +327,25 @@ impl Specialists {
         format!("the registry `{path}` is not followed{why}; `roleos trust` shows it and asks")
     }
 
-    /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt.
+    /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt. A halt that only
+    /// the user's trust store knows holds as well.
     ///
     /// # Errors
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
+        let mut state = self.written_state()?;
+        for (role, halt) in Trust::of(&self.paths.workspace).halts() {
+            let HaltRecord { reason, since } = halt;
+            state
+                .slot_mut(&role)
+                .halt
+                .get_or_insert(Halt { reason, since });
+        }
+        Ok(state)
+    }
+
+    /// The state as its file, else the logs say.
+    fn written_state(&self) -> Result<State, Unreadable> {
         let read = || read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File);
         let mut bytes = read()?;
         for _ in 0..MAX_LOOKS {

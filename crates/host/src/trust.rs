@@ -10,6 +10,7 @@
 mod record;
 pub mod review;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -26,8 +27,8 @@ use crate::workspace::Workspace;
 
 use self::record::{Confirmation, Record, covers, place, record_name};
 pub use self::record::{
-    Confirming, adopt_approval_key, confirm, confirm_next, forget, initialise, note_uses,
-    record_approval_key, record_keys, tell_once, uninitialise,
+    Confirming, HaltRecord, adopt_approval_key, confirm, confirm_next, forget, initialise,
+    note_uses, record_approval_key, record_halts, record_keys, tell_once, uninitialise,
 };
 
 /// Whether a file counts, and why not.
@@ -215,6 +216,14 @@ impl<'a> Trust<'a> {
             Ok(None) => Err(Doubt::NotConfirmed),
             Err(doubt) => Err(doubt),
         }
+    }
+
+    /// Returns the roles that are halted as far as the trust store knows.
+    #[must_use]
+    pub fn halts(&self) -> BTreeMap<String, HaltRecord> {
+        self.record()
+            .map(|record| record.halts.clone())
+            .unwrap_or_default()
     }
 
     /// Checks a key that signs or verifies evidence.

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::{Seen, Specialists, append, lock};
 use crate::files::{self, FileError, Privacy};
+use crate::trust;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -378,10 +379,20 @@ impl Specialists {
         Ok(())
     }
 
+    /// Records which roles are halted where no file of the workspace can take it back.
+    fn record_halts(&self, state: &State) -> Result<(), FileError> {
+        let halts = state.roles().filter_map(|(role, slot)| {
+            let ::specialist::state::Halt { reason, since } = slot.halt.clone()?;
+            Some((role.to_owned(), trust::HaltRecord { reason, since }))
+        });
+        trust::record_halts(&self.paths().workspace, halts.collect())
+    }
+
     /// Writes the state; `durable` when it must survive a power cut.
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
         let (path, text) = (&self.paths().state, state.print());
         if durable {
+            self.record_halts(state)?;
             files::forget_older(path)?;
             files::write(path, text.as_bytes(), Privacy::Shared)
         } else {

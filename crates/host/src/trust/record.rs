@@ -41,9 +41,21 @@ pub(super) struct Record {
     /// By path: the confirmed content and, while it is being replaced, the next one.
     #[serde(default)]
     pub(super) files: BTreeMap<String, Vec<Confirmation>>,
+    /// Roles whose specialists are halted, so that a state and a log without them lift nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) halts: BTreeMap<String, HaltRecord>,
     /// Whether the user was told that the workspace is not initialised.
     #[serde(default)]
     pub(super) told: bool,
+}
+
+/// A halt as it was set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HaltRecord {
+    /// In words.
+    pub reason: String,
+    /// Since when.
+    pub since: String,
 }
 
 /// One content of one file that the user confirmed.
@@ -130,6 +142,20 @@ pub fn confirm_next(
         all.retain(|one| covers(&one.mark, &present));
         all.push(confirmation);
     })
+}
+
+/// Records which roles are halted, in the place of what was recorded.
+///
+/// # Errors
+/// The trust store cannot be written.
+pub fn record_halts(
+    workspace: &Workspace,
+    halts: BTreeMap<String, HaltRecord>,
+) -> Result<(), FileError> {
+    if Trust::of(workspace).halts() == halts {
+        return Ok(());
+    }
+    update(workspace, |record| record.halts = halts)
 }
 
 /// Withdraws every confirmation of a file.

@@ -236,6 +236,28 @@ fn every_command_says_what_to_do() {
 }
 
 #[test]
+fn a_halt_holds_when_its_line_and_the_state_are_gone() {
+    let clone = Clone::new();
+    let workspace = &clone.workspace;
+    assert_eq!(clone.dispatch(false).0["reason"], "ok");
+    workspace
+        .roleos(&["specialist", "halt", "Checker", "--reason", "x"])
+        .exits(0);
+    let is_halted = || {
+        let reason = clone.dispatch(true).0["reason"].clone();
+        assert_ne!(reason, "ok", "{reason}");
+    };
+    is_halted();
+    std::fs::remove_file(workspace.path(".role-os/specialist-state.json")).unwrap();
+    std::fs::remove_file(workspace.path(".role-os/specialist-events.jsonl")).unwrap();
+    is_halted();
+    workspace
+        .roleos(&["specialist", "clear-halt", "Checker", "--reason", "x"])
+        .exits(0);
+    assert_eq!(clone.dispatch(true).0["reason"], "ok");
+}
+
+#[test]
 fn a_change_of_ones_own_in_a_trusted_registry_stays_trusted() {
     let clone = Clone::new();
     clone.track();
