@@ -134,7 +134,7 @@ fn changed(what: &str) -> Held {
     ))
 }
 
-fn public_key(content: &str) -> Option<PublicKey> {
+pub(crate) fn public_key(content: &str) -> Option<PublicKey> {
     let bytes: [u8; 32] = hex::decode(content).ok()?.try_into().ok()?;
     PublicKey::parse(&bytes)
 }

@@ -198,9 +198,7 @@ impl<'a> Trust<'a> {
         if let Some(machine) = approval_key::Place::of_machine() {
             return machine.verifying_key().ok().flatten();
         }
-        let recorded = self.record().ok()?.approval_key.as_ref()?;
-        let bytes: [u8; 32] = hex::decode(recorded).ok()?.try_into().ok()?;
-        PublicKey::parse(&bytes)
+        crate::pins::public_key(self.record().ok()?.approval_key.as_ref()?)
     }
 
     /// Checks the workspace's approval key.

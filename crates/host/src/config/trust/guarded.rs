@@ -17,6 +17,18 @@ pub(super) struct Guarded {
     pub(super) keep: fn(&mut Config, &Config),
 }
 
+/// A setting that goes back to the value of the base as it stands.
+macro_rules! guarded {
+    ($section:ident . $key:ident, $why:ident, $is_weaker:ident) => {
+        Guarded {
+            key: concat!(stringify!($section), ".", stringify!($key)),
+            why: Why::$why,
+            is_weaker: |set, base| $is_weaker(&set.$section.$key, &base.$section.$key),
+            keep: |set, base| set.$section.$key.clone_from(&base.$section.$key),
+        }
+    };
+}
+
 /// Every guarded setting, the mode first: the published lists and budgets depend on it. One that is in neither list
 /// fails a test, so that no setting is forgotten.
 pub(super) const GUARDED: &[Guarded] = &[
@@ -26,16 +38,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         is_weaker: |set, base| mode_is_weaker(set.oversight.mode, base.oversight.mode),
         keep: |set, base| set.oversight.mode = at_least_approved(base.oversight.mode),
     },
-    Guarded {
-        key: "oversight.capability_gate",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| !set.oversight.capability_gate && base.oversight.capability_gate,
-        keep: |set, base| {
-            set.oversight
-                .capability_gate
-                .clone_from(&base.oversight.capability_gate);
-        },
-    },
+    guarded!(oversight.capability_gate, WeakensTheGate, turns_off),
     Guarded {
         key: "oversight.opaque",
         why: Why::WeakensTheGate,
@@ -55,16 +58,7 @@ pub(super) const GUARDED: &[Guarded] = &[
                 .clone_from(&base.oversight.unattended);
         },
     },
-    Guarded {
-        key: "oversight.enforce_scope",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| !set.oversight.enforce_scope && base.oversight.enforce_scope,
-        keep: |set, base| {
-            set.oversight
-                .enforce_scope
-                .clone_from(&base.oversight.enforce_scope);
-        },
-    },
+    guarded!(oversight.enforce_scope, WeakensTheGate, turns_off),
     Guarded {
         key: "oversight.extended",
         why: Why::WeakensTheGate,
@@ -123,21 +117,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         },
         keep: |set, base| set.oversight.max_tool_calls = base_oversight(set, base).max_tool_calls,
     },
-    Guarded {
-        key: "oversight.approval_minutes",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| {
-            is_more(
-                &set.oversight.approval_minutes,
-                &base.oversight.approval_minutes,
-            )
-        },
-        keep: |set, base| {
-            set.oversight
-                .approval_minutes
-                .clone_from(&base.oversight.approval_minutes);
-        },
-    },
+    guarded!(oversight.approval_minutes, WeakensTheGate, is_more),
     Guarded {
         key: "oversight.test_commands",
         why: Why::WeakensTheGate,
@@ -150,62 +130,14 @@ pub(super) const GUARDED: &[Guarded] = &[
             set.oversight.test_commands.clone_from(known);
         },
     },
-    Guarded {
-        key: "oversight.prices",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.oversight.prices != base.oversight.prices,
-        keep: |set, base| set.oversight.prices.clone_from(&base.oversight.prices),
-    },
-    Guarded {
-        key: "fallback.claude",
-        why: Why::RunsOrRedirects,
-        is_weaker: |set, base| set.fallback.claude != base.fallback.claude,
-        keep: |set, base| set.fallback.claude.clone_from(&base.fallback.claude),
-    },
-    Guarded {
-        key: "gateway.upstream",
-        why: Why::RunsOrRedirects,
-        is_weaker: |set, base| set.gateway.upstream != base.gateway.upstream,
-        keep: |set, base| set.gateway.upstream.clone_from(&base.gateway.upstream),
-    },
-    Guarded {
-        key: "gateway.agents",
-        why: Why::RunsOrRedirects,
-        is_weaker: |set, base| set.gateway.agents != base.gateway.agents,
-        keep: |set, base| set.gateway.agents.clone_from(&base.gateway.agents),
-    },
-    Guarded {
-        key: "gateway.hosts",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.gateway.hosts != base.gateway.hosts,
-        keep: |set, base| set.gateway.hosts.clone_from(&base.gateway.hosts),
-    },
-    Guarded {
-        key: "gateway.token_env",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.gateway.token_env != base.gateway.token_env,
-        keep: |set, base| set.gateway.token_env.clone_from(&base.gateway.token_env),
-    },
-    Guarded {
-        key: "privacy.keep_inputs",
-        why: Why::KeepsInputs,
-        is_weaker: |set, base| set.privacy.keep_inputs && !base.privacy.keep_inputs,
-        keep: |set, base| {
-            set.privacy
-                .keep_inputs
-                .clone_from(&base.privacy.keep_inputs);
-        },
-    },
-    Guarded {
-        key: "selection.allow_unsandboxed",
-        why: Why::RunsOrRedirects,
-        is_weaker: |set, base| set.selection.allow_unsandboxed && !base.selection.allow_unsandboxed,
-        keep: |set, base| {
-            set.selection
-                .allow_unsandboxed
-                .clone_from(&base.selection.allow_unsandboxed);
-        },
-    },
+    guarded!(oversight.prices, WeakensTheGate, differs),
+    guarded!(fallback.claude, RunsOrRedirects, differs),
+    guarded!(gateway.upstream, RunsOrRedirects, differs),
+    guarded!(gateway.agents, RunsOrRedirects, differs),
+    guarded!(gateway.hosts, WeakensTheGate, differs),
+    guarded!(gateway.token_env, WeakensTheGate, differs),
+    guarded!(privacy.keep_inputs, KeepsInputs, turns_on),
+    guarded!(selection.allow_unsandboxed, RunsOrRedirects, turns_on),
     Guarded {
         key: "selection.verifier_reads",
         why: Why::WeakensTheGate,
@@ -219,16 +151,7 @@ pub(super) const GUARDED: &[Guarded] = &[
                 .clone_from(&base.selection.verifier_reads);
         },
     },
-    Guarded {
-        key: "selection.require_signature",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| !set.selection.require_signature && base.selection.require_signature,
-        keep: |set, base| {
-            set.selection
-                .require_signature
-                .clone_from(&base.selection.require_signature);
-        },
-    },
+    guarded!(selection.require_signature, WeakensTheGate, turns_off),
     Guarded {
         key: "selection.audit_max_age",
         why: Why::WeakensTheGate,
@@ -245,146 +168,23 @@ pub(super) const GUARDED: &[Guarded] = &[
                 .clone_from(&base.selection.audit_max_age);
         },
     },
-    Guarded {
-        key: "selection.licenses",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.selection.licenses != base.selection.licenses,
-        keep: |set, base| set.selection.licenses.clone_from(&base.selection.licenses),
-    },
-    Guarded {
-        key: "specialist.shadow_every",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| is_more(&set.specialist.shadow_every, &base.specialist.shadow_every),
-        keep: |set, base| {
-            set.specialist
-                .shadow_every
-                .clone_from(&base.specialist.shadow_every);
-        },
-    },
-    Guarded {
-        key: "specialist.shadow_window",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| {
-            is_more(
-                &set.specialist.shadow_window,
-                &base.specialist.shadow_window,
-            )
-        },
-        keep: |set, base| {
-            set.specialist
-                .shadow_window
-                .clone_from(&base.specialist.shadow_window);
-        },
-    },
-    Guarded {
-        key: "specialist.shadow_tau",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.specialist.shadow_tau > base.specialist.shadow_tau,
-        keep: |set, base| {
-            set.specialist
-                .shadow_tau
-                .clone_from(&base.specialist.shadow_tau);
-        },
-    },
-    Guarded {
-        key: "specialist.quota_scope",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.specialist.quota_scope != base.specialist.quota_scope,
-        keep: |set, base| {
-            set.specialist
-                .quota_scope
-                .clone_from(&base.specialist.quota_scope);
-        },
-    },
-    Guarded {
-        key: "specialist.quota_window",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| is_more(&set.specialist.quota_window, &base.specialist.quota_window),
-        keep: |set, base| {
-            set.specialist
-                .quota_window
-                .clone_from(&base.specialist.quota_window);
-        },
-    },
-    Guarded {
-        key: "specialist.early_stop",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| !set.specialist.early_stop && base.specialist.early_stop,
-        keep: |set, base| {
-            set.specialist
-                .early_stop
-                .clone_from(&base.specialist.early_stop);
-        },
-    },
-    Guarded {
-        key: "specialist.early_stop_error",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.specialist.early_stop_error < base.specialist.early_stop_error,
-        keep: |set, base| {
-            set.specialist
-                .early_stop_error
-                .clone_from(&base.specialist.early_stop_error);
-        },
-    },
-    Guarded {
-        key: "acceptance.min_tasks",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| is_more(&base.acceptance.min_tasks, &set.acceptance.min_tasks),
-        keep: |set, base| {
-            set.acceptance
-                .min_tasks
-                .clone_from(&base.acceptance.min_tasks);
-        },
-    },
-    Guarded {
-        key: "acceptance.max_policy_violations",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| {
-            is_more(
-                &set.acceptance.max_policy_violations,
-                &base.acceptance.max_policy_violations,
-            )
-        },
-        keep: |set, base| {
-            set.acceptance
-                .max_policy_violations
-                .clone_from(&base.acceptance.max_policy_violations);
-        },
-    },
-    Guarded {
-        key: "acceptance.min_solve_rate",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| set.acceptance.min_solve_rate < base.acceptance.min_solve_rate,
-        keep: |set, base| {
-            set.acceptance
-                .min_solve_rate
-                .clone_from(&base.acceptance.min_solve_rate);
-        },
-    },
-    Guarded {
-        key: "acceptance.min_evidence_coverage",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| {
-            set.acceptance.min_evidence_coverage < base.acceptance.min_evidence_coverage
-        },
-        keep: |set, base| {
-            set.acceptance
-                .min_evidence_coverage
-                .clone_from(&base.acceptance.min_evidence_coverage);
-        },
-    },
-    Guarded {
-        key: "acceptance.min_rollback_correctness",
-        why: Why::WeakensTheGate,
-        is_weaker: |set, base| {
-            set.acceptance.min_rollback_correctness < base.acceptance.min_rollback_correctness
-        },
-        keep: |set, base| {
-            set.acceptance
-                .min_rollback_correctness
-                .clone_from(&base.acceptance.min_rollback_correctness);
-        },
-    },
+    guarded!(selection.licenses, WeakensTheGate, differs),
+    guarded!(specialist.shadow_every, WeakensTheGate, is_more),
+    guarded!(specialist.shadow_window, WeakensTheGate, is_more),
+    guarded!(specialist.shadow_tau, WeakensTheGate, is_greater),
+    guarded!(specialist.quota_scope, WeakensTheGate, differs),
+    guarded!(specialist.quota_window, WeakensTheGate, is_more),
+    guarded!(specialist.early_stop, WeakensTheGate, turns_off),
+    guarded!(specialist.early_stop_error, WeakensTheGate, is_smaller),
+    guarded!(acceptance.min_tasks, WeakensTheGate, is_less),
+    guarded!(acceptance.max_policy_violations, WeakensTheGate, is_more),
+    guarded!(acceptance.min_solve_rate, WeakensTheGate, is_smaller),
+    guarded!(acceptance.min_evidence_coverage, WeakensTheGate, is_smaller),
+    guarded!(
+        acceptance.min_rollback_correctness,
+        WeakensTheGate,
+        is_smaller
+    ),
 ];
 
 /// Orders answers by strictness.
@@ -418,6 +218,33 @@ fn at_least_approved(base: GovernanceMode) -> GovernanceMode {
         GovernanceMode::Restricted => base,
         _ => GovernanceMode::Approved,
     }
+}
+
+fn turns_off(set: &bool, base: &bool) -> bool {
+    !set && *base
+}
+
+fn turns_on(set: &bool, base: &bool) -> bool {
+    *set && !base
+}
+
+fn differs<T: PartialEq>(set: &T, base: &T) -> bool {
+    set != base
+}
+
+fn is_greater<T: PartialOrd>(set: &T, base: &T) -> bool {
+    set > base
+}
+
+fn is_smaller<T: PartialOrd>(set: &T, base: &T) -> bool {
+    set < base
+}
+
+fn is_less<const LEAST: u64, const MOST: u64>(
+    set: &Within<LEAST, MOST>,
+    base: &Within<LEAST, MOST>,
+) -> bool {
+    set.get() < base.get()
 }
 
 fn is_more<const LEAST: u64, const MOST: u64>(
