@@ -11,9 +11,9 @@ use crate::project::Project;
 use crate::shell::{self, Failure, Result};
 
 const ROOMS: &[&str] = &["catalog", "specialist", "selection", "oversight", "witness"];
-const OFFLINE: &[&[&str]] = &[ROOMS, &["host"]];
-const LIBRARIES: &[&[&str]] = &[ROOMS, &["host", "server"]];
-const ALL: &[&[&str]] = &[ROOMS, &["host", "server", "roleos"]];
+const OFFLINE: &[&[&str]] = &[ROOMS, &["supervise", "host"]];
+const LIBRARIES: &[&[&str]] = &[ROOMS, &["supervise", "host", "server"]];
+const ALL: &[&[&str]] = &[ROOMS, &["supervise", "host", "server", "roleos"]];
 
 /// No crate of `crates` may reach one of `never`. A crate that does not exist yet breaks no rule.
 struct Rule {
@@ -42,6 +42,20 @@ const RULES: &[Rule] = &[
         crates: &[&["witness"]],
         never: &["serde", "serde_json"],
         why: "signed bytes are written by hand, and an outsider builds a verifier from `witness` alone",
+    },
+    Rule {
+        crates: &[&["supervise"]],
+        never: &[
+            "catalog",
+            "specialist",
+            "selection",
+            "oversight",
+            "witness",
+            "host",
+            "server",
+            "roleos",
+        ],
+        why: "`supervise` asks a rule and knows none; `host` brings it",
     },
     Rule {
         crates: &[&["host"]],

@@ -1,0 +1,190 @@
+//! Supervision by seccomp notifications. [`child`] becomes the command, [`supervisor`] answers, and here the caller waits.
+
+mod calls;
+mod child;
+mod connect;
+mod memory;
+mod message;
+mod seen;
+mod supervisor;
+mod sys;
+mod verify;
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::panic::{self, AssertUnwindSafe};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::{Command, End, Error, Judge, Outcome, Summary};
+use child::Prepared;
+use message::Message;
+use supervisor::Ends;
+use sys::Signals;
+
+pub use seen::{Connect, Exec};
+
+/// Signals that are passed on to the command.
+const FORWARDED: [i32; 9] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGCONT,
+    libc::SIGWINCH,
+];
+
+/// Runs a command and returns when it has ended; its descendants may go on, and stay supervised. `told` receives what the
+/// rule tells with its refusals, as it happens.
+///
+/// The calling process should have one thread: it is forked, and the rule runs in the copy.
+///
+/// # Errors
+/// The command cannot be supervised, and was not started.
+pub fn run(
+    command: &Command,
+    judge: &mut dyn Judge,
+    told: &mut dyn FnMut(&[u8]),
+) -> Result<Outcome, Error> {
+    let prepared = Prepared::new(command)?;
+    let (heard, up) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+    let (control, steer) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from)?;
+    let forwarded = Signals::new(&FORWARDED);
+    // A command that outlives the supervisor becomes a child of this process, which ends it.
+    let was_reaper = rustix::process::child_subreaper().map_err(io::Error::from)?;
+    let own = Some(rustix::process::getpid());
+    rustix::process::set_child_subreaper(own).map_err(io::Error::from)?;
+    let mask = forwarded.block()?;
+    let Some(_) = sys::fork()? else {
+        drop((heard, steer));
+        let ends = Ends { up, control, mask };
+        let supervise = || supervisor::supervise(command, prepared, ends, judge);
+        let done = panic::catch_unwind(AssertUnwindSafe(supervise));
+        sys::exit(i32::from(!matches!(done, Ok(Ok(())))))
+    };
+    drop((up, control));
+    let ended = Waiter {
+        heard,
+        steer,
+        signals: forwarded.descriptor()?,
+    }
+    .wait(told);
+    mask.restore();
+    if was_reaper.is_none() {
+        rustix::process::set_child_subreaper(None).map_err(io::Error::from)?;
+    }
+    match ended {
+        Some(Message::Ended(end, summary)) => Ok(Outcome { end, summary }),
+        Some(Message::Failed(libc::EBUSY)) => Err(Error::Busy),
+        Some(Message::Failed(errno)) => Err(Error::NoFilter(io::Error::from_raw_os_error(errno))),
+        Some(Message::Told(_)) | None => {
+            end_descendants();
+            Ok(Outcome {
+                end: End::Unsupervised,
+                summary: NOTHING,
+            })
+        }
+    }
+}
+
+/// What is known of a tree without its supervisor.
+const NOTHING: Summary = Summary {
+    execs: 0,
+    refused: 0,
+    killed: 0,
+    unverified: 1,
+    nested: false,
+    sealed: false,
+};
+
+/// The caller's side.
+struct Waiter {
+    heard: OwnedFd,
+    steer: OwnedFd,
+    signals: OwnedFd,
+}
+
+impl Waiter {
+    /// Waits for the last message; `None` when the supervisor ends without one.
+    fn wait(&self, told: &mut dyn FnMut(&[u8])) -> Option<Message> {
+        let mut arrived = Vec::new();
+        loop {
+            let mut fds = [
+                PollFd::new(&self.heard, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+            ];
+            match poll(&mut fds, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+            self.forward();
+            let mut part = [0; 4096];
+            let [heard, _] = &fds;
+            if heard.revents().is_empty() {
+                continue;
+            }
+            match rustix::io::read(&self.heard, &mut part) {
+                Ok(0) => return None,
+                Ok(read) => arrived.extend(part.iter().take(read)),
+                Err(Errno::INTR) => continue,
+                Err(_) => return None,
+            }
+            while let Some(message) = Message::take(&mut arrived) {
+                match message {
+                    Message::Told(text) => told(&text),
+                    last => return Some(last),
+                }
+            }
+        }
+    }
+
+    fn forward(&self) {
+        while let Some((signal, on_purpose)) = sys::next_signal(self.signals.as_fd()) {
+            // What the terminal sends, it sends to the command as well.
+            if on_purpose && i32::from(signal) != libc::SIGCONT {
+                // A supervisor that is gone is noticed by the end of its pipe.
+                rustix::io::write(&self.steer, &[signal]).ok();
+            }
+        }
+    }
+}
+
+/// Ends every process that has become a child of this one, and what they leave behind.
+fn end_descendants() {
+    let own = std::process::id();
+    loop {
+        let children = fs::read_to_string(format!("/proc/self/task/{own}/children"));
+        for child in children.unwrap_or_default().split_whitespace() {
+            if let Ok(child) = child.parse() {
+                sys::kill(child, libc::SIGKILL);
+            }
+        }
+        if sys::wait(-1, true).is_none() {
+            return;
+        }
+    }
+}
+
+/// Replaces this process by the command, without supervision. Returns the reason why it could not.
+#[must_use]
+pub fn start_unsupervised(command: &Command) -> io::Error {
+    match Prepared::new(command) {
+        Ok(prepared) => {
+            sys::default_action(libc::SIGPIPE);
+            io::Error::from_raw_os_error(prepared.execute())
+        }
+        Err(error) => io::Error::other(error),
+    }
+}
+
+/// Ends this process by a signal, as the command was ended.
+pub fn end_by_signal(signal: i32) -> ! {
+    sys::die_by(signal);
+    sys::exit(128 + signal)
+}

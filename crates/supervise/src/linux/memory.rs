@@ -1,0 +1,312 @@
+//! Strings and pointers in the memory of a process that waits for an answer. Everything there is hostile: lengths are
+//! bounded before anything is allocated.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::FileExt as _;
+
+use super::sys;
+
+/// The kernel gives words and environment together no more than three quarters of 8 MiB.
+const MAX_LIST: usize = 8 << 20;
+/// Longest single word that the kernel takes.
+const MAX_WORD: usize = 128 << 10;
+/// Longest path that the kernel takes.
+pub(super) const MAX_PATH: usize = 4096;
+/// Most words that can be told apart within [`MAX_LIST`].
+const MAX_WORDS: usize = MAX_LIST / 8;
+const PAGE: usize = 4096;
+/// So much of each word is read at first.
+const FIRST: usize = 256;
+/// So many words are read by one call.
+const BATCH: usize = 64;
+
+/// Why something cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// The kernel would say so too; the number of the error.
+    Invalid(i32),
+    /// The process does not let us.
+    Forbidden,
+}
+
+/// The memory of one thread.
+#[derive(Debug)]
+pub(super) struct Memory {
+    thread: u32,
+}
+
+impl Memory {
+    pub(super) fn of(thread: u32) -> Self {
+        Self { thread }
+    }
+
+    /// Reads pieces in order; stops at the first that is not there.
+    fn read(&self, pieces: &[(u64, usize)], into: &mut [u8]) -> Result<usize, Unread> {
+        match sys::read_memory(self.thread, pieces, into) {
+            Ok(read) => Ok(read),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EFAULT) => Err(Unread::Invalid(libc::EFAULT)),
+                // A sandbox may forbid the call and leave the file.
+                Some(libc::EPERM | libc::ENOSYS) => self.read_file(pieces, into),
+                Some(libc::ESRCH) => Err(Unread::Invalid(libc::ESRCH)),
+                _ => Err(Unread::Forbidden),
+            },
+        }
+    }
+
+    fn read_file(&self, pieces: &[(u64, usize)], into: &mut [u8]) -> Result<usize, Unread> {
+        let file =
+            File::open(format!("/proc/{}/mem", self.thread)).map_err(|_| Unread::Forbidden)?;
+        let mut done = 0;
+        for (address, length) in pieces {
+            let Some(room) = into.get_mut(done..done + length) else {
+                break;
+            };
+            match file.read_at(room, *address) {
+                Ok(read) => done += read,
+                Err(_) if done > 0 => break,
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+                    return Err(Unread::Invalid(libc::EFAULT));
+                }
+                Err(_) => return Err(Unread::Forbidden),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Reads bytes that must all be there.
+    pub(super) fn bytes(&self, address: u64, into: &mut [u8]) -> Result<(), Unread> {
+        let length = into.len();
+        let read = self.read(&[(address, length)], into)?;
+        if read == length {
+            Ok(())
+        } else {
+            Err(Unread::Invalid(libc::EFAULT))
+        }
+    }
+
+    /// Reads a string that ends with a zero byte. One that is too long is the kernel's `error`.
+    pub(super) fn string(&self, address: u64, max: usize, error: i32) -> Result<Vec<u8>, Unread> {
+        self.rest_of(Vec::new(), address, max, error)
+    }
+
+    /// Reads on behind what is known of a string.
+    fn rest_of(
+        &self,
+        mut known: Vec<u8>,
+        address: u64,
+        max: usize,
+        error: i32,
+    ) -> Result<Vec<u8>, Unread> {
+        let mut page = [0; PAGE];
+        while known.len() <= max {
+            let at = address.wrapping_add(known.len() as u64);
+            let want = to_page_end(at).min(if known.is_empty() { FIRST } else { PAGE });
+            let Some(room) = page.get_mut(..want) else {
+                break;
+            };
+            let read = self.read(&[(at, want)], room)?;
+            let part = page.get(..read).filter(|part| !part.is_empty());
+            let Some(part) = part else {
+                return Err(Unread::Invalid(libc::EFAULT));
+            };
+            if let Some(end) = part.iter().position(|byte| *byte == 0) {
+                known.extend(part.iter().take(end));
+                return Ok(known);
+            }
+            known.extend(part);
+        }
+        Err(Unread::Invalid(error))
+    }
+
+    /// Reads pointers up to the null pointer.
+    fn pointers(&self, address: u64, wide: bool) -> Result<Vec<u64>, Unread> {
+        let width = if wide { 8 } else { 4 };
+        let mut found = Vec::new();
+        // A null list is an empty one.
+        if address == 0 {
+            return Ok(found);
+        }
+        let mut page = [0; PAGE];
+        let mut at = address;
+        while found.len() < MAX_WORDS {
+            let want = to_page_end(at).min(if found.is_empty() { FIRST } else { PAGE });
+            // A pointer may lie across the end of a page.
+            let want = if want < width {
+                width
+            } else {
+                want - want % width
+            };
+            let Some(room) = page.get_mut(..want) else {
+                break;
+            };
+            let read = self.read(&[(at, want)], room)?;
+            if read < width {
+                return Err(Unread::Invalid(libc::EFAULT));
+            }
+            for bytes in page.get(..read).unwrap_or_default().chunks_exact(width) {
+                let mut number = [0; 8];
+                for (to, from) in number.iter_mut().zip(bytes) {
+                    *to = *from;
+                }
+                match u64::from_le_bytes(number) {
+                    0 => return Ok(found),
+                    pointer => found.push(pointer),
+                }
+            }
+            at = at.wrapping_add((read - read % width) as u64);
+        }
+        Err(Unread::Invalid(libc::E2BIG))
+    }
+
+    /// Reads a list of strings, as `execve` takes it.
+    pub(super) fn list(&self, address: u64, wide: bool) -> Result<Vec<OsString>, Unread> {
+        let pointers = self.pointers(address, wide)?;
+        let mut words = Vec::with_capacity(pointers.len());
+        let mut total = 0;
+        for batch in pointers.chunks(BATCH) {
+            for (address, begun) in self.beginnings(batch)? {
+                let word = match begun {
+                    Begun::Whole(word) => word,
+                    Begun::Part(part) => self.rest_of(part, address, MAX_WORD, libc::E2BIG)?,
+                };
+                total += word.len() + 1;
+                if total > MAX_LIST {
+                    return Err(Unread::Invalid(libc::E2BIG));
+                }
+                words.push(OsString::from_vec(word));
+            }
+        }
+        Ok(words)
+    }
+
+    /// Reads the beginnings of many strings by one call. What could not be read begins empty.
+    fn beginnings(&self, pointers: &[u64]) -> Result<Vec<(u64, Begun)>, Unread> {
+        let pieces: Vec<(u64, usize)> = pointers
+            .iter()
+            .map(|address| (*address, to_page_end(*address).min(FIRST)))
+            .collect();
+        let mut buffer = vec![0; pieces.iter().map(|(_, length)| length).sum()];
+        let read = match self.read(&pieces, &mut buffer) {
+            Ok(read) => read,
+            // The first is not there; which one it is, is found when each is read.
+            Err(Unread::Invalid(libc::EFAULT)) => 0,
+            Err(other) => return Err(other),
+        };
+        let mut rest = buffer.get(..read).unwrap_or_default();
+        let begun = pieces.iter().map(|(address, length)| {
+            let (piece, behind) = rest.split_at_checked(*length).unwrap_or((&[], &[]));
+            rest = behind;
+            let begun = match piece.iter().position(|byte| *byte == 0) {
+                Some(end) => Begun::Whole(piece.iter().copied().take(end).collect()),
+                None => Begun::Part(piece.to_vec()),
+            };
+            (*address, begun)
+        });
+        Ok(begun.collect())
+    }
+}
+
+/// How much of a string is known.
+enum Begun {
+    Whole(Vec<u8>),
+    Part(Vec<u8>),
+}
+
+/// Bytes up to the end of the page, behind which nothing may be mapped.
+fn to_page_end(address: u64) -> usize {
+    PAGE - usize::try_from(address % PAGE as u64).unwrap_or(0)
+}
+
+/// Strings of a file of `/proc` in which each ends with a zero byte.
+pub(super) fn strings_of(process: u32, file: &str) -> io::Result<Vec<u8>> {
+    std::fs::read(format!("/proc/{process}/{file}"))
+}
+
+/// Splits what [`strings_of`] has read.
+pub(super) fn split(bytes: &[u8]) -> Vec<OsString> {
+    let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
+    if bytes.is_empty() {
+        return Vec::new();
+    }
+    bytes
+        .split(|byte| *byte == 0)
+        .map(|word| OsStr::from_bytes(word).to_owned())
+        .collect()
+}
+
+/// Whether zero-ended strings are exactly these words.
+pub(super) fn are(bytes: &[u8], words: &[OsString]) -> bool {
+    let mut rest = bytes;
+    for word in words {
+        let word = word.as_bytes();
+        let Some(behind) = rest
+            .strip_prefix(word)
+            .and_then(|behind| behind.strip_prefix(&[0]))
+        else {
+            return false;
+        };
+        rest = behind;
+    }
+    rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> Memory {
+        Memory::of(std::process::id())
+    }
+
+    #[test]
+    fn words_are_read_whole() {
+        let long = "x".repeat(100_000);
+        for words in [
+            vec![],
+            vec!["a"],
+            vec!["", "", "b"],
+            vec![long.as_str(), "tail"],
+            vec!["w"; 9_000],
+        ] {
+            let kept: Vec<Vec<u8>> = words
+                .iter()
+                .map(|word| [word.as_bytes(), &[0]].concat())
+                .collect();
+            let mut list: Vec<u64> = kept
+                .iter()
+                .map(|word| word.as_ptr().addr() as u64)
+                .collect();
+            list.push(0);
+            let found = own().list(list.as_ptr().addr() as u64, true).unwrap();
+            assert_eq!(found, words);
+            let bytes = kept.concat();
+            assert!(are(&bytes, &found));
+            assert_eq!(split(&bytes), found);
+            assert!(!are(&[bytes.as_slice(), b"more\0"].concat(), &found));
+        }
+    }
+
+    #[test]
+    fn narrow_pointers_are_read() {
+        let list = [0_u32, 7];
+        let found = own().pointers(list.as_ptr().addr() as u64, false).unwrap();
+        assert_eq!(found, Vec::<u64>::new());
+    }
+
+    #[test]
+    fn what_is_not_there_is_the_kernels_error() {
+        let fault = Unread::Invalid(libc::EFAULT);
+        assert_eq!(own().list(8, true), Err(fault));
+        assert_eq!(own().list(0, true), Ok(Vec::new()));
+        let list = [8_u64, 0];
+        assert_eq!(own().list(list.as_ptr().addr() as u64, true), Err(fault));
+        assert_eq!(own().string(8, MAX_PATH, libc::ENAMETOOLONG), Err(fault));
+        let endless = vec![b'x'; 8192];
+        let found = own().string(endless.as_ptr().addr() as u64, MAX_PATH, libc::ENAMETOOLONG);
+        assert_eq!(found, Err(Unread::Invalid(libc::ENAMETOOLONG)));
+    }
+}

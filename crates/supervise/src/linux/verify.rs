@@ -1,0 +1,176 @@
+//! Comparing what begins to execute with what was judged.
+//!
+//! A judged thread is traced before its call goes on, so it stops when the new image is in place and has run nothing.
+//! Where the kernel refuses to trace it, the process is looked at shortly afterwards.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::memory;
+use super::seen::Judged;
+use super::sys::{self, Change};
+
+/// An execution that has not succeeded after this time has failed, and its thread is let go.
+const OVERDUE: Duration = Duration::from_millis(200);
+/// How often an untraced process is looked at, and how long at most.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+const LOOK_FOR: Duration = Duration::from_millis(200);
+
+/// A thread that may be about to execute what was judged.
+struct Traced {
+    judged: Judged,
+    since: Instant,
+    interrupted: bool,
+}
+
+/// A process that executes what was judged, or will, or has failed to.
+struct Untraced {
+    process: u32,
+    judged: Judged,
+    before: Vec<u8>,
+    since: Instant,
+}
+
+/// All executions that were let through and not compared yet.
+#[derive(Default)]
+pub(super) struct Verifier {
+    traced: BTreeMap<u32, Traced>,
+    untraced: Vec<Untraced>,
+}
+
+/// What a stop of a traced thread means.
+pub(super) enum Stop {
+    /// Dealt with.
+    Done,
+    /// The process executes something else than was judged; it is stopped before its first instruction.
+    Differs(u32),
+}
+
+impl Verifier {
+    /// Prepares the comparison; `false` when the thread cannot be traced. Must precede the answer to its call.
+    pub(super) fn expect(
+        &mut self,
+        thread: u32,
+        process: impl FnOnce() -> u32,
+        judged: Judged,
+    ) -> bool {
+        let since = Instant::now();
+        let is_traced = self.traced.contains_key(&thread)
+            || i32::try_from(thread).is_ok_and(|thread| sys::trace_exec(thread).is_ok());
+        if is_traced {
+            self.traced.insert(
+                thread,
+                Traced {
+                    judged,
+                    since,
+                    interrupted: false,
+                },
+            );
+        } else {
+            let process = process();
+            let before = memory::strings_of(process, "cmdline").unwrap_or_default();
+            self.untraced.push(Untraced {
+                process,
+                judged,
+                before,
+                since,
+            });
+        }
+        is_traced
+    }
+
+    /// Forgets a thread that is gone.
+    pub(super) fn gone(&mut self, thread: i32) {
+        if let Ok(thread) = u32::try_from(thread) {
+            self.traced.remove(&thread);
+        }
+    }
+
+    /// Deals with a stop of a traced thread.
+    pub(super) fn stopped(&mut self, thread: i32, change: Change) -> Stop {
+        let Change::Stopped(signal, event) = change else {
+            return Stop::Done;
+        };
+        let Ok(id) = u32::try_from(thread) else {
+            return Stop::Done;
+        };
+        match event {
+            libc::PTRACE_EVENT_EXEC => {
+                let former = sys::former_thread(thread).unwrap_or(id);
+                let traced = self.traced.remove(&former);
+                // The first thread of the process is gone; its own execution never came about.
+                self.traced.remove(&id);
+                if traced.is_some_and(|traced| traced.judged.is_executed_by(id)) {
+                    sys::detach(thread);
+                    return Stop::Done;
+                }
+                return Stop::Differs(id);
+            }
+            libc::PTRACE_EVENT_STOP => {
+                let of_group = matches!(
+                    signal,
+                    libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU
+                );
+                if of_group {
+                    sys::listen(thread);
+                } else if self
+                    .traced
+                    .get(&id)
+                    .is_some_and(|traced| traced.interrupted)
+                {
+                    // It did not get as far as the stop of an execution, so that has failed.
+                    self.traced.remove(&id);
+                    sys::detach(thread);
+                } else {
+                    sys::go_on(thread, 0);
+                }
+            }
+            _ => sys::go_on(thread, signal),
+        }
+        Stop::Done
+    }
+
+    /// Looks at what is due; returns processes that execute something else than was judged.
+    pub(super) fn look(&mut self) -> Vec<u32> {
+        let now = Instant::now();
+        for (thread, traced) in &mut self.traced {
+            if !traced.interrupted && now.duration_since(traced.since) > OVERDUE {
+                traced.interrupted = true;
+                if let Ok(thread) = i32::try_from(*thread) {
+                    sys::interrupt(thread);
+                }
+            }
+        }
+        let mut differ = Vec::new();
+        self.untraced.retain(|one| {
+            let Ok(words) = memory::strings_of(one.process, "cmdline") else {
+                return false;
+            };
+            let waits = now.duration_since(one.since) < LOOK_FOR;
+            if one.judged.is_executed_by(one.process) || words.is_empty() {
+                return words.is_empty() && waits;
+            }
+            if words == one.before {
+                return waits;
+            }
+            differ.push(one.process);
+            false
+        });
+        differ
+    }
+
+    /// How long to wait for the next look; `None` when nothing is due.
+    pub(super) fn next_look(&self) -> Option<Duration> {
+        if !self.untraced.is_empty() {
+            return Some(LOOK_EVERY);
+        }
+        let waiting = |traced: &&Traced| !traced.interrupted;
+        let first = self
+            .traced
+            .values()
+            .filter(waiting)
+            .map(|traced| traced.since)
+            .min()?;
+        Some(OVERDUE.saturating_sub(first.elapsed()) + LOOK_EVERY)
+    }
+}
