@@ -124,7 +124,7 @@ fn registry(url: &str) -> String {
             "active_version": "model-3",
             "versions": [{
                 "id": "model-3", "adapter_id": "a", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0,
-                "certified_level": "L2", "exam_hash": "e", "field_audit_window": 200,
+                "certified_level": "L2", "exam_hash": "e".repeat(64), "field_audit_window": 200,
                 "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
             }],
         }],

@@ -42,3 +42,5 @@ pub mod field;
 pub mod pointer;
 
 mod text;
+
+mod unique;

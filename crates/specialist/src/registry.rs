@@ -7,10 +7,12 @@
 use serde_json::{Map, Value, json};
 
 use crate::level::Level;
+use crate::unique;
 
 pub use self::problem::{Place, Problem, Refused, Rule, joined};
 
 mod check;
+mod format;
 pub mod problem;
 
 /// The schema that is understood.
@@ -155,7 +157,7 @@ impl Registry {
     /// Reads a registry and looks at all of it.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
-        match serde_json::from_slice(bytes) {
+        match unique::check(bytes).and_then(|()| serde_json::from_slice(bytes)) {
             Ok(document) => Self::of(document),
             Err(error) => Self {
                 document: Value::Null,

@@ -39,7 +39,7 @@ impl Place {
         let version = |id: &str, level: &str| {
             json!({
                 "id": id, "adapter_id": format!("{id}-a"), "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75,
-                "certified_level": level, "exam_hash": "e", "field_audit_window": 200,
+                "certified_level": level, "exam_hash": "e".repeat(64), "field_audit_window": 200,
                 "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
             })
         };

@@ -276,7 +276,7 @@ def main():
     (home / "config.toml").write_text(kinds)
     version = {
         "id": "v1", "adapter_id": "pin", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75, "certified_level": "L2",
-        "exam_hash": "e", "field_audit_window": 200, "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
+        "exam_hash": "e" * 64, "field_audit_window": 200, "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
     }
     entry = {"role": "checker", "backend_url": upstream, "fallback": "claude", "workload_quota": 1, "active_version": "v1", "versions": [version]}
     (home / "specialists.json").write_text(json.dumps({"schema": "roleos-specialist-registry/v1", "specialists": [entry]}))

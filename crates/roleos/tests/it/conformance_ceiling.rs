@@ -20,7 +20,7 @@ fn entry(url: &str) -> Value {
         "role": ROLE, "backend_url": url, "fallback": "claude", "workload_quota": 0.5, "active_version": "conf-1",
         "versions": [{
             "id": "conf-1", "adapter_id": ADAPTER, "base_model": BASE, "gate_threshold": 0.6,
-            "certified_level": "L5", "exam_hash": "e", "field_audit_window": 200,
+            "certified_level": "L5", "exam_hash": "e".repeat(64), "field_audit_window": 200,
             "created_at": "2026-09-02T09:00:00Z",
         }],
     })

@@ -27,7 +27,7 @@ fn registry(url: &str) -> String {
     let version = |id: &str| {
         json!({
             "id": id, "adapter_id": "a", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.5,
-            "certified_level": "L2", "exam_hash": "e", "field_audit_window": 200,
+            "certified_level": "L2", "exam_hash": "e".repeat(64), "field_audit_window": 200,
             "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
             "verifier": { "type": "rule_check", "pass_condition": "rules_match",
                 "config": { "rule": "regex", "pattern": "." } },
@@ -250,6 +250,12 @@ fn a_halt_holds_when_its_line_and_the_state_are_gone() {
     is_halted();
     std::fs::remove_file(workspace.path(".role-os/specialist-state.json")).unwrap();
     std::fs::remove_file(workspace.path(".role-os/specialist-events.jsonl")).unwrap();
+    is_halted();
+    // A line that says that it was cleared, written by hand, lifts nothing either.
+    std::fs::remove_file(workspace.path(".role-os/specialist-state.json")).ok();
+    let forged = json!({ "kind": "clear-halt", "role": "Checker", "ts": "2026-11-17T00:00:00Z",
+        "data": { "operator": "x", "reason": "x" } });
+    workspace.write(".role-os/specialist-events.jsonl", format!("{forged}\n"));
     is_halted();
     workspace
         .roleos(&["specialist", "clear-halt", "Checker", "--reason", "x"])

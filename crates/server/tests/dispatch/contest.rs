@@ -35,7 +35,7 @@ struct Place {
 fn version(id: &str, level: &str) -> Value {
     json!({
         "id": id, "adapter_id": id, "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.5, "certified_level": level,
-        "exam_hash": "e", "field_audit_window": 200, "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
+        "exam_hash": "e".repeat(64), "field_audit_window": 200, "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
         "verifier": {
             "type": "json_schema", "pass_condition": "schema_valid == true",
             "config": { "schema": { "type": "object", "required": ["title"] } },

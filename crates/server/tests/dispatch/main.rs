@@ -46,7 +46,7 @@ impl Place {
                 "role": ROLE, "backend_url": url, "fallback": "claude", "workload_quota": 1, "active_version": "v1",
                 "versions": [{
                     "id": "v1", "adapter_id": "pin", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75,
-                    "certified_level": "L2", "exam_hash": "e", "field_audit_window": 200,
+                    "certified_level": "L2", "exam_hash": "e".repeat(64), "field_audit_window": 200,
                     "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
                 }],
             }],

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::format::{is_address, is_sha256, is_time};
 use super::{Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version, Withdrawn};
-use crate::family::is_claude;
+use crate::family;
 use crate::level::Level;
 use crate::text::head;
 
@@ -51,11 +52,34 @@ fn number_of(problem: &Problem) -> Option<usize> {
     problem.place.entry.as_ref().map(|(number, _)| *number)
 }
 
-/// A number of dispatches: a fraction of one is none, and no log holds more than this.
-fn whole(number: f64) -> u64 {
-    let text = format!("{:.0}", number.floor().clamp(1.0, 1e9));
-    text.parse().unwrap_or(1)
+/// A number of dispatches; no log holds more than a thousand million.
+fn whole(number: f64) -> Option<u64> {
+    let is_whole = (1.0..=1e9).contains(&number) && number.fract() == 0.0;
+    is_whole
+        .then(|| format!("{number:.0}").parse().ok())
+        .flatten()
 }
+
+/// What a text must look like.
+struct Form {
+    fits: fn(&str) -> bool,
+    what: &'static str,
+}
+
+const ADDRESS: Form = Form {
+    fits: is_address,
+    what: "an http:// or https:// address",
+};
+
+const SHA256: Form = Form {
+    fits: is_sha256,
+    what: "a SHA-256 in 64 lower-case hexadecimal digits",
+};
+
+const TIME: Form = Form {
+    fits: is_time,
+    what: "an ISO 8601 time",
+};
 
 /// A value as an error shows it.
 fn shown(value: Option<&Value>) -> String {
@@ -111,6 +135,17 @@ impl Check {
         }
     }
 
+    /// A text of a certain form.
+    fn formed(&mut self, object: &Map<String, Value>, key: &str, form: &Form) -> Option<String> {
+        let text = self.text(object, key)?;
+        if !(form.fits)(&text) {
+            let (what, got) = (form.what, shown(object.get(key)));
+            self.problem(None, format!("{key} must be {what}, got {got}"));
+            return None;
+        }
+        Some(text)
+    }
+
     fn entry(&mut self, number: usize, value: &Value) -> Option<Entry> {
         let role = value.get("role").and_then(Value::as_str).map(str::to_owned);
         self.place = Place {
@@ -122,7 +157,7 @@ impl Check {
             return None;
         };
         let role = self.role(object);
-        let backend_url = self.text(object, "backend_url");
+        let backend_url = self.formed(object, "backend_url", &ADDRESS);
         if object.get("fallback").and_then(Value::as_str) != Some(FALLBACK) {
             let what = format!(
                 "fallback must be \"{FALLBACK}\", got {}",
@@ -250,20 +285,18 @@ impl Check {
         };
         let backend_url = match object.get("backend_url") {
             None | Some(Value::Null) => Some(None),
-            Some(_) => self.text(object, "backend_url").map(Some),
+            Some(_) => self.formed(object, "backend_url", &ADDRESS).map(Some),
         };
         let base_model = self.text(object, "base_model");
-        if let Some(model) = base_model.as_deref().filter(|model| is_claude(model)) {
-            let what = format!(
-                "base_model {model:?} is Claude-family; an adapter that Claude checks must not be built on Claude"
-            );
-            self.problem(Some(Rule::R1), what);
+        let refusal = base_model.as_deref().and_then(family::refusal);
+        if let (Some(model), Some(why)) = (&base_model, refusal) {
+            self.problem(Some(Rule::R1), format!("base_model {model:?} {why}"));
         }
         let gate_threshold = self.threshold(object);
         let certified_level = self.level(object);
-        let exam_hash = self.text(object, "exam_hash");
+        let exam_hash = self.formed(object, "exam_hash", &SHA256);
         let field_audit_window = self.audit_window(object);
-        let created_at = self.text(object, "created_at");
+        let created_at = self.formed(object, "created_at", &TIME);
         let exam_centroid = self.centroid(object);
         let ood_floor = self.ood_floor(object);
         let withdrawn = self.withdrawn(object);
@@ -330,14 +363,13 @@ impl Check {
 
     fn audit_window(&mut self, object: &Map<String, Value>) -> Option<u64> {
         let value = object.get("field_audit_window");
-        match value.and_then(Value::as_f64) {
-            Some(window) if window > 0.0 => Some(whole(window)),
-            _ => {
-                let what = format!("field_audit_window must be above 0, got {}", shown(value));
-                self.problem(None, what);
-                None
-            }
+        let window = value.and_then(Value::as_f64).and_then(whole);
+        if window.is_none() {
+            let got = shown(value);
+            let what = format!("field_audit_window must be a whole number above 0, got {got}");
+            self.problem(None, what);
         }
+        window
     }
 
     fn centroid(&mut self, object: &Map<String, Value>) -> Option<Option<Vec<f64>>> {
@@ -441,13 +473,7 @@ pub(crate) fn recipe_problems(card: &Value) -> Vec<&'static str> {
     if text("id").is_none_or(str::is_empty) {
         problems.push("id must be a non-empty string");
     }
-    let is_hash = |hash: &str| {
-        hash.len() == 64
-            && hash
-                .bytes()
-                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-    };
-    if !text("sha256").is_some_and(is_hash) {
+    if !text("sha256").is_some_and(is_sha256) {
         problems.push("sha256 must be 64 lowercase hexadecimal digits");
     }
     if card

@@ -52,15 +52,12 @@ fn r1_the_claude_family_is_no_base() {
         "anthropic/claude-opus",
         "claude3",
         "us.anthropic.claude-x",
+        "x-claude-distill",
+        "cl\u{430}ude-opus-4",
     ] {
         in_version("base_model", json!(model), &["R1"]);
     }
-    for model in [
-        "Qwen/Qwen3-7B",
-        "google/gemma-3-9b",
-        "mistralai/Mistral-7B",
-        "x-claude-distill",
-    ] {
+    for model in ["Qwen/Qwen3-7B", "google/gemma-3-9b", "mistralai/Mistral-7B"] {
         in_version("base_model", json!(model), &[]);
     }
     in_version("base_model", json!(7), &["base_model must be"]);
@@ -162,6 +159,20 @@ fn the_rest_is_described() {
         &["field_audit_window must be"],
     );
     in_version("field_audit_window", json!(300.0), &[]);
+    for window in [json!(0.5), json!(1e308), json!(1.5)] {
+        in_version(
+            "field_audit_window",
+            window,
+            &["field_audit_window must be"],
+        );
+    }
+    in_version("exam_hash", json!("zzz"), &["exam_hash must be"]);
+    in_version("created_at", json!("yesterday"), &["created_at must be"]);
+    in_version("created_at", json!("2026-09-02"), &[]);
+    for url in [" ", "ftp://x", "http://"] {
+        in_entry("backend_url", json!(url), &["backend_url must be"]);
+        in_version("backend_url", json!(url), &["backend_url must be"]);
+    }
     in_version("exam_centroid", json!("x"), &["exam_centroid must be"]);
     in_version(
         "exam_centroid",
@@ -204,6 +215,21 @@ fn a_role_stands_once() {
 }
 
 #[test]
+fn a_key_that_stands_twice_refuses_the_registry() {
+    let text = registry(json!("v1"), &[version("v1", "L2")]).to_string();
+    assert!(Registry::parse(text.as_bytes()).is_valid());
+    let twice = text.replacen(
+        "\"base_model\":",
+        "\"base_model\":\"claude-3\",\"base_model\":",
+        1,
+    );
+    let registry = Registry::parse(twice.as_bytes());
+    assert!(registry.entries().is_empty());
+    let said = registry.problems()[0].to_string();
+    assert!(said.contains("`base_model` is there twice"), "{said}");
+}
+
+#[test]
 fn every_problem_is_found_and_has_its_place() {
     let document = json!({
         "schema": "other",
@@ -230,7 +256,9 @@ fn every_problem_is_found_and_has_its_place() {
             "specialists[0] (role=\"A\").versions[0] (id=\"v\"): R1 — base_model \"claude-3\" is Claude-family; an adapter that Claude checks must not be built on Claude",
             "specialists[0] (role=\"A\").versions[0] (id=\"v\"): R5 — gate_threshold must be in [0, 1], got 7",
             "specialists[0] (role=\"A\").versions[0] (id=\"v\"): certified_level must be L0 to L9, got \"l0\"",
-            "specialists[0] (role=\"A\").versions[0] (id=\"v\"): field_audit_window must be above 0, got -1",
+            "specialists[0] (role=\"A\").versions[0] (id=\"v\"): exam_hash must be a SHA-256 in 64 lower-case hexadecimal digits, got \"h\"",
+            "specialists[0] (role=\"A\").versions[0] (id=\"v\"): field_audit_window must be a whole number above 0, got -1",
+            "specialists[0] (role=\"A\").versions[0] (id=\"v\"): created_at must be an ISO 8601 time, got \"t\"",
             "specialists[0] (role=\"A\"): R4 — active_version \"ghost\" not found in versions[]",
             "specialists[1]: entry must be an object",
         ]
