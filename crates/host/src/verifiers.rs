@@ -16,6 +16,7 @@ use crate::files;
 
 use self::sandbox::{Job, Limits, Stopped};
 
+mod filter;
 mod processes;
 pub mod sandbox;
 

@@ -19,6 +19,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use crate::config::selection::Selection;
 use crate::process::Output;
 
+use super::filter::Filter;
 use super::processes::{below, table, used};
 
 /// How long to wait between looks at the box.
@@ -210,6 +211,8 @@ fn boxed(job: &Job<'_>, limits: &Limits, rights: Rights) -> Result<Done, Stopped
         Rights::Root => &ROOT[..],
         Rights::Anybody => &ANYBODY[..],
     });
+    let filter = Filter::write().map_err(|error| Stopped::NoSandbox(error.to_string()))?;
+    command.args(["--seccomp", &filter.number().to_string()]);
     command.args(["--die-with-parent", "--new-session", "--clearenv"]);
     command.args(["--proc", "/proc", "--dev", "/dev"]);
     for folder in SYSTEM.iter().chain(&SETTINGS) {

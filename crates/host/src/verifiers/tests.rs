@@ -262,6 +262,30 @@ fn private_folders_are_small() {
 }
 
 #[test]
+fn limits_hold_against_namespaces_and_memory_of_no_process() {
+    let mut verifiers = verifiers();
+    verifiers.limits.memory = 64 << 20;
+    verifiers.limits.scratch = 1 << 20;
+    // Mounting a larger folder needs a user namespace.
+    let mount = "unshare -Urm sh -c 'mount -t tmpfs -o size=1g tmpfs /tmp && head -c 200000000 /dev/zero > /tmp/f'";
+    fails(&script(&verifiers, mount), "ended with");
+    assert_eq!(script(&verifiers, "! unshare -U true"), Outcome::Pass);
+    // Memory that is written to a file that only a number names.
+    let file = "perl -e '$n = \"x\"; $f = syscall(319, $n, 0); exit($f < 0 ? 7 : 0)'";
+    if cfg!(target_arch = "x86_64") {
+        fails(&script(&verifiers, file), "ended with 7");
+    }
+    // Threads, pipes and children are as before.
+    assert_eq!(
+        script(
+            &verifiers,
+            "(echo a & echo b & wait) | sort | head -1 | grep -q a"
+        ),
+        Outcome::Pass
+    );
+}
+
+#[test]
 fn one_that_hangs_is_stopped_with_all_its_children() {
     let mut verifiers = verifiers();
     verifiers.limits.time = Duration::from_millis(800);
