@@ -43,6 +43,9 @@ pub enum MetricError {
     /// The change is none.
     #[error(transparent)]
     Bad(#[from] BadMigration),
+    /// There is nothing to abort.
+    #[error("no change of the metric is under way; `{0}` holds")]
+    Settled(String),
     /// One change at a time.
     #[error(
         "the change from `{old}` to `{new}` is not finished: {contests} of {window} contests are mixed"
@@ -195,6 +198,13 @@ pub fn change(
         });
     }
     let migration = Migration::plan(&present.metric, new, window)?;
+    let known = runs::metrics(workspace)?;
+    let mut namesakes = known
+        .iter()
+        .filter(|metric| metric.metric_version == new.metric_version);
+    if namesakes.any(|metric| metric != new) {
+        return Err(BadMigration::Taken(new.metric_version.clone()).into());
+    }
     let epoch = present.epoch + 1;
     let mut text = serde_json::to_string_pretty(&new.to_value()).unwrap_or_default();
     text.push('\n');
@@ -214,6 +224,27 @@ pub fn change(
             }),
         },
     )?;
+    Ok((current(workspace)?, event))
+}
+
+/// Ends a change that is under way: the metric before it holds again. Hands out the event that tells others.
+///
+/// # Errors
+/// No change is under way, or a file cannot be written. Nothing is changed then.
+pub fn abort(workspace: &Workspace) -> Result<(Current, Event), MetricError> {
+    let _alone = lock(workspace)?;
+    let present = current(workspace)?;
+    let Some(mixing) = present.mixing else {
+        return Err(MetricError::Settled(present.metric.metric_version));
+    };
+    let epoch = present.epoch + 1;
+    let pointer = Pointer {
+        metric: mixing.migration.old.metric_version.clone(),
+        epoch,
+        mixing: None,
+    };
+    write(workspace, &pointer)?;
+    let event = Event::EvalMetricChange(mixing.migration.event(epoch, 1.0));
     Ok((current(workspace)?, event))
 }
 
@@ -300,11 +331,38 @@ mod tests {
     }
 
     #[test]
+    fn a_change_is_aborted_and_its_name_stays_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::at(folder.path()).unwrap();
+        assert!(matches!(abort(&workspace), Err(MetricError::Settled(_))));
+        change(&workspace, &next(2), 4).unwrap();
+        contest(&workspace).unwrap();
+        let (now, event) = abort(&workspace).unwrap();
+        assert_eq!((now.metric, now.mixing), (Metric::v1(), None));
+        let payload = payload(&event);
+        assert_eq!(
+            (&payload["epoch"], &payload["alpha"]),
+            (&3.into(), &1.0.into())
+        );
+        let mut other = next(2);
+        other.pi = 0.5;
+        assert!(matches!(
+            change(&workspace, &other, 4),
+            Err(MetricError::Bad(BadMigration::Taken(_)))
+        ));
+        change(&workspace, &next(3), 4).unwrap();
+        abort(&workspace).unwrap();
+        change(&workspace, &next(2), 4).unwrap();
+    }
+
+    #[test]
     fn what_does_not_follow_changes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace::at(folder.path()).unwrap();
+        let mut first = next(1);
+        first.metric_version = "metric_v0".to_owned();
         assert!(matches!(
-            change(&workspace, &next(3), 4),
+            change(&workspace, &first, 4),
             Err(MetricError::Bad(BadMigration::Order { .. }))
         ));
         assert_eq!(current(&workspace).unwrap().epoch, 0);

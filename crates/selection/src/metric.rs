@@ -36,6 +36,12 @@ pub struct Metric {
     pub refusal_rule: String,
 }
 
+/// Largest weight: a reward has to stay a number that can be added up and compared.
+const MAX_WEIGHT: f64 = 1_000.0;
+
+/// Bounds of a scale.
+const SCALES: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
+
 /// A metric that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {problem}")]
@@ -107,10 +113,10 @@ impl Metric {
             ("w_o", self.w_o),
         ];
         for (field, weight) in weights {
-            if !weight.is_finite() || weight < 0.0 {
+            if !(0.0..=MAX_WEIGHT).contains(&weight) {
                 return Err(bad(
                     field,
-                    "is no number from 0 up; a negative weight would reward what it should cost",
+                    "is not between 0 and 1000; a negative weight would reward what it should cost",
                 ));
             }
         }
@@ -118,8 +124,8 @@ impl Metric {
             return Err(bad("alpha_q1", "is not between 0 and 1"));
         }
         for (field, scale) in [("t_ref_ms", self.t_ref_ms), ("tokens_ref", self.tokens_ref)] {
-            if !scale.is_finite() || scale <= 0.0 {
-                return Err(bad(field, "is no number above 0"));
+            if !SCALES.contains(&scale) {
+                return Err(bad(field, "is not between 0.001 and 1e12"));
             }
         }
         if self.similarity != "token_f1" {
@@ -268,6 +274,10 @@ mod tests {
         for (field, value) in [
             ("lambda", json!(-0.1)),
             ("t_ref_ms", json!(0)),
+            ("beta", json!(1e308)),
+            ("pi", json!(1_000.1)),
+            ("tokens_ref", json!(1e-300)),
+            ("t_ref_ms", json!(1e13)),
             ("alpha_q1", json!(1.5)),
             ("metric_version", json!("latest")),
             ("similarity", json!("vibes")),

@@ -23,7 +23,7 @@ pub struct Migration {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadMigration {
     /// A version must grow.
-    #[error("`{new}` does not follow `{old}`: the number must grow by one")]
+    #[error("`{new}` does not follow `{old}`: the number must be higher")]
     Order {
         /// What was.
         old: String,
@@ -33,6 +33,9 @@ pub enum BadMigration {
     /// Nothing changes.
     #[error("the new metric is the old one under another name")]
     Same,
+    /// A name means one metric, also after its change was aborted: the log's lines go by the name.
+    #[error("`{0}` names another metric already; take the next number")]
+    Taken(String),
     /// Without a window nothing would be compared.
     #[error("the mixing window is empty")]
     Window,
@@ -44,8 +47,11 @@ impl Migration {
     /// # Errors
     /// The versions do not follow each other, nothing changes, or there is no window.
     pub fn plan(old: &Metric, new: &Metric, window: u64) -> Result<Self, BadMigration> {
-        let follows = version_number(&old.metric_version).and_then(|number| number.checked_add(1));
-        if follows.is_none() || follows != version_number(&new.metric_version) {
+        let (before, after) = (
+            version_number(&old.metric_version),
+            version_number(&new.metric_version),
+        );
+        if before.is_none() || after <= before {
             return Err(BadMigration::Order {
                 old: old.metric_version.clone(),
                 new: new.metric_version.clone(),
@@ -131,10 +137,10 @@ mod tests {
             Migration::plan(&Metric::v1(), &next(), 0),
             Err(BadMigration::Window)
         );
-        let mut far = next();
-        far.metric_version = "metric_v3".to_owned();
+        let mut unnamed = next();
+        unnamed.metric_version = "latest".to_owned();
         assert!(matches!(
-            Migration::plan(&Metric::v1(), &far, 1),
+            Migration::plan(&Metric::v1(), &unnamed, 1),
             Err(BadMigration::Order { .. })
         ));
         assert!(matches!(

@@ -15,7 +15,7 @@ const IN_GROUPS: &[(&str, &[&str])] = &[
         "specialist",
         names!("promote rollback clear-halt register certify repair"),
     ),
-    ("metric", names!("change")),
+    ("metric", names!("change abort")),
     ("witness", names!("seal")),
     ("ledger", names!("adopt")),
 ];

@@ -26,6 +26,8 @@ pub enum Command {
     Show,
     /// Change the metric: both count for a while, and the exams on record are scored again.
     Change(ChangeArgs),
+    /// End a change that is under way; the metric before it holds again.
+    Abort,
 }
 
 /// Words of `metric change`.
@@ -56,7 +58,28 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
             not_below_an_agent("metric change")?;
             change(ui, context, args)
         }
+        Command::Abort => {
+            not_below_an_agent("metric abort")?;
+            abort(ui, context)
+        }
     }
+}
+
+fn abort(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
+    let (current, event) = metrics::abort(&context.workspace)?;
+    events::emit(&events::path(&context.workspace), &[event])?;
+    if ui.json {
+        ui.json(&json!({
+            "metric": current.metric.to_value(), "hash": current.metric.hash(), "epoch": current.epoch,
+            "migration": Value::Null,
+        }))?;
+    } else {
+        ui.line(format_args!(
+            "{GOOD}aborted{GOOD:#}: {} holds (epoch {})",
+            current.metric.metric_version, current.epoch
+        ))?;
+    }
+    Ok(Exit::Done)
 }
 
 fn show(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
@@ -180,7 +203,9 @@ impl From<MetricError> for Failure {
         match error {
             MetricError::File(error) => error.into(),
             MetricError::UnderWay { .. } => Self::refused("change_under_way", chain(&error))
-                .hint("nothing was changed; it goes on with every contest, `roleos metric show` says how far it is"),
+                .hint("nothing was changed; `roleos metric abort` ends it, `roleos metric show` says how far it is"),
+            MetricError::Settled(_) => Self::input("no_change", chain(&error))
+                .hint("`roleos metric show` prints the metric that holds"),
             MetricError::Bad(_) => Self::input("bad_change", chain(&error))
                 .hint("nothing was changed; `roleos metric show` prints the metric that holds"),
             _ => Self::input("metric_missing", chain(&error))

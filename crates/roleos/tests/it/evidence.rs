@@ -567,6 +567,24 @@ fn the_metric_changes_by_mixing_and_exams_are_scored_again() {
         .exits(2)
         .json_error();
     assert_eq!(refused["code"], "change_under_way");
+    let aborted = workspace
+        .roleos(&["metric", "abort", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(aborted["metric"]["metric_version"], "metric_v1");
+    let nothing = workspace
+        .roleos(&["metric", "abort", "--json"])
+        .exits(1)
+        .json_error();
+    assert_eq!(nothing["code"], "no_change");
+    let mut vast = next;
+    vast.beta = 1e308;
+    workspace.write("vast.json", vast.to_value().to_string());
+    let refused = workspace
+        .roleos(&["metric", "change", "vast.json", "--json"])
+        .exits(1)
+        .json_error();
+    assert_eq!(refused["code"], "bad_metric");
     workspace.write("bad.json", r#"{"metric_version":"metric_v3"}"#);
     let bad = workspace
         .roleos(&["metric", "change", "bad.json", "--json"])

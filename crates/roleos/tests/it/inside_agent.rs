@@ -41,6 +41,7 @@ const OF_A_PERSON: &[&[&str]] = &[
     &["specialist", "certify", "Checker", "v2"],
     &["specialist", "repair"],
     &["metric", "change", "metric.json"],
+    &["metric", "abort"],
     &["key", "new"],
     &["key", "rotate"],
     &["key", "rotate", "--algorithm", "hmac"],

@@ -305,6 +305,7 @@ fn commands_that_change_evidence_are_for_people() {
             "roleos specialist certify a v1",
             "roleos specialist promote checker v2",
             "roleos metric change a",
+            "roleos metric abort",
             "roleos witness seal --outcome solved",
             "roleos key new",
             "roleos trust",
