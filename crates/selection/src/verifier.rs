@@ -18,6 +18,9 @@ pub use declared::{Declared, Step};
 /// Largest compiled pattern of a rule, in bytes.
 const MAX_PATTERN: usize = 1024 * 1024;
 
+/// Outputs that no pattern has in common but one that matches everything.
+const ANYTHING: [&str; 5] = ["", "\u{1}", "a b", "0", "{}\n[]"];
+
 /// What the verifier said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -255,13 +258,25 @@ impl Rule {
                 .filter(|number| number.is_finite())
         };
         match config.get("rule").and_then(Value::as_str) {
-            Some("regex") => RegexBuilder::new(&text("pattern")?)
-                .size_limit(MAX_PATTERN)
-                .build()
-                .map(Self::Matches)
-                .map_err(|error| BadVerifier(format!("a rule has a bad `pattern`: {error}"))),
+            Some("regex") => {
+                let pattern = RegexBuilder::new(&text("pattern")?)
+                    .size_limit(MAX_PATTERN)
+                    .build()
+                    .map_err(|error| BadVerifier(format!("a rule has a bad `pattern`: {error}")))?;
+                if ANYTHING.iter().all(|output| pattern.is_match(output)) {
+                    return Err(BadVerifier(format!(
+                        "the pattern `{pattern}` matches every output, so it checks nothing"
+                    )));
+                }
+                Ok(Self::Matches(pattern))
+            }
             Some("exact") => text("expected").map(Self::Is),
-            Some("contains") => text("text").map(Self::Contains),
+            Some("contains") => match text("text")? {
+                text if text.trim().is_empty() => Err(BadVerifier(
+                    "a rule's `text` is empty: every output contains it".to_owned(),
+                )),
+                text => Ok(Self::Contains(text)),
+            },
             Some("numeric") => {
                 let expected = number("expected")
                     .ok_or_else(|| BadVerifier("a rule has no number `expected`".to_owned()))?;
@@ -300,12 +315,18 @@ impl Rule {
                 expected,
                 tolerance,
             } => match output.parse::<f64>() {
-                Ok(number) if (number - expected).abs() <= *tolerance => None,
+                Ok(number) if is_near(number, *expected, *tolerance) => None,
                 Ok(_) => Some(format!("is not within {tolerance} of {expected}")),
                 Err(_) => Some("is no number".to_owned()),
             },
         }
     }
+}
+
+/// Compares with room for the rounding of decimal fractions: 1.1 is within 0.1 of 1.
+fn is_near(number: f64, expected: f64, tolerance: f64) -> bool {
+    let rounding = 4.0 * f64::EPSILON * number.abs().max(expected.abs());
+    (number - expected).abs() <= tolerance + rounding
 }
 
 #[cfg(test)]
@@ -393,6 +414,16 @@ mod tests {
             true,
         );
         check(
+            &rules(json!({ "rule": "numeric", "expected": 1.0, "tolerance": 0.1 })),
+            "1.1",
+            true,
+        );
+        check(
+            &rules(json!({ "rule": "numeric", "expected": 1.0, "tolerance": 0.1 })),
+            "1.1000001",
+            false,
+        );
+        check(
             &rules(json!({ "rule": "numeric", "expected": 3 })),
             "3.1",
             false,
@@ -422,6 +453,9 @@ mod tests {
             json!({ "rule": "regex", "pattern": "(a{1000}){1000}" }),
             json!({ "rule": "numeric", "expected": 1, "tolerance": -1 }),
             json!({ "rule": "exact" }),
+            json!({ "rule": "regex", "pattern": "" }),
+            json!({ "rule": "regex", "pattern": "(?s).*" }),
+            json!({ "rule": "contains", "text": " " }),
         ] {
             assert!(Verifier::rules(&config).is_err(), "{config}");
         }

@@ -123,6 +123,9 @@ impl Declared {
         let bad = |what: &str| BadVerifier(format!("the verifier's `command` {what}"));
         let words: Vec<String> = match self.config.get("command") {
             None => return Err(bad("is missing")),
+            Some(Value::String(line)) if !does_something(line) => {
+                return Err(bad("does nothing, so it would pass every output"));
+            }
             Some(Value::String(line)) => ["sh", "-c", line].map(str::to_owned).to_vec(),
             Some(Value::Array(words)) => words
                 .iter()
@@ -131,7 +134,7 @@ impl Declared {
                 .ok_or_else(|| bad("has a word that is no text"))?,
             Some(_) => return Err(bad("is neither text nor a list of words")),
         };
-        if words.first().is_none_or(String::is_empty) {
+        if words.first().is_none_or(|word| word.trim().is_empty()) {
             return Err(bad("names no program"));
         }
         if words.len() > MAX_WORDS || words.iter().any(|word| word.contains('\0')) {
@@ -187,6 +190,12 @@ impl Declared {
     }
 }
 
+/// Returns `false` for a script of blank lines and comments.
+fn does_something(script: &str) -> bool {
+    let mut lines = script.lines().map(str::trim);
+    lines.any(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -225,6 +234,10 @@ mod tests {
         for command in [
             json!([]),
             json!([""]),
+            json!([" "]),
+            json!(""),
+            json!(" "),
+            json!("# tests\n\n"),
             json!([3]),
             json!({}),
             json!(["a\u{0}"]),
