@@ -3,22 +3,90 @@
 
 use serde_json::Value;
 
-/// Openings of refusals, in lower case.
+/// Openings of refusals, in lower case; [`APOLOGIES`] may stand before them.
 const REFUSALS: &[&str] = &[
     "i cannot",
     "i can't",
     "i can not",
+    "i won't be able",
+    "i won't help",
+    "i won't assist",
+    "i won't do th",
+    "i won't provide",
+    "i will not be able",
+    "i will not help",
+    "i will not assist",
+    "i will not provide",
+    "i am not going to help",
     "i am unable to",
     "i'm unable to",
     "i am not able to",
     "i'm not able to",
-    "i'm sorry, but",
-    "i am sorry, but",
-    "sorry, i can",
+    "i must decline",
+    "i have to decline",
+    "i refuse to",
     "as an ai",
     "unable to comply",
+    "i'm sorry, but",
+    "i am sorry, but",
+    "sorry, but",
     "я не могу",
-    "к сожалению, я не могу",
+    "не могу помочь",
+    "je ne peux pas",
+    "je ne suis pas en mesure",
+    "je suis désolé, mais",
+    "désolé, mais",
+    "ich kann nicht",
+    "ich kann dabei nicht",
+    "ich kann das nicht",
+    "ich kann dir dabei nicht",
+    "ich kann ihnen dabei nicht",
+    "kann ich nicht",
+    "es tut mir leid, aber",
+    "no puedo",
+    "no me es posible",
+    "lo siento, pero",
+    "não posso",
+    "não consigo ajudar",
+    "desculpe, mas",
+    "non posso",
+    "mi dispiace, ma",
+    "我无法",
+    "我不能",
+    "申し訳ありませんが",
+    "お手伝いできません",
+];
+
+/// What polite refusals begin with, in lower case; alone it is none.
+const APOLOGIES: &[&str] = &[
+    "i'm sorry",
+    "i am sorry",
+    "sorry",
+    "i apologize",
+    "i apologise",
+    "apologies",
+    "my apologies",
+    "unfortunately",
+    "к сожалению",
+    "извините",
+    "простите",
+    "désolé",
+    "désolée",
+    "je suis désolé",
+    "je suis désolée",
+    "malheureusement",
+    "es tut mir leid",
+    "leider",
+    "lo siento",
+    "lamentablemente",
+    "desculpe",
+    "infelizmente",
+    "mi dispiace",
+    "purtroppo",
+    "抱歉",
+    "对不起",
+    "很抱歉",
+    "申し訳ありません",
 ];
 
 /// Texts that fill a field and say nothing, in lower case.
@@ -114,7 +182,12 @@ fn says_nothing(text: &str) -> bool {
 
 fn is_refusal(text: &str) -> bool {
     let text = text.trim().to_lowercase().replace('’', "'");
-    REFUSALS.iter().any(|opening| text.starts_with(opening))
+    let opens = |text: &str| REFUSALS.iter().any(|opening| text.starts_with(opening));
+    let after_apology = |apology: &&str| {
+        let rest = text.strip_prefix(*apology)?;
+        Some(rest.trim_start_matches(|char: char| !char.is_alphanumeric()))
+    };
+    opens(&text) || APOLOGIES.iter().filter_map(after_apology).any(opens)
 }
 
 fn whole(refused: bool) -> f64 {
@@ -143,6 +216,15 @@ mod tests {
             "\"\"",
             "I cannot help with that.",
             "I’m sorry, but no.",
+            "I won't help with that.",
+            "Sorry, I am not able to assist.",
+            "Unfortunately, I cannot do this.",
+            "Je ne peux pas vous aider.",
+            "Désolé, je ne peux pas répondre.",
+            "Leider kann ich nicht helfen.",
+            "Lo siento, no puedo ayudar.",
+            "К сожалению, я не могу помочь.",
+            "抱歉，我无法回答。",
             r#"{"status":"UNSURE","reason":"too hard"}"#,
             "\"N/A\"",
         ] {
@@ -159,6 +241,9 @@ mod tests {
             r#"{"title":"A b"}"#,
             "[1]",
             "I can do that: 4",
+            "Sorry for the delay: the answer is 4.",
+            "I will not go quietly, said the river.",
+            "Unfortunately the bridge was closed.",
         ] {
             check(output, &[], 0.0);
         }
