@@ -404,6 +404,17 @@ pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileE
     Ok(tail)
 }
 
+/// Cuts a log to a length. Hold a [`Lock`] around it.
+///
+/// # Errors
+/// It cannot be opened or cut.
+pub fn truncate(path: &Path, length: u64) -> Result<(), FileError> {
+    Place::of(path)
+        .and_then(|place| place.open_regular(OFlags::WRONLY, 0))
+        .and_then(|file| file.set_len(length))
+        .map_err(|source| FileError::new(Action::Write, path, source))
+}
+
 /// Makes a directory and those above it, durably; a secret one is closed to others, those above it are not.
 ///
 /// # Errors

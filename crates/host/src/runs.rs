@@ -12,6 +12,7 @@ use selection::run_log::{FIRST, MAX_LINE, Record, link};
 use crate::files::{self, Action, FileError, Lock, Tail};
 use crate::workspace::Workspace;
 
+mod head;
 mod stats;
 
 pub use stats::{Stats, Tally, stats};
@@ -22,13 +23,14 @@ pub fn path(workspace: &Workspace) -> PathBuf {
     workspace.role_os_dir().join("run_log.jsonl")
 }
 
-/// Appends the lines of one contest, linked to what is there, and says whether the last line was torn; it stays visible,
-/// and the chain goes on behind it. What is written survives the end of this process.
+/// Appends the lines of one contest, linked to what is there. A contest that a crash tore is set aside first, and the
+/// answer says so. What is written survives the end of this process.
 ///
 /// # Errors
 /// The log cannot be locked, read or written.
 pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> {
     let _alone = Lock::beside(path)?;
+    let tail = head::repair(path)?;
     let mut prev = last_line(path)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
     let mut lines = String::new();
     for record in &mut records {
@@ -38,7 +40,27 @@ pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> 
         lines.push_str(&line);
         lines.push('\n');
     }
-    files::append_line(path, &lines, false)
+    files::append_line(path, &lines, false)?;
+    head::write(path, &prev)?;
+    Ok(tail)
+}
+
+/// Returns an error that reports a torn contest, for callers that tell the user what could not be kept.
+///
+/// # Errors
+/// A contest was torn and set aside.
+pub fn report(path: &Path, tail: Tail) -> Result<(), FileError> {
+    match tail {
+        Tail::Whole => Ok(()),
+        Tail::Torn => {
+            let aside = head::torn(path);
+            let why = format!(
+                "a crash had torn its last contest, which was set aside as `{}`; the new lines are kept",
+                aside.display()
+            );
+            Err(FileError::new(Action::Append, path, io::Error::other(why)))
+        }
+    }
 }
 
 /// The last line, whole or torn, read from the end, so that a long log costs no more than a short one.
@@ -167,8 +189,21 @@ fn tail(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
 /// The file cannot be read.
 pub fn verify(path: &Path, metrics: Vec<Metric>) -> Result<(u64, Vec<Bad>), FileError> {
     let mut checker = Checker::new(metrics);
-    lines(path, |line| checker.line(line))?;
-    Ok(checker.finish())
+    let head = head::read(path)?;
+    let mut reached = head.is_none();
+    lines(path, |line| {
+        reached = reached || head.as_ref().is_some_and(|head| head.last == link(line));
+        checker.line(line);
+    })?;
+    let (lines, mut bad) = checker.finish();
+    if !reached {
+        let reason = "the log ends before the last line that was written to it: lines were taken off its end or changed";
+        bad.push(Bad {
+            line: lines + 1,
+            reason: reason.to_owned(),
+        });
+    }
+    Ok((lines, bad))
 }
 
 /// The metrics that a log of this workspace may name: the published one and those in `.role-os/metrics/`.

@@ -369,7 +369,8 @@ impl Arena<'_> {
             features: Features::of_input(asked.input, &[]),
         };
         vec![
-            runs::append(&self.logs.runs, records).map(drop),
+            runs::append(&self.logs.runs, records)
+                .and_then(|tail| runs::report(&self.logs.runs, tail)),
             selector::append_features(&self.logs.features, &line),
             events::emit(&self.logs.events, &told(asking, held)).map(drop),
         ]

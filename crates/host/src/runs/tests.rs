@@ -64,19 +64,66 @@ fn writers_at_the_same_time_keep_one_chain_and_each_contest_together() {
     assert_eq!((lines, bad.as_slice()), (320, &[][..]));
 }
 
+#[expect(clippy::disallowed_methods, reason = "plays a crash")]
+fn cut(path: &Path, keep: usize) {
+    let bytes = fs::read(path).unwrap();
+    fs::write(path, &bytes[..keep]).unwrap();
+}
+
 #[test]
-fn a_torn_line_stays_visible_and_the_chain_goes_on_behind_it() {
+fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run_log.jsonl");
-    assert_eq!(append(&path, contest("1", "serve")).unwrap(), Tail::Whole);
-    let mut torn = fs::read(&path).unwrap();
-    torn.truncate(torn.len() - 30);
-    #[expect(clippy::disallowed_methods, reason = "plays a crash")]
-    fs::write(&path, torn).unwrap();
-    assert_eq!(append(&path, contest("2", "serve")).unwrap(), Tail::Torn);
+    for with_head in [true, false] {
+        fs::remove_file(&path).ok();
+        fs::remove_file(path.with_added_extension("torn")).ok();
+        assert_eq!(append(&path, contest("1", "serve")).unwrap(), Tail::Whole);
+        let first = fs::read(&path).unwrap().len();
+        let head = fs::read(path.with_added_extension("head")).unwrap();
+        append(&path, contest("2", "serve")).unwrap();
+        let second = fs::read(&path).unwrap().len();
+        // The crash came in the middle of the second contest's second line, or of its first.
+        cut(&path, if with_head { second - 30 } else { first + 30 });
+        if with_head {
+            files::write(
+                &path.with_added_extension("head"),
+                &head,
+                files::Privacy::Shared,
+            )
+            .unwrap();
+        } else {
+            fs::remove_file(path.with_added_extension("head")).unwrap();
+        }
+        let tail = append(&path, contest("3", "serve")).unwrap();
+        assert_eq!(tail, Tail::Torn);
+        assert!(
+            report(&path, tail)
+                .unwrap_err()
+                .source
+                .to_string()
+                .contains("torn")
+        );
+        assert_eq!(verify(&path, vec![Metric::v1()]).unwrap(), (4, Vec::new()));
+        let aside = fs::read(path.with_added_extension("torn")).unwrap();
+        assert!(
+            String::from_utf8_lossy(&aside).starts_with('{'),
+            "{aside:?}"
+        );
+        assert_eq!(append(&path, contest("4", "serve")).unwrap(), Tail::Whole);
+    }
+}
+
+#[test]
+fn whole_contests_that_were_taken_off_the_end_are_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run_log.jsonl");
+    append(&path, contest("1", "serve")).unwrap();
+    let first = fs::read(&path).unwrap().len();
+    append(&path, contest("2", "serve")).unwrap();
+    assert_eq!(verify(&path, vec![Metric::v1()]).unwrap(), (4, Vec::new()));
+    cut(&path, first);
     let (lines, bad) = verify(&path, vec![Metric::v1()]).unwrap();
-    let numbers: Vec<u64> = bad.iter().map(|bad| bad.line).collect();
-    assert_eq!((lines, numbers.as_slice()), (4, &[2][..]), "{bad:?}");
+    assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");
 }
 
 #[test]
