@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use catalog::canonical;
 use catalog::yaml::Document;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use selection::manifest::{Manifest, Mode, Problem};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -98,7 +100,10 @@ fn weights(manifest: &Manifest, folder: &Path) -> Vec<Problem> {
         }]
     };
     match hash_file(&path) {
-        Err(error) => problem("artifacts.weights.filename", error.to_string()),
+        Err(error) => problem(
+            "artifacts.weights.filename",
+            format!("{error}: {}", error.source),
+        ),
         Ok(found) if format!("sha256:{found}") == manifest.weights_hash => Vec::new(),
         Ok(found) => problem(
             "artifacts.weights.sha256",
@@ -107,20 +112,14 @@ fn weights(manifest: &Manifest, folder: &Path) -> Vec<Problem> {
     }
 }
 
-/// SHA-256 of a file in pieces.
+/// SHA-256 of a file in pieces. A symbolic link is not followed: whoever made the package would choose which file of this
+/// machine is hashed.
 ///
 /// # Errors
-/// It cannot be read, is no file, or is larger than a terabyte.
+/// It cannot be read, is a link or not a file, or is larger than a terabyte.
 pub fn hash_file(path: &Path) -> Result<String, FileError> {
     let failed = |source: io::Error| FileError::new(Action::Read, path, source);
-    let file = File::open(path).map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(failed(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is no file",
-        )));
-    }
+    let file = open_regular(path).map_err(failed)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     let mut rest = file.take(MAX_WEIGHTS + 1);
@@ -138,6 +137,25 @@ pub fn hash_file(path: &Path) -> Result<String, FileError> {
             )));
         }
         hasher.update(buffer.get(..count).unwrap_or_default());
+    }
+}
+
+/// Opens a regular file without waiting, and without following a link.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let refuse = |why: &str| io::Error::new(io::ErrorKind::InvalidInput, why.to_owned());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(Errno::LOOP) => {
+            return Err(refuse(
+                "it is a symbolic link, and none is followed here; put the file itself there",
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(refuse("it is not a regular file")),
     }
 }
 

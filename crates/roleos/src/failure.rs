@@ -140,7 +140,8 @@ impl From<FileError> for Failure {
             _ => {}
         }
         if error.action == Action::Read {
-            return unreadable(kind, message);
+            let is_bundle = error.path.extension().is_some_and(|name| name == "rvww");
+            return unreadable(kind, message, is_bundle);
         }
         let (code, hint, retryable) = match kind {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -169,12 +170,13 @@ impl From<FileError> for Failure {
     }
 }
 
-fn unreadable(kind: io::ErrorKind, message: String) -> Failure {
+fn unreadable(kind: io::ErrorKind, message: String, is_bundle: bool) -> Failure {
     let (code, hint) = match kind {
-        io::ErrorKind::FileTooLarge => (
+        io::ErrorKind::FileTooLarge if is_bundle => (
             "file_too_large",
-            "if it is a bundle, raise `max_bundle_mib` under `[witness]` in `.role-os/config.toml`",
+            "raise `max_bundle_mib` under `[witness]` in `.role-os/config.toml`",
         ),
+        io::ErrorKind::FileTooLarge => ("file_too_large", "name a smaller file"),
         io::ErrorKind::PermissionDenied => ("file_permission", "check who may read it"),
         io::ErrorKind::InvalidInput => ("not_a_file", "name a file or a pipe"),
         io::ErrorKind::UnexpectedEof => (

@@ -125,7 +125,10 @@ pub fn read(path: &Path, how: How<'_>) -> Result<Entering, RegisterError> {
 }
 
 fn folder(path: &Path) -> String {
-    let folder = files::parent(path);
+    real(files::parent(path))
+}
+
+fn real(folder: &Path) -> String {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     real.to_string_lossy().into_owned()
 }
@@ -145,7 +148,7 @@ fn of_manifest(
     let manifest = Manifest::parse(value, how.mode, &how.set.licenses).map_err(wrong)?;
     let beside = files::parent(path);
     let weights = how.artifacts.unwrap_or(beside).join(&manifest.weights);
-    let has_weights = how.artifacts.is_some() || weights.exists();
+    let has_weights = how.artifacts.is_some() || weights.symlink_metadata().is_ok();
     if has_weights {
         let folder = how.artifacts.unwrap_or(beside);
         let checked = check(path, Some(folder), how.mode, &how.set.licenses)?;
@@ -187,6 +190,9 @@ fn of_manifest(
         "package": folder(path),
     });
     if let Some(object) = version.as_object_mut() {
+        if let Some(artifacts) = how.artifacts {
+            object.insert("artifacts".to_owned(), json!(real(artifacts)));
+        }
         for group in GROUPS {
             let kept = value.get(group).cloned().unwrap_or_default();
             object.insert(group.to_owned(), kept);

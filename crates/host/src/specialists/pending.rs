@@ -12,6 +12,9 @@ use crate::digest;
 use crate::files::{self, Action, FileError, Privacy};
 use crate::repository::index;
 
+/// Permissions of a new registry; one that is there keeps its own.
+const REGISTRY_MODE: u32 = 0o644;
+
 /// What became of a move that a crash interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovered {
@@ -47,10 +50,10 @@ impl Specialists {
             "after": text,
         });
         let pending = self.pending_path();
-        files::write(&pending, note.to_string().as_bytes(), Privacy::Shared)?;
+        files::write(&pending, note.to_string().as_bytes(), Privacy::Secret)?;
         self.note(&self.paths().events, event, true)?;
         die_for_a_test(event);
-        files::write(&self.paths().registry, text.as_bytes(), Privacy::Shared)?;
+        files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)?;
         self.confirm(&text, &what)?;
         self.forget()
     }
@@ -100,7 +103,7 @@ impl Specialists {
             return Ok(Recovered::Undone);
         }
         if hex::encode(digest(&now)) == note.before {
-            files::write(registry, note.after.as_bytes(), Privacy::Shared)?;
+            files::rewrite(registry, note.after.as_bytes(), REGISTRY_MODE)?;
             return Ok(Recovered::Finished);
         }
         self.note_overtaken(note, &now)?;

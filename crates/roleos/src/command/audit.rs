@@ -135,7 +135,11 @@ pub(crate) fn newcomer(
     Ok(exam.take(entry, version, baseline.as_ref())?)
 }
 
-fn open_exam<'a>(
+/// Opens an audit set, to know that it can be used.
+///
+/// # Errors
+/// It cannot be read or is not an audit set.
+pub(crate) fn open_exam<'a>(
     context: &'a Context,
     specialists: &'a Specialists,
     set: &Path,

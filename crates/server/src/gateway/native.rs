@@ -69,6 +69,14 @@ async fn dispatched(
     }
     let question: Question =
         serde_json::from_slice(&body).map_err(|error| no_dispatch(&error.to_string()))?;
+    if selection::output::text(&question.input).trim().is_empty() {
+        let message = "give an input: it is empty or only blanks";
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "empty_input",
+            message,
+        ));
+    }
     entry.line.role = Some(shortened(&question.role));
     let trace = question.trace_id.filter(|trace| !trace.is_empty());
     let trace = trace.map_or_else(|| entry.line.trace.clone(), |trace| shortened(&trace));

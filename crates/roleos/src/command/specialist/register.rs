@@ -101,6 +101,10 @@ pub fn run(
         .backend_url
         .as_deref()
         .map(|url| (url, args.workload_quota));
+    // What cannot be examined is not entered: a second try would find the version there.
+    if let Some(set) = &args.audit {
+        audit::open_exam(context, specialists, set)?;
+    }
     let registered = args.who.act(context, |operator| {
         specialists.register(&args.role, version, new_role, operator)
     })?;
