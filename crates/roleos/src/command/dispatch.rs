@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::render::clean;
 use crate::ui::{DIM, Ui};
 
+mod cases;
 mod contest;
 
 /// Longest input.
@@ -35,6 +36,7 @@ Examples:
   roleos dispatch fact-checker --input claim.json --dry-run
   roleos dispatch summariser --input text.txt --k 2
   roleos dispatch summariser --input text.txt --learn --target summary.json --json
+  roleos dispatch summariser --learn --cases exam.json
 
 The input is JSON if it parses as JSON, text otherwise.")]
 pub struct Args {
@@ -56,6 +58,9 @@ pub struct Args {
     /// The known right output, to score the candidates against.
     #[arg(long, value_name = "FILE")]
     target: Option<PathBuf>,
+    /// Hold a learning run for every case of an audit set; expected outputs are the targets.
+    #[arg(long, value_name = "SET", requires = "learn", conflicts_with_all = ["input", "target", "dry_run", "trace_id"])]
+    cases: Option<PathBuf>,
     /// The task, where the input does not name one as its `task`; versions that are not for it are left out.
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
@@ -72,8 +77,12 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if args.role.is_empty() {
         return Err(Failure::input("bad_role", "the role's name is empty"));
     }
+    if let Some(set) = &args.cases {
+        return cases::run(ui, context, args, set);
+    }
     let bytes = bytes(&args.input)?;
     let input = value(&args.input, &bytes)?;
+    refuse_blank(&input)?;
     let specialists = open(context, &Named::default())?;
     let fresh = || format!("dispatch-{}", host::fresh_task_id());
     let trace_id = args
@@ -118,6 +127,10 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             instructions: instructions.as_deref(),
             prompt_hash: &prompt_hash,
             further,
+            target: match &args.target {
+                Some(path) => Some(value(path, &self::bytes(path)?)?),
+                None => None,
+            },
         };
         let held = contest::hold(ui, context, &dispatcher, args, question)?;
         warn(ui, &specialists, &args.role);
@@ -128,6 +141,15 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     contest::tell(ui, context, &specialists, asked, &prompt_hash, &answer);
     warn(ui, &specialists, &args.role);
     show(ui, answer)
+}
+
+/// No model answers an empty input, and asking one costs money.
+fn refuse_blank(input: &Value) -> Result<(), Failure> {
+    if !selection::output::text(input).trim().is_empty() {
+        return Ok(());
+    }
+    let failure = Failure::input("empty_input", "give an input: it is empty or only blanks");
+    Err(failure.hint("`--input FILE` names it; without it, it is read from standard input"))
 }
 
 fn show(ui: &Ui, answer: Answer) -> Result<Exit, Failure> {

@@ -18,6 +18,7 @@ use crate::ui::{Ui, WARN};
 
 pub mod certify;
 pub mod change;
+pub mod example;
 pub mod list;
 pub mod register;
 pub mod status;
@@ -58,6 +59,8 @@ enum Command {
     Halt(change::Halt),
     /// Lift a halt; the probes are counted anew.
     ClearHalt(change::Clear),
+    /// Write an example: a small adapter server, its manifest and its exam.
+    Example(example::Args),
     /// Set a damaged state aside, rebuild it from the logs, and settle what a crash left.
     Repair,
 }
@@ -72,7 +75,9 @@ impl Command {
             Self::Rollback(_) => Some("specialist rollback"),
             Self::ClearHalt(_) => Some("specialist clear-halt"),
             Self::Repair => Some("specialist repair"),
-            Self::List | Self::Status(_) | Self::Review(_) | Self::Halt(_) => None,
+            Self::List | Self::Status(_) | Self::Review(_) | Self::Halt(_) | Self::Example(_) => {
+                None
+            }
         }
     }
 }
@@ -102,6 +107,7 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
         Command::Halt(args) => change::halt(ui, context, &specialists, args),
         Command::ClearHalt(args) => change::clear(ui, context, &specialists, args),
         Command::Repair => change::repair(ui, &specialists),
+        Command::Example(args) => example::run(ui, args),
     }
 }
 

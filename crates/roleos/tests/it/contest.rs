@@ -166,6 +166,106 @@ fn a_version_number_means_one_manifest_and_weights_are_what_they_say() {
 }
 
 #[test]
+fn an_exam_that_cannot_be_read_leaves_the_version_out() {
+    let place = Place::new();
+    let file = place.write("good", "1.0.0");
+    let register = |more: &[&str]| {
+        let words = ["--json", "specialist", "register", "summariser", &file];
+        let url = ["--backend-url", &place.adapter.url];
+        place.workspace.roleos(&[&words[..], &url, more].concat())
+    };
+    let missing = register(&["--audit", "missing.json"]).exits(1).json_error();
+    assert_eq!(missing["code"], "file_not_found");
+    register(&[]).exits(0);
+}
+
+#[test]
+fn weights_are_a_file_of_their_own() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new();
+    let file = place.write("good", "1.0.0");
+    let weights = place.workspace.path("package/adapter.bin");
+    let check = || {
+        let words = [
+            "--json",
+            "manifest",
+            "check",
+            &file,
+            "--artifacts",
+            "package",
+        ];
+        place.workspace.roleos(&words).exits(1).stdout
+    };
+    std::fs::remove_file(&weights).unwrap();
+    place.workspace.write("secret", "weights");
+    symlink("../secret", &weights).unwrap();
+    let said = check();
+    assert!(
+        said.contains("symbolic link") && !said.contains("hashes to"),
+        "{said}"
+    );
+    std::fs::remove_file(&weights).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&weights).status();
+    assert!(made.unwrap().success());
+    let said = check();
+    assert!(said.contains("not a regular file"), "{said}");
+}
+
+#[test]
+fn a_registry_that_is_a_link_and_private_stays_both() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let place = Place::new();
+    let real = place.workspace.write("elsewhere/registry.json", "");
+    std::fs::remove_file(&real).unwrap();
+    let file = place.write("good", "1.0.0");
+    let register = |file: &str| {
+        let words = ["--json", "specialist", "register", "summariser", file];
+        let url = ["--backend-url", &place.adapter.url];
+        let mut command = place.workspace.command(&[&words[..], &url].concat());
+        command.env("ROLEOS_SPECIALISTS_PATH", place.workspace.path("link.json"));
+        crate::workspace::ran(command).exits(0);
+    };
+    symlink(&real, place.workspace.path("link.json")).unwrap();
+    std::fs::write(
+        &real,
+        r#"{"schema":"roleos-specialist-registry/v1","specialists":[]}"#,
+    )
+    .unwrap();
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o600)).unwrap();
+    register(&file);
+    let link = place
+        .workspace
+        .path("link.json")
+        .symlink_metadata()
+        .unwrap();
+    assert!(link.is_symlink());
+    assert!(
+        std::fs::read_to_string(&real)
+            .unwrap()
+            .contains("summariser")
+    );
+    let mode = std::fs::metadata(&real).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn an_empty_input_and_a_large_manifest_are_refused_in_their_own_words() {
+    let place = Place::new();
+    place.workspace.write("in.txt", " \n");
+    let words = ["--json", "dispatch", "summariser", "--input", "in.txt"];
+    let refused = place.workspace.roleos(&words).exits(1).json_error();
+    assert_eq!(refused["code"], "empty_input");
+    place.workspace.write("large.yaml", "#".repeat(2 << 20));
+    let words = ["--json", "manifest", "check", "large.yaml"];
+    let refused = place.workspace.roleos(&words).exits(1).json_error();
+    assert_eq!(refused["code"], "file_too_large");
+    assert!(
+        !refused["hint"].as_str().unwrap().contains("bundle"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_signature_is_checked_when_it_is_there_and_wanted_when_the_settings_say_so() {
     let place = Place::new();
     let workspace = &place.workspace;

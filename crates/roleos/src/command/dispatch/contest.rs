@@ -30,6 +30,8 @@ pub(super) struct Question<'a> {
     pub(super) instructions: Option<&'a str>,
     pub(super) prompt_hash: &'a str,
     pub(super) further: Map<String, Value>,
+    /// The known right output.
+    pub(super) target: Option<Value>,
 }
 
 /// Whether several are asked, or one whose answer is held against a verifier.
@@ -63,10 +65,6 @@ pub(super) fn hold(
     question: Question<'_>,
 ) -> Result<Contested, Failure> {
     let set = &context.config.selection;
-    let target = match &args.target {
-        Some(path) => Some(super::value(path, &super::bytes(path)?)?),
-        None => None,
-    };
     let usual = if args.learn {
         set.k_train.get()
     } else {
@@ -98,7 +96,7 @@ pub(super) fn hold(
         instructions: question.instructions,
         prompt_hash: question.prompt_hash,
         further: question.further,
-        target: target.as_ref(),
+        target: question.target.as_ref(),
         wanted: Wanted {
             k: usize::try_from(k).unwrap_or(usize::MAX),
             learn: args.learn,

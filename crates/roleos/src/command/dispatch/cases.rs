@@ -1,0 +1,88 @@
+//! `roleos dispatch --learn --cases SET`: a learning contest for every case of an audit set, with its expected output as
+//! the target.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use host::audits;
+use host::roles::Roles;
+use host::selector::Judge;
+use host::specialists::{Asked, Named};
+use serde_json::json;
+use server::backend::{Backends, Limits};
+use server::dispatch::Dispatcher;
+use server::fallback::Fallback;
+use specialist::contract::read_text;
+
+use super::super::specialist::{now, open};
+use super::{Args, contest};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::clean;
+use crate::ui::{DIM, GOOD, Ui};
+
+/// Holds the contests and shows who won how many.
+///
+/// # Errors
+/// The set cannot be read, or a contest cannot be held.
+pub(super) fn run(ui: &Ui, context: &Context, args: &Args, set: &Path) -> Result<Exit, Failure> {
+    let set = audits::read_set(set)?;
+    let specialists = open(context, &Named::default())?;
+    let judge = Judge::of(&context.workspace);
+    let backends = Backends::new(Limits::from(&context.config.specialist));
+    let fallback = Fallback::new(
+        &context.config.fallback.claude,
+        &context.workspace.role_os_dir(),
+    );
+    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge);
+    let installed = Roles::new(context.workspace.roles_dir()).find(&args.role);
+    let instructions = installed.map(|role| role.content.instructions);
+    let progress = ui.progress(set.cases.len(), "contests");
+    let mut won: BTreeMap<String, u64> = BTreeMap::new();
+    let mut by_nobody = 0_u64;
+    for (done, case) in set.cases.iter().enumerate() {
+        progress.set(done);
+        let input = read_text(&case.input);
+        let (prompt_hash, further) = contest::prompt_hash(context, case.input.as_bytes())?;
+        let (trace_id, now) = (format!("dispatch-{}", host::fresh_task_id()), now());
+        let question = contest::Question {
+            asked: Asked {
+                role: &args.role,
+                input: &input,
+                trace_id: &trace_id,
+                now: &now,
+            },
+            instructions: instructions.as_deref(),
+            prompt_hash: &prompt_hash,
+            further,
+            target: case.expected_output.as_deref().map(read_text),
+        };
+        let held = contest::hold(ui, context, &dispatcher, args, question)?;
+        if let Some(why) = &held.answer.not_logged {
+            let why = clean::name(why.as_bytes());
+            ui.note(format_args!("warning: a log was not written: {why}"));
+        }
+        match held.held.winner() {
+            Some(placed) => *won.entry(placed.measured.model_id.clone()).or_default() += 1,
+            None => by_nobody += 1,
+        }
+    }
+    let contests = set.cases.len();
+    if ui.json {
+        ui.json(&json!({ "contests": contests, "won": won, "without_winner": by_nobody }))?;
+        return Ok(Exit::Done);
+    }
+    ui.line(format_args!("{GOOD}{contests}{GOOD:#} contests"))?;
+    for (model, count) in won {
+        let model = clean::name(model.as_bytes()).into_owned();
+        ui.line(format_args!("  {model} won {count}"))?;
+    }
+    if by_nobody > 0 {
+        ui.line(format_args!("  {by_nobody} without a winner"))?;
+    }
+    ui.note(format_args!(
+        "{DIM}next: `roleos selector train` learns from them{DIM:#}"
+    ));
+    Ok(Exit::Done)
+}
