@@ -1,7 +1,7 @@
 //! Powers that one session plants for the next, and a program that it plants in git's configuration.
 //!
-//! Session A tries to bring a grant and other hook settings by recursive copies and through git's index. Session B must
-//! still be refused its push and still have its hook. A filter in `.git/config` waits all the while; `roleos` never
+//! Session A tries to bring a grant and other hook settings by recursive copies, through git's index, by an archive on the
+//! standard input and by code. Session B must still be refused its push and still have its hook. A filter in `.git/config` waits all the while; `roleos` never
 //! starts it, although it takes the diff of both sessions.
 
 use std::fs;
@@ -22,6 +22,9 @@ use crate::story::{self, Outcome, Scene, Story};
 /// A grant of everything that the scenes try.
 const GRANT: &str = "{\"git:push\":{\"granted\":true}}\n";
 
+/// Writes other settings for the agent, by a path that stands nowhere in it.
+const CODE: &str = "python3 -c \"open('.cl' + 'aude/settings.loc' + 'al.json', 'w').write('{}')\"";
+
 /// How long the seal of both sessions is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -40,6 +43,7 @@ pub(crate) fn check(place: &Arc<Place>, program: &Path) -> Result<()> {
     }
     let hook = repository.join(".claude/settings.local.json");
     let before = fs::read(&hook).unwrap_or_default();
+    plant_archive(place)?;
     play(place, program, &first_session(place)?)?;
     if fs::read(&hook).unwrap_or_default() != before {
         return Err(Failure::new("session A changed the hook's settings"));
@@ -60,7 +64,37 @@ pub(crate) fn check(place: &Arc<Place>, program: &Path) -> Result<()> {
             "the filter does not work, so it shows nothing",
         ));
     }
+    check_restored(place)?;
     println!("planted grants, hooks and filters had no effect");
+    Ok(())
+}
+
+/// Packs settings without our hook.
+fn plant_archive(place: &Place) -> Result<()> {
+    let repository = place.repository();
+    place::make(&repository.join("z/.claude"))?;
+    place::put(&repository.join("z/.claude/settings.local.json"), "{}\n")?;
+    let mut tar = place.command(Path::new("tar"));
+    tar.args(["cf", "z.tar", "-C", "z", ".claude"])
+        .current_dir(&repository);
+    place::output(&mut tar).map(drop)
+}
+
+/// Both replacements that ran in session A are in its journal.
+fn check_restored(place: &Place) -> Result<()> {
+    let folder = place.repository().join(".role-os/sessions");
+    let entries = fs::read_dir(folder).map_err(|error| Failure::of("no journals", error))?;
+    let texts = entries
+        .flatten()
+        .filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    let count: usize = texts
+        .map(|text| text.matches("\"kind\":\"restored\"").count())
+        .sum();
+    if count < 2 {
+        return Err(Failure::new(format!(
+            "{count} of 2 replacements of the hook's settings were undone"
+        )));
+    }
     Ok(())
 }
 
@@ -121,6 +155,13 @@ fn first_session(place: &Place) -> Result<Vec<Scene>> {
             "cp -r y/. .claude/",
             Outcome::Refused,
         ),
+        // No reading of the command tells what these bring; what they did is undone.
+        bash(
+            "replace the hook by an archive",
+            "cat z.tar | tar x",
+            Outcome::Runs,
+        ),
+        bash("replace the hook by code", CODE, Outcome::Runs),
         scene("change a file", "Edit", edit, Outcome::Runs),
     ])
 }

@@ -13,6 +13,7 @@ mod gemini;
 use std::ffi::OsString;
 
 use oversight::redact;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clean;
@@ -23,7 +24,8 @@ pub use fields::BadEvent;
 const MAX_TEXT: usize = 9_000;
 
 /// An agent that we speak with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Agent {
     /// Claude Code.
     Claude,
@@ -107,6 +109,37 @@ impl Dialect {
     #[must_use]
     pub fn reply(&self, event: &Event, answer: &Answer) -> Reply {
         (self.reply)(event, &answer.harmless())
+    }
+
+    /// Puts an answer into the agent's own form, together with a note for the model and the person where the call
+    /// proceeds.
+    #[must_use]
+    pub fn reply_with(&self, event: &Event, answer: &Answer, note: Option<&str>) -> Reply {
+        let Some(note) = note else {
+            return self.reply(event, answer);
+        };
+        let advice = match answer {
+            Answer::Advise(text) => format!("{text} {note}"),
+            Answer::Proceed | Answer::Tell(_) => note.to_owned(),
+            _ => return self.reply(event, answer),
+        };
+        let news = match answer {
+            Answer::Tell(text) => format!("{text}\n{note}"),
+            _ => note.to_owned(),
+        };
+        let takes_context = matches!(
+            event.kind,
+            Kind::SessionStart
+                | Kind::Prompt
+                | Kind::BeforeTool
+                | Kind::AfterTool
+                | Kind::ToolFailed
+        );
+        let told = self.reply(event, &Answer::Tell(news));
+        match takes_context {
+            true => self.reply(event, &Answer::Advise(advice)).joined(&told),
+            false => told,
+        }
     }
 
     /// Whether the agent can put a question to its person at this event.
@@ -291,6 +324,24 @@ impl Reply {
         Self {
             stdout: format!("{value}\n"),
             ..Self::default()
+        }
+    }
+
+    /// Both replies in one: the keys of both JSON objects, and what either says on standard error.
+    fn joined(self, other: &Self) -> Self {
+        let parse = |text: &str| serde_json::from_str::<Value>(text).ok();
+        let stdout = match (parse(&self.stdout), parse(&other.stdout)) {
+            (Some(Value::Object(mut own)), Some(Value::Object(more))) => {
+                own.extend(more);
+                format!("{}\n", Value::Object(own))
+            }
+            (None, Some(_)) => other.stdout.clone(),
+            _ => self.stdout,
+        };
+        Self {
+            stdout,
+            stderr: format!("{}{}", self.stderr, other.stderr),
+            ..self
         }
     }
 

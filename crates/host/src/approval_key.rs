@@ -18,6 +18,7 @@ use crate::clock;
 use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, KeyError, MAX_KEY_FILE, secret_hex};
 use crate::pins;
+use crate::protected;
 use crate::receipts::{Changing, Receipt, Subject};
 use crate::trust::{self, Trust};
 use crate::workspace::Workspace;
@@ -229,14 +230,14 @@ impl Place {
     /// # Errors
     /// There is no randomness, or a file cannot be written.
     pub fn create(&self, passphrase: Option<&str>) -> Result<SigningKey, KeyError> {
-        self.create_after(passphrase, |_| Ok(()))
+        self.create_after(passphrase, |_, _| Ok(()))
     }
 
-    /// The same, with something to do before the files are written.
+    /// The same, with something to do before the files of the private and the public half are written.
     fn create_after(
         &self,
         passphrase: Option<&str>,
-        announce: impl FnOnce(&SigningKey) -> Result<(), FileError>,
+        announce: impl FnOnce(&SigningKey, [&[u8]; 2]) -> Result<(), FileError>,
     ) -> Result<SigningKey, KeyError> {
         let secret = random::<32>()?;
         let key = SigningKey::new(&secret);
@@ -265,7 +266,7 @@ impl Place {
         let secret = files::prepare(&self.secret_path(), &text, Privacy::Secret)?;
         let line = keys::public_line(&key.public());
         let public = files::prepare(&self.public_path(), line.as_bytes(), Privacy::Shared)?;
-        announce(&key)?;
+        announce(&key, [&text, line.as_bytes()])?;
         // A crash between the two leaves halves that do not fit, which `signing_key` names.
         secret.commit()?;
         public.commit()?;
@@ -325,7 +326,11 @@ fn make(
     passphrase: Option<&str>,
 ) -> Result<SigningKey, KeyError> {
     let before = pins::key_mark(workspace);
-    let key = Place::of(workspace).create_after(passphrase, |key| {
+    let place = Place::of(workspace);
+    let key = place.create_after(passphrase, |key, [secret, public]| {
+        let state = workspace.state();
+        protected::announce(state, &place.secret_path(), Some(secret))?;
+        protected::announce(state, &place.public_path(), Some(public))?;
         trust::record_approval_key(workspace, key, old)
     })?;
     let receipt = Receipt {

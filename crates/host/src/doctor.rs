@@ -3,6 +3,7 @@
 pub mod canary;
 pub mod codex_trust;
 mod entry;
+mod protected;
 mod workspace;
 
 use std::path::{Path, PathBuf};
@@ -125,6 +126,7 @@ pub fn examine(
         self::workspace::approval_check(workspace),
         self::workspace::git_check(workspace, running),
     ];
+    checks.extend(self::protected::check(workspace, environment));
     checks.extend(self::workspace::registry_check(
         workspace,
         config,

@@ -15,6 +15,7 @@ use self::place::Place;
 pub(crate) use self::place::open_itself;
 pub use self::place::{is_link, metadata, open, open_log, read_dir, remove_file, rename};
 
+pub(crate) mod below;
 pub(crate) mod lock;
 mod place;
 
@@ -190,8 +191,13 @@ pub fn prepare(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<Prepared, 
 }
 
 fn prepare_as(path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
+    let place = Place::of(path);
+    let place = place.map_err(|source| FileError::new(Action::Write, path, source))?;
+    prepare_at(place, path, bytes, mode)
+}
+
+fn prepare_at(place: Place, path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
     let fail = |source| FileError::new(Action::Write, path, source);
-    let place = Place::of(path).map_err(fail)?;
     let (waiting, mut file) = temporary(&place, mode).map_err(fail)?;
     let prepared = Prepared {
         waiting: Some(waiting),
@@ -356,6 +362,18 @@ pub fn forget_older(path: &Path) -> Result<(), FileError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a file of the owner alone without waiting for the disk. A crash may leave a part of it.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let written = Place::of(path)
+        .and_then(|place| place.open_regular(flags, mode(Privacy::Secret)))
+        .and_then(|mut file| file.write_all(bytes));
+    written.map_err(|source| FileError::new(Action::Write, path, source))
 }
 
 /// What stands at the end of a log before something is added.

@@ -1,13 +1,14 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
 //! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`around`] what is done with the working tree, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
 mod around;
 mod ceiling;
 mod desk;
+mod effects;
 mod half_characters;
 mod notes;
 mod outcome;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 use crate::agents::{Agent, Answer, Event, Kind, Reply};
 use crate::environment::Environment;
+use crate::said;
 use crate::workspace::Workspace;
 
 use desk::Desk;
@@ -127,18 +129,11 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
         Ok(event) => event,
         Err(why) => return failed(request.agent, &why, progress),
     };
-    let given = match &desk {
-        Err(_) if event.kind == Kind::Other || !progress.blocks() => Answer::Proceed,
+    let (given, note) = match &desk {
+        Err(_) if event.kind == Kind::Other || !progress.blocks() => (Answer::Proceed, None),
         Err(why) => return failed(request.agent, why, progress),
-        Ok(desk) => match event.kind {
-            Kind::Other => Answer::Proceed,
-            _ if desk.is_foreign() => Answer::Proceed,
-            Kind::BeforeTool => match (tool::judge(desk, &event, progress), ceiling) {
-                (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, &event, ceiling),
-                (answer, _) => answer,
-            },
-            _ => notes::write(desk, &event, progress),
-        },
+        Ok(desk) if event.kind == Kind::Other || desk.is_foreign() => (Answer::Proceed, None),
+        Ok(desk) => respond(desk, &event, progress, ceiling),
     };
     if let (Ok(desk), Kind::SessionStart | Kind::SessionEnd) = (&desk, event.kind)
         && !desk.is_foreign()
@@ -149,7 +144,38 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
             .set(desk.workspace.clone())
             .unwrap_or_default();
     }
-    dialect.reply(&event, &given)
+    dialect.reply_with(&event, &given, note.as_deref())
+}
+
+/// Answers one event in a workspace, with what has to be told beside the answer.
+fn respond(
+    desk: &Desk<'_>,
+    event: &Event,
+    progress: &Progress,
+    ceiling: Option<Ceiling<'_>>,
+) -> (Answer, Option<String>) {
+    let note = match effects::look(desk, event) {
+        Ok(note) => note,
+        Err(error) => match effects::failure(desk, event, &error) {
+            Some(answer) => return (answer, None),
+            None => Some(format!("roleos: {}", said(&error))),
+        },
+    };
+    let given = match event.kind {
+        Kind::BeforeTool => match (tool::judge(desk, event, progress), ceiling) {
+            (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, event, ceiling),
+            (answer, _) => answer,
+        },
+        _ => notes::write(desk, event, progress),
+    };
+    let given = match effects::begin(desk, event, &given) {
+        Ok(()) => given,
+        Err(error) => effects::failure(desk, event, &error).unwrap_or(given),
+    };
+    match &note {
+        Some(text) => (effects::add(given, text), note),
+        None => (given, note),
+    }
 }
 
 /// The answer when there can be none: a refusal where the gate is on, or may be.

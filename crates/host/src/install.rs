@@ -25,6 +25,7 @@ use crate::environment::Environment;
 use crate::files::{self, FileError, Privacy};
 use crate::git;
 use crate::keys::{self, KeyError};
+use crate::protected;
 use crate::trust::review::{self, Candidate, Subject};
 use crate::trust::{self, Confirming, Kind, Trust};
 use crate::workspace::Workspace;
@@ -263,6 +264,7 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
         confirm_starters(workspace, &plan.changes)?;
     }
     for change in &plan.changes {
+        protected::announce(workspace.state(), &change.path, change.after.as_deref())?;
         write(change)?;
         if change.after.is_none() {
             remove_empty_above(&change.path, workspace.root());

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::files::{self, Action, FileError, Lock, Privacy};
+use crate::protected;
 use crate::store::audit::Signatories;
 use crate::trust::{self, Doubt, Trust};
 use crate::workspace::Workspace;
@@ -280,9 +281,13 @@ pub fn create(workspace: &Workspace, algorithm: Algorithm) -> Result<KeyInfo, Ke
     trust::record_keys(workspace, &[id.to_string()])?;
     if let Some(public) = public {
         let path = directory.join(format!("{id}.pub"));
-        files::write(&path, public_line(&public).as_bytes(), Privacy::Shared)?;
+        let line = public_line(&public);
+        protected::announce(workspace.state(), &path, Some(line.as_bytes()))?;
+        files::write(&path, line.as_bytes(), Privacy::Shared)?;
     }
-    files::write(&directory.join(format!("{id}.key")), &text, Privacy::Secret)?;
+    let path = directory.join(format!("{id}.key"));
+    protected::announce(workspace.state(), &path, Some(&text))?;
+    files::write(&path, &text, Privacy::Secret)?;
     Ok(KeyInfo {
         id,
         algorithm,

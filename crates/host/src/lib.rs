@@ -35,6 +35,7 @@ pub mod grants;
 mod guarded_links;
 
 pub mod pins;
+pub mod protected;
 
 pub mod repository;
 

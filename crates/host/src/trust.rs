@@ -94,6 +94,11 @@ impl Kind {
     }
 }
 
+/// Returns the path of a workspace's record below the trust store.
+pub(crate) fn record_path(workspace: &Workspace) -> String {
+    record_name(workspace)
+}
+
 /// What the trust store says about one workspace.
 #[derive(Clone, Debug)]
 pub struct Trust<'a> {

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::environment::Environment;
 use crate::files::{self, Action, FileError, Lock, Privacy};
+use crate::protected;
 
 /// Longest record that is read.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -73,6 +74,7 @@ impl TrustStore {
         let mut bytes = serde_json::to_vec_pretty(&change(self.read(name)?))
             .map_err(|error| FileError::new(Action::Write, &path, error.into()))?;
         bytes.push(b'\n');
+        protected::announce(Some(&self.folder), &path, Some(&bytes))?;
         files::write(&path, &bytes, Privacy::Secret)
     }
 }

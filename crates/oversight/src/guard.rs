@@ -6,6 +6,7 @@
 //! [`own`] which commands of ours are for people.
 
 pub(crate) mod agents;
+mod excludes;
 pub(crate) mod git_settings;
 mod git_trees;
 pub(crate) mod inputs;

@@ -31,5 +31,6 @@ pub mod sessions;
 pub mod specialist;
 pub mod trust;
 pub mod trust_settings;
+mod undone_changes;
 pub mod up;
 pub mod witness;

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, mkdirat, openat, renameat, renameat_with,
-    statat, unlinkat,
+    statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -48,16 +48,28 @@ impl Place {
                 path: path.to_owned(),
             });
         };
+        Self::walk(&above, &below, path)
+    }
+
+    /// Opens the folder that holds `path`. No link below `base` is followed, whatever the folders are called.
+    pub(super) fn below(base: &Path, path: &Path) -> io::Result<Self> {
+        let below = path.strip_prefix(base).map_err(io::Error::other)?;
+        let parts: Vec<&OsStr> = below.components().map(Component::as_os_str).collect();
+        Self::walk(base, &parts, path)
+    }
+
+    /// Opens one folder after the other from `above` on.
+    fn walk(above: &Path, below: &[&OsStr], path: &Path) -> io::Result<Self> {
         let Some((name, folders)) = below.split_last() else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let start = match above.as_os_str().is_empty() {
             true => Path::new("."),
-            false => &above,
+            false => above,
         };
         let mut folder = openat(CWD, start, flags, Mode::empty())?;
-        let mut reached = above.clone();
+        let mut reached = above.to_owned();
         for part in folders {
             reached.push(part);
             let next = openat(&folder, *part, flags | OFlags::NOFOLLOW, Mode::empty());
@@ -131,6 +143,12 @@ impl Place {
 
     pub(super) fn remove(&self) -> io::Result<()> {
         unlinkat(self.folder(), &self.name, AtFlags::empty())?;
+        Ok(())
+    }
+
+    /// Makes a link that leads to `target`.
+    pub(super) fn make_link(&self, target: &Path) -> io::Result<()> {
+        symlinkat(target, self.folder(), &self.name)?;
         Ok(())
     }
 

@@ -112,6 +112,25 @@ pub fn setting(text: &str, dialect: Dialect, key: &str) -> Option<Value> {
     Some(Value::from(property.value.clone()))
 }
 
+/// Returns the settings as a value; `None` when the text cannot be understood or is blank.
+#[must_use]
+pub fn parse(text: &str, dialect: Dialect) -> Option<Value> {
+    let file = Parsed::new(text, dialect).ok()?;
+    file.root.map(Value::from)
+}
+
+/// Returns the text with another value at a place; `None` when there is none.
+#[must_use]
+pub fn replace(text: &str, dialect: Dialect, place: &[&str], value: &Value) -> Option<String> {
+    let file = Parsed::new(text, dialect).ok()?;
+    let mut node = file.root.as_ref()?;
+    for key in place {
+        node = &node.as_object()?.get(key)?.value;
+    }
+    let (start, end) = (node.start() + file.offset, node.end() + file.offset);
+    Some(format!("{}{value}{}", text.get(..start)?, text.get(end..)?))
+}
+
 /// The text without the entries that are `ours`, and without lists that held nothing else.
 ///
 /// # Errors

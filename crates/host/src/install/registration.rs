@@ -152,6 +152,12 @@ pub fn gate_event(agent: Agent) -> &'static str {
     found.map_or("", |(event, _)| event)
 }
 
+/// Returns the name of an event if `init` registers it.
+pub(crate) fn event_name(agent: Agent, name: &str) -> Option<&'static str> {
+    let known = shape(agent).events.iter().map(|(event, _)| *event);
+    known.into_iter().find(|event| *event == name)
+}
+
 /// Everything that the settings should hold of ours. `gate` says whether a hook that fails has to block.
 #[must_use]
 pub fn wanted(agent: Agent, program: &Program, gate: bool) -> Wanted {

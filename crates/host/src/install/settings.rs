@@ -15,6 +15,20 @@ use super::{Change, InstallError, Mode, merge};
 /// Codex reads this file as well; hooks that stand there get company there.
 const CODEX_CONFIG: &str = ".codex/config.toml";
 
+/// Returns the hooks in a TOML file by event.
+pub(crate) fn toml_entries(text: &str) -> Result<Vec<(String, Value)>, toml::de::Error> {
+    let document: toml::Table = text.parse()?;
+    let hooks = document.get("hooks").and_then(toml::Value::as_table);
+    let mut entries = Vec::new();
+    for (event, list) in hooks.into_iter().flatten() {
+        for entry in list.as_array().into_iter().flatten() {
+            let value = serde_json::to_value(entry).unwrap_or_default();
+            entries.push((event.clone(), value));
+        }
+    }
+    Ok(entries)
+}
+
 /// Where one agent's hooks stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -70,16 +84,7 @@ impl Settings {
             let dialect = registration::dialect(self.agent);
             return merge::entries(text, dialect).map_err(|error| self.refuse(&error));
         }
-        let document: toml::Table = text.parse().map_err(|error| self.refuse(&error))?;
-        let hooks = document.get("hooks").and_then(toml::Value::as_table);
-        let mut entries = Vec::new();
-        for (event, list) in hooks.into_iter().flatten() {
-            for entry in list.as_array().into_iter().flatten() {
-                let value = serde_json::to_value(entry).unwrap_or_default();
-                entries.push((event.clone(), value));
-            }
-        }
-        Ok(entries)
+        toml_entries(text).map_err(|error| self.refuse(&error))
     }
 
     /// The change that leaves exactly the wanted entries of ours; `None` when they stand there already.

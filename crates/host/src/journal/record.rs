@@ -53,6 +53,8 @@ pub enum Record {
     Snapshot(Snapshot),
     /// The working tree was returned to the snapshot.
     Rollback(Rollback),
+    /// Protected files were changed, and the change was taken back.
+    Restored(Restored),
     /// The session ended.
     End(End),
     /// The lines from `from` to the one before this are being made into a bundle.
@@ -84,6 +86,7 @@ impl Record {
             Self::Broke(_) => "broke",
             Self::Snapshot(_) => "snapshot",
             Self::Rollback(_) => "rollback",
+            Self::Restored(_) => "restored",
             Self::End(_) => "end",
             Self::Sealing(_) => "sealing",
             Self::Sealed(_) => "sealed",
@@ -393,6 +396,37 @@ pub struct Rollback {
     /// The ref that keeps what was undone; empty when there was nothing to undo.
     pub kept: String,
     /// Why it could not be done as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Protected files that were put back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Restored {
+    /// The call after which it was noticed; empty when no call had just ended.
+    pub call_id: String,
+    /// The files.
+    pub files: Vec<RestoredFile>,
+}
+
+/// One protected file that was put back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestoredFile {
+    /// The file.
+    pub path: String,
+    /// What stood there, in words.
+    pub found: String,
+    /// A tool call was running when it was changed.
+    pub during_call: bool,
+    /// Only our hook was put back, and other changes of the file stay.
+    #[serde(skip_serializing_if = "is_false")]
+    pub mended: bool,
+    /// Where the change is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// Why the file could not be put back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

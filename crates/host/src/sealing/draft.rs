@@ -146,6 +146,7 @@ impl Draft<'_> {
         if !story.rollbacks.is_empty() {
             self.fact("rollback_not_covered", NOT_COVERED);
         }
+        self.tell_restored();
         for (place, rollback) in story.rollbacks.iter().enumerate() {
             if let Some(problem) = &rollback.problem {
                 self.fact(&format!("rollback {} problem", place + 1), problem);
@@ -158,6 +159,29 @@ impl Draft<'_> {
             });
         }
         Ok(())
+    }
+
+    /// States which protected files were changed and put back, and which could not be.
+    fn tell_restored(&mut self) {
+        let restored = &self.story.restored;
+        if restored.is_empty() {
+            return;
+        }
+        self.fact("protected_files_restored", &restored.len().to_string());
+        for (place, file) in restored.iter().take(MAX_TOLD).enumerate() {
+            let when = if file.during_call {
+                "during a tool call"
+            } else {
+                "between tool calls"
+            };
+            let end = match &file.problem {
+                Some(problem) => format!("not put back: {problem}"),
+                None if file.mended => "our hook put back".to_owned(),
+                None => "put back".to_owned(),
+            };
+            let text = format!("{}: changed {when}, {end}", file.path);
+            self.fact(&format!("protected file {}", place + 1), &text);
+        }
     }
 
     /// The trace has hashes only; what was refused or gated is also told in words, for whoever reads the replay.

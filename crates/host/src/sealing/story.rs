@@ -10,7 +10,9 @@ use witness::outcome::scope::Scope;
 use witness::outcome::{Credit, Run};
 use witness::policy::Check;
 
-use crate::journal::record::{Call, Kept, Line, Outcome, Process, Record, Rollback, Start};
+use crate::journal::record::{
+    Call, Kept, Line, Outcome, Process, Record, RestoredFile, Rollback, Start,
+};
 use crate::repository::Location;
 
 /// Tools that change files; a change after the last test run was not tested.
@@ -135,6 +137,8 @@ pub(super) struct Story<'a> {
     pub(super) plan: Option<&'a Kept>,
     pub(super) calls: Vec<CallStory<'a>>,
     pub(super) rollbacks: Vec<&'a Rollback>,
+    /// Protected files that were changed and put back.
+    pub(super) restored: Vec<&'a RestoredFile>,
     pub(super) last_words: Option<&'a Kept>,
     pub(super) model: Option<&'a str>,
     /// Why the agent said that the session ended; none when it never did.
@@ -205,6 +209,7 @@ impl<'a> Story<'a> {
                 self.broke = Some(&broke.kept);
             }
             Record::Rollback(rollback) => self.rollbacks.push(rollback),
+            Record::Restored(restored) => self.restored.extend(&restored.files),
             Record::End(end) => self.end = Some(&end.reason),
             Record::Repaired(_) => self.repaired += 1,
             Record::SubagentStop(_)

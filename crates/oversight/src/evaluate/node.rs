@@ -225,6 +225,7 @@ impl Evaluator<'_> {
         {
             // `yarn gh-pages`, `pnpm tsc`: a program of the project.
             let known = self.catalog.is_program(verb)
+                || crate::guard::agents::is_agent(verb)
                 || super::shells::is_shell(verb)
                 || super::language::of(verb).is_some();
             if known && verb != "npm" {

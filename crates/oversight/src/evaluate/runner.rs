@@ -3,6 +3,7 @@
 use super::launch::letter_value;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
+use crate::guard::agents;
 
 impl Evaluator<'_> {
     /// Without a script, `npm start` runs this file.
@@ -185,7 +186,8 @@ impl Evaluator<'_> {
             .is_some_and(|option| option == "-p" || option == "--package");
         let program = without_version(program);
         let starts = matches!(name, "npm" | "npx" | "pnpm" | "yarn") && !named;
-        (starts && self.catalog.is_program(&program)).then_some(program)
+        let is_known = self.catalog.is_program(&program) || agents::is_agent(&program);
+        (starts && is_known).then_some(program)
     }
 }
 

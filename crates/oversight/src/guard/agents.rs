@@ -13,6 +13,13 @@ const AGENTS: &[(&[&str], &str)] = &[
     (&["gemini", "gemini-cli"], "ye"),
     (&["cursor-agent"], "f"),
     (&["copilot", "copilot-cli"], ""),
+    // Agents that `init` cannot set up: they have no hook at all.
+    (
+        names!(
+            "aider auggie cline kiro-cli mini-swe-agent opencode openhands plandex qwen qwen-code"
+        ),
+        "y",
+    ),
 ];
 
 /// Parts of an option's name that say that it loads other settings, or leaves hooks or questions out.
@@ -38,6 +45,11 @@ pub(crate) fn is_settings_variable(name: &str) -> bool {
     let by_prefix = PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         && !HARMLESS_ENDS.iter().any(|end| name.ends_with(end));
     by_prefix || VARIABLES.contains(&name)
+}
+
+/// Returns `true` if a program or package of this name is an agent.
+pub(crate) fn is_agent(name: &str) -> bool {
+    AGENTS.iter().any(|(names, _)| names.contains(&name))
 }
 
 /// Returns the short options of an agent, if the program is one, and its arguments.

@@ -5,6 +5,7 @@ use crate::lookup::base_name;
 use crate::words::names;
 
 use super::Touch;
+use super::excludes;
 use super::inputs::patched;
 use super::searches;
 
@@ -95,6 +96,11 @@ pub(super) fn value<'w>(arguments: &'w [String], options: &[&str]) -> Vec<&'w st
 /// All files that a program touches, as far as its words tell. `input` is what it reads, when that is known.
 pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> Touches {
     let mut found = Touches::new();
+    let included = excludes::removed(name, arguments);
+    let (arguments, leaves_ours_out) = match &included {
+        Some(included) => (included.words.as_slice(), included.leaves_ours_out),
+        None => (arguments, false),
+    };
     match name {
         "rm" | "trash" | "trash-put" | "srm" | "rimraf" | "del-cli" => {
             removed(name, arguments, &mut found);
@@ -128,6 +134,10 @@ pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> 
         _ => ordinary(name, arguments, &mut found),
     }
     outputs(name, arguments, &mut found);
+    if leaves_ours_out {
+        let others = found.iter_mut().filter(|(touch, _)| *touch == Touch::Take);
+        others.for_each(|(touch, _)| *touch = Touch::Named);
+    }
     found
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use similar::TextDiff;
 use witness::key::{PublicKey, SigningKey};
 
+use super::undone_changes;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,6 +25,8 @@ const AROUND: usize = 3;
 /// # Errors
 /// A file cannot be read, there is no person, or the person says no.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
+    // A change that is taken back in may need a confirmation itself.
+    let taken = undone_changes::settle(ui, context)?;
     let candidates = review::candidates(&context.workspace, &context.environment)?;
     let open: Vec<(&Candidate, Doubt)> = candidates
         .iter()
@@ -60,7 +63,7 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
         );
         return Err(Failure::refused("declined", message));
     }
-    show(ui, context, &candidates, open.len())?;
+    show(ui, context, &candidates, open.len() + taken)?;
     Ok(Exit::Done)
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anstyle::Style;
 use host::clock;
-use host::journal::record::{Call, Line, Outcome, Record, Start};
+use host::journal::record::{Call, Line, Outcome, Record, RestoredFile, Start};
 use oversight::tools::shell_command;
 
 use super::clean;
@@ -63,6 +63,12 @@ fn told(record: &Record) -> Option<(Style, &'static str, String)> {
             }
             (style, "rollback", kept(&text))
         }
+        Record::Restored(restored) => {
+            let failed = restored.files.iter().any(|file| file.problem.is_some());
+            let style = if failed { BAD } else { WARN };
+            let paths: Vec<String> = restored.files.iter().map(restored_file).collect();
+            (style, "restored", kept(&paths.join(", ")))
+        }
         Record::End(end) => (BOLD, "end", kept(&end.reason)),
         Record::Sealed(sealed) => (GOOD, "sealed", kept(&sealed.task_id)),
         Record::Repaired(torn) => {
@@ -71,6 +77,14 @@ fn told(record: &Record) -> Option<(Style, &'static str, String)> {
         }
         _ => return None,
     })
+}
+
+fn restored_file(file: &RestoredFile) -> String {
+    match (&file.problem, &file.kept) {
+        (Some(problem), _) => format!("{} could not be put back: {problem}", file.path),
+        (None, Some(kept)) => format!("{} (the change: {kept})", file.path),
+        (None, None) => file.path.clone(),
+    }
 }
 
 fn start(begun: &Start) -> String {

@@ -88,6 +88,7 @@ mod links;
 
 mod inside_agent;
 
+mod effects;
 mod evidence;
 mod overview;
 

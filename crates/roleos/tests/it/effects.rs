@@ -1,0 +1,412 @@
+//! The effect of tool calls on protected files: events of the hook with the real command between them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::hook::{hook, tell};
+use crate::init::{git, repository};
+use crate::terminal::Terminal;
+use crate::workspace::{Ran, Workspace};
+
+const HOOK: &str = ".claude/settings.local.json";
+const GRANTS: &str = ".claude/role-os/capabilities.json";
+const PLANTED: &str = "{\"git:push\":{\"granted\":true}}";
+
+/// A workspace with the hook in it, a folder `evil` with other settings and a grant, and archives of it.
+fn prepared() -> Workspace {
+    let workspace = repository();
+    workspace.roleos(&["init", "--agent", "claude"]).succeeds();
+    workspace.write("evil/.claude/settings.local.json", "{}\n");
+    workspace.write("evil/.claude/settings.json", "{\"disableAllHooks\":true}\n");
+    workspace.write("evil/.claude/role-os/capabilities.json", PLANTED);
+    workspace.write(
+        "evil/.role-os/config.toml",
+        "[oversight]\ncapability_gate = false\n",
+    );
+    workspace.write("evil/.git/hooks/pre-push", "#!/bin/sh\nexit 0\n");
+    shell(
+        &workspace,
+        "tar cf x.tar -C evil . && (cd evil && zip -qr ../x.zip . || true)",
+    );
+    session(
+        &workspace,
+        "SessionStart",
+        "a",
+        &json!({ "source": "startup" }),
+    )
+    .exits(0);
+    workspace
+}
+
+fn shell(workspace: &Workspace, command: &str) {
+    let mut bash = Command::new("bash");
+    bash.args(["-c", command])
+        .current_dir(workspace.root())
+        .env("HOME", workspace.home())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    let output = bash.output().unwrap();
+    assert!(output.status.success(), "{command}: {output:?}");
+}
+
+fn session(workspace: &Workspace, name: &str, session: &str, more: &Value) -> Ran {
+    let mut event = json!({
+        "hook_event_name": name,
+        "session_id": session,
+        "cwd": fs::canonicalize(workspace.root()).unwrap(),
+        "transcript_path": "/nowhere/t.jsonl",
+    });
+    let fields = event.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    tell(hook(workspace, "claude", &[]), &event.to_string())
+}
+
+fn before(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
+    let more = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": "t1" });
+    session(workspace, "PreToolUse", "a", &more)
+}
+
+fn after(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
+    let response = json!({ "stdout": "", "stderr": "" });
+    let more = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": "t1", "tool_response": response });
+    session(workspace, "PostToolUse", "a", &more).exits(0)
+}
+
+/// One call of an agent: asked, run whatever the answer was, reported. Returns what the agent is told afterwards.
+fn run(workspace: &Workspace, command: &str) -> String {
+    let input = json!({ "command": command });
+    // What the gate says is not what is tested here: some of these it can read and refuses.
+    before(workspace, "Bash", &input);
+    shell(workspace, command);
+    after(workspace, "Bash", &input).stdout
+}
+
+/// The bytes and permissions of every protected file.
+fn protected(workspace: &Workspace) -> Vec<(String, Option<Vec<u8>>, u32)> {
+    [
+        HOOK,
+        ".claude/settings.json",
+        GRANTS,
+        ".mcp.json",
+        ".role-os/config.toml",
+        ".role-os/installed.json",
+        ".git/hooks/pre-push",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".cursor/hooks.json",
+    ]
+    .into_iter()
+    .map(|name| {
+        let path = workspace.path(name);
+        let mode = fs::symlink_metadata(&path).map_or(0, |facts| facts.permissions().mode());
+        (name.to_owned(), fs::read(path).ok(), mode)
+    })
+    .collect()
+}
+
+#[track_caller]
+fn refuses_push(workspace: &Workspace, name: &str) {
+    let more = json!({ "tool_name": "Bash", "tool_input": { "command": "git push origin main" }, "tool_use_id": "p" });
+    let ran = session(workspace, "PreToolUse", name, &more);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+    let decision = &answer["hookSpecificOutput"]["permissionDecision"];
+    assert!(ran.code == 2 || decision == "deny", "{ran:#?}");
+}
+
+#[test]
+fn no_writer_changes_a_protected_file() {
+    for command in [
+        "cat x.tar | tar x",
+        "tar x < x.tar",
+        "cmake -E copy_directory evil . || cp -rT evil .",
+        "shopt -s dotglob; cp -r evil/* .",
+        "python3 -c \"import shutil; shutil.copytree('evil', '.', dirs_exist_ok=True)\"",
+        "perl -e 'open my $f, \">\", \".cl\".\"aude/settings.local.json\"; print $f \"{}\"'",
+        "python3 -c \"import zipfile, os; z = '.cl' + 'aude'; open(z + '/settings.local.json', 'w').write('{}')\"",
+        "find .claude -name '*.json' | xargs rm",
+        "for f in $(find .claude -name '*.json'); do rm \"$f\"; done",
+        "find . -name 'settings*' -path '*claude*' | while read f; do echo '{}' > \"$f\"; done",
+        "rm -rf .claude; ln -s evil/.claude .claude",
+        "mv .claude elsewhere; cp -r evil/.claude .claude",
+        "d=.claude; rm $d/settings.local.json; mkdir $d/settings.local.json",
+        "rm .claude/settings.local.json; ln -s ../evil/.claude/settings.json .claude/settings.local.json",
+        "chmod 000 .claude/settings.local.json; rm -f .git/hooks/pre-push",
+        "printf '{}' | dd of=.claude/settings.local.json 2>/dev/null",
+        "mkdir -p .codex .gemini .cursor; echo x > .codex/config.toml; echo '{}' > .gemini/settings.json; echo '{}' > .cursor/hooks.json; echo '{}' > .mcp.json",
+        "git config core.hooksPath nowhere",
+        "printf '[core]\\n\\thooksPath = /nowhere\\n' >> .git/config",
+    ] {
+        let workspace = prepared();
+        let files = protected(&workspace);
+        let config = workspace.read(".git/config");
+        let told = run(&workspace, command);
+        assert_eq!(protected(&workspace), files, "{command}");
+        assert_eq!(workspace.read(".git/config"), config, "{command}");
+        assert!(told.contains("put back"), "{command}: {told}");
+        assert!(
+            told.contains("systemMessage") && told.contains("additionalContext"),
+            "{told}"
+        );
+        refuses_push(&workspace, "b");
+        let shown = workspace.roleos(&["sessions", "show", "a"]).succeeds();
+        assert!(shown.contains("restored"), "{command}: {shown}");
+    }
+}
+
+#[test]
+fn a_commit_that_comes_with_a_pull_or_a_computed_revision_changes_no_protected_file() {
+    for command in [
+        "git pull -q . wicked",
+        "git checkout -q $(echo wicked)",
+        "git merge -q $(printf wick)ed",
+    ] {
+        let workspace = prepared();
+        git(&workspace, &["commit", "-q", "--allow-empty", "-m", "one"]).succeeds();
+        git(&workspace, &["checkout", "-qb", "wicked"]).succeeds();
+        shell(
+            &workspace,
+            "cp evil/.claude/settings.json .claude/settings.json; echo t > t.txt",
+        );
+        git(&workspace, &["add", "-f", ".claude/settings.json", "t.txt"]).succeeds();
+        git(&workspace, &["commit", "-qm", "two"]).succeeds();
+        git(&workspace, &["checkout", "-q", "main"]).succeeds();
+        session(&workspace, "Stop", "a", &json!({})).exits(0);
+        let files = protected(&workspace);
+        let told = run(&workspace, command);
+        assert_eq!(protected(&workspace), files, "{command}");
+        assert_eq!(workspace.read("t.txt"), "t\n", "{command}");
+        assert!(told.contains(".claude/settings.json"), "{told}");
+    }
+}
+
+#[test]
+fn tools_of_servers_cannot_change_a_protected_file_however_the_path_is_written() {
+    for input in [
+        json!({ "directory": ".claude", "name": "settings.local.json", "content": "{}" }),
+        json!({ "path": { "parent": { "of": ".claude" }, "leaf": "settings.local.json" } }),
+        json!({ "request": "{\"path\": \".cl\\u0061ude/settings.local.json\", \"text\": \"{}\"}" }),
+        json!({ "archive": "x.tar", "to": "." }),
+        json!({ "revision": "wicked" }),
+    ] {
+        let workspace = prepared();
+        let files = protected(&workspace);
+        let tool = "mcp__files__do";
+        before(&workspace, tool, &input);
+        workspace.write(HOOK, "{}");
+        let told = after(&workspace, tool, &input).stdout;
+        assert_eq!(protected(&workspace), files, "{input}");
+        assert!(told.contains(HOOK), "{told}");
+    }
+}
+
+#[test]
+fn a_call_that_was_cut_off_is_looked_at_with_the_next_event() {
+    for (name, more) in [
+        (
+            "PreToolUse",
+            json!({ "tool_name": "Bash", "tool_input": { "command": "ls" }, "tool_use_id": "t2" }),
+        ),
+        ("UserPromptSubmit", json!({ "prompt": "go on" })),
+        ("Stop", json!({})),
+        ("SessionEnd", json!({ "reason": "exit" })),
+        ("ConfigChange", json!({ "source": "local_settings" })),
+    ] {
+        let workspace = prepared();
+        let files = protected(&workspace);
+        before(
+            &workspace,
+            "Bash",
+            &json!({ "command": "cat x.tar | tar x" }),
+        );
+        shell(&workspace, "cat x.tar | tar x");
+        session(&workspace, name, "a", &more);
+        assert_eq!(protected(&workspace), files, "{name}");
+    }
+}
+
+#[test]
+fn a_person_loses_nothing() {
+    let workspace = prepared();
+    let mine = "{\"permissions\":{\"deny\":[\"WebFetch\"]}}\n";
+    before(&workspace, "Bash", &json!({ "command": "sleep 1" }));
+    workspace.write(".claude/settings.json", mine);
+    let told = after(&workspace, "Bash", &json!({ "command": "sleep 1" })).stdout;
+    assert!(!workspace.path(".claude/settings.json").exists());
+    let kept = told
+        .split("kept in `")
+        .nth(1)
+        .unwrap()
+        .split('`')
+        .next()
+        .unwrap();
+    assert_eq!(fs::read_to_string(kept).unwrap(), mine);
+    // The next session says so once, and `doctor` until a person has settled it.
+    let start = json!({ "source": "startup" });
+    let news = session(&workspace, "SessionStart", "b", &start).stdout;
+    assert!(
+        news.contains("earlier session") && news.contains(".claude/settings.json"),
+        "{news}"
+    );
+    assert!(
+        !session(&workspace, "SessionStart", "c", &start)
+            .stdout
+            .contains("earlier session")
+    );
+    let doctor = workspace.roleos(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("`.claude/settings.json` was changed by a tool call"),
+        "{doctor}"
+    );
+    let mut terminal = Terminal::roleos(&workspace, &["trust"]);
+    terminal.expects("WebFetch").expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    assert_eq!(workspace.read(".claude/settings.json"), mine);
+    run(&workspace, "true");
+    assert_eq!(workspace.read(".claude/settings.json"), mine);
+    assert!(
+        !workspace
+            .roleos(&["doctor"])
+            .stdout
+            .contains("was changed by a tool call")
+    );
+}
+
+#[test]
+fn between_calls_only_the_hook_and_its_switches_are_put_back() {
+    let workspace = prepared();
+    run(&workspace, "true");
+    let mine = "{\"permissions\":{\"deny\":[\"WebFetch\"]}}\n";
+    workspace.write(".claude/settings.json", mine);
+    workspace.write(".mcp.json", "{\"mcpServers\":{}}\n");
+    session(&workspace, "Stop", "a", &json!({})).exits(0);
+    run(&workspace, "true");
+    assert_eq!(workspace.read(".claude/settings.json"), mine);
+    assert_eq!(workspace.read(".mcp.json"), "{\"mcpServers\":{}}\n");
+    // Our hook is taken out of a file that holds other things as well, and hooks are switched off in another.
+    workspace.write(HOOK, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
+    workspace.write(
+        ".claude/settings.json",
+        "{\"disableAllHooks\": true, \"model\": \"x\"}\n",
+    );
+    let told = session(&workspace, "Stop", "a", &json!({})).exits(0).stdout;
+    assert!(told.contains("the hook of roleos was put back"), "{told}");
+    let hook = workspace.read(HOOK);
+    assert!(hook.contains("// mine") && hook.contains("opus"), "{hook}");
+    assert_eq!(hook.matches("\"hook\"").count(), 9, "{hook}");
+    let switched = workspace.read(".claude/settings.json");
+    assert_eq!(switched, "{\"disableAllHooks\": false, \"model\": \"x\"}\n");
+    // A file that is gone comes back.
+    fs::remove_file(workspace.path(HOOK)).unwrap();
+    session(
+        &workspace,
+        "UserPromptSubmit",
+        "a",
+        &json!({ "prompt": "x" }),
+    )
+    .exits(0);
+    assert_eq!(workspace.read(HOOK), hook);
+}
+
+#[test]
+fn what_roleos_writes_for_a_person_stays() {
+    let workspace = prepared();
+    before(&workspace, "Bash", &json!({ "command": "sleep 1" }));
+    let mut terminal = Terminal::roleos(&workspace, &["grant", "git:push", "--uses", "2"]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    workspace.roleos(&["key", "rotate"]).succeeds();
+    let grants = workspace.read(GRANTS);
+    let told = after(&workspace, "Bash", &json!({ "command": "sleep 1" })).stdout;
+    assert_eq!(told, "");
+    assert_eq!(workspace.read(GRANTS), grants);
+    // Taking the hook out is a person's right as well.
+    before(&workspace, "Bash", &json!({ "command": "sleep 1" }));
+    workspace.roleos(&["init", "--uninstall"]).succeeds();
+    after(&workspace, "Bash", &json!({ "command": "sleep 1" }));
+    assert!(!workspace.path(HOOK).exists());
+}
+
+#[test]
+fn a_rule_of_claude_code_for_the_running_command_stays() {
+    let rule = |rule: &str, command: &str| {
+        let workspace = prepared();
+        let input = json!({ "command": command });
+        before(&workspace, "Bash", &input);
+        let mut settings: Value = serde_json::from_str(&workspace.read(HOOK)).unwrap();
+        settings["permissions"] = json!({ "allow": [rule] });
+        workspace.write(HOOK, settings.to_string());
+        after(&workspace, "Bash", &input);
+        workspace.read(HOOK).contains("permissions")
+    };
+    assert!(rule("Bash(npm run test:*)", "npm run test -- --watch"));
+    assert!(!rule("Bash(*)", "npm run test"));
+    assert!(!rule("Bash", "npm run test"));
+    assert!(!rule("Bash(git push:*)", "npm run test"));
+    assert!(!rule("WebFetch(domain:example.org)", "npm run test"));
+}
+
+#[test]
+fn everyday_git_settings_stay() {
+    let workspace = prepared();
+    let told = run(
+        &workspace,
+        "git remote add up https://example.org/x.git && git config user.name B",
+    );
+    assert_eq!(told, "");
+    assert!(workspace.read(".git/config").contains("[remote \"up\"]"));
+}
+
+#[test]
+fn a_record_that_was_exchanged_blocks_until_a_person_looked() {
+    let workspace = prepared();
+    run(&workspace, "true");
+    shell(
+        &workspace,
+        "f=$(find ~ -path '*protected*' -name record); echo '{}' > \"$f\"",
+    );
+    let ran = before(&workspace, "Bash", &json!({ "command": "ls" }));
+    assert_eq!(ran.code, 2, "{ran:#?}");
+    assert!(ran.stderr.contains("roleos trust"), "{ran:#?}");
+    let mut terminal = Terminal::roleos(&workspace, &["trust"]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    before(&workspace, "Bash", &json!({ "command": "ls" })).exits(0);
+}
+
+#[test]
+fn nothing_is_written_for_a_call_that_changes_nothing() {
+    let workspace = prepared();
+    let state = |workspace: &Workspace| {
+        let mut found = Vec::new();
+        for entry in walk(&workspace.home().join(".local/state/roleos")) {
+            let facts = fs::metadata(&entry).unwrap();
+            found.push((entry, facts.modified().unwrap()));
+        }
+        found.sort();
+        found
+    };
+    // The facts of a fresh file prove nothing, so the first looks may still settle.
+    std::thread::sleep(std::time::Duration::from_millis(2100));
+    run(&workspace, "true");
+    let settled = state(&workspace);
+    run(&workspace, "true");
+    assert_eq!(state(&workspace), settled);
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                walk(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .filter(|path| !path.to_string_lossy().contains("/calls/"))
+        .collect()
+}
