@@ -154,6 +154,8 @@ fn respond(
     progress: &Progress,
     ceiling: Option<Ceiling<'_>>,
 ) -> (Answer, Option<String>) {
+    // A change of settings is judged as it was found, before it is taken back.
+    let refused = (event.kind == Kind::ConfigChange).then(|| notes::write(desk, event, progress));
     let note = match effects::look(desk, event) {
         Ok(note) => note,
         Err(error) => match effects::failure(desk, event, &error) {
@@ -162,6 +164,7 @@ fn respond(
         },
     };
     let given = match event.kind {
+        Kind::ConfigChange => refused.unwrap_or(Answer::Proceed),
         Kind::BeforeTool => match (tool::judge(desk, event, progress), ceiling) {
             (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, event, ceiling),
             (answer, _) => answer,

@@ -21,11 +21,12 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::Agent;
 use crate::approval_key;
+use crate::clock;
 use crate::environment::Environment;
 use crate::files::{self, FileError, Privacy};
 use crate::git;
 use crate::keys::{self, KeyError};
-use crate::protected;
+use crate::protected::{self, Occasion, Protected};
 use crate::trust::review::{self, Candidate, Subject};
 use crate::trust::{self, Confirming, Kind, Trust};
 use crate::workspace::Workspace;
@@ -272,6 +273,15 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     }
     if plan.initialises == Some(false) {
         trust::uninitialise(workspace)?;
+    }
+    // What was written now is what the first session compares with.
+    let protected = Protected {
+        workspace,
+        environment: &Environment::default(),
+        now_ns: clock::now_ns(),
+    };
+    if !plan.changes.is_empty() {
+        protected.look(&Occasion::beginning("init"))?;
     }
     Ok(())
 }

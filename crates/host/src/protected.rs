@@ -70,6 +70,18 @@ pub struct Occasion<'a> {
     pub begins: bool,
 }
 
+impl<'a> Occasion<'a> {
+    /// Returns the beginning of a session.
+    #[must_use]
+    pub fn beginning(session: &'a str) -> Self {
+        Self {
+            session,
+            ended: None,
+            begins: true,
+        }
+    }
+}
+
 impl Protected<'_> {
     /// Compares all files with how they were, takes back what must not have changed, and returns what was taken back.
     ///
@@ -111,21 +123,21 @@ impl Protected<'_> {
         Ok(restored)
     }
 
-    /// Notes that a call was let through. `asked`: a person is asked about it or approved it.
+    /// Notes that a call was let through. `question` is what a person is asked before it runs, if something is.
     ///
     /// # Errors
     /// The trust store cannot be written.
     pub fn begin(
         &self,
         call: &Call<'_>,
-        asked: bool,
+        question: &str,
         process: Option<Process>,
     ) -> Result<(), FileError> {
         let Some(store) = Store::open(self.workspace)? else {
             return Ok(());
         };
         let running = Running {
-            asked,
+            question: question.to_owned(),
             process,
             ..self.running(call)
         };
@@ -260,7 +272,7 @@ impl Protected<'_> {
             session: call.session.to_owned(),
             tool: call.tool.to_owned(),
             command: call.command.to_owned(),
-            asked: false,
+            question: String::new(),
             at_ns: self.now_ns,
             process: None,
         }
@@ -300,7 +312,7 @@ impl Pass<'_> {
             }
         }
         if begins || self.is_first {
-            for item in list::of_repository(self.protected.workspace) {
+            for item in list::searched(self.protected.workspace) {
                 if done.insert(item.path.clone()) {
                     self.item(&item, Some(false));
                 }
@@ -354,8 +366,10 @@ impl Pass<'_> {
             let bytes = bytes.map(Vec::as_slice).unwrap_or_default();
             String::from_utf8_lossy(bytes).into_owned()
         };
+        let shown = crate::install::shown(self.protected.workspace.root(), &item.path);
         let change = Change {
             kind: item.kind,
+            name: &shown,
             before,
             now: &seen.content,
             text_before: &text(old.as_ref()),

@@ -74,6 +74,9 @@ impl TrustStore {
         let mut bytes = serde_json::to_vec_pretty(&change(self.read(name)?))
             .map_err(|error| FileError::new(Action::Write, &path, error.into()))?;
         bytes.push(b'\n');
+        if files::read(&path, MAX_FILE).is_ok_and(|present| present == bytes) {
+            return Ok(());
+        }
         protected::announce(Some(&self.folder), &path, Some(&bytes))?;
         files::write(&path, &bytes, Privacy::Secret)
     }

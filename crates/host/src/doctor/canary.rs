@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::agents::Agent;
+use crate::clock;
+use crate::environment::Environment;
 use crate::git::LOCAL_VARIABLES;
 use crate::install::registration::{Start, gate_event};
 use crate::journal::SessionId;
+use crate::protected::Protected;
 use crate::workspace::Workspace;
 
 /// Reads a key of the workspace, which no grant allows while the gate is on.
@@ -44,6 +47,15 @@ pub fn send(workspace: &Workspace, agent: Agent, start: &Start, command: &str) -
     for path in [journal.clone(), journal.with_extension("lock")] {
         fs::remove_file(path).ok();
     }
+    let protected = Protected {
+        workspace,
+        environment: &Environment::default(),
+        now_ns: clock::now_ns(),
+    };
+    // A call that stays behind ends with this process.
+    protected
+        .end(&SessionId::new(&session).to_string(), None)
+        .ok();
     match output {
         Ok(output) => answered(agent, &output),
         Err(why) => Answered::Broken(why),

@@ -57,14 +57,17 @@ pub(super) fn begin(desk: &Desk<'_>, event: &Event, answer: &Answer) -> Result<(
     }
     let session = desk.session(event).to_string();
     let command = shell_command(&event.tool, &event.input).unwrap_or_default();
-    let asked = matches!(answer, Answer::Ask(_));
+    let question = match answer {
+        Answer::Ask(question) => question.as_str(),
+        _ => "",
+    };
     let process = liveness::agent_process();
-    protected(desk).begin(&call(&session, event, &command), asked, process)
+    protected(desk).begin(&call(&session, event, &command), question, process)
 }
 
 /// What a person can do about it.
-const REMEDY: &str = "an agent's tool calls must not change it; a person who made the change takes it back \
-                      in with `roleos trust`";
+const REMEDY: &str = "tool calls must not change such files; a person who made the change takes it back in with \
+                      `roleos trust`";
 
 fn protected<'a>(desk: &'a Desk<'_>) -> Protected<'a> {
     Protected {

@@ -84,6 +84,11 @@ fn named(directory: &Path) -> Result<(PathBuf, String), FileError> {
     Ok((canonical, name))
 }
 
+/// Returns the path of a ledger's record below the trust store.
+pub(crate) fn path_of(directory: &Path) -> Option<String> {
+    named(directory).ok().map(|(_, name)| name)
+}
+
 /// Records the state of a ledger unless an earlier record contradicts it, which is returned in words.
 ///
 /// # Errors
@@ -125,7 +130,8 @@ pub(crate) fn replace(
 /// Removes the record of a ledger that its owner is about to remove.
 pub fn forget(store: &TrustStore, directory: &Path) {
     if let Some(path) = path(store, directory) {
-        // A record that stays makes the next ledger look like a rollback, which is the safe side.
+        // A record that stays or comes back makes the next ledger look like a rollback, which is the safe side.
+        crate::protected::announce(Some(store.folder()), &path, None).ok();
         fs::remove_file(path).ok();
     }
 }

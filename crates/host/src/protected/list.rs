@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::content::MAX_FILE;
 use crate::agents::Agent;
 use crate::environment::{self, Environment};
+use crate::files;
+use crate::ledger;
 use crate::repository::Location;
 use crate::trust;
 use crate::workspace::Workspace;
@@ -113,24 +116,49 @@ pub(super) fn fixed(workspace: &Workspace, environment: &Environment) -> Vec<Ite
     items
 }
 
-/// Returns the paths of the repository around the workspace. Looking for it costs more than a look at the files.
-pub(super) fn of_repository(workspace: &Workspace) -> Vec<Item> {
+/// Returns the paths that depend on the repository and its settings. Looking for them costs more than a look at the
+/// files.
+pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
+    let mut items = Vec::new();
+    if let (Some(state), Some(name)) = (
+        workspace.state(),
+        ledger::record::path_of(&workspace.ledger_dir()),
+    ) {
+        items.push(Item::alone(state.join(name), Kind::Plain));
+    }
     let Some(location) = Location::around(workspace.root()) else {
-        return Vec::new();
+        return items;
     };
-    let hook = location.common_dir.join("hooks/pre-push");
     let config = location.common_dir.join("config");
-    vec![
-        Item::alone(config, Kind::GitConfig),
-        Item::alone(hook, Kind::GitHook),
-    ]
+    let text = files::read(&config, MAX_FILE).unwrap_or_default();
+    let moved = hooks_path(&String::from_utf8_lossy(&text)).map(|path| location.top.join(path));
+    items.push(Item::alone(config, Kind::GitConfig));
+    for hooks in [Some(location.common_dir.join("hooks")), moved] {
+        let hook = hooks.map(|hooks| Item::alone(hooks.join("pre-push"), Kind::GitHook));
+        items.extend(hook);
+    }
+    items
+}
+
+/// Returns the folder that git's configuration names for hooks.
+fn hooks_path(config: &str) -> Option<PathBuf> {
+    let settings = config.lines().filter_map(|line| line.split_once('='));
+    let named = settings.filter(|(key, _)| {
+        let name = key.trim().rsplit([' ', '\t', ']']).next();
+        name.is_some_and(|name| name.eq_ignore_ascii_case("hookspath"))
+    });
+    let value = named.last()?.1.trim().trim_matches('"');
+    match value.strip_prefix("~/") {
+        Some(below) => Some(environment::home()?.join(below)),
+        None => Some(PathBuf::from(value)),
+    }
 }
 
 impl Item {
     /// Returns a path whose folder is taken as it is.
     pub(super) fn alone(path: PathBuf, kind: Kind) -> Self {
         Self {
-            base: crate::files::parent(&path).to_owned(),
+            base: files::parent(&path).to_owned(),
             path,
             kind,
         }

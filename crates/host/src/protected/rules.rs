@@ -24,6 +24,8 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     pub(super) kind: Kind,
+    /// The path, relative to the workspace where it lies in it.
+    pub(super) name: &'a str,
     pub(super) before: &'a Content,
     pub(super) now: &'a Content,
     pub(super) text_before: &'a str,
@@ -42,17 +44,15 @@ const SWITCHES: &[(Agent, &[&str], bool)] = &[
 
 /// Decides about a change that was made while tool calls were running.
 pub(super) fn during_calls(change: &Change<'_>, calls: &[Running]) -> Outcome {
-    let is_asked = calls.iter().any(|call| call.asked);
     let stays = match change.kind {
         Kind::Folder | Kind::Listed => is_plain_folder(change),
-        Kind::GitHook => is_asked,
         Kind::GitConfig => {
-            is_asked || sources_of_hooks(change.text_before) == sources_of_hooks(change.text_now)
+            sources_of_hooks(change.text_before) == sources_of_hooks(change.text_now)
         }
         Kind::Settings(Agent::Claude) => is_permission_rule(change, calls),
-        Kind::Settings(_) | Kind::Plain => false,
+        Kind::GitHook | Kind::Settings(_) | Kind::Plain => false,
     };
-    if stays {
+    if stays || calls.iter().any(|call| is_approved(change, call)) {
         Outcome::Keep
     } else {
         Outcome::PutBack
@@ -73,6 +73,15 @@ pub(super) fn between_calls(change: &Change<'_>) -> Outcome {
             Some(None) => Outcome::PutBack,
         },
         _ => Outcome::Keep,
+    }
+}
+
+/// Returns `true` if a person was asked about this file before the call ran: the call ran, so the answer was yes.
+fn is_approved(change: &Change<'_>, call: &Running) -> bool {
+    let question = call.question.as_str();
+    match change.kind {
+        Kind::GitConfig => question.contains("git"),
+        _ => question.contains(&format!("`{}`", change.name)),
     }
 }
 
@@ -116,14 +125,14 @@ fn is_permission_rule(change: &Change<'_>, calls: &[Running]) -> bool {
         let list = settings.pointer("/permissions/allow");
         list.and_then(Value::as_array).cloned().unwrap_or_default()
     };
-    let old = allowed(&before);
-    let added = allowed(&now).into_iter().filter(|rule| !old.contains(rule));
-    let added: Vec<Value> = added.collect();
-    let is_of_a_call = |rule: &Value| {
+    let (old, new) = (allowed(&before), allowed(&now));
+    let added: Vec<&Value> = new.iter().filter(|rule| !old.contains(rule)).collect();
+    let is_only_longer = old.iter().all(|rule| new.contains(rule));
+    let is_of_a_call = |rule: &&Value| {
         let rule = rule.as_str().unwrap_or_default();
         calls.iter().any(|call| allows(rule, call))
     };
-    if added.is_empty() || !added.iter().all(is_of_a_call) {
+    if added.is_empty() || !is_only_longer || !added.iter().all(is_of_a_call) {
         return false;
     }
     if let Some(permissions) = now

@@ -75,8 +75,8 @@ pub(super) struct Running {
     pub(super) tool: String,
     /// The command of a shell.
     pub(super) command: String,
-    /// A person is asked about it, or approved it.
-    pub(super) asked: bool,
+    /// The question that a person answers before it runs; empty when there is none.
+    pub(super) question: String,
     pub(super) at_ns: u64,
     pub(super) process: Option<Process>,
 }

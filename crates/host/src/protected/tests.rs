@@ -11,12 +11,12 @@ use super::store::Running;
 use crate::agents::Agent;
 use crate::install::registration::{self, Program};
 
-fn call(tool: &str, command: &str, asked: bool) -> Running {
+fn call(tool: &str, command: &str, question: &str) -> Running {
     Running {
         session: "s".to_owned(),
         tool: tool.to_owned(),
         command: command.to_owned(),
-        asked,
+        question: question.to_owned(),
         at_ns: 0,
         process: None,
     }
@@ -29,6 +29,7 @@ fn with_change<T>(kind: Kind, before: &str, now: &str, act: impl FnOnce(&Change<
     };
     act(&Change {
         kind,
+        name: "f",
         before: &content(before),
         now: &content(now),
         text_before: before,
@@ -55,9 +56,14 @@ fn wired(agent: Agent) -> Value {
 fn during_a_call_everything_is_put_back_but_for_named_exceptions() {
     let claude = Kind::Settings(Agent::Claude);
     let allow = |rules: &[&str]| json!({ "permissions": { "allow": rules } }).to_string();
-    let test = [call("Bash", "npm test -- --watch", false)];
-    let search = [call("WebSearch", "", false)];
-    let asked = [call("Bash", "git config core.hooksPath x", true)];
+    let test = [call("Bash", "npm test -- --watch", "")];
+    let search = [call("WebSearch", "", "")];
+    let asked = [call(
+        "Bash",
+        "x",
+        "roleos asks: git's settings can name hooks, and it changes `f`.",
+    )];
+    let other = [call("Bash", "x", "roleos asks: it may change `ff` or `g`.")];
     let remote = "[core]\n\tbare = false\n[remote \"a\"]\n\turl = b\n";
     let moved = "[core]\n\tbare = false\n\tHooksPath = /x\n";
     let included = "[core]\n\tbare = false\n[Include]\n\tpath = /x\n";
@@ -71,8 +77,10 @@ fn during_a_call_everything_is_put_back_but_for_named_exceptions() {
         (Kind::GitConfig, config, moved, &test, false),
         (Kind::GitConfig, config, included, &test, false),
         (Kind::GitConfig, config, moved, &asked, true),
-        (Kind::Plain, "a", "b", &asked, false),
-        (claude, "{}", "{\"model\":\"x\"}", &asked, false),
+        (Kind::Plain, "a", "b", &asked, true),
+        (Kind::Plain, "a", "b", &other, false),
+        (claude, "{}", "{\"model\":\"x\"}", &asked, true),
+        (claude, "{}", "{\"model\":\"x\"}", &other, false),
         (claude, "{}", &allow(&["Bash(npm test:*)"]), &test, true),
         (claude, "", &allow(&["Bash(npm test *)"]), &test, true),
         (
@@ -195,6 +203,7 @@ fn a_folder_that_becomes_a_link_is_put_back() {
     ] {
         let change = Change {
             kind: Kind::Folder,
+            name: ".claude",
             before,
             now,
             text_before: "",

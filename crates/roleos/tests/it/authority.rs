@@ -150,6 +150,7 @@ fn a_grant_that_the_agent_planted_is_refused_in_the_next_session() {
         "{seen}"
     );
     allows_push(&workspace, "b");
+    event(&workspace, "b", "Stop", &json!({})).exits(0);
     workspace.write(
         GRANTS,
         "{\"git:push\":{\"granted\":true},\"npm:publish\":{\"granted\":true}}",

@@ -52,6 +52,17 @@ fn shell(workspace: &Workspace, command: &str) {
 }
 
 fn session(workspace: &Workspace, name: &str, session: &str, more: &Value) -> Ran {
+    attended(workspace, name, session, more, false)
+}
+
+/// Without a person a question is a refusal, so nothing that happens then was approved.
+fn attended(
+    workspace: &Workspace,
+    name: &str,
+    session: &str,
+    more: &Value,
+    is_attended: bool,
+) -> Ran {
     let mut event = json!({
         "hook_event_name": name,
         "session_id": session,
@@ -60,7 +71,11 @@ fn session(workspace: &Workspace, name: &str, session: &str, more: &Value) -> Ra
     });
     let fields = event.as_object_mut().unwrap();
     fields.extend(more.as_object().unwrap().clone());
-    tell(hook(workspace, "claude", &[]), &event.to_string())
+    let mut command = hook(workspace, "claude", &[]);
+    if !is_attended {
+        command.env("CI", "true");
+    }
+    tell(command, &event.to_string())
 }
 
 fn before(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
@@ -132,11 +147,10 @@ fn no_writer_changes_a_protected_file() {
         "mv .claude elsewhere; cp -r evil/.claude .claude",
         "d=.claude; rm $d/settings.local.json; mkdir $d/settings.local.json",
         "rm .claude/settings.local.json; ln -s ../evil/.claude/settings.json .claude/settings.local.json",
-        "chmod 000 .claude/settings.local.json; rm -f .git/hooks/pre-push",
+        "python3 -c \"import os; s = '/'; os.chmod('.cl' + 'aude' + s + 'settings.lo' + 'cal.json', 0); os.remove('.gi' + 't' + s + 'hoo' + 'ks' + s + 'pre-' + 'push')\"",
         "printf '{}' | dd of=.claude/settings.local.json 2>/dev/null",
         "mkdir -p .codex .gemini .cursor; echo x > .codex/config.toml; echo '{}' > .gemini/settings.json; echo '{}' > .cursor/hooks.json; echo '{}' > .mcp.json",
-        "git config core.hooksPath nowhere",
-        "printf '[core]\\n\\thooksPath = /nowhere\\n' >> .git/config",
+        "python3 -c \"open('.gi' + 't' + '/con' + 'fig', 'a').write('[core]\\n\\thoo' + 'ksPath = x\\n')\"",
     ] {
         let workspace = prepared();
         let files = protected(&workspace);
@@ -345,6 +359,25 @@ fn a_rule_of_claude_code_for_the_running_command_stays() {
     assert!(!rule("Bash", "npm run test"));
     assert!(!rule("Bash(git push:*)", "npm run test"));
     assert!(!rule("WebFetch(domain:example.org)", "npm run test"));
+}
+
+#[test]
+fn an_act_that_a_person_approved_stays() {
+    let workspace = prepared();
+    let input = json!({ "command": "git config core.hooksPath .hooks" });
+    let more = json!({ "tool_name": "Bash", "tool_input": input, "tool_use_id": "t1" });
+    let ask = || attended(&workspace, "PreToolUse", "a", &more, true);
+    let asked = ask().stdout;
+    assert!(asked.contains("\"ask\""), "{asked}");
+    // The person said yes, so it runs.
+    shell(&workspace, "git config core.hooksPath .hooks");
+    assert_eq!(after(&workspace, "Bash", &input).stdout, "");
+    assert!(workspace.read(".git/config").contains("hooksPath"));
+    // A yes to that is none to other settings of the agent.
+    ask();
+    workspace.write(HOOK, "{}");
+    after(&workspace, "Bash", &input);
+    assert!(workspace.read(HOOK).contains("PreToolUse"));
 }
 
 #[test]

@@ -154,6 +154,7 @@ fn with_room_for(workspace: &Workspace, blocks: usize) -> Command {
         .args(inner.get_args())
         .current_dir(workspace.root())
         .env("HOME", workspace.path("home"))
+        .env("XDG_STATE_HOME", workspace.home().join(".local/state"))
         .env_remove("ROLEOS_CAPABILITY_GATE");
     command
 }

@@ -296,3 +296,82 @@ fn a_reset_below_the_top_of_a_repository_is_judged_like_one_at_the_top() {
     workspace.write("app/.claude/settings.json", "{\"hooks\":{}}");
     assert_eq!(explain("git reset --hard"), "deny");
 }
+
+#[test]
+fn package_runners_start_agents_like_any_other_wrapper() {
+    let workspace = prepared();
+    verdicts(
+        &workspace,
+        &[
+            "npm exec claude -- --bare",
+            "npm x claude -- --dangerously-skip-permissions -p x",
+            "npm exec --yes @anthropic-ai/claude-code@latest -- --settings x.json",
+            "npm exec -w app claude -- --bare",
+            "npx claude --bare",
+            "pnpm dlx @openai/codex -c hooks=[]",
+            "bunx @google/gemini-cli --yolo",
+            "uvx --from aider-chat aider --yes-always --dangerously-skip",
+            "pipx run claude --bare",
+            "yarn claude --bare",
+            "yarn dlx @anthropic-ai/claude-code --bare",
+        ],
+        "deny",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "npm exec claude -- -p hello",
+            "yarn claude -p hello",
+            "npx opencode run hello",
+            "aider --message hello",
+        ],
+        "ask",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "npm exec prettier -- --check .",
+            "npm exec claude -- --version",
+            "npx --yes -p typescript -- tsc --noEmit",
+            "yarn build",
+        ],
+        "allow",
+    );
+}
+
+#[test]
+fn an_exclude_makes_no_copy_stricter() {
+    let workspace = prepared();
+    workspace.write(".role-os/keys/x.key", "k");
+    verdicts(
+        &workspace,
+        &[
+            "tar czf /tmp/o.tgz .",
+            "tar czf /tmp/o.tgz --exclude .git --exclude node_modules .",
+            "tar czf /tmp/o.tgz --exclude .role-os/keys --anchored .",
+            "zip -r /tmp/o.zip . -x '.git/*'",
+            "rsync -a --exclude .git ./ /tmp/o/",
+        ],
+        "ask",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "tar czf /tmp/o.tgz --exclude .role-os --exclude .git .",
+            "tar czf /tmp/o.tgz --exclude=.role-os .",
+            "zip -r /tmp/o.zip . -x '.role-os/*' '.git/*'",
+            "zip -r /tmp/o.zip src -x '.role-os/*'",
+            "rsync -a --exclude .role-os ./ /tmp/o/",
+            "tar czf /tmp/o.tgz src --exclude .role-os/keys",
+        ],
+        "allow",
+    );
+    verdicts(
+        &workspace,
+        &[
+            "tar czf /tmp/o.tgz --exclude .role-os .role-os/keys",
+            "tar czf /tmp/o.tgz --exclude x .role-os",
+        ],
+        "deny",
+    );
+}

@@ -633,6 +633,7 @@ fn a_grant_that_no_person_gave_is_void_in_this_session() {
     grant(&workspace, &["git:push"]);
     event(&workspace, "SessionStart", "").exits(0);
     call(&workspace, "git push").exits(0);
+    event(&workspace, "Stop", "").exits(0);
     let mut grants: Value =
         serde_json::from_str(&workspace.read(".claude/role-os/capabilities.json")).unwrap();
     grants["npm:publish"] = json!({ "granted": true });
