@@ -22,7 +22,8 @@ use specialist::gate::{Gate, Question};
 use specialist::quota::{Source, View};
 use specialist::registry::{Registry, Version};
 use specialist::role_block::RoleBlock;
-use specialist::{early_stop, shadow};
+use specialist::shadow;
+use statistics::sequence;
 
 use crate::measure::{median_time, middle};
 use crate::row::{Goal, Row};
@@ -75,9 +76,9 @@ fn count(name: &'static str, ours: u32, limit: f64, unit: &'static str) -> Row {
     }
 }
 
-/// How many probes an adapter of this rate gets before the early stop halts it; at most a thousand.
+/// How many probes an adapter of this rate gets before the sequential test halts it; at most a thousand.
 fn halted_after(dice: &mut u64, rate: f64, settings: &shadow::Settings) -> Option<u32> {
-    let error = settings.early_stop?;
+    let (required, error) = (1.0 - settings.tau, settings.error);
     let (mut agreed, mut disagreed) = (0, 0);
     (1..=1000).find(|_| {
         if roll(dice) < rate {
@@ -86,7 +87,7 @@ fn halted_after(dice: &mut u64, rate: f64, settings: &shadow::Settings) -> Optio
             return false;
         }
         disagreed += 1;
-        early_stop::halts(agreed, disagreed, settings.tau, error)
+        sequence::is_below(agreed, agreed + disagreed, required, error)
     })
 }
 
@@ -206,7 +207,7 @@ fn decide() -> Duration {
         role: ROLE,
         input,
         entry: registry.entry(ROLE),
-        block: &RoleBlock::Absent,
+        block: &RoleBlock::NoFile,
         quota: View {
             used: 0,
             window: 200,

@@ -232,6 +232,42 @@ impl Installed {
     }
 }
 
+/// Returns the text of a role's file with a key that is not ours set to `text` (with the key and the line's end), or
+/// without the key. Everything else stays as it is written.
+///
+/// # Errors
+/// The file is not a role, or the rest of it would not stay the same.
+pub fn with_extra(bytes: &[u8], key: &str, text: Option<&str>) -> Result<String, String> {
+    let before = Installed::parse(bytes.to_vec())?;
+    let document = Document::parse(bytes.to_vec()).map_err(|broken| broken.error.what)?;
+    let source = document.source().text();
+    let keys: Vec<_> = document.root().entries().map(|(key, _)| key).collect();
+    let starts = keys.iter().map(|key| key.span().start);
+    let ends = starts.skip(1).chain([source.len()]);
+    let mut places = keys.iter().zip(ends);
+    let place = places.find(|(node, _)| node.text() == Some(key));
+    let (start, end) = place.map_or((source.len(), source.len()), |(node, end)| {
+        (node.span().start, end)
+    });
+    let mut out = source.get(..start).unwrap_or_default().to_owned();
+    if text.is_some() && !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out.push_str(text.unwrap_or_default());
+    out.push_str(source.get(end..).unwrap_or_default());
+    let after = Installed::parse(out.clone().into_bytes())?;
+    let same = Installed {
+        extras: before.extras.clone(),
+        ..after
+    };
+    if same != before {
+        return Err(format!(
+            "`{key}` cannot be changed without changing the role"
+        ));
+    }
+    Ok(out)
+}
+
 /// What stands between a key that is not ours and the next key.
 fn extras(document: &Document) -> String {
     let root = document.root();
@@ -255,6 +291,20 @@ fn extras(document: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_that_is_not_ours_is_set_changed_and_removed_in_place() {
+        let role = "# mine\nname: N # the name\ninstructions: y\nother: 1\n";
+        let block = "specialist:\n  adapter_id: \"a\"\n";
+        let with = |text: &str, block| with_extra(text.as_bytes(), "specialist", block).unwrap();
+        let set = with(role, Some(block));
+        assert_eq!(set, format!("{role}{block}"));
+        let changed = with(&format!("{set}last: 2\n"), Some("specialist: {}\n"));
+        assert_eq!(changed, format!("{role}specialist: {{}}\nlast: 2\n"));
+        assert_eq!(with(&set, None), role);
+        assert_eq!(with(role.trim_end(), Some(block)), set);
+        assert!(with_extra(b"- no role", "specialist", None).is_err());
+    }
 
     fn source(text: &str) -> Option<(String, String, f64)> {
         let document = Document::parse(text.into()).unwrap();

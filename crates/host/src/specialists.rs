@@ -1,8 +1,8 @@
 //! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
 //!
 //! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
-//! `contest` (who takes part when several are asked), `operate` (what an operator does), [`certify`] (what the evidence
-//! does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
+//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `trial` (how a canary ends),
+//! [`certify`] (what the evidence does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
 //! A registry that came with a clone sends inputs, and tokens of the environment, where a stranger wants them. It is
@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::specialist::event::{Event, Log, rebuild};
+use ::specialist::event::{Event, rebuild};
 use ::specialist::quota::Scope;
 use ::specialist::registry::Registry;
 use ::specialist::shadow::{self, BadSetting};
@@ -23,7 +23,7 @@ use ::specialist::state::{Halt, State, StateError};
 
 use crate::clock;
 use crate::config::Config;
-use crate::config::specialist::QuotaScope;
+use crate::config::specialist::{ClaimedLevels, HaltRule, QuotaScope};
 use crate::environment::Environment;
 use crate::files::{self, FileError, Lock, Tail};
 use crate::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
@@ -33,22 +33,24 @@ use self::role_blocks::RoleBlocks;
 
 pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Probed, Settled};
-pub use self::operate::{Moved, OperateError, Operator, Registered, Repaired};
+pub use self::operate::{OperateError, Operator, Registered, Repaired};
+pub use self::pointing::{Moved, Promotion};
 
 pub mod certify;
 pub mod command;
 mod contest;
 mod dispatch;
+mod logs;
 mod operate;
 pub mod pending;
+mod pointing;
 mod role_blocks;
 pub mod spending;
+mod trial;
 
 /// Largest registry and state that are read.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// What is read of the end of a long log first.
-const FIRST_LOOK: u64 = 1 << 20;
 /// Largest log that is read whole.
 const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -144,6 +146,10 @@ pub struct Settings {
     pub field_log_bytes: u64,
     /// How many are kept.
     pub field_log_keep: u64,
+    /// Whether a level that no evidence here carries counts as L0.
+    pub refuse_claimed: bool,
+    /// By how much a version may be worse than another on the same exam.
+    pub exam_margin: f64,
 }
 
 impl Settings {
@@ -158,7 +164,11 @@ impl Settings {
             every: set.shadow_every.get(),
             window: set.shadow_window.get(),
             tau: set.shadow_tau.get(),
-            early_stop: set.early_stop.then(|| set.early_stop_error.get()),
+            rule: match set.halt_rule {
+                HaltRule::Sequential => shadow::HaltRule::Sequential,
+                HaltRule::Window => shadow::HaltRule::Window,
+            },
+            error: set.halt_error.get(),
         };
         Ok(Self {
             shadow: shadow.with_variables(every, window, tau)?,
@@ -170,6 +180,8 @@ impl Settings {
             keep_inputs: config.privacy.keep_inputs,
             field_log_bytes: set.field_log_mib.get().saturating_mul(1024 * 1024),
             field_log_keep: set.field_log_keep.get(),
+            refuse_claimed: set.claimed_levels == ClaimedLevels::Refuse,
+            exam_margin: config.selection.exam_margin.get(),
         })
     }
 }
@@ -283,6 +295,11 @@ impl Specialists {
         let registry = bytes
             .as_deref()
             .map_or_else(Registry::default, Registry::parse);
+        let registry = if self.settings.refuse_claimed {
+            registry.without_claims()
+        } else {
+            registry
+        };
         let seen = Seen {
             is_trusted: self.is_trusted(&registry, bytes.as_deref().unwrap_or_default()),
             registry: Arc::new(registry),
@@ -368,82 +385,8 @@ impl Specialists {
 
     fn rebuilt(&self) -> Result<State, FileError> {
         let events = self.events()?;
-        let probes = read_log(&self.paths.probes)?;
+        let probes = logs::read_log(&self.paths.probes)?;
         Ok(rebuild(&events, &probes, &self.settings.shadow))
-    }
-
-    /// The events log.
-    ///
-    /// # Errors
-    /// It is there and cannot be read.
-    pub fn events(&self) -> Result<Log, FileError> {
-        read_log(&self.paths.events)
-    }
-
-    /// The logs in which shadow probes stand: their own, and the events of older ones.
-    ///
-    /// # Errors
-    /// One is there and cannot be read.
-    pub fn probes(&self) -> Result<[Log; 2], FileError> {
-        Ok([read_log(&self.paths.probes)?, self.events()?])
-    }
-
-    /// The current field log and the one before it, oldest first.
-    ///
-    /// # Errors
-    /// It is there and cannot be read.
-    pub fn field_log(&self) -> Result<Vec<u8>, FileError> {
-        let before = self.paths.field_log.with_added_extension("1");
-        let mut bytes = read_or_nothing(&before, MAX_LOG)?.unwrap_or_default();
-        bytes.extend(read_or_nothing(&self.paths.field_log, MAX_LOG)?.unwrap_or_default());
-        Ok(bytes)
-    }
-
-    /// As much of the end of the field log as holds so many rows of a role, so that a page about one role does not wait for
-    /// a long log. What another program wrote in another form is read whole.
-    ///
-    /// # Errors
-    /// It is there and cannot be read.
-    pub fn field_log_of(&self, role: &str, rows: u64) -> Result<Vec<u8>, FileError> {
-        let mark = format!("\"role\":{}", serde_json::Value::from(role));
-        let path = &self.paths.field_log;
-        let length = files::metadata(path).map_or(0, |facts| facts.len());
-        let mut wanted = FIRST_LOOK;
-        while wanted < length {
-            let tail = match files::read_tail(path, wanted) {
-                // It was set aside this moment.
-                Err(error) if error.source.kind() == io::ErrorKind::NotFound => break,
-                tail => tail?,
-            };
-            let found = memchr::memmem::find_iter(&tail, mark.as_bytes()).count() as u64;
-            if found >= rows {
-                return Ok(tail);
-            }
-            wanted = wanted.saturating_mul(4);
-        }
-        self.field_log()
-    }
-
-    /// The probes of a role, as [`Specialists::probes`] has them.
-    ///
-    /// # Errors
-    /// One is there and cannot be read.
-    pub fn probes_of(&self, role: &str) -> Result<[Log; 2], FileError> {
-        let name = serde_json::Value::from(role).to_string();
-        // A name with other letters may be written in more than one way; some programs write `\/` for a slash.
-        if !role
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b" -_.".contains(&byte))
-        {
-            return self.probes();
-        }
-        let of_role = |path: &Path| {
-            let bytes = read_or_nothing(path, MAX_LOG)?.unwrap_or_default();
-            let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-            let own = lines.filter(|line| memchr::memmem::find(line, name.as_bytes()).is_some());
-            Ok::<_, FileError>(Log::parse(&own.collect::<Vec<_>>().concat()))
-        };
-        Ok([of_role(&self.paths.probes)?, of_role(&self.paths.events)?])
     }
 
     /// Keeps others from the state.
@@ -466,11 +409,6 @@ fn lock(path: &Path) -> Result<Lock, FileError> {
 fn append(path: &Path, line: &str, durable: bool) -> Result<Tail, FileError> {
     let _lock = lock(path)?;
     files::append_line(path, line, durable)
-}
-
-fn read_log(path: &Path) -> Result<Log, FileError> {
-    let bytes = read_or_nothing(path, MAX_LOG)?;
-    Ok(bytes.map_or_else(Log::default, |bytes| Log::parse(&bytes)))
 }
 
 fn read_or_nothing(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {

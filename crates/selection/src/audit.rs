@@ -1,18 +1,61 @@
 //! Fixed exams: an audit set, its hash (the `exam_hash` of a registry entry), and what a run through it comes to.
+//!
+//! A case with an expected output is passed by a right answer: one that is equal after canonicalisation, or whose quality
+//! reaches the floor. A set or a case can ask for equality alone, or leave the decision to its verifier.
 
 use serde_json::{Map, Value};
+use statistics::ERROR;
+use statistics::paired::{Comparison, Verdict};
+use statistics::rate::{Rate, rate};
 
 use crate::canonical;
 use crate::manifest::Problem;
-use crate::statistics::{Rate, rate};
 use crate::verifier::Kind;
 
+pub mod draft;
 pub mod record;
 
 pub use record::{AuditRecord, Given};
 
 /// More cases than this are refused.
 const MAX_CASES: usize = 100_000;
+
+/// Fewer cases than this certify nothing.
+pub const MIN_CASES: u64 = 30;
+
+/// Least quality of a right answer, where neither set nor case names one.
+pub const DEFAULT_FLOOR: f64 = 0.8;
+
+/// What makes an answer right, where the expected output is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// Equality after canonicalisation, or a quality of at least the floor.
+    Quality,
+    /// Equality after canonicalisation.
+    Exact,
+    /// The case's verifier, which knows more than one right answer.
+    Verifier,
+}
+
+impl Match {
+    fn parse(name: &str) -> Option<Self> {
+        match name {
+            "quality" => Some(Self::Quality),
+            "exact" => Some(Self::Exact),
+            "verifier" => Some(Self::Verifier),
+            _ => None,
+        }
+    }
+}
+
+/// How answers to a case are graded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grading {
+    /// What makes an answer right.
+    pub rule: Match,
+    /// Least quality of a right answer.
+    pub floor: f64,
+}
 
 /// One case.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +68,8 @@ pub struct Case {
     pub config: Map<String, Value>,
     /// The right output, when it is known.
     pub expected_output: Option<String>,
+    /// How an answer is compared with it.
+    pub grading: Grading,
 }
 
 /// A checked set.
@@ -61,6 +106,18 @@ impl AuditSet {
                 format!("`{version}` is not `v` and a number"),
             );
         }
+        // A test that the output runs through knows right from wrong; the other verifiers look at its form.
+        let usual = |kind: Kind| Grading {
+            rule: match kind {
+                Kind::UnitTest => Match::Verifier,
+                _ => Match::Quality,
+            },
+            floor: DEFAULT_FLOOR,
+        };
+        if let Err((key, message)) = grading(value, usual(Kind::RuleCheck)) {
+            complain(key.to_owned(), message);
+        }
+        let of_set = |kind: Kind| grading(value, usual(kind)).unwrap_or_else(|_| usual(kind));
         let mut cases = Vec::new();
         match value.get("test_cases") {
             Some(Value::Array(items)) if items.is_empty() => {
@@ -74,7 +131,7 @@ impl AuditSet {
             }
             Some(Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
-                    match Case::parse(item) {
+                    match Case::parse(item, of_set) {
                         Ok(case) => cases.push(case),
                         Err((key, message)) => {
                             complain(format!("test_cases[{index}].{key}"), message);
@@ -97,7 +154,10 @@ impl AuditSet {
 }
 
 impl Case {
-    fn parse(value: &Value) -> Result<Self, (&'static str, String)> {
+    fn parse(
+        value: &Value,
+        of_set: impl Fn(Kind) -> Grading,
+    ) -> Result<Self, (&'static str, String)> {
         let Some(input) = value.get("input").and_then(Value::as_str) else {
             return Err(("input", "is missing or no text".to_owned()));
         };
@@ -119,22 +179,55 @@ impl Case {
             Some(Value::String(text)) => Some(text.clone()),
             Some(_) => return Err(("expected_output", "is no text".to_owned())),
         };
+        let grading = grading(value, of_set(kind))?;
         Ok(Self {
             input: input.to_owned(),
             kind,
             config: config.clone(),
             expected_output,
+            grading,
         })
     }
+}
+
+/// Reads `match` and `floor` of a set or a case, over what holds without them.
+fn grading(value: &Value, usual: Grading) -> Result<Grading, (&'static str, String)> {
+    let rule = match value.get("match") {
+        None => usual.rule,
+        Some(name) => name.as_str().and_then(Match::parse).ok_or_else(|| {
+            let what = format!("{name} is none of `quality`, `exact`, `verifier`");
+            ("match", what)
+        })?,
+    };
+    let floor = match value.get("floor") {
+        None => usual.floor,
+        Some(floor) => floor
+            .as_f64()
+            .filter(|floor| (0.0..=1.0).contains(floor))
+            .ok_or_else(|| ("floor", format!("{floor} is not a number from 0 to 1")))?,
+    };
+    Ok(Grading { rule, floor })
 }
 
 /// What came of one case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// Whether the verifier passed it.
-    pub passed: bool,
+    pub verified: bool,
+    /// Whether it is right, as far as a right output is known.
+    pub right: bool,
+    /// How good it is, from 0 to 1; time and price are no part of it.
+    pub quality: f64,
     /// What it was worth.
     pub reward: f64,
+}
+
+impl Answer {
+    /// Returns `true` if the verifier passed it and it is right.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.verified && self.right
+    }
 }
 
 /// What an exam came to.
@@ -142,39 +235,57 @@ pub struct Answer {
 pub struct Report {
     /// The pass rate with its bounds.
     pub passed: Rate,
+    /// Answers that the verifier failed.
+    pub verifier_failures: u64,
+    /// Answers that the verifier passed and that are not right.
+    pub wrong_answers: u64,
     /// The mean worth.
     pub mean_reward: f64,
     /// Cases, by index, that the baseline passed and this one failed.
     pub regressions: Vec<usize>,
-    /// How much worth was lost against the baseline; negative when it was gained.
+    /// How much worth was lost against the baseline; negative when it was gained. Time is in it, so it decides nothing.
     pub lost_reward: Option<f64>,
+    /// Quality against the baseline's, case by case.
+    pub comparison: Option<Comparison>,
 }
 
 impl Report {
     /// Sums an exam up, against a baseline's answers to the same exam when there are any.
     #[must_use]
     pub fn of(answers: &[Answer], baseline: Option<&[Answer]>) -> Self {
-        let hits = answers.iter().filter(|answer| answer.passed).count();
+        let hits = answers.iter().filter(|answer| answer.passed()).count();
+        let wrong = |answer: &&Answer| answer.verified && !answer.right;
+        let comparison = baseline.map(|before| {
+            let pairs = answers.iter().zip(before);
+            let differences: Vec<f64> = pairs
+                .map(|(now, before)| now.quality - before.quality)
+                .collect();
+            Comparison::of(&differences, ERROR)
+        });
         let regressions = baseline.map_or_else(Vec::new, |before| {
             let pairs = before.iter().zip(answers).enumerate();
             pairs
-                .filter(|(_, (before, now))| before.passed && !now.passed)
+                .filter(|(_, (before, now))| before.passed() && !now.passed())
                 .map(|(index, _)| index)
                 .collect()
         });
         let mean_reward = mean(answers);
         Self {
             passed: rate(hits as u64, answers.len() as u64),
+            verifier_failures: answers.iter().filter(|answer| !answer.verified).count() as u64,
+            wrong_answers: answers.iter().filter(wrong).count() as u64,
             mean_reward,
             regressions,
             lost_reward: baseline.map(|before| mean(before) - mean_reward),
+            comparison,
         }
     }
 
-    /// Whether it may replace the baseline: nothing that passed fails now, and no more worth is lost than the margin.
+    /// Returns `true` if it may replace the baseline: on the same cases its quality is not worse by more than the margin.
     #[must_use]
     pub fn holds(&self, margin: f64) -> bool {
-        self.regressions.is_empty() && self.lost_reward.is_none_or(|lost| lost <= margin + 1e-12)
+        self.comparison
+            .is_none_or(|found| found.verdict(margin) != Verdict::Worse)
     }
 }
 
@@ -228,6 +339,39 @@ mod tests {
             |value| *value = json!({}),
             &["audit_id", "version", "test_cases"],
         );
+        check(|value| value["floor"] = json!(1.5), &["floor"]);
+        check(|value| value["match"] = json!("roughly"), &["match"]);
+        check(
+            |value| value["test_cases"][0]["floor"] = json!("high"),
+            &["test_cases[0].floor"],
+        );
+    }
+
+    #[test]
+    fn a_case_is_graded_by_its_own_rule_else_by_the_sets() {
+        let mut value = sound();
+        value["floor"] = json!(0.5);
+        let case = value["test_cases"][0].clone();
+        let mut own = case.clone();
+        own["match"] = json!("exact");
+        own["floor"] = json!(0.9);
+        let mut tested = case.clone();
+        tested["expected_format"] = json!("unit_test");
+        value["test_cases"] = json!([case, own, tested]);
+        let set = AuditSet::parse(&value).unwrap();
+        let found: Vec<(Match, f64)> = set
+            .cases
+            .iter()
+            .map(|case| (case.grading.rule, case.grading.floor))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (Match::Quality, 0.5),
+                (Match::Exact, 0.9),
+                (Match::Verifier, 0.5)
+            ]
+        );
     }
 
     #[test]
@@ -243,24 +387,34 @@ mod tests {
 
     #[test]
     fn a_regression_is_a_case_that_passed_before() {
-        let answer = |passed, reward| Answer { passed, reward };
+        let answer = |passed, reward| Answer {
+            verified: passed,
+            right: true,
+            quality: f64::from(u8::from(passed)),
+            reward,
+        };
         let before = [answer(true, 1.0), answer(false, 0.0), answer(true, 1.0)];
         let better = Report::of(
             &[answer(true, 1.0), answer(true, 1.0), answer(true, 1.0)],
             Some(&before),
         );
         assert!(better.holds(0.0) && better.regressions.is_empty());
-        let worse = Report::of(
+        let changed = Report::of(
             &[answer(true, 1.0), answer(true, 1.0), answer(false, 0.0)],
             Some(&before),
         );
-        assert_eq!(worse.regressions, [2]);
-        assert!(!worse.holds(0.0));
-        let slower = Report::of(
-            &[answer(true, 0.9), answer(false, 0.0), answer(true, 0.9)],
+        assert_eq!(changed.regressions, [2]);
+        assert!(changed.holds(0.0), "one was lost and one gained");
+        let worse = Report::of(
+            &[answer(true, 1.0), answer(false, 0.0), answer(false, 0.0)],
             Some(&before),
         );
-        assert!(!slower.holds(0.0) && slower.holds(0.1));
+        assert!(!worse.holds(0.3) && worse.holds(0.4));
+        let slower = Report::of(
+            &[answer(true, 0.2), answer(false, 0.0), answer(true, 0.2)],
+            Some(&before),
+        );
+        assert!(slower.holds(0.0), "time decides no exam");
         assert!(Report::of(&[], None).holds(0.0));
     }
 }

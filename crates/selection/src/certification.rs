@@ -2,9 +2,11 @@
 //!
 //! Each condition is a number against a number. A level needs all conditions of the levels below it as well.
 
+use crate::audit::MIN_CASES;
 use crate::audit::record::{AuditRecord, passes};
 use crate::promotion::{Condition, PASS_PERCENT, Windows};
-use crate::statistics::{Rate, rate};
+use statistics::rate::{Rate, rate};
+use statistics::{ERROR, sequence};
 
 /// What is known of a version.
 #[derive(Clone, Debug)]
@@ -13,16 +15,18 @@ pub struct Evidence<'a> {
     pub audit: Option<&'a AuditRecord>,
     /// Its last runs and contests under the present metric.
     pub windows: &'a Windows,
+    /// Whether the run log is whole: its chain and every reward in it; why not. A log that is not counts for nothing.
+    pub run_log: Result<(), String>,
     /// Whether its manifest and weights are what they were; why not.
     pub supply_chain: Result<(), String>,
     /// What the shadow probes say.
     pub shadow: Shadow,
 }
 
-/// Shadow probes of a version since it became active.
+/// Shadow probes of a version since the last clearing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shadow {
-    /// Probes that count: the last ones, at most as many as are needed.
+    /// Probes of its answers.
     pub probes: u64,
     /// Those of them that agreed.
     pub agreed: u64,
@@ -71,6 +75,7 @@ impl Assessment {
 #[must_use]
 pub fn assess(evidence: &Evidence<'_>) -> Assessment {
     let mut checks = exam(evidence.audit);
+    checks.push(run_log(&evidence.run_log));
     checks.extend(evidence.windows.conditions().iter().map(window));
     checks.push(supply_chain(&evidence.supply_chain));
     checks.push(shadow(&evidence.shadow));
@@ -91,54 +96,78 @@ fn percent(rate: Rate) -> String {
 }
 
 fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
-    let passed = match audit {
-        None => Check {
-            level: 1,
-            name: "audit pass rate",
-            met: false,
-            said: "no audit was run".to_owned(),
-            rate: None,
-        },
-        Some(record) => Check {
-            level: 1,
-            name: "audit pass rate",
-            met: passes(record.rate()),
-            said: format!("{}; {PASS_PERCENT} % are needed", percent(record.rate())),
-            rate: Some(record.rate()),
-        },
-    };
-    let baseline = audit.and_then(|record| record.baseline.as_ref());
-    let (met, said) = match baseline {
-        None => (audit.is_some(), "no baseline to compare with".to_owned()),
-        Some(baseline) => (
-            baseline.regressions.is_empty() && baseline.lost_reward <= 1e-12,
-            format!(
-                "{} cases failed that `{}` passed, mean reward {:+.4}",
-                baseline.regressions.len(),
-                baseline.version,
-                -baseline.lost_reward
-            ),
-        ),
-    };
-    let regressions = Check {
+    let check = |name, met, said, rate| Check {
         level: 1,
-        name: "audit regressions",
+        name,
         met,
         said,
-        rate: None,
+        rate,
     };
-    vec![passed, regressions]
+    let Some(record) = audit else {
+        let said = "no audit was run".to_owned();
+        return vec![check("audit pass rate", false, said, None)];
+    };
+    let wrong = match record.wrong_answers {
+        0 => String::new(),
+        wrong => format!(
+            "; {wrong} of {} answers differ from the expected output",
+            record.graded
+        ),
+    };
+    let said = format!(
+        "{}; {PASS_PERCENT} % are needed{wrong}",
+        percent(record.rate())
+    );
+    let size = format!("{} cases; {MIN_CASES} are needed", record.cases);
+    let (holds, against) = match &record.baseline {
+        None => (true, "no baseline to compare with".to_owned()),
+        Some(baseline) => (baseline.holds(), baseline.said()),
+    };
+    vec![
+        check(
+            "audit pass rate",
+            passes(record.rate()),
+            said,
+            Some(record.rate()),
+        ),
+        check("audit size", record.cases >= MIN_CASES, size, None),
+        check("audit comparison", holds, against, None),
+    ]
+}
+
+fn run_log(found: &Result<(), String>) -> Check {
+    Check {
+        level: 2,
+        name: "run log",
+        met: found.is_ok(),
+        said: match found {
+            Ok(()) => "chain and rewards hold".to_owned(),
+            Err(why) => format!("{why}; nothing in it counts, `roleos runs verify` shows more"),
+        },
+        rate: None,
+    }
 }
 
 fn window(condition: &Condition) -> Check {
     let seen = percent(condition.rate);
+    let all = condition.all;
+    let above = if condition.is_above_floor() {
+        "are"
+    } else {
+        "are not yet"
+    };
     Check {
         level: 2,
         name: condition.name,
         met: condition.met(),
         said: format!(
-            "{seen}; {} % of the last {} are needed",
-            condition.percent, condition.window
+            "{seen}; {} % of the last {} are needed; {} of all {} {above} enough to be above {} % at an error of {:.0} %",
+            condition.percent,
+            condition.window,
+            all.hits,
+            all.n,
+            condition.floor,
+            100.0 * ERROR
         ),
         rate: Some(condition.rate),
     }
@@ -160,7 +189,8 @@ fn supply_chain(found: &Result<(), String>) -> Check {
 fn shadow(shadow: &Shadow) -> Check {
     let found = rate(shadow.agreed, shadow.probes);
     let enough = shadow.probes >= shadow.needed.max(1);
-    let agrees = found.value >= 1.0 - shadow.tau - 1e-12;
+    let required = 1.0 - shadow.tau;
+    let agrees = sequence::is_above(shadow.agreed, shadow.probes, required, ERROR);
     let halted = if shadow.halted {
         "; the role is halted"
     } else {
@@ -171,10 +201,11 @@ fn shadow(shadow: &Shadow) -> Check {
         name: "shadow agreement",
         met: enough && agrees && !shadow.halted,
         said: format!(
-            "{}; {:.0} % of the last {} probes are needed{halted}",
+            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}",
             percent(found),
-            100.0 * (1.0 - shadow.tau),
-            shadow.needed
+            shadow.needed,
+            100.0 * required,
+            100.0 * ERROR
         ),
         rate: Some(found),
     }
@@ -188,8 +219,8 @@ mod tests {
     use crate::audit::record::Baseline;
     use crate::run_log::{More, Record};
 
-    fn audit(passed: u64, regressions: Vec<usize>) -> AuditRecord {
-        let found = rate(passed, 20);
+    fn audit(passed: u64, difference: f64) -> AuditRecord {
+        let found = rate(passed, 40);
         AuditRecord {
             format: "roleos-audit/v1".to_owned(),
             role: "editor".to_owned(),
@@ -201,16 +232,23 @@ mod tests {
             metric_version: "metric_v1".to_owned(),
             metric_hash: String::new(),
             finished_at: String::new(),
-            cases: 20,
+            cases: 40,
             passed,
+            verifier_failures: 40 - passed,
+            wrong_answers: 0,
+            graded: 0,
             pass_rate: found.value,
             pass_low: found.low,
             pass_high: found.high,
             mean_reward: 1.0,
             baseline: Some(Baseline {
                 version: "v1".to_owned(),
-                regressions,
+                regressions: Vec::new(),
                 lost_reward: 0.0,
+                difference,
+                low: -1.0,
+                high: 1.0,
+                margin: 0.05,
             }),
             ok: true,
             scores: BTreeMap::new(),
@@ -241,8 +279,8 @@ mod tests {
     }
 
     const AGREED: Shadow = Shadow {
-        probes: 50,
-        agreed: 43,
+        probes: 100,
+        agreed: 97,
         needed: 50,
         tau: 0.15,
         halted: false,
@@ -262,6 +300,7 @@ mod tests {
         let found = assess(&Evidence {
             audit,
             windows: &windows,
+            run_log: Ok(()),
             supply_chain,
             shadow,
         });
@@ -272,38 +311,58 @@ mod tests {
     #[test]
     fn levels_are_earned_one_after_the_other() {
         check(None, 400, Ok(()), AGREED, 0);
-        check(Some(&audit(18, vec![])), 400, Ok(()), AGREED, 0);
-        check(Some(&audit(19, vec![])), 199, Ok(()), AGREED, 1);
+        check(Some(&audit(37, 0.0)), 400, Ok(()), AGREED, 0);
+        check(Some(&audit(38, 0.0)), 199, Ok(()), AGREED, 1);
         check(
-            Some(&audit(19, vec![])),
+            Some(&audit(38, 0.0)),
             400,
             Err("changed".to_owned()),
             AGREED,
             1,
         );
-        check(Some(&audit(19, vec![])), 1000, Ok(()), AGREED, 3);
-        check(Some(&audit(19, vec![])), 200, Ok(()), Shadow::default(), 2);
-        check(Some(&audit(19, vec![])), 200, Ok(()), AGREED, 3);
+        check(Some(&audit(38, 0.0)), 1000, Ok(()), AGREED, 3);
+        check(Some(&audit(38, 0.0)), 300, Ok(()), Shadow::default(), 2);
+        check(Some(&audit(38, 0.0)), 300, Ok(()), AGREED, 3);
+        check(Some(&audit(38, 0.0)), 200, Ok(()), AGREED, 1);
+        let mut small = audit(38, 0.0);
+        (small.cases, small.passed) = (29, 29);
+        check(Some(&small), 400, Ok(()), AGREED, 0);
     }
 
     #[test]
-    fn a_regression_and_a_halt_weigh() {
-        check(Some(&audit(20, vec![3])), 400, Ok(()), AGREED, 0);
+    fn a_broken_log_counts_for_nothing() {
+        let (record, windows) = (audit(40, 0.0), Windows::default());
+        let found = assess(&Evidence {
+            audit: Some(&record),
+            windows: &windows,
+            run_log: Err("line 81: `prev` is not the hash of the line before".to_owned()),
+            supply_chain: Ok(()),
+            shadow: AGREED,
+        });
+        assert_eq!(found.earned, 1);
+        let said: Vec<&str> = found.missing(2).map(|check| check.said.as_str()).collect();
+        assert!(said.first().is_some_and(|said| said.contains("line 81")));
+    }
+
+    #[test]
+    fn a_loss_and_a_halt_weigh() {
+        check(Some(&audit(40, -0.1)), 400, Ok(()), AGREED, 0);
+        check(Some(&audit(40, -0.03)), 400, Ok(()), AGREED, 3);
         let halted = Shadow {
             halted: true,
             ..AGREED
         };
-        check(Some(&audit(20, vec![])), 400, Ok(()), halted, 2);
+        check(Some(&audit(40, 0.0)), 400, Ok(()), halted, 2);
         let few = Shadow {
             probes: 49,
             agreed: 49,
             ..AGREED
         };
-        check(Some(&audit(20, vec![])), 400, Ok(()), few, 2);
+        check(Some(&audit(40, 0.0)), 400, Ok(()), few, 2);
         let disagreeing = Shadow {
-            agreed: 42,
+            agreed: 88,
             ..AGREED
         };
-        check(Some(&audit(20, vec![])), 400, Ok(()), disagreeing, 2);
+        check(Some(&audit(40, 0.0)), 400, Ok(()), disagreeing, 2);
     }
 }

@@ -1,10 +1,11 @@
 //! Who is missing and who is one too many: proposals to spawn and to prune, and whether one model wins everything.
 
+use statistics::rate::{Rate, rate, spread};
+use statistics::{ERROR, sequence};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::promotion::Key;
 use crate::run_log::Record;
-use crate::statistics::{Rate, rate, spread};
 
 /// A contest whose winner is worth less than this beyond its pass is weak.
 pub const WEAK_BELOW: f64 = 0.15;
@@ -18,7 +19,7 @@ pub const LEAST_TRIALS: u64 = 50;
 pub const DOMINANT: f64 = 0.6;
 /// Above this share of wins there is no contest any more.
 pub const TOO_DOMINANT: f64 = 0.9;
-/// A pass rate whose upper bound is under this is no use.
+/// A pass rate that is known to be below this is no use.
 const USELESS_PASS_RATE: f64 = 0.5;
 
 /// What the log says of the whole field.
@@ -179,9 +180,9 @@ impl Trials {
     /// Why the version should go, when it should.
     #[must_use]
     pub fn verdict(&self) -> Option<Prune> {
-        let passed = rate(self.passes, self.runs);
-        if self.runs >= LEAST_TRIALS && passed.high < USELESS_PASS_RATE {
-            return Some(Prune::Fails(passed));
+        let is_useless = sequence::is_below(self.passes, self.runs, USELESS_PASS_RATE, ERROR);
+        if self.runs >= LEAST_TRIALS && is_useless {
+            return Some(Prune::Fails(rate(self.passes, self.runs)));
         }
         (self.runs >= 20 * LEAST_TRIALS && self.wins == 0).then_some(Prune::NeverWins(self.runs))
     }

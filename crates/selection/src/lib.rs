@@ -27,7 +27,6 @@ pub mod refusal;
 pub mod run_log;
 pub mod schema;
 pub mod selector;
-pub mod statistics;
 pub mod verifier;
 pub mod version;
 pub mod winner;

@@ -2,20 +2,29 @@
 //!
 //! A window belongs to one version under one metric, so that a new version starts anew and a change of the metric does
 //! not erase a bad history by mixing it with a good one. Windows must be full; rates are compared as whole numbers.
+//!
+//! A window that is looked at again and again is full of hits at some time by chance. So a condition also needs that the
+//! whole history shows a rate above a floor, by a test that holds at any number of looks.
 
+use statistics::rate::{Rate, rate};
+use statistics::{ERROR, sequence};
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::run_log::Record;
-use crate::statistics::{Rate, rate};
 
 /// Runs that the pass rate looks at.
 pub const PASS_WINDOW: usize = 100;
 /// Least passes in them, in percent.
 pub const PASS_PERCENT: u64 = 95;
+/// The rate of passes over the whole history must be above this, in percent.
+pub const PASS_FLOOR: u64 = 90;
 /// Contests that the win rate looks at.
 pub const WIN_WINDOW: usize = 1000;
 /// Least wins in them, in percent.
 pub const WIN_PERCENT: u64 = 20;
+
+/// The rate of wins over the whole history must be above this, in percent.
+pub const WIN_FLOOR: u64 = 18;
 
 /// Which history: a version of a model under a metric.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,8 +40,32 @@ pub struct Key {
 /// The last runs and contests of one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    passes: VecDeque<bool>,
-    wins: VecDeque<bool>,
+    passes: History,
+    wins: History,
+}
+
+/// The last hits and misses, and the counts of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct History {
+    last: VecDeque<bool>,
+    hits: u64,
+    n: u64,
+}
+
+impl History {
+    fn push(&mut self, hit: bool, most: usize) {
+        self.n += 1;
+        self.hits += u64::from(hit);
+        self.last.push_back(hit);
+        if self.last.len() > most {
+            self.last.pop_front();
+        }
+    }
+
+    fn recent(&self) -> Rate {
+        let hits = self.last.iter().filter(|hit| **hit).count();
+        rate(hits as u64, self.last.len() as u64)
+    }
 }
 
 impl Windows {
@@ -42,49 +75,51 @@ impl Windows {
         if record.more.mode.as_deref() == Some("audit") {
             return;
         }
-        push(&mut self.passes, record.passed(), PASS_WINDOW);
+        self.passes.push(record.passed(), PASS_WINDOW);
         if record.more.mode.as_deref() == Some("learn") {
-            push(&mut self.wins, record.won(), WIN_WINDOW);
+            self.wins.push(record.won(), WIN_WINDOW);
         }
     }
 
     /// Passes among the last runs.
     #[must_use]
     pub fn passes(&self) -> Rate {
-        rate_of(&self.passes)
+        self.passes.recent()
     }
 
     /// Wins among the last contests.
     #[must_use]
     pub fn wins(&self) -> Rate {
-        rate_of(&self.wins)
+        self.wins.recent()
     }
 
     /// The two conditions on rates.
     #[must_use]
     pub fn conditions(&self) -> [Condition; 2] {
         [
-            Condition::new(
-                "verifier pass rate",
-                self.passes(),
-                PASS_WINDOW,
-                PASS_PERCENT,
-            ),
-            Condition::new(
-                "win rate in learning runs",
-                self.wins(),
-                WIN_WINDOW,
-                WIN_PERCENT,
-            ),
+            Condition {
+                name: "verifier pass rate",
+                rate: self.passes(),
+                window: PASS_WINDOW,
+                percent: PASS_PERCENT,
+                all: rate(self.passes.hits, self.passes.n),
+                floor: PASS_FLOOR,
+            },
+            Condition {
+                name: "win rate in learning runs",
+                rate: self.wins(),
+                window: WIN_WINDOW,
+                percent: WIN_PERCENT,
+                all: rate(self.wins.hits, self.wins.n),
+                floor: WIN_FLOOR,
+            },
         ]
     }
 
     /// Whether a stable version has to fall: a full window is under its threshold.
     #[must_use]
     pub fn must_fall(&self) -> bool {
-        self.conditions()
-            .iter()
-            .any(|condition| condition.full() && !condition.met())
+        self.conditions().iter().any(Condition::has_fallen)
     }
 }
 
@@ -99,28 +134,37 @@ pub struct Condition {
     pub window: usize,
     /// What is needed, in percent.
     pub percent: u64,
+    /// The whole history.
+    pub all: Rate,
+    /// What the whole history must be above, in percent.
+    pub floor: u64,
 }
 
 impl Condition {
-    fn new(name: &'static str, rate: Rate, window: usize, percent: u64) -> Self {
-        Self {
-            name,
-            rate,
-            window,
-            percent,
-        }
-    }
-
     /// Whether enough was seen.
     #[must_use]
     pub fn full(&self) -> bool {
         self.rate.n >= self.window as u64
     }
 
-    /// Whether it holds.
+    /// Returns `true` if it holds: the window is full and good enough, and the whole history is above the floor.
     #[must_use]
     pub fn met(&self) -> bool {
-        self.full() && 100 * self.rate.hits >= self.percent * self.rate.n
+        self.full() && !self.has_fallen() && self.is_above_floor()
+    }
+
+    /// Returns `true` if the window is full and not good enough.
+    #[must_use]
+    pub fn has_fallen(&self) -> bool {
+        self.full() && 100 * self.rate.hits < self.percent * self.rate.n
+    }
+
+    /// Returns `true` if the whole history is above the floor, however often it was looked at.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "percent")]
+    pub fn is_above_floor(&self) -> bool {
+        let floor = self.floor as f64 / 100.0;
+        sequence::is_above(self.all.hits, self.all.n, floor, ERROR)
     }
 }
 
@@ -144,20 +188,6 @@ impl Key {
             metric_version: record.metric_version.clone(),
         }
     }
-}
-
-fn push(window: &mut VecDeque<bool>, hit: bool, most: usize) {
-    window.push_back(hit);
-    if window.len() > most {
-        window.pop_front();
-    }
-}
-
-fn rate_of(window: &VecDeque<bool>) -> Rate {
-    rate(
-        window.iter().filter(|hit| **hit).count() as u64,
-        window.len() as u64,
-    )
 }
 
 #[cfg(test)]
@@ -195,10 +225,8 @@ mod tests {
             let passed = won || index >= contests - passes.min(contests);
             windows.add(&record(passed, won, "learn"));
         }
-        assert_eq!(
-            windows.conditions().map(|condition| condition.met()),
-            expected
-        );
+        let window = |condition: Condition| condition.full() && !condition.has_fallen();
+        assert_eq!(windows.conditions().map(window), expected);
     }
 
     #[test]
@@ -208,6 +236,45 @@ mod tests {
         check(95, 199, 1000, [true, false]);
         check(999, 999, 999, [true, false]);
         check(99, 99, 99, [false, false]);
+    }
+
+    /// SplitMix64, as a number from 0 to 1.
+    fn roll(state: &mut u64) -> f64 {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    #[test]
+    fn a_pass_rate_of_ninety_percent_is_called_stable_in_one_history_of_a_hundred_at_most() {
+        let (mut dice, runs) = (17, 200);
+        let (mut by_window, mut by_both) = (0, 0);
+        for _ in 0..runs {
+            let mut windows = Windows::default();
+            let (mut window, mut both) = (false, false);
+            for _ in 0..1000 {
+                windows.add(&record(roll(&mut dice) < 0.90, false, "serve"));
+                let [passes, _] = windows.conditions();
+                window |= passes.full() && !passes.has_fallen();
+                both |= passes.met();
+            }
+            by_window += u32::from(window);
+            by_both += u32::from(both);
+        }
+        assert!(by_window > 100, "the window alone is no test: {by_window}");
+        assert!(by_both <= 2, "{by_both} of {runs}");
+    }
+
+    #[test]
+    fn a_good_version_gets_there() {
+        let (mut dice, mut windows) = (23, Windows::default());
+        for _ in 0..1000 {
+            let won = roll(&mut dice) < 0.3;
+            windows.add(&record(won || roll(&mut dice) < 0.97, won, "learn"));
+        }
+        assert!(windows.conditions().iter().all(Condition::met));
     }
 
     #[test]

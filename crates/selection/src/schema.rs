@@ -147,11 +147,14 @@ pub fn run_log() -> String {
 /// An audit set.
 #[must_use]
 pub fn audit_set() -> String {
+    let rule = json!({ "enum": ["quality", "exact", "verifier"] });
+    let floor = json!({ "type": "number", "minimum": 0, "maximum": 1 });
     text(&json!({
         "$schema": DRAFT, "title": "An audit set: a fixed exam", "type": "object",
         "required": ["audit_id", "version", "test_cases"],
         "properties": {
             "audit_id": { "type": "string" }, "version": { "type": "string", "pattern": "^v[0-9]+$" },
+            "match": rule, "floor": floor,
             "test_cases": {
                 "type": "array", "minItems": 1,
                 "items": {
@@ -159,6 +162,7 @@ pub fn audit_set() -> String {
                     "properties": {
                         "input": { "type": "string" }, "expected_format": { "enum": kinds() },
                         "verifier_config": { "type": "object" }, "expected_output": { "type": "string" },
+                        "match": rule, "floor": floor,
                     },
                 },
             },

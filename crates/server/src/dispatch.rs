@@ -116,6 +116,7 @@ impl<'a> Dispatcher<'a> {
         let can_probe = self.fallback.map(drop).ok_or("no_fallback").and(may_probe);
         let settled = self.specialists.settle(asked, &begun, source, can_probe);
         let not_logged = self.log(asked, &begun, source, &result, call.as_ref());
+        let version = begun.version.unwrap_or_default();
         let mut receipt = Receipt {
             role: asked.role.to_owned(),
             ts: asked.now.to_owned(),
@@ -127,7 +128,7 @@ impl<'a> Dispatcher<'a> {
             persist_error: settled.persist_error,
         };
         if let (Source::Specialist, None, Ok(verdict)) = (source, &receipt.shadow, &result) {
-            let (shadow, error) = self.probe(asked, prompt, verdict).await;
+            let (shadow, error) = self.probe(asked, &version, prompt, verdict).await;
             receipt.shadow = Some(shadow);
             receipt.persist_error = receipt.persist_error.or(error);
         }
@@ -149,6 +150,7 @@ impl<'a> Dispatcher<'a> {
     pub(crate) async fn probe(
         &self,
         asked: Asked<'_>,
+        version: &str,
         prompt: Prompt<'_>,
         verdict: &Value,
     ) -> (Shadow, Option<String>) {
@@ -159,7 +161,9 @@ impl<'a> Dispatcher<'a> {
                 } else {
                     self.agree
                 };
-                let probed = self.specialists.probe(asked, verdict, &claude, agree);
+                let probed = self
+                    .specialists
+                    .probe(asked, version, verdict, &claude, agree);
                 (probed.shadow, probed.persist_error)
             }
             Err(_) => {

@@ -28,6 +28,16 @@ pub enum Kind {
     CertificationAttempt,
     /// A version was taken out.
     Withdraw,
+    /// A version is tried on a share of the inputs, or no longer is.
+    Canary,
+    /// The versions beside the active one changed.
+    Beside,
+    /// No version is active any more.
+    Deactivate,
+    /// Settings of a role or its active version changed.
+    Set,
+    /// The `specialist:` block of a role's file was written or removed.
+    RoleBlock,
 }
 
 impl Kind {
@@ -44,6 +54,11 @@ impl Kind {
             Self::ClearHalt => "clear-halt",
             Self::CertificationAttempt => "certification-attempt",
             Self::Withdraw => "withdraw",
+            Self::Canary => "canary",
+            Self::Beside => "beside",
+            Self::Deactivate => "deactivate",
+            Self::Set => "set",
+            Self::RoleBlock => "role-block",
         }
     }
 }
@@ -90,9 +105,16 @@ impl Event {
 
     /// A probe and its two answers; an empty summary is left out.
     #[must_use]
-    pub fn probe(role: &str, ts: &str, trace_id: &str, agreed: bool, pair: &Pair) -> Self {
+    pub fn probe(
+        (role, version): (&str, &str),
+        ts: &str,
+        trace_id: &str,
+        agreed: bool,
+        pair: &Pair,
+    ) -> Self {
         let mut data = Map::new();
         data.insert("trace_id".to_owned(), json!(trace_id));
+        data.insert("version".to_owned(), json!(version));
         data.insert("agreed".to_owned(), json!(agreed));
         add_summaries(&mut data, pair);
         Self::new(Kind::ShadowProbe, role, ts, Value::Object(data))
@@ -101,7 +123,7 @@ impl Event {
     /// A halt by the probes.
     #[must_use]
     pub fn halt(
-        role: &str,
+        (role, version): (&str, &str),
         halt: &Halt,
         judgement: &Judgement,
         settings: &Settings,
@@ -110,16 +132,12 @@ impl Event {
         let (probes, agreed, rate) = judgement.counted();
         let mut data = Map::new();
         data.insert("reason".to_owned(), json!(halt.reason));
+        data.insert("version".to_owned(), json!(version));
         data.insert("probes".to_owned(), json!(probes));
         data.insert("agreed".to_owned(), json!(agreed));
         data.insert("rate".to_owned(), json!(rate));
         data.insert("tau".to_owned(), json!(settings.tau));
-        let rule = if judgement.by_window {
-            "window"
-        } else {
-            "early-stop"
-        };
-        data.insert("rule".to_owned(), json!(rule));
+        data.insert("rule".to_owned(), json!(judgement.rule.name()));
         add_summaries(&mut data, pair);
         Self::new(Kind::Halt, role, &halt.since, Value::Object(data))
     }
@@ -206,11 +224,13 @@ pub fn rebuild(events: &Log, probes: &Log, settings: &Settings) -> State {
     }
     for event in events.events.iter().chain(&probes.events) {
         if event.is(Kind::ClearHalt) {
-            state.slot_mut(&event.role).probes = crate::shadow::Probes::default();
+            state.slot_mut(&event.role).probes.clear();
         } else if event.is(Kind::ShadowProbe) {
             let agreed = event.data.get("agreed").and_then(Value::as_bool);
+            let version = event.data.get("version").and_then(Value::as_str);
             let slot = state.slot_mut(&event.role);
-            slot.probes.push(agreed.unwrap_or(false), settings);
+            let probes = slot.probes.entry(version.unwrap_or_default().to_owned());
+            probes.or_default().push(agreed.unwrap_or(false), settings);
         }
     }
     for (role, halt) in halts {

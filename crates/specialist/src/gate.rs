@@ -214,8 +214,7 @@ fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<D
         };
         return Err(open(Reason::ShadowProbeHalt, detail));
     }
-    if *question.block == RoleBlock::Off {
-        let detail = "the role's file says `specialist: null`";
+    if let Some(detail) = question.block.off() {
         return Err(open(Reason::RoleBlockOff, detail));
     }
     let version = match entry.active() {

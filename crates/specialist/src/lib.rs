@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`level`] and [`family`] (what a version is), [`registry`] (which versions there are), [`role_block`]
 //! (what a role's own file says about it), [`quota`] (how much it may serve), [`classifier`] and [`gate`] (may it serve
-//! this one?), [`contract`] (what it is asked and what counts as an answer), [`conformance`] (the role that judges tool calls), [`shadow`] and [`early_stop`] (does it still
-//! agree?), [`state`] (what is remembered), [`event`], [`receipt`] and [`field`] (what is written down), [`pointer`] (who
+//! this one?), [`contract`] (what it is asked and what counts as an answer), [`conformance`] (the role that judges tool calls),
+//! [`shadow`] (does it still agree?), [`state`] (what is remembered), [`event`], [`receipt`] and [`field`] (what is written down), [`pointer`] (who
 //! may be promoted).
 //!
 //! The promise: any doubt goes to the general model and has a name; a halt is lifted by a person only; the same input
@@ -28,8 +28,6 @@ pub mod contract;
 pub mod conformance;
 
 pub mod shadow;
-
-pub mod early_stop;
 
 pub mod state;
 

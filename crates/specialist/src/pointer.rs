@@ -1,6 +1,8 @@
-//! Moving the pointer: which version may become active. Promote and rollback are the same move in two directions.
+//! Moving the pointer: which version may become active. A promotion is earned by comparison, a rollback by history.
 
-use crate::event::Kind;
+use std::collections::BTreeSet;
+
+use crate::event::{Kind, Log};
 use crate::registry::{Entry, Version};
 
 /// A direction.
@@ -21,15 +23,35 @@ impl Move {
             Self::Rollback => Kind::Rollback,
         }
     }
+
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Promote => "promote",
+            Self::Rollback => "rollback to",
+        }
+    }
 }
 
-/// An audit that was run: this version against this exam.
+/// What is known about a version that is to become active.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Versions of the role that were active before.
+    pub was_active: BTreeSet<String>,
+    /// Why its newest exam was not passed, when it was not.
+    pub failed_exam: Option<String>,
+    /// How it compares with the active version on the newest exam that both took.
+    pub compared: Option<Compared>,
+    /// Whether an operator overrides the exams, and says why.
+    pub forced: bool,
+}
+
+/// Two versions on one exam.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Audited {
-    /// The version's id.
-    pub version: String,
-    /// The exam.
-    pub exam_hash: String,
+pub struct Compared {
+    /// Whether the version is not worse by more than the margin.
+    pub holds: bool,
+    /// The numbers, in words.
+    pub said: String,
 }
 
 /// Why a version may not become active.
@@ -42,6 +64,16 @@ pub enum Refusal {
         role: String,
         /// What was asked for.
         version: String,
+    },
+    /// More than one version is meant.
+    #[error("role `{role}` has several versions that `{version}` may mean: {}", .ids.join(", "))]
+    AmbiguousVersion {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+        /// Their ids.
+        ids: Vec<String>,
     },
     /// It is not certified.
     #[error("refusing to {verb} an L0 (uncertified) version: {role}/{version}")]
@@ -65,11 +97,11 @@ pub enum Refusal {
         /// `promote` or `rollback to`.
         verb: &'static str,
     },
-    /// Its exam is another than the active version's, so their levels say nothing about each other.
+    /// It and the active version took no exam together here, so nothing says which is better.
     #[error(
-        "`{role}/{version}` and the active `{active}` were examined differently and cannot be compared"
+        "`{role}/{version}` and the active `{active}` took no exam together and cannot be compared"
     )]
-    OtherExam {
+    NotCompared {
         /// The role.
         role: String,
         /// What was asked for.
@@ -77,6 +109,81 @@ pub enum Refusal {
         /// What is active.
         active: String,
     },
+    /// It is worse than the active version.
+    #[error("`{role}/{version}` is worse than the active `{active}`: {said}")]
+    Worse {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+        /// What is active.
+        active: String,
+        /// The numbers.
+        said: String,
+    },
+    /// It did not pass its newest exam.
+    #[error("`{role}/{version}` did not pass its newest exam: {said}")]
+    FailedExam {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+        /// The numbers.
+        said: String,
+    },
+    /// It was never active.
+    #[error("`{role}/{version}` was never active; a rollback goes back to a version that was")]
+    NeverActive {
+        /// The role.
+        role: String,
+        /// What was asked for.
+        version: String,
+    },
+    /// No version is active, so there is nothing to go back from.
+    #[error("role `{0}` has no active version; there is nothing to roll back from")]
+    NothingActive(String),
+    /// A canary needs an active version beside it.
+    #[error("role `{0}` has no active version; a canary is tried beside one")]
+    NothingBeside(String),
+}
+
+impl Entry {
+    /// Finds a version by its id, by the only id that begins so, or by its model's id.
+    ///
+    /// # Errors
+    /// No version is meant, or more than one.
+    pub fn resolve(&self, named: &str) -> Result<&Version, Refusal> {
+        if let Some(version) = self.version(named) {
+            return Ok(version);
+        }
+        let by_prefix = |version: &&Version| !named.is_empty() && version.id.starts_with(named);
+        let by_model = |version: &&Version| version.model_id == named;
+        let mut meant: Vec<&Version> = self.versions.iter().filter(by_prefix).collect();
+        if meant.is_empty() {
+            meant = self.versions.iter().filter(by_model).collect();
+        }
+        let (role, version) = (self.role.clone(), named.to_owned());
+        match meant.as_slice() {
+            [one] => Ok(one),
+            [] => Err(Refusal::UnknownVersion { role, version }),
+            many => Err(Refusal::AmbiguousVersion {
+                role,
+                version,
+                ids: many.iter().map(|version| version.id.clone()).collect(),
+            }),
+        }
+    }
+}
+
+/// Returns the versions of a role that were active at some time, as the events log has it.
+#[must_use]
+pub fn was_active(log: &Log, role: &str) -> BTreeSet<String> {
+    let moves = [Kind::Promote, Kind::Rollback, Kind::Deactivate];
+    let ids = log.of(role, &moves).flat_map(|event| {
+        let id = |key: &str| event.data.get(key)?.as_str().map(str::to_owned);
+        [id("from_version"), id("to_version")]
+    });
+    ids.flatten().collect()
 }
 
 /// The version that would become active.
@@ -87,56 +194,86 @@ pub fn target<'a>(
     entry: &'a Entry,
     version: &str,
     direction: Move,
-    audits: &[Audited],
+    facts: &Facts,
 ) -> Result<&'a Version, Refusal> {
-    let role = || entry.role.clone();
-    let Some(wanted) = entry.version(version) else {
-        return Err(Refusal::UnknownVersion {
-            role: role(),
-            version: version.to_owned(),
-        });
-    };
-    let verb = match direction {
-        Move::Promote => "promote",
-        Move::Rollback => "rollback to",
-    };
+    let wanted = serviceable(entry, version, direction.verb())?;
+    let active = entry.active().ok().flatten();
+    let (role, version) = (entry.role.clone(), wanted.id.clone());
+    match (direction, active) {
+        (Move::Rollback, None) => Err(Refusal::NothingActive(role)),
+        (Move::Rollback, Some(_)) if !facts.was_active.contains(&version) => {
+            Err(Refusal::NeverActive { role, version })
+        }
+        (Move::Promote, Some(active)) if active.id != version => {
+            earned(facts, role, version, Some(active)).map(|()| wanted)
+        }
+        (Move::Promote, None) => earned(facts, role, version, None).map(|()| wanted),
+        _ => Ok(wanted),
+    }
+}
+
+/// A version that may serve at all.
+///
+/// # Errors
+/// It is unknown, not certified, or was withdrawn.
+pub fn serviceable<'a>(
+    entry: &'a Entry,
+    version: &str,
+    verb: &'static str,
+) -> Result<&'a Version, Refusal> {
+    let wanted = entry.resolve(version)?;
+    let (role, version) = (entry.role.clone(), wanted.id.clone());
     if let Some(withdrawn) = wanted.withdrawn {
+        let status = withdrawn.name();
         return Err(Refusal::Withdrawn {
-            role: role(),
-            version: version.to_owned(),
-            status: withdrawn.name(),
+            role,
+            version,
+            status,
             verb,
         });
     }
     if !wanted.certified_level.is_certified() {
         return Err(Refusal::Uncertified {
-            role: role(),
-            version: version.to_owned(),
+            role,
+            version,
             verb,
         });
     }
-    let active = entry.active().ok().flatten();
-    match active {
-        Some(active)
-            if direction == Move::Promote
-                && active.exam_hash != wanted.exam_hash
-                && !is_recomputed(active, wanted, audits) =>
-        {
-            Err(Refusal::OtherExam {
-                role: role(),
-                version: version.to_owned(),
-                active: active.id.clone(),
-            })
-        }
-        _ => Ok(wanted),
-    }
+    Ok(wanted)
 }
 
-/// Whether one exam was run on both.
-fn is_recomputed(a: &Version, b: &Version, audits: &[Audited]) -> bool {
-    let exams_of = |id: &str| {
-        let id = id.to_owned();
-        audits.iter().filter(move |audit| audit.version == id)
+/// Whether the exams speak for it; an operator may override them, and nothing else.
+fn earned(
+    facts: &Facts,
+    role: String,
+    version: String,
+    active: Option<&Version>,
+) -> Result<(), Refusal> {
+    if facts.forced {
+        return Ok(());
+    }
+    if let Some(said) = facts.failed_exam.clone() {
+        return Err(Refusal::FailedExam {
+            role,
+            version,
+            said,
+        });
+    }
+    let Some(active) = active.map(|active| active.id.clone()) else {
+        return Ok(());
     };
-    exams_of(&a.id).any(|one| exams_of(&b.id).any(|other| other.exam_hash == one.exam_hash))
+    match &facts.compared {
+        Some(found) if found.holds => Ok(()),
+        Some(found) => Err(Refusal::Worse {
+            role,
+            version,
+            active,
+            said: found.said.clone(),
+        }),
+        None => Err(Refusal::NotCompared {
+            role,
+            version,
+            active,
+        }),
+    }
 }

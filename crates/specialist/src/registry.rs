@@ -5,6 +5,7 @@
 //! as it was written, so that a change rewrites one value and loses no key that is not ours.
 
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use crate::level::Level;
 use crate::unique;
@@ -54,8 +55,14 @@ pub struct Entry {
     pub workload_quota: f64,
     /// Which version serves.
     pub active_version: Option<String>,
+    /// Versions that serve beside the active one, by id, because an operator put them there.
+    pub beside: Vec<String>,
+    /// The version that is tried on a share of the inputs.
+    pub canary: Option<Canary>,
     /// All versions, oldest first as written.
     pub versions: Vec<Version>,
+    /// Further addresses of the same adapters, tried when the first does not answer.
+    pub backend_urls: Vec<String>,
     /// What the backend speaks.
     pub contract: Contract,
     /// Its own time limit.
@@ -81,6 +88,73 @@ impl Entry {
             Some(id) => self.version(id).map(Some).ok_or(id),
         }
     }
+
+    /// Returns the versions that may answer: the active one first, then those beside it. Without an active version there
+    /// are none. A version that is not certified or was withdrawn never serves.
+    pub fn serving(&self) -> impl Iterator<Item = &Version> {
+        let active = self.active_version.as_deref();
+        let beside = self.beside.iter().map(String::as_str);
+        let beside = beside.filter(move |id| Some(*id) != active);
+        let ids = active
+            .into_iter()
+            .chain(beside.filter(move |_| active.is_some()));
+        ids.filter_map(|id| self.version(id))
+            .filter(|version| version.may_serve())
+    }
+
+    /// Returns `true` if every version was withdrawn.
+    #[must_use]
+    pub fn is_retired(&self) -> bool {
+        !self.versions.is_empty() && self.versions.iter().all(|one| one.withdrawn.is_some())
+    }
+
+    /// Returns the canary's version if this input is in its share and it may serve.
+    #[must_use]
+    pub fn canary_for(&self, input: &str) -> Option<&Version> {
+        self.active_version.as_ref()?;
+        let canary = self.canary.as_ref().filter(|canary| canary.takes(input))?;
+        self.version(&canary.version)
+            .filter(|version| version.may_serve())
+    }
+
+    /// Returns the addresses of a version in the order in which they are tried; never empty.
+    #[must_use]
+    pub fn addresses<'a>(&'a self, version: &'a Version) -> Vec<&'a str> {
+        let (first, more) = match &version.backend_url {
+            Some(own) => (own, &version.backend_urls),
+            None if version.backend_urls.is_empty() => (&self.backend_url, &self.backend_urls),
+            None => return version.backend_urls.iter().map(String::as_str).collect(),
+        };
+        let more = more.iter().filter(|url| *url != first);
+        std::iter::once(first)
+            .chain(more)
+            .map(String::as_str)
+            .collect()
+    }
+}
+
+/// A version that is tried on a share of the inputs before it replaces the active one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Canary {
+    /// The version's id.
+    pub version: String,
+    /// Its share, above 0 and at most 1.
+    pub share: f64,
+}
+
+impl Canary {
+    /// Returns `true` if this input is in the share. The same input always gives the same answer.
+    #[must_use]
+    pub fn takes(&self, input: &str) -> bool {
+        let mut hasher = Sha256::new();
+        hasher.update(self.version.as_bytes());
+        hasher.update([0]);
+        hasher.update(input.as_bytes());
+        let digest: [u8; 32] = hasher.finalize().into();
+        let [a, b, c, d, ..] = digest;
+        let place = f64::from(u32::from_be_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0);
+        place < self.share
+    }
 }
 
 /// One adapter.
@@ -94,12 +168,18 @@ pub struct Version {
     pub model_id: String,
     /// Where it is served, when not where the others of its role are.
     pub backend_url: Option<String>,
+    /// Further addresses of it, tried when the first does not answer.
+    pub backend_urls: Vec<String>,
     /// What the adapter sits on.
     pub base_model: String,
     /// Lowest score that routes to it.
     pub gate_threshold: f64,
     /// How far it is certified.
     pub certified_level: Level,
+    /// Whether no evidence on this machine carries its level: another program or a person wrote it down.
+    pub claimed: bool,
+    /// Who certified it elsewhere, as an operator said.
+    pub certified_by: Option<String>,
     /// Which exam it was scored against.
     pub exam_hash: String,
     /// How many dispatches the field audit looks back.
@@ -112,6 +192,21 @@ pub struct Version {
     pub ood_floor: Option<f64>,
     /// Why it serves no more, when it does not.
     pub withdrawn: Option<Withdrawn>,
+}
+
+impl Version {
+    /// Returns `true` if it is certified and was not withdrawn.
+    #[must_use]
+    pub fn may_serve(&self) -> bool {
+        self.certified_level.is_certified() && self.withdrawn.is_none()
+    }
+
+    /// Returns the level as lists show it: `L2`, or `L2 claimed`.
+    #[must_use]
+    pub fn shown_level(&self) -> String {
+        let claimed = if self.claimed { " claimed" } else { "" };
+        format!("{}{claimed}", self.certified_level)
+    }
 }
 
 /// A version that was taken out: its `status` in the registry.
@@ -205,6 +300,19 @@ impl Registry {
         self.entries.iter().find(|entry| entry.role == role)
     }
 
+    /// Returns the same registry with every claimed level counted as L0. What is written stays.
+    #[must_use]
+    pub fn without_claims(mut self) -> Self {
+        let versions = self
+            .entries
+            .iter_mut()
+            .flat_map(|entry| &mut entry.versions);
+        for version in versions.filter(|version| version.claimed) {
+            version.certified_level = Level::UNCERTIFIED;
+        }
+        self
+    }
+
     /// All versions as they were written, with their roles.
     pub fn all_written(&self) -> impl Iterator<Item = (&str, &Value)> {
         let list = self.document.get("specialists").and_then(Value::as_array);
@@ -248,9 +356,17 @@ impl Registry {
     /// The same registry with another active version of a role. The result may have problems; look before saving.
     #[must_use]
     pub fn with_active(&self, role: &str, version: Option<&str>) -> Self {
+        self.with_role_keys(role, &[("active_version", json!(version))])
+    }
+
+    /// The same registry with some keys of a role set. The result may have problems; look before saving.
+    #[must_use]
+    pub fn with_role_keys(&self, role: &str, keys: &[(&str, Value)]) -> Self {
         let mut document = self.document.clone();
         if let Some(entry) = entry_mut(&mut document, role) {
-            entry.insert("active_version".to_owned(), json!(version));
+            for (key, value) in keys {
+                entry.insert((*key).to_owned(), value.clone());
+            }
         }
         Self::of(document)
     }

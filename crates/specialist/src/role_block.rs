@@ -1,6 +1,7 @@
 //! The `specialist:` block of a role's own file: what its author agreed to, compared with what the registry says.
 //!
-//! No block: the registry decides. `null`: no specialist for this role. A block: it must agree with the active version.
+//! No file: the registry decides. A file without a block, or with `null`: no specialist for this role. A block: it must
+//! agree with the active version.
 
 use serde_json::Value;
 
@@ -9,8 +10,10 @@ use crate::registry::{Entry, Version};
 /// What a role's file says about a specialist.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RoleBlock {
-    /// Nothing; the registry decides.
+    /// The role has no file; the registry decides.
     #[default]
+    NoFile,
+    /// The file has no block: the general model, always.
     Absent,
     /// `specialist: null`: the general model, always.
     Off,
@@ -67,11 +70,23 @@ impl RoleBlock {
         }
     }
 
+    /// Returns why the role's file leaves the role to the general model, if it does.
+    #[must_use]
+    pub fn off(&self) -> Option<&'static str> {
+        match self {
+            Self::Off => Some("the role's file says `specialist: null`, or cannot be read"),
+            Self::Absent => Some(
+                "the role's file has no `specialist:` block; `roleos specialist set ROLE --block` writes it",
+            ),
+            Self::NoFile | Self::Declared(_) | Self::Unreadable(_) => None,
+        }
+    }
+
     /// What does not agree with the registry, in words; `None` when all does.
     #[must_use]
     pub fn mismatch(&self, entry: &Entry, version: &Version) -> Option<String> {
         let declared = match self {
-            Self::Absent | Self::Off => return None,
+            Self::NoFile | Self::Absent | Self::Off => return None,
             Self::Unreadable(why) => {
                 return Some(format!("the role's specialist block cannot be read: {why}"));
             }

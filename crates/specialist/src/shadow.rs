@@ -1,11 +1,13 @@
-//! Shadow probes: every K-th answer of an adapter is compared with the general model's, and persistent disagreement halts.
+//! Shadow probes: one in K answers of an adapter is compared with the general model's, and persistent disagreement halts.
 //!
-//! Two rules stand side by side. The window rule: at least N probes, and fewer than `1 − tau` of the last N agreed. The
-//! early stop of [`crate::early_stop`]: halts a clearly disagreeing adapter after a few probes at a stated error rate.
+//! Probes count for the version that answered. The rule is an always-valid test ([`statistics::sequence`]): it may be
+//! looked at after every probe, and ever halts a version that agrees in `1 − tau` of its answers with a chance of at most
+//! the stated error. The published window rule (at least N probes, and fewer than `1 − tau` of the last N agreed) can be
+//! chosen instead; it has no such bound.
 
 use serde_json::{Value, json};
+use statistics::sequence;
 
-use crate::early_stop;
 use crate::text::head;
 
 /// Names of the three variables.
@@ -20,8 +22,31 @@ pub struct Settings {
     pub window: u64,
     /// Which share of disagreement is tolerated.
     pub tau: f64,
-    /// The early stop's error rate; `None` switches it off.
-    pub early_stop: Option<f64>,
+    /// Which rule halts.
+    pub rule: HaltRule,
+    /// Chance that the sequential rule ever halts a version that agrees often enough.
+    pub error: f64,
+}
+
+/// What halts a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HaltRule {
+    /// The always-valid test over all probes of a version.
+    #[default]
+    Sequential,
+    /// The published rule over the last probes of a version.
+    Window,
+}
+
+impl HaltRule {
+    /// As settings and events write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Window => "window",
+        }
+    }
 }
 
 impl Default for Settings {
@@ -30,7 +55,8 @@ impl Default for Settings {
             every: 20,
             window: 50,
             tau: 0.15,
-            early_stop: Some(0.01),
+            rule: HaltRule::Sequential,
+            error: statistics::ERROR,
         }
     }
 }
@@ -112,7 +138,7 @@ pub fn schedule(counter: u64, settings: &Settings) -> (bool, u64) {
     }
 }
 
-/// Probes since the last clearing.
+/// Probes of one version since the last clearing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probes {
     /// The last ones, oldest first: did they agree?
@@ -134,7 +160,7 @@ impl Probes {
         self.recent.drain(..surplus);
     }
 
-    /// What the two rules say about them.
+    /// What the rule says about them.
     #[must_use]
     pub fn judge(&self, settings: &Settings) -> Judgement {
         let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
@@ -143,17 +169,20 @@ impl Probes {
         let agreed = tail.filter(|agreed| **agreed).count() as u64;
         let rate = rate(agreed, probes);
         let disagreed = self.total.saturating_sub(self.agreed);
+        let required = 1.0 - settings.tau;
+        let log_evidence = sequence::evidence_below(self.agreed, disagreed, required);
         Judgement {
             probes,
             agreed,
             rate,
-            by_window: probes >= settings.window && rate < 1.0 - settings.tau,
             total: self.total,
             total_agreed: self.agreed,
-            log_evidence: early_stop::log_evidence(self.agreed, disagreed, settings.tau),
-            by_early_stop: settings.early_stop.is_some_and(|error| {
-                early_stop::halts(self.agreed, disagreed, settings.tau, error)
-            }),
+            log_evidence,
+            rule: settings.rule,
+            halts: match settings.rule {
+                HaltRule::Sequential => log_evidence >= -settings.error.ln(),
+                HaltRule::Window => probes >= settings.window && rate < required,
+            },
         }
     }
 }
@@ -171,7 +200,7 @@ fn rate(agreed: u64, probes: u64) -> f64 {
     }
 }
 
-/// What the rules say.
+/// What the rule says about the probes of one version.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
     /// Probes in the window.
@@ -180,33 +209,28 @@ pub struct Judgement {
     pub agreed: u64,
     /// Their share.
     pub rate: f64,
-    /// The window rule halts.
-    pub by_window: bool,
     /// All probes since the last clearing.
     pub total: u64,
     /// Those of them that agreed.
     pub total_agreed: u64,
     /// Evidence against the adapter.
     pub log_evidence: f64,
-    /// The early stop halts.
-    pub by_early_stop: bool,
+    /// Which rule decides.
+    pub rule: HaltRule,
+    /// Whether it halts.
+    pub halts: bool,
 }
 
 impl Judgement {
-    /// Whether either rule halts.
-    #[must_use]
-    pub fn halts(&self) -> bool {
-        self.by_window || self.by_early_stop
-    }
-
-    /// How many probes the halting rule looked at, how many agreed, and the share.
+    /// How many probes the rule looked at, how many agreed, and the share.
     #[must_use]
     pub fn counted(&self) -> (u64, u64, f64) {
-        if self.by_window {
-            (self.probes, self.agreed, self.rate)
-        } else {
-            let share = rate(self.total_agreed, self.total);
-            (self.total, self.total_agreed, share)
+        match self.rule {
+            HaltRule::Window => (self.probes, self.agreed, self.rate),
+            HaltRule::Sequential => {
+                let share = rate(self.total_agreed, self.total);
+                (self.total, self.total_agreed, share)
+            }
         }
     }
 }
@@ -222,16 +246,19 @@ pub struct Pair {
 
 /// Why a role is halted: what was seen against what is required, and how a person resumes.
 #[must_use]
-pub fn halt_reason(role: &str, judgement: &Judgement, settings: &Settings, pair: &Pair) -> String {
+pub fn halt_reason(
+    (role, version): (&str, &str),
+    judgement: &Judgement,
+    settings: &Settings,
+    pair: &Pair,
+) -> String {
     let (probes, _, rate) = judgement.counted();
-    let rule = match settings.early_stop {
-        Some(error) if !judgement.by_window => {
-            format!("early stop at an error rate of {error}")
-        }
-        _ => "window rule".to_owned(),
+    let rule = match judgement.rule {
+        HaltRule::Sequential => format!("sequential test at an error of {}", settings.error),
+        HaltRule::Window => "window rule".to_owned(),
     };
     format!(
-        "role \"{role}\" halted by the {rule}: {:.1}% agreement over {probes} probes instead of at least {:.1}% \
+        "role \"{role}\" halted by the {rule}: version \"{version}\" has {:.1}% agreement over {probes} probes instead of at least {:.1}% \
          (tau={}); the specialist said {}, Claude said {}; resume with: roleos specialist clear-halt \"{role}\"",
         rate * 100.0,
         (1.0 - settings.tau) * 100.0,

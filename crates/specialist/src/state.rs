@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::quota::{Scope, Source, View, Window};
-use crate::shadow::{Probes, Settings};
+use crate::shadow::{Judgement, Probes, Settings};
 
 pub mod old;
 
@@ -31,8 +31,8 @@ pub struct Slot {
     pub window: Window,
     /// Answers of the adapter since the last probe.
     pub probe_counter: u64,
-    /// Probes since the last clearing.
-    pub probes: Probes,
+    /// Probes since the last clearing, by the version that answered; those of older logs under the empty id.
+    pub probes: BTreeMap<String, Probes>,
     /// Whether it is halted.
     pub halt: Option<Halt>,
 }
@@ -91,7 +91,7 @@ impl State {
             let slot = Slot {
                 window: window(value)?,
                 probe_counter: counter(value)?,
-                probes: probes(value.get("probes"))?,
+                probes: all_probes(value)?,
                 halt: halt(value)?,
             };
             state.roles.insert(role.clone(), slot);
@@ -167,29 +167,38 @@ impl State {
         self.slot_mut(role).window.correct(number.role, source);
     }
 
-    /// Adds a probe and halts the role when a rule says so. True when this probe halted it.
+    /// Counts a probe for the version that answered, and halts the role if the rule says so of that version and it may
+    /// (a canary is withdrawn instead). Returns `true` if this probe halted it.
     pub fn probe(
         &mut self,
-        role: &str,
+        (role, version): (&str, &str),
         agreed: bool,
         settings: &Settings,
-        reason: impl FnOnce(&crate::shadow::Judgement) -> Halt,
-    ) -> (crate::shadow::Judgement, bool) {
+        may_halt: bool,
+        reason: impl FnOnce(&Judgement) -> Halt,
+    ) -> (Judgement, bool) {
         let slot = self.slot_mut(role);
-        slot.probes.push(agreed, settings);
-        let judgement = slot.probes.judge(settings);
-        let triggered = slot.halt.is_none() && judgement.halts();
+        let probes = slot.probes.entry(version.to_owned()).or_default();
+        probes.push(agreed, settings);
+        let judgement = probes.judge(settings);
+        let triggered = may_halt && slot.halt.is_none() && judgement.halts;
         if triggered {
             slot.halt = Some(reason(&judgement));
         }
         (judgement, triggered)
     }
 
+    /// Returns the probes of a version since the last clearing.
+    #[must_use]
+    pub fn probes(&self, role: &str, version: &str) -> Option<&Probes> {
+        self.slot(role)?.probes.get(version)
+    }
+
     /// Lifts a halt and begins to count anew. Hands out what was lifted.
     pub fn clear(&mut self, role: &str) -> Option<Halt> {
         let slot = self.roles.get_mut(role)?;
         let halt = slot.halt.take()?;
-        slot.probes = Probes::default();
+        slot.probes.clear();
         slot.probe_counter = 0;
         Some(halt)
     }
@@ -210,17 +219,18 @@ impl Slot {
             .halt
             .as_ref()
             .map(|halt| json!({ "reason": halt.reason, "since": halt.since }));
-        let recent: String = self
-            .probes
-            .recent
-            .iter()
-            .map(|agreed| if *agreed { 'A' } else { 'D' })
-            .collect();
+        let letter = |agreed: &bool| if *agreed { 'A' } else { 'D' };
+        let version = |(id, probes): (&String, &Probes)| {
+            let recent: String = probes.recent.iter().map(letter).collect();
+            let counts =
+                json!({ "total": probes.total, "agreed": probes.agreed, "recent": recent });
+            (id.clone(), counts)
+        };
         json!({
             "dispatched": self.window.dispatched(),
             "dispatches": letters(&self.window),
             "probe_counter": self.probe_counter,
-            "probes": { "total": self.probes.total, "agreed": self.probes.agreed, "recent": recent },
+            "probes_by_version": self.probes.iter().map(version).collect::<Map<_, _>>(),
             "halt": halt,
         })
     }
@@ -266,10 +276,22 @@ fn counter(value: &Value) -> Result<u64, StateError> {
     }
 }
 
-fn probes(value: Option<&Value>) -> Result<Probes, StateError> {
-    let Some(value) = value else {
-        return Ok(Probes::default());
-    };
+/// By version; an older file has one count for the role, of which nobody knows whose it was.
+fn all_probes(value: &Value) -> Result<BTreeMap<String, Probes>, StateError> {
+    if let Some(counts) = value.get("probes") {
+        return Ok(BTreeMap::from([(String::new(), probes(counts)?)]));
+    }
+    match value.get("probes_by_version") {
+        None => Ok(BTreeMap::new()),
+        Some(Value::Object(versions)) => versions
+            .iter()
+            .map(|(id, counts)| Ok((id.clone(), probes(counts)?)))
+            .collect(),
+        Some(_) => Err(bad("`probes_by_version` is not an object")),
+    }
+}
+
+fn probes(value: &Value) -> Result<Probes, StateError> {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let recent = value.get("recent").and_then(Value::as_str);
     let (Some(total), Some(agreed), Some(recent)) = (number("total"), number("agreed"), recent)

@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fraction::Fraction;
 use super::within::Within;
 
 /// Section `[selection]`.
@@ -19,6 +20,8 @@ pub struct Selection {
     pub measurements: Within<1, 9>,
     /// Days after which `up` takes a version's exam again, in the background; 0 means never.
     pub audit_max_age: Within<0, 3650>,
+    /// By how much a version's quality may be worse than another's on the same exam, from 0 to 1.
+    pub exam_margin: Fraction,
     /// Licences that a manifest may name; empty means those of the published schema.
     pub licenses: Vec<String>,
     /// Whether a manifest must carry a good signature to be registered.
@@ -46,6 +49,7 @@ impl Default for Selection {
             k_train: Within::of::<4>(),
             measurements: Within::of::<3>(),
             audit_max_age: Within::of::<30>(),
+            exam_margin: Fraction::hundredths(2),
             licenses: Vec::new(),
             require_signature: false,
             verifier_seconds: Within::of::<60>(),

@@ -22,10 +22,14 @@ pub struct Specialist {
     pub shadow_window: Within<1, 100_000>,
     /// Share of disagreement that is tolerated; `ROLEOS_SHADOW_TAU` wins.
     pub shadow_tau: Fraction,
-    /// Whether a clearly disagreeing adapter is halted before the window is full.
-    pub early_stop: bool,
-    /// Chance that the early stop ever halts an adapter that does agree often enough.
-    pub early_stop_error: Fraction,
+    /// What halts a role: "sequential" for a test that holds however often it is looked at, "window" for the published
+    /// rule, which also halts adapters that agree often enough.
+    pub halt_rule: HaltRule,
+    /// Chance that the sequential test ever halts an adapter that does agree often enough.
+    pub halt_error: Fraction,
+    /// Levels above L0 that no evidence here carries, because another program or a person wrote them: "accept" lets such
+    /// versions serve, marked as claimed; "refuse" counts them as L0.
+    pub claimed_levels: ClaimedLevels,
     /// Milliseconds after which a backend is given up, connection and body together, when its entry names none.
     pub backend_timeout_ms: Within<1, 600_000>,
     /// Largest answer of a backend, in KiB.
@@ -53,6 +57,30 @@ pub enum QuotaScope {
     Fleet,
 }
 
+/// What halts a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HaltRule {
+    /// The always-valid test.
+    #[default]
+    Sequential,
+    /// The published window rule.
+    Window,
+}
+
+/// What a level without evidence here is worth.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum ClaimedLevels {
+    /// What it says.
+    #[default]
+    Accept,
+    /// L0.
+    Refuse,
+}
+
 impl Default for Specialist {
     fn default() -> Self {
         Self {
@@ -61,8 +89,9 @@ impl Default for Specialist {
             shadow_every: Within::of::<20>(),
             shadow_window: Within::of::<50>(),
             shadow_tau: Fraction::hundredths(15),
-            early_stop: true,
-            early_stop_error: Fraction::hundredths(1),
+            halt_rule: HaltRule::Sequential,
+            halt_error: Fraction::hundredths(1),
+            claimed_levels: ClaimedLevels::Accept,
             backend_timeout_ms: Within::of::<10_000>(),
             max_answer_kib: Within::of::<1024>(),
             max_concurrent: Within::of::<16>(),

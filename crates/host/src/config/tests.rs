@@ -176,9 +176,8 @@ fn shares_prices_and_choices_are_named_with_what_is_expected() {
         "cannot use settings file `config.toml` line 2, key `fallback.claude.kind`: \
          unknown variant `gpt`, expected one of `none`, `anthropic`, `openai`, `command`",
     );
-    let config =
-        parse("[specialist]\nquota_scope = \"fleet\"\nearly_stop_error = 0.001\n").unwrap();
-    assert_eq!(config.specialist.early_stop_error.get(), 0.001);
+    let config = parse("[specialist]\nquota_scope = \"fleet\"\nhalt_error = 0.001\n").unwrap();
+    assert_eq!(config.specialist.halt_error.get(), 0.001);
     let page = reference_markdown();
     assert!(page.contains("## `[fallback.claude]`"));
     assert!(!page.contains("## `[fallback]`"));

@@ -314,8 +314,8 @@ mod tests {
     fn every_guarded_setting_goes_back_to_the_effective_value() {
         let loose = config(
             "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\ntest_commands = [\"x\"]\nprices.m.input = 1\n\
-             [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nearly_stop = false\n\
-             early_stop_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
+             [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nhalt_rule = \"window\"\n\
+             halt_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
              [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
              min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
@@ -324,7 +324,8 @@ mod tests {
         let strict = config(
             "[oversight]\ncapability_gate = true\nmode = \"restricted\"\nenforce_scope = true\nextended = true\n\
              allowed_tools = [\"Read\"]\ndenied_tools = [\"Bash\", \"Write\", \"Edit\", \"X\"]\nmax_cost_microdollars = 1\nmax_tool_calls = 1\n\
-             [[oversight.action]]\nid = \"x\"\nprogram = \"x\"\n[selection]\nrequire_signature = true\n",
+             [[oversight.action]]\nid = \"x\"\nprogram = \"x\"\n[selection]\nrequire_signature = true\n\
+             [specialist]\nclaimed_levels = \"refuse\"\n",
         );
         let mut set = loose;
         let found = restrain(&mut set, &strict);

@@ -1,6 +1,7 @@
 //! What a log adds up to: read in pieces by as many threads as the machine has, joined in the log's order, so that the sums
 //! are the same whatever the machine.
 
+use statistics::rate::{Rate, rate, spread};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -11,7 +12,6 @@ use std::thread;
 
 use selection::run_log::MAX_LINE;
 use selection::run_log::brief::Brief;
-use selection::statistics::{Rate, rate, spread};
 
 use super::lines_of;
 use crate::files::{self, Action, FileError};

@@ -1,24 +1,25 @@
 //! What the evidence says of a version, gathered from the records, and what follows: a level raised or lowered, a version
 //! taken out. Each leaves a line in the events log with its evidence.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use ::specialist::event::{Event, Kind};
 use ::specialist::level::Level;
-use ::specialist::pointer::Refusal;
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
-use selection::audit::record::Baseline;
-use selection::audit::{AuditRecord, Report};
+use selection::audit::AuditRecord;
 use selection::certification::{Assessment, Evidence, Shadow, assess};
 use selection::growth::{Counter, Field, Prune, Trials};
 use selection::metric::Metric;
 use selection::promotion::Windows;
 use selection::run_log::Record;
+use selection::verifier::Declared;
 use serde_json::{Value, json};
 
-use super::{OperateError, Operator, Specialists, lock, read_log};
+use super::pointing::compare;
+use super::{OperateError, Operator, Specialists, lock};
 use crate::files::FileError;
-use crate::{audits, runs};
+use crate::runs;
 
 /// What evidence is gathered from, beside the specialists' own files.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +28,15 @@ pub struct Sources<'a> {
     pub log: &'a Path,
     /// The metric that holds.
     pub metric: &'a Metric,
+    /// All metrics that lines of the log may name.
+    pub known: &'a [Metric],
 }
 
 /// Everything that is known of a version.
 #[derive(Clone, Debug)]
 pub struct Dossier {
+    /// The version's id.
+    pub version: String,
     /// The level that it has.
     pub level: Level,
     /// Its newest exam, compared with the active version's where that took the same.
@@ -57,27 +62,40 @@ pub struct Certified {
     pub now: Level,
 }
 
+/// What a log says of the roles; nothing where it does not hold.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// By role.
+    pub roles: BTreeMap<String, Seen>,
+    /// Why its chain or a number in it does not hold.
+    pub broken: Option<String>,
+}
+
 /// What a log says of one role and its versions.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The contests.
     pub contests: Counter,
     /// By version's id.
-    pub versions: std::collections::BTreeMap<String, (Windows, Trials)>,
+    pub versions: BTreeMap<String, (Windows, Trials)>,
 }
 
 /// Reads what a log says of roles under a metric; other metrics' lines are another history. A log that is not there says
-/// nothing.
+/// nothing, and one whose chain or rewards do not hold counts for nothing.
 ///
 /// # Errors
 /// It is there and cannot be read.
-pub fn seen(
-    registry: &Registry,
-    sources: Sources<'_>,
-) -> Result<std::collections::BTreeMap<String, Seen>, FileError> {
-    let mut all: std::collections::BTreeMap<String, Seen> = std::collections::BTreeMap::new();
+pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading, FileError> {
+    let mut all: BTreeMap<String, Seen> = BTreeMap::new();
     if !sources.log.exists() {
-        return Ok(all);
+        return Ok(Reading::default());
+    }
+    let (_, bad) = runs::verify(sources.log, sources.known.to_vec())?;
+    if let Some(first) = bad.first() {
+        return Ok(Reading {
+            roles: all,
+            broken: Some(format!("line {}: {}", first.line, first.reason)),
+        });
     }
     runs::lines(sources.log, |line| {
         let Ok(record) = Record::parse(line) else {
@@ -98,7 +116,10 @@ pub fn seen(
             trials.add(&record);
         }
     })?;
-    Ok(all)
+    Ok(Reading {
+        roles: all,
+        broken: None,
+    })
 }
 
 /// The version that made a run: by its id, else by its model.
@@ -132,8 +153,10 @@ impl Specialists {
             });
         }
         let (entry, found) = find(&registry, role, version)?;
-        let (audit, audit_digest) = self.newest_audit(entry, found, sources.metric);
-        let mut seen = seen(&registry, sources)?.remove(role).unwrap_or_default();
+        let version = found.id.as_str();
+        let (audit, audit_digest) = self.newest_audit(entry, found);
+        let mut read = read_log_of(&registry, sources)?;
+        let mut seen = read.roles.remove(role).unwrap_or_default();
         let windows = seen.versions.remove(version).unwrap_or_default().0;
         let field = seen.contests.finish();
         let written = registry.written(role, version).cloned().unwrap_or_default();
@@ -142,10 +165,12 @@ impl Specialists {
         let assessment = assess(&Evidence {
             audit: audit.as_ref(),
             windows: &windows,
+            run_log: read.broken.map_or(Ok(()), Err),
             supply_chain,
             shadow,
         });
         Ok(Dossier {
+            version: found.id.clone(),
             level: found.certified_level,
             audit,
             audit_digest,
@@ -160,20 +185,9 @@ impl Specialists {
         &self,
         entry: &Entry,
         version: &Version,
-        metric: &Metric,
     ) -> (Option<AuditRecord>, Option<String>) {
-        let records: Vec<AuditRecord> = audits::all(&self.paths().audits)
-            .into_iter()
-            .map(|(_, record)| record)
-            .filter(|record| record.role == entry.role)
-            .collect();
-        let newest = |id: &str, exam: Option<&str>| {
-            let fits = |record: &&AuditRecord| {
-                record.version == id && exam.is_none_or(|exam| record.exam_hash == exam)
-            };
-            records.iter().rfind(fits)
-        };
-        let Some(record) = newest(&version.id, None) else {
+        let records = self.exams(&entry.role);
+        let Some(record) = records.iter().rfind(|one| one.version == version.id) else {
             return (None, None);
         };
         let text = serde_json::to_value(record).unwrap_or_default();
@@ -181,51 +195,25 @@ impl Specialists {
         let mut record = record.clone();
         let active = entry.active().ok().flatten();
         let other = active.filter(|active| active.id != version.id);
-        let before = other.and_then(|other| newest(&other.id, Some(&record.exam_hash)));
-        if let (None, Some(before)) = (&record.baseline, before) {
-            let report = Report::of(&record.under(metric), Some(&before.under(metric)));
-            record.baseline = Some(Baseline {
-                version: before.version.clone(),
-                regressions: report.regressions,
-                lost_reward: report.lost_reward.unwrap_or(0.0),
-            });
+        let margin = self.settings().exam_margin;
+        if let (None, Some(other)) = (&record.baseline, other) {
+            record.baseline = compare(&records, other, version, margin);
         }
         (Some(record), Some(digest))
     }
 
-    /// Probes since the version became active; none when it is not.
+    /// The probes of a version's answers since the last clearing.
     fn shadow_of(&self, entry: &Entry, version: &Version) -> Result<Shadow, OperateError> {
         let settings = &self.settings().shadow;
-        let mut shadow = Shadow {
+        let state = self.usable_state()?;
+        let probes = state.probes(&entry.role, &version.id);
+        Ok(Shadow {
+            probes: probes.map_or(0, |probes| probes.total),
+            agreed: probes.map_or(0, |probes| probes.agreed),
             needed: settings.window,
             tau: settings.tau,
-            ..Shadow::default()
-        };
-        if entry.active_version.as_deref() != Some(&version.id) {
-            return Ok(shadow);
-        }
-        shadow.halted = self.usable_state()?.halt(&entry.role).is_some();
-        let events = self.events()?;
-        let moved = |event: &&Event| {
-            event.role == entry.role && (event.is(Kind::Promote) || event.is(Kind::Rollback))
-        };
-        let since = events
-            .events
-            .iter()
-            .rfind(moved)
-            .map(|event| event.ts.clone());
-        let probes = read_log(&self.paths().probes)?;
-        let counts = |event: &&Event| {
-            let later = since.as_ref().is_none_or(|since| event.ts >= *since);
-            event.role == entry.role && event.is(Kind::ShadowProbe) && later
-        };
-        let window = usize::try_from(settings.window).unwrap_or(usize::MAX);
-        for probe in probes.events.iter().filter(counts).rev().take(window) {
-            shadow.probes += 1;
-            let agreed = probe.data.get("agreed").and_then(Value::as_bool);
-            shadow.agreed += u64::from(agreed.unwrap_or(false));
-        }
-        Ok(shadow)
+            halted: state.halt(&entry.role).is_some(),
+        })
     }
 
     /// Writes down an attempt, and raises the level when more was earned than it has.
@@ -235,12 +223,12 @@ impl Specialists {
     pub fn certify(
         &self,
         role: &str,
-        version: &str,
         dossier: &Dossier,
         evidence: &Value,
         operator: Operator<'_>,
     ) -> Result<Certified, OperateError> {
         let earned = Level::of(dossier.assessment.earned);
+        let version = dossier.version.as_str();
         let attempt = json!({
             "version_id": version, "certified_level": dossier.level.to_string(), "earned_level": earned.to_string(),
             "operator": operator.name, "reason": operator.reason, "evidence": evidence,
@@ -248,11 +236,18 @@ impl Specialists {
         let event = Event::new(Kind::CertificationAttempt, role, operator.now, attempt);
         self.note(&self.paths().events, &event, true)?;
         let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
-        self.relevel(role, version, operator, |before| {
-            (earned > before).then(|| {
-                let mut keys = vec![("certified_level", json!(earned.to_string()))];
+        self.relevel(role, version, operator, |found| {
+            let before = found.certified_level;
+            // A level that was only claimed is evidenced now, as far as the evidence goes.
+            let is_news = earned > before || (found.claimed && earned.is_certified());
+            is_news.then(|| {
+                let level = earned.max(before);
+                let mut keys = vec![
+                    ("certified_level", json!(level.to_string())),
+                    ("evidence_level", json!(earned.to_string())),
+                ];
                 keys.extend(exam.map(|exam| ("exam_hash", json!(exam))));
-                (earned, keys, evidence.clone())
+                (level, keys, evidence.clone())
             })
         })
     }
@@ -269,9 +264,9 @@ impl Specialists {
         evidence: &Value,
         operator: Operator<'_>,
     ) -> Result<Certified, OperateError> {
-        self.relevel(role, version, operator, |before| {
+        self.relevel(role, version, operator, |found| {
             let keys = vec![("certified_level", json!(to.to_string()))];
-            (to < before).then(|| (to, keys, evidence.clone()))
+            (to < found.certified_level).then(|| (to, keys, evidence.clone()))
         })
     }
 
@@ -280,13 +275,14 @@ impl Specialists {
         role: &str,
         version: &str,
         operator: Operator<'_>,
-        change: impl FnOnce(Level) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
+        change: impl FnOnce(&Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
     ) -> Result<Certified, OperateError> {
         let _lock = lock(&self.paths().registry)?;
         let (registry, bytes) = self.valid_registry()?;
         let (_, found) = find(&registry, role, version)?;
+        let version = found.id.as_str();
         let before = found.certified_level;
-        let Some((now, keys, evidence)) = change(before) else {
+        let Some((now, keys, evidence)) = change(found) else {
             return Ok(Certified {
                 before,
                 now: before,
@@ -302,6 +298,10 @@ impl Specialists {
         });
         let event = Event::new(Kind::Certify, role, operator.now, data);
         self.move_pointer(&event, &bytes, &after)?;
+        // The block of the role's own file names the level of the active version.
+        if let Some(entry) = after.entry(role) {
+            self.sync_block(entry, operator);
+        }
         Ok(Certified { before, now })
     }
 
@@ -324,7 +324,7 @@ impl Specialists {
         if found.withdrawn == Some(Withdrawn::Revoked) || found.withdrawn == Some(status) {
             return Ok(());
         }
-        let after = registry.with_keys(role, version, &[("status", json!(status.name()))]);
+        let after = registry.with_keys(role, &found.id, &[("status", json!(status.name()))]);
         if !after.is_valid() {
             return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
         }
@@ -346,13 +346,7 @@ fn find<'a>(
     let entry = registry
         .entry(role)
         .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-    let found = entry
-        .version(version)
-        .ok_or_else(|| Refusal::UnknownVersion {
-            role: role.to_owned(),
-            version: version.to_owned(),
-        })?;
-    Ok((entry, found))
+    Ok((entry, entry.resolve(version)?))
 }
 
 /// What a review proposes.
@@ -380,20 +374,23 @@ pub enum Proposal {
     Dominance(Field),
 }
 
-/// What the log says should be done about a role.
+/// What the log says should be done about a role. A version that declares no verifier is not judged: its lines say only
+/// that nothing could be verified.
 #[must_use]
-pub fn review(entry: &Entry, seen: Seen) -> Vec<Proposal> {
+pub fn review(registry: &Registry, entry: &Entry, seen: Seen) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for version in &entry.versions {
         let Some((windows, trials)) = seen.versions.get(&version.id) else {
             continue;
         };
-        if version.withdrawn.is_some() {
+        let written = registry.written(&entry.role, &version.id);
+        let declared = written.map(Declared::of_version);
+        if version.withdrawn.is_some() || matches!(declared, Some(Ok(None)) | None) {
             continue;
         }
         if version.certified_level >= Level::of(2) && windows.must_fall() {
             let conditions = windows.conditions();
-            let fallen = conditions.iter().filter(|one| one.full() && !one.met());
+            let fallen = conditions.iter().filter(|one| one.has_fallen());
             let why: Vec<String> = fallen
                 .map(|one| {
                     let (hits, n) = (one.rate.hits, one.rate.n);

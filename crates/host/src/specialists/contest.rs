@@ -166,7 +166,7 @@ impl Specialists {
             classifier,
         };
         let Some(entry) = registry.entry(asked.role) else {
-            let mut decision = Gate::decide(question(None, &RoleBlock::Absent));
+            let mut decision = Gate::decide(question(None, &RoleBlock::NoFile));
             let problems = registry.problems_of(asked.role);
             if !problems.is_empty() {
                 decision.detail = joined(&problems);
@@ -273,8 +273,7 @@ fn learning(question: Question<'_>, entry: &Entry, version: &Version) -> Decisio
     if let Some(reason) = question.halt {
         return Decision::open(Reason::ShadowProbeHalt, reason);
     }
-    if *question.block == RoleBlock::Off {
-        let detail = "the role's file says `specialist: null`";
+    if let Some(detail) = question.block.off() {
         return Decision::open(Reason::RoleBlockOff, detail);
     }
     if let Some(withdrawn) = version.withdrawn {

@@ -174,7 +174,7 @@ impl Specialists {
         }
         let block = match entry {
             Some(_) => self.blocks.of(asked.role),
-            None => ::specialist::role_block::RoleBlock::Absent,
+            None => ::specialist::role_block::RoleBlock::NoFile,
         };
         let question = Question {
             role: asked.role,
@@ -257,10 +257,12 @@ impl Specialists {
         }
     }
 
-    /// Records a probe, and halts the role when the rules say so.
+    /// Records a probe for the version that answered, and halts the role if the rule says so. A canary is decided about
+    /// instead: it becomes active, or is withdrawn.
     pub fn probe(
         &self,
         asked: Asked<'_>,
+        version: &str,
         specialist: &Value,
         claude: &Value,
         agree: Agree,
@@ -278,7 +280,7 @@ impl Specialists {
             specialist: summary(Some(specialist)),
             claude: summary(Some(claude)),
         };
-        self.record_probe(asked, agreed, &pair)
+        self.record_probe(asked, version, agreed, &pair)
             .unwrap_or_else(|error| Probed {
                 shadow: Shadow::Skipped {
                     why: "state_unreadable",
@@ -288,34 +290,48 @@ impl Specialists {
             })
     }
 
-    fn record_probe(&self, asked: Asked<'_>, agreed: bool, pair: &Pair) -> Result<Probed, String> {
+    fn record_probe(
+        &self,
+        asked: Asked<'_>,
+        version: &str,
+        agreed: bool,
+        pair: &Pair,
+    ) -> Result<Probed, String> {
         let settings = self.settings().shadow;
-        let _lock = self.lock_state().map_err(|error| said(&error))?;
+        let is_canary = self.is_canary(asked.role, version);
+        let lock = self.lock_state().map_err(|error| said(&error))?;
         let mut state = self.state().map_err(|error| error.to_string())?;
+        let subject = (asked.role, version);
         let (judgement, halt_triggered) =
-            state.probe(asked.role, agreed, &settings, |judgement| Halt {
-                reason: halt_reason(asked.role, judgement, &settings, pair),
+            state.probe(subject, agreed, &settings, !is_canary, |judgement| Halt {
+                reason: halt_reason(subject, judgement, &settings, pair),
                 since: asked.now.to_owned(),
             });
-        let event = Event::probe(asked.role, asked.now, asked.trace_id, agreed, pair);
+        let event = Event::probe(subject, asked.now, asked.trace_id, agreed, pair);
         let noted = self.note(&self.paths().probes, &event, false);
         // The state comes before the event: a halt without its line holds, a line without its halt does not.
         let saved = self.save(&state, halt_triggered);
         let halted = match state.halt(asked.role).filter(|_| halt_triggered) {
             Some(halt) => {
-                let event = Event::halt(asked.role, halt, &judgement, &settings, pair);
+                let event = Event::halt(subject, halt, &judgement, &settings, pair);
                 self.note(&self.paths().events, &event, true).map(drop)
             }
             None => Ok(()),
         };
         let failed = saved.and(noted.map(drop)).and(halted).err();
+        let mut persist_error =
+            failed.map(|error| format!("STATE_PERSIST_ERROR: {}", said(&error)));
+        drop(lock);
+        if is_canary && let Err(error) = self.decide_canary(asked.role, &judgement, asked.now) {
+            persist_error.get_or_insert(error.to_string());
+        }
         Ok(Probed {
             shadow: Shadow::Fired {
                 agreed,
                 judgement,
                 halt_triggered,
             },
-            persist_error: failed.map(|error| format!("STATE_PERSIST_ERROR: {}", said(&error))),
+            persist_error,
         })
     }
 

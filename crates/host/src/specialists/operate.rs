@@ -1,21 +1,18 @@
-//! What an operator does: register, promote, roll back, halt, clear, repair. Each leaves a line in the events log.
+//! What an operator does: register, halt, clear, repair. Each leaves a line in the events log.
 
 use std::fs;
 use std::path::PathBuf;
 
 use ::specialist::event::{Event, Kind};
-use ::specialist::pointer::{Audited, Move, Refusal, target};
+use ::specialist::level::Level;
+use ::specialist::pointer::Refusal;
 use ::specialist::registry::{Problem, Registry, complete, joined};
 use ::specialist::state::Halt;
 use serde_json::{Value, json};
 
 use super::pending::Recovered;
 use super::{MAX_FILE, Specialists, Unreadable, lock, read_or_nothing};
-use crate::audits::kept;
-use crate::files::{self, Action, FileError};
-
-/// Most audits that are looked at.
-const MAX_AUDITS: usize = 10_000;
+use crate::files::{Action, FileError};
 
 /// Something that an operator cannot do.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +69,12 @@ pub enum OperateError {
     /// The version may not become active.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The role's own file could not be kept in step.
+    #[error("the role's file does not agree with the registry: {0}")]
+    RoleBlock(String),
+    /// Exams are overridden without a word why.
+    #[error("a forced promotion needs a reason")]
+    NoReason,
     /// The state cannot be used.
     #[error("the state `{}` cannot be used", path.display())]
     Unreadable {
@@ -93,19 +96,6 @@ pub struct Operator<'a> {
     pub now: &'a str,
 }
 
-/// A pointer that was moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// What was active.
-    pub from: Option<String>,
-    /// What is active.
-    pub to: String,
-    /// Its level.
-    pub level: String,
-    /// Its exam.
-    pub exam_hash: String,
-}
-
 /// A version that was registered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registered {
@@ -115,6 +105,8 @@ pub struct Registered {
     pub level: String,
     /// What is active, as before.
     pub active: Option<String>,
+    /// The level that its file names and that was not taken, because nobody says who certified it.
+    pub refused_level: Option<String>,
 }
 
 /// What a repair found and did.
@@ -131,7 +123,8 @@ pub struct Repaired {
 }
 
 impl Specialists {
-    /// Enters a version; the pointer stays. A new role is made when `backend_url` is there.
+    /// Enters a version; the pointer stays. A new role is made when `backend_url` is there. A level above L0 is taken from
+    /// the version only with the name of the one who certified it, and is claimed until there is evidence here.
     ///
     /// # Errors
     /// The version or the registry is wrong, or a file cannot be written. Nothing is changed then.
@@ -140,10 +133,12 @@ impl Specialists {
         role: &str,
         mut version: Value,
         new_role: Option<(&str, f64)>,
+        certified_by: Option<&str>,
         operator: Operator<'_>,
     ) -> Result<Registered, OperateError> {
         let object = version.as_object_mut().ok_or(OperateError::NotAVersion)?;
         complete(object, operator.now);
+        let refused_level = take_level(object, certified_by);
         let text = |key: &str| {
             object
                 .get(key)
@@ -187,6 +182,9 @@ impl Specialists {
         }
         let mut data =
             json!({ "version_id": id, "certified_level": level, "operator": operator.name });
+        if let (Some(name), Some(data)) = (certified_by, data.as_object_mut()) {
+            data.insert("certified_by".to_owned(), json!(name));
+        }
         if let (Some(card), Some(data)) = (card, data.as_object_mut()) {
             data.insert(
                 "recipe_card".to_owned(),
@@ -202,46 +200,12 @@ impl Specialists {
         let active = after
             .entry(role)
             .and_then(|entry| entry.active_version.clone());
-        Ok(Registered { id, level, active })
-    }
-
-    /// Promotes or rolls back.
-    ///
-    /// # Errors
-    /// The version may not become active, or a file cannot be written. Nothing is changed then.
-    pub fn repoint(
-        &self,
-        role: &str,
-        version: &str,
-        direction: Move,
-        operator: Operator<'_>,
-    ) -> Result<Moved, OperateError> {
-        let _lock = lock(&self.paths().registry)?;
-        let (registry, before) = self.valid_registry()?;
-        let entry = registry
-            .entry(role)
-            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        let wanted = target(entry, version, direction, &self.audits(role))?;
-        let moved = Moved {
-            from: entry.active_version.clone(),
-            to: wanted.id.clone(),
-            level: wanted.certified_level.to_string(),
-            exam_hash: wanted.exam_hash.clone(),
-        };
-        let after = registry.with_active(role, Some(version));
-        if !after.is_valid() {
-            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
-        }
-        let data = json!({
-            "from_version": moved.from,
-            "to_version": moved.to,
-            "certified_level": moved.level,
-            "operator": operator.name,
-            "reason": operator.reason,
-        });
-        let event = Event::new(direction.kind(), role, operator.now, data);
-        self.move_pointer(&event, &before, &after)?;
-        Ok(moved)
+        Ok(Registered {
+            id,
+            level,
+            active,
+            refused_level,
+        })
     }
 
     /// The registry without a problem, and its bytes; what a crash left is settled before. Hold its lock.
@@ -264,31 +228,6 @@ impl Specialists {
             path: path.clone(),
             problems: registry.problems().to_vec(),
         })
-    }
-
-    /// Which of the role's versions were audited against which exam.
-    fn audits(&self, role: &str) -> Vec<Audited> {
-        let folder = walkdir::WalkDir::new(&self.paths().audits)
-            .max_depth(3)
-            .follow_links(false);
-        let read = |entry: walkdir::DirEntry| {
-            let bytes = files::read(entry.path(), MAX_FILE).ok()?;
-            let value: Value = serde_json::from_slice(&bytes).ok()?;
-            let text = |key: &str| value.get(key)?.as_str().map(str::to_owned);
-            (text("role")? == role).then_some(())?;
-            Some(Audited {
-                version: text("version")?,
-                exam_hash: text("exam_hash")?,
-            })
-        };
-        folder
-            .into_iter()
-            .filter_entry(|entry| entry.file_name() != kept::FOLDER)
-            .flatten()
-            .filter(|entry| entry.file_type().is_file())
-            .take(MAX_AUDITS)
-            .filter_map(read)
-            .collect()
     }
 
     /// Halts a role by hand. Hands out an earlier halt, which then stands.
@@ -382,6 +321,28 @@ impl Specialists {
             damaged_events: self.events()?.damaged,
         })
     }
+}
+
+/// Leaves the level to those who can answer for it. Returns one that was not taken. What only commands write is dropped.
+fn take_level(
+    version: &mut serde_json::Map<String, Value>,
+    certified_by: Option<&str>,
+) -> Option<String> {
+    version.remove("evidence_level");
+    version.remove("certified_by");
+    let named = version.get("certified_level").and_then(Value::as_str);
+    let level = named
+        .and_then(Level::parse)
+        .filter(|level| level.is_certified())?;
+    if let Some(name) = certified_by {
+        version.insert("certified_by".to_owned(), json!(name));
+        return None;
+    }
+    version.insert(
+        "certified_level".to_owned(),
+        json!(Level::UNCERTIFIED.to_string()),
+    );
+    Some(level.to_string())
 }
 
 /// A version number means one manifest, wherever it is registered.

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ::specialist::classifier::Embedding;
-use ::specialist::event::Kind;
-use ::specialist::pointer::Move;
+use ::specialist::event::{Kind, Log};
+use ::specialist::pointer::Refusal;
 use ::specialist::quota::Source;
 use ::specialist::shadow::{Shadow, same};
 use serde_json::{Value, json};

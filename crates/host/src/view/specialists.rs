@@ -2,15 +2,15 @@
 
 use selection::certification::Check;
 use selection::metric::Metric;
-use selection::statistics::Rate;
 use serde_json::{Map, Value, json};
 use specialist::event::Log;
 use specialist::field::{Audit, MIN_SAMPLES};
 use specialist::level::Level;
 use specialist::quota::Scope;
-use specialist::registry::{DEFAULT_AUDIT_WINDOW, Entry, Version};
+use specialist::registry::{DEFAULT_AUDIT_WINDOW, Entry, Version, Withdrawn};
 use specialist::shadow::{Judgement, Probes};
 use specialist::state::{Halt, State};
+use statistics::rate::Rate;
 
 use crate::specialists::certify::{Certified, Dossier};
 use crate::specialists::{Moved, Registered, Settings, Specialists};
@@ -23,6 +23,8 @@ pub fn entry(entry: &Entry) -> Value {
         "backend_url": entry.backend_url,
         "workload_quota": entry.workload_quota,
         "active_version": entry.active_version,
+        "beside": entry.beside,
+        "canary": entry.canary.as_ref().map(|canary| json!({ "version": canary.version, "share": canary.share })),
         "versions": entry.versions.iter().map(version).collect::<Vec<_>>(),
     })
 }
@@ -30,7 +32,11 @@ pub fn entry(entry: &Entry) -> Value {
 fn version(version: &Version) -> Value {
     json!({
         "id": version.id,
+        "model_id": version.model_id,
         "certified_level": version.certified_level.to_string(),
+        "claimed": version.claimed,
+        "certified_by": version.certified_by,
+        "status": version.withdrawn.map(Withdrawn::name),
         "base_model": version.base_model,
         "adapter_id": version.adapter_id,
         "gate_threshold": version.gate_threshold,
@@ -73,7 +79,9 @@ impl<'a> Status<'a> {
             (Scope::Role, Some(slot)) => slot.window.used(window),
             (Scope::Role, None) => 0,
         };
-        let probes = slot.map_or_else(Probes::default, |slot| slot.probes.clone());
+        let none = Probes::default();
+        let active = entry.active_version.as_deref().unwrap_or_default();
+        let probes = state.probes(&entry.role, active).unwrap_or(&none);
         let audit_window = entry
             .active()
             .ok()
@@ -112,6 +120,10 @@ impl<'a> Status<'a> {
             json!(active.map(|version| version.certified_level.to_string())),
         );
         add(
+            "claimed",
+            json!(active.is_some_and(|version| version.claimed)),
+        );
+        add(
             "quota",
             json!({
                 "used": self.used, "window": self.window,
@@ -125,27 +137,20 @@ impl<'a> Status<'a> {
                 Some(halt) => json!({ "halted": true, "reason": halt.reason, "since": halt.since }),
             },
         );
-        add("window_rule", self.window_rule(settings));
-        add("early_stop", self.early_stop(settings));
+        add("probes", self.probes(settings));
         add("field_audit", self.field_audit());
         add("warning", json!(warning));
         Value::Object(object)
     }
 
-    fn window_rule(&self, settings: &Settings) -> Value {
-        let judgement = &self.judgement;
+    /// What the probes of the active version say, and what the halting rule makes of them.
+    fn probes(&self, settings: &Settings) -> Value {
+        let (judgement, shadow) = (&self.judgement, &settings.shadow);
         json!({
-            "probes": judgement.probes, "agreed": judgement.agreed, "rate": judgement.rate,
-            "window": settings.shadow.window, "required": 1.0 - settings.shadow.tau,
-        })
-    }
-
-    fn early_stop(&self, settings: &Settings) -> Value {
-        let (judgement, error) = (&self.judgement, settings.shadow.early_stop);
-        json!({
-            "enabled": error.is_some(), "probes": judgement.total, "agreed": judgement.total_agreed,
-            "log_evidence": judgement.log_evidence, "halts_at": error.map(|error| -error.ln()),
-            "error_rate": error,
+            "rule": judgement.rule.name(), "required": 1.0 - shadow.tau,
+            "total": judgement.total, "agreed": judgement.total_agreed,
+            "log_evidence": judgement.log_evidence, "halts_at": -shadow.error.ln(), "error": shadow.error,
+            "window": { "size": shadow.window, "probes": judgement.probes, "agreed": judgement.agreed, "rate": judgement.rate },
         })
     }
 
@@ -193,7 +198,8 @@ pub fn status(specialists: &Specialists, is_trusted: bool, roles: &[Value]) -> V
 pub fn moved(role: &str, moved: &Moved) -> Value {
     json!({
         "role": role, "from_version": moved.from, "to_version": moved.to,
-        "certified_level": moved.level, "exam_hash": moved.exam_hash,
+        "certified_level": moved.level, "exam_hash": moved.exam_hash, "share": moved.share,
+        "comparison": moved.compared, "block_error": moved.block_error,
     })
 }
 
@@ -202,6 +208,7 @@ pub fn moved(role: &str, moved: &Moved) -> Value {
 pub fn registered(role: &str, registered: &Registered, card: Option<&Value>) -> Value {
     json!({
         "role": role, "version": registered.id, "certified_level": registered.level,
+        "refused_level": registered.refused_level,
         "active_version": registered.active, "recipe_card": card,
     })
 }
@@ -235,15 +242,9 @@ pub fn rate(rate: Rate) -> Value {
 
 /// A level that was or was not raised, with the evidence.
 #[must_use]
-pub fn certified(
-    role: &str,
-    version: &str,
-    certified: &Certified,
-    dossier: &Dossier,
-    evidence: &Value,
-) -> Value {
+pub fn certified(role: &str, certified: &Certified, dossier: &Dossier, evidence: &Value) -> Value {
     let mut object = json!({
-        "role": role, "version": version, "level_before": certified.before.to_string(),
+        "role": role, "version": dossier.version, "level_before": certified.before.to_string(),
         "level": certified.now.to_string(), "earned": Level::of(dossier.assessment.earned).to_string(),
         "raised": certified.now > certified.before,
     });

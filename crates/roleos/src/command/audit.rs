@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use host::audits::{self, SetError};
 use host::specialists::{Named, OperateError, Specialists};
-use selection::audit::Given;
+use selection::audit::{Given, MIN_CASES};
 use serde_json::{Value, json};
 use server::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};
 use specialist::registry::{Entry, Registry, Version};
@@ -19,6 +19,7 @@ use crate::render::clean;
 use crate::ui::{BAD, DIM, GOOD, Ui};
 
 pub mod diff;
+pub mod draft;
 
 /// Failed cases that are shown to a person. `--json` has them all.
 const SHOWN: usize = 10;
@@ -30,6 +31,10 @@ pub enum Command {
     Run(RunArgs),
     /// Compare two exams of one kind, case by case.
     Diff(diff::Args),
+    /// Write the skeleton of an audit set for a role.
+    New(draft::New),
+    /// Take the general model's answers as expected outputs, after a look.
+    Draft(draft::Draft),
 }
 
 /// Words of `audit run`.
@@ -66,6 +71,8 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     match command {
         Command::Run(args) => examine(ui, context, args),
         Command::Diff(args) => diff::run(ui, context, args),
+        Command::New(args) => draft::new(ui, context, args),
+        Command::Draft(args) => draft::draft(ui, context, args),
     }
 }
 
@@ -87,7 +94,7 @@ fn examine(ui: &Ui, context: &Context, args: &RunArgs) -> Result<Exit, Failure> 
     let baseline = match args.baseline.as_deref() {
         None => None,
         Some(id) => {
-            let before = entry.version(id).ok_or_else(|| unknown(&entry.role, id))?;
+            let before = resolve(entry, id)?;
             Some(exam.taken(entry, before)?)
         }
     };
@@ -158,6 +165,12 @@ fn unknown(role: &str, version: &str) -> Failure {
     .hint("`roleos specialist list` shows the versions")
 }
 
+/// The version that is meant by an id, a beginning of it, or its model's id.
+fn resolve<'a>(entry: &'a Entry, named: &str) -> Result<&'a Version, Failure> {
+    let found = entry.resolve(named).map_err(OperateError::from);
+    Ok(found?)
+}
+
 /// The role and version that somebody named; a role's name may have a slash in it.
 fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Version), Failure> {
     if let Some(entry) = registry.entry(named) {
@@ -174,10 +187,7 @@ fn subject<'a>(registry: &'a Registry, named: &str) -> Result<(&'a Entry, &'a Ve
     let slashes = named.match_indices('/').map(|(at, _)| at);
     for (role, version) in slashes.rev().filter_map(split) {
         if let Some(entry) = registry.entry(role) {
-            let found = entry
-                .version(version)
-                .ok_or_else(|| unknown(role, version))?;
-            return Ok((entry, found));
+            return Ok((entry, resolve(entry, version)?));
         }
     }
     Err(Failure::input(
@@ -222,6 +232,29 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
     } else {
         (BAD, "not passed")
     };
+    if record.wrong_answers > 0 {
+        ui.line(format_args!(
+            "{} of {} answers differ from the expected output",
+            record.wrong_answers, record.graded
+        ))?;
+    }
+    if record.verifier_failures > 0 {
+        ui.line(format_args!(
+            "{} of {} answers failed their verifier",
+            record.verifier_failures, record.cases
+        ))?;
+    }
+    if record.graded == 0 {
+        ui.note(format_args!(
+            "warning: no case has an expected output, so nothing says whether the answers are right"
+        ));
+    }
+    if record.cases < MIN_CASES {
+        ui.note(format_args!(
+            "warning: {} cases certify nothing; {MIN_CASES} are needed",
+            record.cases
+        ));
+    }
     ui.line(format_args!(
         "{style}{verdict}{style:#}: {}/{} {} of {} cases, {:.1} % ({:.1}–{:.1}), mean reward {:.4}",
         clean::name(record.role.as_bytes()),
@@ -235,9 +268,8 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
     ))?;
     if let Some(baseline) = &record.baseline {
         ui.line(format_args!(
-            "against {}: {} regressions, mean reward {:+.4}",
-            clean::name(baseline.version.as_bytes()),
-            baseline.regressions.len(),
+            "{}; mean reward {:+.4}",
+            clean::name(baseline.said().as_bytes()),
             -baseline.lost_reward
         ))?;
     }
@@ -266,6 +298,7 @@ pub(super) fn as_json(taken: &Taken) -> Value {
         "exam_hash": record.exam_hash, "audit_id": record.audit_id, "audit_version": record.audit_version,
         "metric_version": record.metric_version, "metric_hash": record.metric_hash,
         "cases": record.cases, "passed": record.passed, "pass_rate": record.pass_rate,
+        "graded": record.graded, "wrong_answers": record.wrong_answers, "verifier_failures": record.verifier_failures,
         "pass_low": record.pass_low, "pass_high": record.pass_high, "mean_reward": record.mean_reward,
         "baseline": record.baseline, "ok": record.ok, "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
         "record": path,

@@ -20,6 +20,7 @@ pub mod certify;
 pub mod change;
 pub mod example;
 pub mod list;
+pub mod point;
 pub mod register;
 pub mod status;
 
@@ -51,10 +52,18 @@ enum Command {
     Certify(certify::Certify),
     /// What the log asks for: demotions, prunes, new specialists.
     Review(certify::Review),
-    /// Make a certified version active. Undone by `rollback`.
-    Promote(change::Point),
-    /// Make an earlier certified version active again.
-    Rollback(change::Point),
+    /// Make a certified version active, or try it on a share. Undone by `rollback`.
+    Promote(point::Promote),
+    /// Make a version active again that was; the one that is left serves nowhere.
+    Rollback(point::Rollback),
+    /// Let certified versions serve beside the active one.
+    Beside(point::Beside),
+    /// Take a version, or all of a role, out for good.
+    Retire(point::Retire),
+    /// Take the active version back to none; the general model answers.
+    Deactivate(point::Deactivate),
+    /// Change a role's threshold, quota, contract, token, time limit or address.
+    Set(point::Set),
     /// Send a role's dispatches to the general model until a person clears the halt.
     Halt(change::Halt),
     /// Lift a halt; the probes are counted anew.
@@ -73,11 +82,17 @@ impl Command {
             Self::Certify(_) => Some("specialist certify"),
             Self::Promote(_) => Some("specialist promote"),
             Self::Rollback(_) => Some("specialist rollback"),
+            Self::Beside(_) => Some("specialist beside"),
+            Self::Set(_) => Some("specialist set"),
             Self::ClearHalt(_) => Some("specialist clear-halt"),
             Self::Repair => Some("specialist repair"),
-            Self::List | Self::Status(_) | Self::Review(_) | Self::Halt(_) | Self::Example(_) => {
-                None
-            }
+            Self::List
+            | Self::Status(_)
+            | Self::Review(_)
+            | Self::Halt(_)
+            | Self::Example(_)
+            | Self::Retire(_)
+            | Self::Deactivate(_) => None,
         }
     }
 }
@@ -102,8 +117,12 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
         Command::Register(args) => register::run(ui, context, &specialists, args),
         Command::Certify(args) => certify::certify(ui, context, &specialists, args),
         Command::Review(args) => certify::review(ui, context, &specialists, args),
-        Command::Promote(args) => change::promote(ui, context, &specialists, args),
-        Command::Rollback(args) => change::rollback(ui, context, &specialists, args),
+        Command::Promote(args) => point::promote(ui, context, &specialists, args),
+        Command::Rollback(args) => point::rollback(ui, context, &specialists, args),
+        Command::Beside(args) => point::beside(ui, context, &specialists, args),
+        Command::Retire(args) => point::retire(ui, context, &specialists, args),
+        Command::Deactivate(args) => point::deactivate(ui, context, &specialists, args),
+        Command::Set(args) => point::set(ui, context, &specialists, args),
         Command::Halt(args) => change::halt(ui, context, &specialists, args),
         Command::ClearHalt(args) => change::clear(ui, context, &specialists, args),
         Command::Repair => change::repair(ui, &specialists),
@@ -135,7 +154,7 @@ pub struct Who {
 }
 
 impl Who {
-    fn name(&self, context: &Context) -> String {
+    pub(super) fn name(&self, context: &Context) -> String {
         let given = self.operator.clone().filter(|name| !name.is_empty());
         given
             .or_else(|| git::user(context.workspace.root()))
@@ -207,6 +226,8 @@ impl From<OperateError> for Failure {
             OperateError::NotAVersion => Self::input("bad_version", message)
                 .hint("`docs/specialist.md` shows a version's file"),
             OperateError::Refused(refusal) => refused(&refusal, message),
+            OperateError::NoReason => Self::input("no_reason", message)
+                .hint("say why with `--reason TEXT`; it stays in the events log"),
             OperateError::Unreadable { source, .. } => {
                 Self::input("state_unreadable", format!("{message}: {source}"))
                     .hint("nothing was changed; `roleos specialist repair` sets it aside and rebuilds it from the logs")
@@ -249,8 +270,21 @@ fn refused(refusal: &Refusal, message: String) -> Failure {
             .hint("`roleos audit run`, then `roleos specialist certify`; a version serves from L1 on"),
         Refusal::Withdrawn { .. } => Failure::refused("withdrawn", message)
             .hint("register a new version; a version that was taken out stays out"),
-        Refusal::OtherExam { .. } => Failure::refused("exam_differs", message).hint(
-            "run one audit on both versions and try again; `rollback` goes back to an earlier version without comparing",
+        Refusal::AmbiguousVersion { .. } => {
+            Failure::input("ambiguous_version", message).hint("name more of the id")
+        }
+        Refusal::NotCompared { .. } => Failure::refused("not_compared", message).hint(
+            "run one audit on both (`roleos audit run ROLE/VERSION --set SET --baseline ACTIVE`), or `--force --reason TEXT`",
         ),
+        Refusal::Worse { .. } => Failure::refused("worse", message)
+            .hint("keep the active version, or `--force --reason TEXT`, which the receipt tells"),
+        Refusal::FailedExam { .. } => Failure::refused("exam_failed", message)
+            .hint("`roleos audit run` takes it again; `--force --reason TEXT` overrides it, which the receipt tells"),
+        Refusal::NeverActive { .. } => {
+            Failure::refused("never_active", message).hint("`roleos specialist promote` compares it and makes it active")
+        }
+        Refusal::NothingActive(_) | Refusal::NothingBeside(_) => {
+            Failure::refused("nothing_active", message).hint("`roleos specialist promote ROLE VERSION` makes one active")
+        }
     }
 }

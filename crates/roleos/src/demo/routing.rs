@@ -7,7 +7,7 @@ use std::sync::Arc;
 use host::files::{self, Privacy};
 use host::manifests::registering::{self, How};
 use host::selector::Judge;
-use host::specialists::{Asked, Named, Operator, Specialists, Wanted};
+use host::specialists::{Asked, Named, Operator, Promotion, Specialists, Wanted};
 use host::verifiers::Verifiers;
 use host::{audits, events, metrics, runs, selector};
 use selection::canonical;
@@ -22,7 +22,6 @@ use server::demo::tasks::{self, ADAPTERS, Adapter, DATES, ROUTER};
 use server::dispatch::Dispatcher;
 use server::fallback::Fallback;
 use specialist::level::Level;
-use specialist::pointer::Move;
 
 use super::{OPERATOR, Stage};
 use crate::command::audit;
@@ -36,7 +35,7 @@ const TRACE: &str = "demo-";
 const LEAST_LEARNING: usize = 20;
 
 /// Cases of an exam.
-const CASES: usize = 24;
+const CASES: usize = 30;
 
 /// Low, because two adapters that are equally good share the selector's confidence.
 const THRESHOLD: f64 = 0.2;
@@ -102,7 +101,13 @@ fn enter(stage: &Stage<'_>, specialists: &Specialists, adapter: &Adapter) -> Res
     let entering = registering::read(&path, how)?;
     let url = format!("http://{}/{}", stage.backstage.address(), adapter.role);
     let registered = act("the demo begins", |operator| {
-        specialists.register(adapter.role, entering.version, Some((&url, 1.0)), operator)
+        specialists.register(
+            adapter.role,
+            entering.version,
+            Some((&url, 1.0)),
+            None,
+            operator,
+        )
     })?;
     let told = Event::ModelAddRequest {
         reason: "registered".to_owned(),
@@ -278,7 +283,7 @@ fn examine(
     let level = entry.version(version).map(|found| found.certified_level);
     if entry.active_version.is_none() && level >= Some(Level::of(1)) {
         act("passed its exam", |operator| {
-            specialists.repoint(role, version, Move::Promote, operator)
+            specialists.promote(role, version, Promotion::default(), operator)
         })?;
         return Ok(true);
     }

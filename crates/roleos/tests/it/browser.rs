@@ -49,6 +49,9 @@ fn change(browser: &Browser, act: &str, version: &str, sure: &str) {
     browser.choose(form, "act", act);
     browser.choose(form, "version", version);
     browser.write("reason", "seen in the field");
+    if act == "promote" {
+        browser.click(&format!("{form}//input[@name=\"force\"]"));
+    }
     browser.press("Go on");
     browser.sees("The evidence");
     browser.press(sure);

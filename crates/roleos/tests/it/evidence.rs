@@ -39,6 +39,11 @@ fn registered(url: &str, active: Option<&str>, versions: &[Value]) -> Workspace 
     });
     workspace.write(REGISTRY, registry.to_string());
     workspace.write("audit.json", AUDIT);
+    // The same three questions ten times over: enough for a certificate.
+    let mut long: Value = serde_json::from_str(AUDIT).unwrap();
+    let cases = long["test_cases"].as_array().unwrap().clone();
+    long["test_cases"] = cases.iter().cycle().take(30).cloned().collect();
+    workspace.write("long.json", long.to_string());
     workspace
 }
 
@@ -94,7 +99,7 @@ fn an_exam_earns_the_first_level() {
             "run",
             subject.as_str(),
             "--set",
-            "audit.json",
+            "long.json",
             "--json",
         ];
         words.extend(more);
@@ -103,13 +108,14 @@ fn an_exam_earns_the_first_level() {
     let good = audit("good", &[]).exits(0).json();
     assert_eq!(
         (&good["passed"], &good["cases"], &good["ok"]),
-        (&json!(3), &json!(3), &json!(true))
+        (&json!(30), &json!(30), &json!(true))
     );
     assert!(
-        good["pass_low"].as_f64().unwrap() < 0.5 && good["mean_reward"].as_f64().unwrap() > 1.5
+        good["pass_low"].as_f64().unwrap() < 0.9 && good["mean_reward"].as_f64().unwrap() > 1.5
     );
     let bad = audit("bad", &["--baseline", "good"]).exits(1).json();
-    assert_eq!(bad["baseline"]["regressions"], json!([1]));
+    let spain: Vec<usize> = (0..10).map(|round| 3 * round + 1).collect();
+    assert_eq!(bad["baseline"]["regressions"], json!(spain));
     assert_eq!(bad["failed"][0]["reason"], "is not `Madrid`");
     let raised = certify("good").exits(0).json();
     assert_eq!(
@@ -139,7 +145,7 @@ fn an_exam_earns_the_first_level() {
     let evidence = &events[2]["data"]["evidence"];
     assert_eq!(evidence["exam_hash"], good["exam_hash"]);
     assert_eq!(evidence["metric_hash"], Metric::v1().hash());
-    assert_eq!(evidence["checks"][0]["rate"]["hits"], 3);
+    assert_eq!(evidence["checks"][0]["rate"]["hits"], 30);
     workspace
         .roleos(&["specialist", "promote", "Atlas", "good"])
         .exits(0);
@@ -157,15 +163,106 @@ fn an_exam_earns_the_first_level() {
         .json();
     assert_eq!(
         (&diff["regressions"], &diff["gained"]),
-        (&json!([1]), &json!([]))
+        (&json!(spain), &json!([]))
     );
     let told = lines(&workspace, ".role-os/events.jsonl");
     assert_eq!(
         told.iter()
             .filter(|event| event["event"] == "INFER_RESULT")
             .count(),
-        6
+        60
     );
+}
+
+/// Answers every question alike: well-formed, and wrong.
+fn sloppy() -> Adapter {
+    Adapter::new(|request| {
+        let adapter = request.body["adapter_id"].clone();
+        reply(&json!({ "verdict": { "city": "Oslo" }, "adapter_id": adapter }))
+    })
+}
+
+#[test]
+fn a_wrong_adapter_that_is_well_formed_is_not_certified() {
+    let adapter = sloppy();
+    let workspace = registered(&adapter.url, None, &[version("good", "L0")]);
+    let case = |number: usize| {
+        json!({ "input": format!("country {number}"), "expected_format": "json_schema",
+            "verifier_config": { "schema": { "type": "object", "required": ["city"] } },
+            "expected_output": format!("{{\"city\":\"{}\"}}", if number < 3 { "Oslo" } else { "Rome" }) })
+    };
+    let cases: Vec<Value> = (0..30).map(case).collect();
+    workspace.write(
+        "exam.json",
+        json!({ "audit_id": "cities", "version": "v1", "test_cases": cases }).to_string(),
+    );
+    let words = ["audit", "run", "Atlas/good", "--set", "exam.json"];
+    let said = workspace.roleos(&words).exits(1).stdout;
+    assert!(
+        said.contains("27 of 30 answers differ from the expected output\n"),
+        "{said}"
+    );
+    let found = workspace
+        .roleos(&[&words[..], &["--fresh", "--json"]].concat())
+        .exits(1)
+        .json();
+    assert_eq!(
+        (
+            &found["passed"],
+            &found["wrong_answers"],
+            &found["verifier_failures"]
+        ),
+        (&json!(3), &json!(27), &json!(0))
+    );
+    let certify = ["specialist", "certify", "Atlas", "good", "--json"];
+    assert_eq!(workspace.roleos(&certify).exits(1).json()["earned"], "L0");
+    workspace
+        .roleos(&["specialist", "promote", "Atlas", "good"])
+        .exits(2);
+}
+
+#[test]
+fn a_set_is_begun_drafted_and_accepted() {
+    let general = Adapter::new(|_| reply(&json!({})));
+    let workspace = registered(&general.url, None, &[version("good", "L0")]);
+    workspace.write(
+        ".role-os/config.toml",
+        "[fallback.claude]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >/dev/null; echo '{\\\"city\\\":\\\"Rome\\\"}'\"]\n",
+    );
+    let run = |words: &[&str]| workspace.roleos(&[&["--json", "audit"], words].concat());
+    let made = run(&["new", "Atlas", "--out", "exam.json"]).exits(0).json();
+    assert_eq!((&made["cases"], &made["inputs"]), (&json!(30), &json!(0)));
+    run(&["new", "Atlas", "--out", "exam.json"]).exits(1);
+    run(&["new", "Nobody"]).exits(1);
+    let mut set: Value = serde_json::from_str(&workspace.read("exam.json")).unwrap();
+    set["test_cases"][0]["input"] = json!("Italy");
+    set["test_cases"][1]["input"] = json!("Italia");
+    workspace.write("exam.json", set.to_string());
+    let drafted = run(&["draft", "Atlas", "--set", "exam.json"])
+        .exits(0)
+        .json();
+    assert_eq!(drafted["asked"], 2);
+    assert_eq!(drafted["drafts"][1]["draft_output"], "{\"city\":\"Rome\"}");
+    let accepted = run(&[
+        "draft",
+        "Atlas",
+        "--set",
+        "exam.json",
+        "--accept",
+        "--case",
+        "1",
+    ]);
+    assert_eq!(accepted.exits(0).json()["accepted"], 1);
+    let set: Value = serde_json::from_str(&workspace.read("exam.json")).unwrap();
+    assert_eq!(
+        set["test_cases"][1]["expected_output"],
+        "{\"city\":\"Rome\"}"
+    );
+    assert!(set["test_cases"][0]["expected_output"].is_null());
+    let again = run(&["draft", "Atlas", "--set", "exam.json"])
+        .exits(0)
+        .json();
+    assert_eq!(again["asked"], 0, "what was answered is not asked again");
 }
 
 #[test]
@@ -347,12 +444,12 @@ fn the_log_and_the_supply_chain_earn_the_second_level() {
             "--backend-url",
             url,
             "--audit",
-            "audit.json",
+            "long.json",
             "--json",
         ])
         .exits(0)
         .json();
-    assert_eq!(registered["audit"]["passed"], 3);
+    assert_eq!(registered["audit"]["passed"], 30);
     let id = registered["version"].as_str().unwrap().to_owned();
     workspace.write("other.json", version("other", "L0").to_string());
     workspace
@@ -422,17 +519,39 @@ fn the_log_and_the_supply_chain_earn_the_second_level() {
         changed.stdout
     );
     assert_eq!(level(&workspace, &id).0, "L2", "certify takes nothing away");
+    workspace.write("package/adapter.bin", "weights");
+    let path = workspace.path(".role-os/run_log.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let copy = text.lines().last().unwrap().to_owned();
+    std::fs::write(&path, format!("{text}{copy}\n{copy}\n")).unwrap();
+    let pasted = workspace.roleos(&["specialist", "certify", "Atlas", &id, "--level", "L2"]);
+    let said = pasted.exits(1).stdout;
+    assert!(
+        said.contains("✗ L2 run log: line 2001: `prev` is not the hash"),
+        "{said}"
+    );
+    let review = workspace
+        .roleos(&["specialist", "review", "--json"])
+        .exits(2);
+    assert_eq!(review.json_error()["code"], "run_log_broken");
 }
 
 #[test]
 fn a_review_proposes_and_does_what_the_log_asks_for() {
+    let verified = |id: &str, level: &str| {
+        let mut version = version(id, level);
+        version["verifier"] =
+            json!({ "type": "rule_check", "config": { "rule": "regex", "pattern": "." } });
+        version
+    };
     let workspace = registered(
         "http://127.0.0.1:1",
         Some("stable"),
         &[
-            version("stable", "L2"),
-            version("poisoned", "L0"),
-            version("fine", "L1"),
+            verified("stable", "L2"),
+            verified("poisoned", "L0"),
+            verified("fine", "L1"),
+            version("unverified", "L1"),
         ],
     );
     log(&workspace, 0..120, |number| {
@@ -441,6 +560,7 @@ fn a_review_proposes_and_does_what_the_log_asks_for() {
             line(number, 0, "stable", number % 10 != 0, 0.0, winner),
             line(number, 1, "poisoned", number % 9 == 0, 0.0, winner),
             line(number, 2, "fine", true, 0.1, winner),
+            line(number, 3, "unverified", false, 0.0, winner),
         ]
     });
     let review = |more: &[&str]| {

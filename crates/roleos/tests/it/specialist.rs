@@ -5,6 +5,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Instant;
 
+use selection::audit::record::{Measured, Whose};
+use selection::audit::{AuditRecord, AuditSet, Given};
+use selection::metric::Metric;
+use selection::verifier::Outcome;
 use serde_json::{Value, json};
 
 use crate::adapter::{Adapter, json as reply};
@@ -70,19 +74,18 @@ fn an_empty_registry_and_one_with_versions_are_listed() {
     let rest = listed.split_once("\n\n").unwrap().1;
     assert_eq!(
         rest,
-        "  Checker  —  active=v1-l1 (L1), quota=0.6, versions=3\n      v0  L0  base=Qwen/Qwen3-8B  adapter=v0-adapter\n    * v1-l1  L1  base=Qwen/Qwen3-8B  adapter=v1-l1-adapter\n      v2-l2  L2  base=Qwen/Qwen3-8B  adapter=v2-l2-adapter\n"
+        "  Checker  —  active=v1-l1 (L1 claimed), quota=0.6, versions=3\n      v0  L0  base=Qwen/Qwen3-8B  adapter=v0-adapter\n    * v1-l1  L1 claimed  base=Qwen/Qwen3-8B  adapter=v1-l1-adapter\n      v2-l2  L2 claimed  base=Qwen/Qwen3-8B  adapter=v2-l2-adapter\n"
     );
 }
 
 #[test]
-fn status_shows_quota_halt_both_rules_and_the_field() {
+fn status_shows_quota_halt_probes_and_the_field() {
     let workspace = workspace("http://127.0.0.1:1");
     let text = workspace.roleos(&["specialist", "status"]).succeeds();
     for part in [
         "quota:   0/200  (share=0.0%, cap=60%)",
         "halt: ok",
-        "window rule:",
-        "early stop:",
+        "probes:  0 of 0 agreed, 85.0% required",
         "field audit: unmonitored",
     ] {
         assert!(text.contains(part), "{text}");
@@ -131,6 +134,8 @@ fn promote_and_rollback_as_written() {
             "Checker",
             "v2-l2",
             "--operator=ana",
+            "--force",
+            "--reason=known",
         ])
         .succeeds();
     assert_eq!(
@@ -153,7 +158,7 @@ fn promote_and_rollback_as_written() {
     let log = events(&workspace);
     assert_eq!(
         log[0]["data"],
-        json!({ "from_version": "v1-l1", "to_version": "v2-l2", "certified_level": "L2", "operator": "ana", "reason": "" })
+        json!({ "from_version": "v1-l1", "to_version": "v2-l2", "certified_level": "L2", "forced": true, "operator": "ana", "reason": "known" })
     );
     assert_eq!(
         (&log[1]["kind"], &log[1]["data"]["reason"]),
@@ -168,7 +173,15 @@ fn promote_and_rollback_as_written() {
         "no version is ever removed"
     );
     let by_default = workspace
-        .command(&["specialist", "promote", "Checker", "v2-l2"])
+        .command(&[
+            "specialist",
+            "promote",
+            "Checker",
+            "v2-l2",
+            "--force",
+            "--reason",
+            "x",
+        ])
         .env("USER", "somebody")
         .env("HOME", workspace.root())
         .output()
@@ -189,6 +202,9 @@ fn what_may_not_become_active_changes_nothing() {
     for (words, code, name) in [
         (["promote", "Checker", "v0"], 2, "uncertified"),
         (["rollback", "Checker", "v0"], 2, "uncertified"),
+        (["rollback", "Checker", "v2-l2"], 2, "never_active"),
+        (["promote", "Checker", "v2-l2"], 2, "not_compared"),
+        (["promote", "Checker", "v"], 1, "ambiguous_version"),
         (["promote", "Checker", "ghost"], 1, "unknown_version"),
         (["promote", "Nobody", "v1-l1"], 1, "unknown_role"),
     ] {
@@ -216,28 +232,276 @@ fn what_may_not_become_active_changes_nothing() {
     );
 }
 
+/// Writes the record of an exam of sixty cases in which so many answers are right.
+fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
+    let case = |number: usize| {
+        json!({ "input": format!("{exam} {number}"), "expected_format": "rule_check",
+            "verifier_config": { "rule": "contains", "text": "x" }, "expected_output": "x" })
+    };
+    let set = json!({ "audit_id": exam, "version": "v1", "test_cases": (0..60).map(case).collect::<Vec<_>>() });
+    let set = AuditSet::parse(&set).unwrap();
+    let metric = Metric::v1();
+    let answers = set.cases.iter().enumerate().map(|(index, case)| {
+        let measured = Measured {
+            output: json!(if index < right { "x" } else { "wrong" }),
+            outcome: Outcome::Pass,
+            refusal_penalty: 0.0,
+            time_ms: 10,
+            output_tokens: 1,
+        };
+        Given::of(index, case, measured, &metric)
+    });
+    let whose = Whose {
+        role: "Checker",
+        version: id,
+        model_id: id,
+        finished_at: "2026-09-03T10:00:00Z",
+    };
+    let record = AuditRecord::of(whose, &set, &metric, answers.collect(), None);
+    let text = serde_json::to_string(&record).unwrap();
+    workspace.write(&format!(".role-os/audits/Checker/{id}-{exam}.json"), text);
+}
+
 #[test]
-fn versions_with_other_exams_are_compared_only_after_one_audit_of_both() {
-    let workspace = workspace("http://127.0.0.1:1");
-    let mut other = version("v3", "L3");
-    other["exam_hash"] = json!("b".repeat(64));
-    let mut registry: Value = serde_json::from_str(&workspace.read(REGISTRY)).unwrap();
-    registry["specialists"][0]["versions"]
-        .as_array_mut()
-        .unwrap()
-        .push(other);
-    workspace.write(REGISTRY, registry.to_string());
-    let refused = workspace
-        .roleos(&["--json", "specialist", "promote", "Checker", "v3"])
-        .exits(2);
-    assert_eq!(refused.json_error()["code"], "exam_differs");
-    for id in ["v1-l1", "v3"] {
-        let record = json!({ "role": "Checker", "version": id, "exam_hash": "one" });
-        workspace.write(&format!(".role-os/audits/{id}.json"), record.to_string());
+fn a_promotion_compares_both_versions_on_one_exam() {
+    let place = workspace("http://127.0.0.1:1");
+    let promote = |more: &[&str]| {
+        let words = ["--json", "specialist", "promote", "Checker", "v2"];
+        place.roleos(&[&words[..], more].concat())
+    };
+    let code = || promote(&[]).exits(2).json_error()["code"].clone();
+    examined(&place, "v1-l1", "one", 60);
+    examined(&place, "v2-l2", "two", 60);
+    assert_eq!(code(), "not_compared");
+    examined(&place, "v2-l2", "one", 36);
+    assert_eq!(code(), "exam_failed");
+    examined(&place, "v2-l2", "one", 58);
+    let worse = promote(&[]).exits(2).json_error();
+    assert_eq!(worse["code"], "worse");
+    let said = worse["message"].as_str().unwrap();
+    assert!(said.contains("quality -0.033 against `v1-l1`"), "{said}");
+    assert_eq!(events(&place), Vec::<Value>::new());
+    promote(&["--force"]).exits(1);
+    examined(&place, "v2-l2", "one", 59);
+    let moved = promote(&[]).exits(0).json();
+    assert_eq!(moved["to_version"], "v2-l2");
+    assert!(moved["comparison"].as_str().unwrap().contains("measured"));
+    assert!(events(&place)[0]["data"]["comparison"].is_string());
+    let again = promote(&[]).exits(0).json();
+    assert_eq!(again["from_version"], "v2-l2", "and no second event");
+    assert_eq!(events(&place).len(), 1);
+}
+
+#[test]
+fn a_failed_exam_is_shown_and_blocks_a_first_promotion() {
+    let place = workspace("http://127.0.0.1:1");
+    let run = |words: &[&str]| place.roleos(&[&["--json", "specialist"], words].concat());
+    run(&["deactivate", "Checker", "--reason", "x"]).exits(0);
+    assert_eq!(active(&place), Value::Null);
+    examined(&place, "v1-l1", "one", 36);
+    let refused = run(&["promote", "Checker", "v1-l1"]).exits(2).json_error();
+    assert_eq!(refused["code"], "exam_failed");
+    run(&[
+        "promote", "Checker", "v1-l1", "--force", "--reason", "known",
+    ])
+    .exits(0);
+    let status = place.roleos(&["specialist", "status"]).succeeds();
+    assert!(
+        status.contains(
+            "exam:    NOT PASSED: 36 of 60 cases passed, 0 verifier failures, 24 wrong answers"
+        ),
+        "{status}"
+    );
+}
+
+#[test]
+fn who_serves_is_set_beside_retired_and_rolled_back() {
+    let place = workspace("http://127.0.0.1:1");
+    let run = |words: &[&str]| place.roleos(&[&["--json", "specialist"], words].concat());
+    let entry = || {
+        let registry: Value = serde_json::from_str(&place.read(REGISTRY)).unwrap();
+        registry["specialists"][0].clone()
+    };
+    let code = |words: &[&str], exit| run(words).exits(exit).json_error()["code"].clone();
+    assert_eq!(code(&["beside", "Checker", "v0"], 2), "uncertified");
+    let beside = run(&["beside", "Checker", "v2"]).exits(0).json();
+    assert_eq!(beside["beside"], json!(["v2-l2"]));
+    let listed = place.roleos(&["specialist", "list"]).succeeds();
+    assert!(listed.contains("v2-l2  L2 claimed  beside"), "{listed}");
+    examined(&place, "v1-l1", "one", 60);
+    examined(&place, "v2-l2", "one", 60);
+    let canary = run(&["promote", "Checker", "v2", "--share", "10%"])
+        .exits(0)
+        .json();
+    assert_eq!(canary["share"], 0.1);
+    assert_eq!(
+        entry()["canary"],
+        json!({ "version": "v2-l2", "share": 0.1 })
+    );
+    assert_eq!(active(&place), "v1-l1");
+    run(&["promote", "Checker", "v2-l2"]).exits(0);
+    assert_eq!(
+        (&entry()["canary"], &entry()["beside"]),
+        (&Value::Null, &json!([]))
+    );
+    run(&["beside", "Checker", "v1-l1"]).exits(0);
+    run(&["beside", "Checker", "v1-l1", "--remove"]).exits(0);
+    run(&["rollback", "Checker"]).exits(0);
+    assert_eq!(active(&place), "v1-l1", "the one before");
+    run(&[
+        "set",
+        "Checker",
+        "--threshold",
+        "0.4",
+        "--quota",
+        "0.9",
+        "--timeout",
+        "2000",
+        "--contract",
+        "openai",
+        "--auth-env",
+        "T",
+    ])
+    .exits(0);
+    let now = entry();
+    assert_eq!(
+        (
+            &now["workload_quota"],
+            &now["timeout_ms"],
+            &now["contract"],
+            &now["auth_env"]
+        ),
+        (&json!(0.9), &json!(2000), &json!("openai"), &json!("T"))
+    );
+    assert_eq!(now["versions"][1]["gate_threshold"], 0.4);
+    assert_eq!(
+        code(&["set", "Checker", "--threshold", "4"], 2),
+        "registry_invalid"
+    );
+    assert_eq!(code(&["set", "Checker"], 1), "nothing_to_set");
+    run(&["retire", "Checker", "v1"]).exits(0);
+    assert_eq!(active(&place), Value::Null);
+    assert_eq!(code(&["promote", "Checker", "v1-l1"], 2), "withdrawn");
+    assert_eq!(code(&["rollback", "Checker"], 2), "nothing_active");
+    run(&["retire", "Checker"]).exits(0);
+    let kinds: Vec<Value> = events(&place)
+        .iter()
+        .map(|event| event["kind"].clone())
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "beside", "canary", "promote", "beside", "beside", "rollback", "set", "withdraw",
+            "withdraw"
+        ]
+    );
+}
+
+#[test]
+fn a_level_is_taken_from_a_file_only_with_a_name() {
+    let place = workspace("http://127.0.0.1:1");
+    let register = |id: &str, more: &[&str]| {
+        let version = json!({ "id": id, "adapter_id": "n", "base_model": "google/gemma-3-9b", "certified_level": "L5",
+            "evidence_level": "L5", "certified_by": "me" });
+        place.write("v.json", version.to_string());
+        let words = ["--json", "specialist", "register", "Checker", "v.json"];
+        place.roleos(&[&words[..], more].concat()).exits(0)
+    };
+    let plain = register("n1", &[]);
+    assert!(plain.stderr.contains("--certified-by NAME"), "{plain:?}");
+    let plain = plain.json();
+    assert_eq!(
+        (&plain["certified_level"], &plain["refused_level"]),
+        (&json!("L0"), &json!("L5"))
+    );
+    let named = register("n2", &["--certified-by", "harness"]).json();
+    assert_eq!(named["certified_level"], "L5");
+    assert_eq!(events(&place)[1]["data"]["certified_by"], "harness");
+    let listed = place.roleos(&["specialist", "list"]).succeeds();
+    assert!(
+        listed.contains("n1  L0  ") && listed.contains("n2  L5 claimed  "),
+        "{listed}"
+    );
+    place.write("in.json", "{\"embedding\":[1,0]}");
+    let reason = || {
+        let words = [
+            "--json",
+            "dispatch",
+            "Checker",
+            "--input",
+            "in.json",
+            "--dry-run",
+        ];
+        place.roleos(&words).exits(0).json()["decision"]["reason"].clone()
+    };
+    assert_eq!(reason(), "ok");
+    place.write(
+        ".role-os/config.toml",
+        "[specialist]\nclaimed_levels = \"refuse\"\n",
+    );
+    assert_eq!(reason(), "uncertified_active_version");
+}
+
+#[test]
+fn the_block_of_a_role_file_stays_in_step() {
+    let place = workspace("http://127.0.0.1:1");
+    let role = "# mine\nname: Checker\ninstructions: Check it.\n";
+    place.write(".role-os/roles/checker.yaml", role);
+    place.write("in.json", "{\"embedding\":[1,0]}");
+    let reason = || {
+        let words = [
+            "--json",
+            "dispatch",
+            "Checker",
+            "--input",
+            "in.json",
+            "--dry-run",
+        ];
+        place.roleos(&words).exits(0).json()["decision"]["reason"].clone()
+    };
+    let run = |words: &[&str]| place.roleos(&[&["specialist"], words].concat()).succeeds();
+    let file = || place.read(".role-os/roles/checker.yaml");
+    assert_eq!(reason(), "role_block_off", "a file without a block");
+    let status = run(&["status"]);
+    assert!(
+        status.contains("roleos specialist set \"Checker\" --block"),
+        "{status}"
+    );
+    run(&["set", "Checker", "--block"]);
+    assert!(
+        file().starts_with(role) && file().contains("  adapter_id: \"v1-l1-adapter\"\n"),
+        "{}",
+        file()
+    );
+    assert_eq!(reason(), "ok");
+    run(&["set", "Checker", "--threshold", "0.5"]);
+    assert!(file().contains("gate_threshold: 0.5\n"), "{}", file());
+    run(&["promote", "Checker", "v2", "--force", "--reason", "x"]);
+    assert_eq!(reason(), "ok");
+    assert!(file().contains("certified_level: \"L2\"\n"), "{}", file());
+    run(&["deactivate", "Checker"]);
+    assert_eq!(file(), role, "as it was");
+    let blocks = events(&place)
+        .iter()
+        .filter(|event| event["kind"] == "role-block")
+        .count();
+    assert_eq!(blocks, 4);
+    run(&["promote", "Checker", "v2", "--reason", "x"]);
+    for broken in [
+        "name: Checker\nname: Checker\ninstructions: y\nspecialist: {}\n",
+        "name: Checker\n\tbroken\n",
+        "slug: Checker\n- x\n",
+    ] {
+        place.write(".role-os/roles/checker.yaml", broken);
+        assert_eq!(reason(), "role_block_off", "{broken}");
     }
-    workspace
-        .roleos(&["specialist", "promote", "Checker", "v3"])
-        .exits(0);
+    std::fs::remove_file(place.path(".role-os/roles/checker.yaml")).unwrap();
+    assert_eq!(reason(), "ok", "without a file the registry decides");
+    place.write(
+        ".role-os/roles/other.yml",
+        "name: Checker\ninstructions: y\nspecialist: null\n",
+    );
+    assert_eq!(reason(), "role_block_off");
 }
 
 #[test]
@@ -400,7 +664,15 @@ fn a_halt_by_hand_holds_until_it_is_cleared() {
         "{status}"
     );
     workspace
-        .roleos(&["specialist", "promote", "Checker", "v2-l2"])
+        .roleos(&[
+            "specialist",
+            "promote",
+            "Checker",
+            "v2-l2",
+            "--force",
+            "--reason",
+            "x",
+        ])
         .exits(0);
     assert_eq!(decide(), "shadow_probe_halt", "a promotion lifts no halt");
     std::fs::remove_file(workspace.path(STATE)).unwrap();

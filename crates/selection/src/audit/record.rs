@@ -1,18 +1,18 @@
 //! What is kept of an exam: every answer with what it was made of, so that it can be scored again under another metric.
 
+use statistics::rate::{Rate, rate};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Case, Report};
+use super::{Answer, Case, DEFAULT_FLOOR, Grading, Match, Report};
 use crate::canonical;
 use crate::metric::{Metric, Parts};
 use crate::output;
 use crate::promotion::PASS_PERCENT;
 use crate::quality;
-use crate::statistics::{Rate, rate};
 use crate::verifier::Outcome;
 
 /// The format of a record.
@@ -31,6 +31,9 @@ pub struct Given {
     /// The score against the right output, when that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub q1: Option<f64>,
+    /// Whether it is right, when that is graded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub right: Option<bool>,
     /// The cost.
     pub cost: f64,
     /// The refusal penalty.
@@ -80,6 +83,7 @@ impl Given {
             verifier_result: verifier_result.to_owned(),
             reason,
             q1: None,
+            right: None,
             cost: 0.0,
             refusal_penalty: measured.refusal_penalty,
             reward: 0.0,
@@ -90,13 +94,63 @@ impl Given {
             expected_output: case.expected_output.clone(),
         };
         given.score(metric);
+        given.grade(case.grading);
         given
     }
 
-    /// Whether the verifier passed it.
+    /// Returns `true` if the verifier passed it and it is right.
     #[must_use]
     pub fn passed(&self) -> bool {
+        self.is_verified() && self.is_right()
+    }
+
+    /// Returns `true` if the verifier passed it.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
         self.verifier_result == "PASS"
+    }
+
+    /// Returns `true` if it is right, as far as a right output is known. An older record was not graded; then the quality
+    /// decides.
+    #[must_use]
+    pub fn is_right(&self) -> bool {
+        let by_quality = || self.q1.is_none_or(|q1| q1 >= DEFAULT_FLOOR);
+        self.right.unwrap_or_else(by_quality)
+    }
+
+    fn grade(&mut self, grading: Grading) {
+        let Some(expected) = self.expected_output.as_deref() else {
+            return;
+        };
+        let q1 = self.q1.unwrap_or(0.0);
+        let right = match grading.rule {
+            Match::Verifier => self.is_verified(),
+            Match::Exact => is_same(&self.output, expected),
+            Match::Quality => is_same(&self.output, expected) || q1 >= grading.floor,
+        };
+        self.right = Some(right);
+        if !right && self.is_verified() {
+            let needed = match grading.rule {
+                Match::Exact => "equality".to_owned(),
+                _ => format!("{:.2}", grading.floor),
+            };
+            self.reason = Some(format!(
+                "the answer differs from the expected output: quality {q1:.2}, {needed} is needed"
+            ));
+        }
+    }
+
+    /// Returns how good it is, from 0 to 1: nothing where the verifier failed, the score against the right output where
+    /// there is one.
+    #[must_use]
+    pub fn quality(&self) -> f64 {
+        match (self.is_verified(), self.q1) {
+            (false, _) => 0.0,
+            (true, None) => 1.0,
+            // Right by its verifier or by equality, whatever the words.
+            (true, Some(_)) if self.right == Some(true) => 1.0,
+            (true, Some(q1)) => q1,
+        }
     }
 
     /// Scores it under a metric: what was measured stays, what follows from it is computed anew.
@@ -107,7 +161,7 @@ impl Given {
         let time = self.time_ms as f64;
         self.cost = metric.cost(time, self.output_tokens);
         let parts = Parts {
-            passed: self.passed(),
+            passed: self.is_verified(),
             q1: self.q1,
             cost: self.cost,
             refusal_penalty: self.refusal_penalty,
@@ -119,7 +173,9 @@ impl Given {
     #[must_use]
     pub fn answer(&self) -> Answer {
         Answer {
-            passed: self.passed(),
+            verified: self.is_verified(),
+            right: self.is_right(),
+            quality: self.quality(),
             reward: self.reward,
         }
     }
@@ -130,6 +186,19 @@ fn text(output: &Value) -> Cow<'_, str> {
     match output {
         Value::Null => Cow::Borrowed(""),
         other => output::text(other),
+    }
+}
+
+/// Returns `true` if an output is the expected one: as JSON where both are, else as text without the space around it.
+fn is_same(output: &Value, expected: &str) -> bool {
+    let said = text(output);
+    if said.trim() == expected.trim() {
+        return true;
+    }
+    let said = output::shaped(output, Some("json"));
+    match (said, serde_json::from_str::<Value>(expected)) {
+        (Ok(said), Ok(expected)) => canonical::text(&said) == canonical::text(&expected),
+        _ => false,
     }
 }
 
@@ -150,8 +219,67 @@ pub struct Baseline {
     pub version: String,
     /// Cases that it passed and this version failed.
     pub regressions: Vec<usize>,
-    /// Mean worth lost against it; negative when gained.
+    /// Mean worth lost against it; negative when gained. Time is in it, so it decides nothing.
     pub lost_reward: f64,
+    /// Mean difference of quality on the same cases; positive when this version is better.
+    #[serde(default)]
+    pub difference: f64,
+    /// Lower bound of that mean.
+    #[serde(default)]
+    pub low: f64,
+    /// Upper bound of that mean.
+    #[serde(default)]
+    pub high: f64,
+    /// By how much this version may be worse.
+    #[serde(default)]
+    pub margin: f64,
+}
+
+impl Baseline {
+    /// Compares the answers to an exam with those of another version.
+    #[must_use]
+    pub fn of(before: &AuditRecord, answers: &[Answer], margin: f64) -> Self {
+        let others: Vec<Answer> = before.answers.iter().map(Given::answer).collect();
+        Self::from_report(before, &Report::of(answers, Some(&others)), margin)
+    }
+
+    fn from_report(before: &AuditRecord, report: &Report, margin: f64) -> Self {
+        let found = report.comparison.as_ref();
+        Self {
+            version: before.version.clone(),
+            regressions: report.regressions.clone(),
+            lost_reward: report.lost_reward.unwrap_or(0.0),
+            difference: found.map_or(0.0, |found| found.mean),
+            low: found.map_or(-1.0, |found| found.low),
+            high: found.map_or(1.0, |found| found.high),
+            margin,
+        }
+    }
+
+    /// Returns `true` if this version is not worse by more than the margin.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.difference >= -self.margin - 1e-9
+    }
+
+    /// Returns the numbers in words.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let proven = if self.low >= -self.margin {
+            "proven"
+        } else {
+            "measured on these cases"
+        };
+        format!(
+            "quality {:+.3} against `{}` ({:+.3} to {:+.3}), {} cases failed that it passed; at most {:.3} worse is allowed ({proven})",
+            self.difference,
+            self.version,
+            self.low,
+            self.high,
+            self.regressions.len(),
+            self.margin
+        )
+    }
 }
 
 /// What an exam is worth under one metric.
@@ -190,7 +318,16 @@ pub struct AuditRecord {
     pub cases: u64,
     /// How many of them passed.
     pub passed: u64,
-    /// Their share.
+    /// Answers that the verifier failed.
+    #[serde(default)]
+    pub verifier_failures: u64,
+    /// Answers that the verifier passed and that differ from the expected output.
+    #[serde(default)]
+    pub wrong_answers: u64,
+    /// Cases whose right output is known.
+    #[serde(default)]
+    pub graded: u64,
+    /// The share that passed.
     pub pass_rate: f64,
     /// Its lower Wilson bound.
     pub pass_low: f64,
@@ -222,17 +359,18 @@ pub struct Whose<'a> {
 }
 
 impl AuditRecord {
-    /// Sums the answers to all cases up, in their order, against a baseline's record of the same exam.
+    /// Sums the answers to all cases up, in their order, against a baseline's record of the same exam and the margin by
+    /// which they may be worse.
     #[must_use]
     pub fn of(
         whose: Whose<'_>,
         set: &super::AuditSet,
         metric: &Metric,
         answers: Vec<Given>,
-        baseline: Option<&Self>,
+        baseline: Option<(&Self, f64)>,
     ) -> Self {
-        let before = baseline.filter(|before| before.exam_hash == set.exam_hash);
-        let before_answers: Option<Vec<Answer>> = before.map(|before| before.under(metric));
+        let before = baseline.filter(|(before, _)| before.exam_hash == set.exam_hash);
+        let before_answers: Option<Vec<Answer>> = before.map(|(before, _)| before.under(metric));
         let given: Vec<Answer> = answers.iter().map(Given::answer).collect();
         let report = Report::of(&given, before_answers.as_deref());
         let metric_hash = metric.hash();
@@ -257,12 +395,11 @@ impl AuditRecord {
             pass_low: report.passed.low,
             pass_high: report.passed.high,
             mean_reward: report.mean_reward,
-            ok: passes(report.passed) && report.holds(0.0),
-            baseline: before.map(|before| Baseline {
-                version: before.version.clone(),
-                regressions: report.regressions.clone(),
-                lost_reward: report.lost_reward.unwrap_or(0.0),
-            }),
+            verifier_failures: report.verifier_failures,
+            wrong_answers: report.wrong_answers,
+            graded: answers.iter().filter(|given| given.right.is_some()).count() as u64,
+            ok: passes(report.passed) && before.is_none_or(|(_, margin)| report.holds(margin)),
+            baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
             answers,
         }
@@ -287,6 +424,15 @@ impl AuditRecord {
         };
         self.scores.insert(metric.metric_version.clone(), score);
         (self.mean_reward, mean_reward)
+    }
+
+    /// Returns what it came to, in words.
+    #[must_use]
+    pub fn said(&self) -> String {
+        format!(
+            "{} of {} cases passed, {} verifier failures, {} wrong answers ({})",
+            self.passed, self.cases, self.verifier_failures, self.wrong_answers, self.finished_at
+        )
     }
 
     /// The pass rate with its bounds.
@@ -340,6 +486,7 @@ mod tests {
     }
 
     fn record(outputs: &[(&str, bool)], baseline: Option<&AuditRecord>) -> AuditRecord {
+        let baseline = baseline.map(|before| (before, 0.05));
         let whose = Whose {
             role: "editor",
             version: "v2",
@@ -366,6 +513,41 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_answer_fails_its_case_whatever_the_verifier_says() {
+        let spaced = "{ \"list\": [\"x\",\"y\"],  \"title\": \"A b\" }";
+        let wrong = "{\"title\":\"Z\",\"list\":[\"q\"]}";
+        let found = record(&[(spaced, true), (wrong, true)], None);
+        assert_eq!((found.passed, found.wrong_answers), (1, 1));
+        assert_eq!(
+            (found.verifier_failures, found.graded, found.ok),
+            (0, 2, false)
+        );
+        let reason = found.answers[1].reason.as_deref().unwrap();
+        assert!(reason.contains("quality 0.40, 0.80 is needed"), "{reason}");
+        assert!((found.answers[1].quality() - 0.4).abs() < 1e-12);
+        let failed = record(&[(RIGHT, false), (RIGHT, true)], None);
+        assert_eq!((failed.verifier_failures, failed.wrong_answers), (1, 0));
+    }
+
+    #[test]
+    fn equality_and_verifiers_can_be_asked_for() {
+        let near = "{\"title\":\"A b\",\"list\":[\"x\",\"y\",\"z\"]}";
+        for (rule, answer, right) in [
+            ("quality", near, true),
+            ("exact", near, false),
+            ("exact", RIGHT, true),
+            ("verifier", "anything", true),
+        ] {
+            let value = json!({ "audit_id": "s", "version": "v1", "match": rule, "test_cases": [
+                { "input": "a", "expected_format": "rule_check", "verifier_config": {}, "expected_output": RIGHT },
+            ] });
+            let set = AuditSet::parse(&value).unwrap();
+            let given = answers(&set, &[(answer, true)]);
+            assert_eq!(given[0].passed(), right, "{rule} {answer}");
+        }
+    }
+
+    #[test]
     fn a_baseline_counts_only_under_the_same_exam() {
         let before = record(&[(RIGHT, true), (RIGHT, true)], None);
         assert!(before.ok);
@@ -374,7 +556,17 @@ mod tests {
         let same = record(&[(RIGHT, true), (RIGHT, true)], Some(&before));
         assert!(same.ok);
         let poorer = record(&[(RIGHT, true), ("{\"title\":\"A\"}", true)], Some(&before));
-        assert!(!poorer.ok, "worth was lost: {:?}", poorer.baseline);
+        assert!(!poorer.ok, "quality was lost: {:?}", poorer.baseline);
+        let mut slow = answers(&set(), &[(RIGHT, true), (RIGHT, true)]);
+        slow.iter_mut().for_each(|given| given.reward -= 0.5);
+        let whose = Whose {
+            role: "editor",
+            version: "v3",
+            model_id: "m",
+            finished_at: "2026-03-04T05:06:07Z",
+        };
+        let slow = AuditRecord::of(whose, &set(), &Metric::v1(), slow, Some((&before, 0.0)));
+        assert!(slow.ok, "time decides no exam: {:?}", slow.baseline);
         let mut other = before;
         other.exam_hash = "another".to_owned();
         assert_eq!(

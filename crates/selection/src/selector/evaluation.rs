@@ -1,12 +1,12 @@
 //! How good a selector is on contests that it has not seen: how often it names the winner, how much worth it gives away,
 //! and whether its scores mean what they say.
 
+use statistics::rate::{Rate, rate};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Example, Selector, soft_labels};
-use crate::statistics::{Rate, rate};
 
 /// Bins of the calibration.
 const BINS: usize = 10;

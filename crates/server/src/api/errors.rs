@@ -190,6 +190,7 @@ impl From<OperateError> for Problem {
                 unfit("no_backend", message).hint("name it in `backend_url`")
             }
             OperateError::NotAVersion => unfit("bad_version", message),
+            OperateError::NoReason => unfit("bad_reason", message),
             OperateError::Refused(refusal) => refused(refusal, message),
             OperateError::Unreadable { source, .. } => unreadable(source),
             _ => match error {
@@ -211,8 +212,16 @@ fn refused(refusal: &Refusal, message: String) -> Problem {
         Refusal::Uncertified { .. } => {
             conflict("uncertified", message).hint("certify it first; a version serves from L1 on")
         }
-        Refusal::OtherExam { .. } => {
-            conflict("exam_differs", message).hint("run one audit on both versions and try again")
+        Refusal::AmbiguousVersion { .. } => unfit("ambiguous_version", message),
+        Refusal::NotCompared { .. } => conflict("not_compared", message)
+            .hint("run one audit on both versions and try again, or set `force` and say why"),
+        Refusal::Worse { .. } => conflict("worse", message).hint("set `force` and say why"),
+        Refusal::FailedExam { .. } => {
+            conflict("exam_failed", message).hint("set `force` and say why")
+        }
+        Refusal::NeverActive { .. } => conflict("never_active", message).hint("promote it"),
+        Refusal::NothingActive(_) | Refusal::NothingBeside(_) => {
+            conflict("nothing_active", message).hint("promote a version first")
         }
     }
 }

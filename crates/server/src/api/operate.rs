@@ -6,11 +6,10 @@ use std::sync::Arc;
 use axum::extract::State;
 use host::manifests::supply;
 use host::specialists::certify::Sources;
-use host::specialists::{OperateError, Operator};
+use host::specialists::{OperateError, Operator, Promotion};
 use host::view::specialists as shape;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use specialist::pointer::Move;
 use specialist::registry::DEFAULT_QUOTA;
 use utoipa::ToSchema;
 
@@ -41,6 +40,25 @@ pub(super) struct Who {
 pub(super) struct Point {
     /// Id of the version.
     version: String,
+    /// Who acts [default: whoever is logged in].
+    #[schema(min_length = 1, max_length = 100)]
+    operator: Option<String>,
+    /// Why; it stays in the log.
+    #[schema(min_length = 1, max_length = 2000)]
+    reason: String,
+}
+
+/// Which version, how, who acts and why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Promote {
+    /// Id of the version, a beginning of it, or its model's id.
+    version: String,
+    /// Promote it although the exams do not speak for it.
+    force: Option<bool>,
+    /// Try it on this share of the inputs first.
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    share: Option<f64>,
     /// Who acts [default: whoever is logged in].
     #[schema(min_length = 1, max_length = 100)]
     operator: Option<String>,
@@ -127,7 +145,7 @@ pub(super) async fn register(
         let new_role = body.backend_url.as_deref().map(|url| (url, quota));
         let registered =
             desk.specialists
-                .register(&role, body.version, new_role, signature.operator())?;
+                .register(&role, body.version, new_role, None, signature.operator())?;
         Ok(shape::registered(&role, &registered, None))
     })
     .await
@@ -148,9 +166,11 @@ pub(super) async fn certify(
             .map_err(|error| conflict("bad_metric", host::said(&error)))?
             .metric;
         let log = host::runs::path(&desk.workspace);
+        let known = host::runs::metrics(&desk.workspace)?;
         let sources = Sources {
             log: &log,
             metric: &metric,
+            known: &known,
         };
         let (set, version) = (&desk.config.selection, &body.version);
         let check = |written: &Value| supply::check(written, set);
@@ -159,51 +179,51 @@ pub(super) async fn certify(
         let operator = signature.operator();
         let certified = desk
             .specialists
-            .certify(&role, version, &dossier, &evidence, operator)?;
-        Ok(shape::certified(
-            &role, version, &certified, &dossier, &evidence,
-        ))
+            .certify(&role, &dossier, &evidence, operator)?;
+        Ok(shape::certified(&role, &certified, &dossier, &evidence))
     })
     .await
 }
 
 /// Makes a version active.
 #[utoipa::path(post, path = "/api/specialists/{role}/promote", tag = "specialists", params(("role" = String, Path)),
-    request_body = Point, responses((status = 200, body = Value)))]
+    request_body = Promote, responses((status = 200, body = Value)))]
 pub(super) async fn promote(
-    person: LoggedIn,
-    desk: State<Arc<Desk>>,
-    role: Part,
-    body: Given<Point>,
+    LoggedIn(person): LoggedIn,
+    State(desk): State<Arc<Desk>>,
+    Part(role): Part,
+    Given(body): Given<Promote>,
 ) -> Answer<Value> {
-    repoint(person, desk, role, body, Move::Promote).await
+    let signature = Signature::needed(person, body.operator, body.reason)?;
+    answer(&desk, move |desk| {
+        let how = Promotion {
+            force: body.force.unwrap_or(false),
+            share: body.share,
+        };
+        let operator = signature.operator();
+        let moved = desk
+            .specialists
+            .promote(&role, &body.version, how, operator)?;
+        Ok(shape::moved(&role, &moved))
+    })
+    .await
 }
 
 /// Makes an earlier version active again.
 #[utoipa::path(post, path = "/api/specialists/{role}/rollback", tag = "specialists", params(("role" = String, Path)),
     request_body = Point, responses((status = 200, body = Value)))]
 pub(super) async fn rollback(
-    person: LoggedIn,
-    desk: State<Arc<Desk>>,
-    role: Part,
-    body: Given<Point>,
-) -> Answer<Value> {
-    repoint(person, desk, role, body, Move::Rollback).await
-}
-
-async fn repoint(
     LoggedIn(person): LoggedIn,
     State(desk): State<Arc<Desk>>,
     Part(role): Part,
     Given(body): Given<Point>,
-    direction: Move,
 ) -> Answer<Value> {
     let signature = Signature::needed(person, body.operator, body.reason)?;
     answer(&desk, move |desk| {
         let operator = signature.operator();
         let moved = desk
             .specialists
-            .repoint(&role, &body.version, direction, operator)?;
+            .rollback(&role, Some(&body.version), operator)?;
         Ok(shape::moved(&role, &moved))
     })
     .await

@@ -6,9 +6,9 @@ use axum::extract::State;
 use host::clock;
 use host::score::outside_reasons;
 use host::view::score as shape;
-use selection::statistics::{self, rate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use statistics::rate::{self, rate};
 use utoipa::{IntoParams, ToSchema};
 use witness::curve::Period;
 use witness::scorecard::{Acceptance, Filter, Report};
@@ -33,8 +33,8 @@ pub(super) struct Rate {
     high: f64,
 }
 
-impl From<statistics::Rate> for Rate {
-    fn from(rate: statistics::Rate) -> Self {
+impl From<rate::Rate> for Rate {
+    fn from(rate: rate::Rate) -> Self {
         Self {
             hits: rate.hits,
             n: rate.n,

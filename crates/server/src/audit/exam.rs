@@ -180,7 +180,11 @@ impl<'a> Exam<'a> {
             model_id: &version.model_id,
             finished_at: &clock::text(clock::now_ns() / 1_000_000 * 1_000_000),
         };
-        let record = AuditRecord::of(whose, &self.set, &self.metric, answers, baseline);
+        let record = {
+            let margin = self.config.selection.exam_margin.get();
+            let baseline = baseline.map(|before| (before, margin));
+            AuditRecord::of(whose, &self.set, &self.metric, answers, baseline)
+        };
         audits::save(&path, &record)?;
         unfinished.finish();
         Ok(Taken {

@@ -128,7 +128,8 @@ fn known_roles(app: &App) -> Vec<(String, String)> {
     let enabled = installed.into_iter().filter(|(_, _, enabled)| *enabled);
     known.extend(enabled.map(|(slug, name, _)| (slug, name)));
     let registry = app.specialists.registry().ok();
-    for entry in registry.iter().flat_map(|registry| registry.entries()) {
+    let entries = registry.iter().flat_map(|registry| registry.entries());
+    for entry in entries.filter(|entry| !entry.is_retired()) {
         let is_known = known
             .iter()
             .any(|(slug, name)| *slug == entry.role || *name == entry.role);

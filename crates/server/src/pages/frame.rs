@@ -10,7 +10,6 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
-use selection::statistics;
 use serde::de::DeserializeOwned;
 
 use crate::api::Desk;
@@ -227,8 +226,8 @@ pub(super) struct Rate {
     pub(super) high_x: String,
 }
 
-impl From<statistics::Rate> for Rate {
-    fn from(rate: statistics::Rate) -> Self {
+impl From<statistics::rate::Rate> for Rate {
+    fn from(rate: statistics::rate::Rate) -> Self {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let place = |share: f64| format!("{:.1}", 4.0 + share * 192.0);
         Self {

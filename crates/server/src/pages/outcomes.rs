@@ -1,9 +1,8 @@
 //! What each model makes of each role, as a picture with a table behind it: how much a solved task costs, and how often one
 //! is solved, with the interval in which that lies.
 
+use statistics::rate::rate;
 use std::fmt::Write as _;
-
-use selection::statistics::rate;
 
 use super::frame::{Rate, encoded, share_lines};
 use crate::show::clean;

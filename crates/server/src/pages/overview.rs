@@ -1,5 +1,6 @@
 //! The overview: are the acceptance criteria met, what does it cost, and what needs a look.
 
+use statistics::rate::rate;
 use std::sync::Arc;
 
 use askama::Template;
@@ -7,7 +8,6 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse as _, Response};
 use host::store::audit::Audit;
 use host::view::score::Counts;
-use selection::statistics::rate;
 use serde::Deserialize;
 use witness::curve::{Period, Point};
 use witness::scorecard::{Acceptance, Criterion, Filter, Scorecard, Standing};

@@ -1,5 +1,6 @@
 //! Specialists: who serves which role, the evidence for it, and what an operator may do about it.
 
+use statistics::rate::rate;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -7,12 +8,12 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use host::specialists::Promotion;
 use host::view::specialists::Status;
-use selection::statistics::rate;
 use serde::Deserialize;
 use specialist::event::Log;
-use specialist::pointer::Move;
-use specialist::registry::{DEFAULT_AUDIT_WINDOW, Version};
+use specialist::registry::{DEFAULT_AUDIT_WINDOW, Entry, Version};
+use specialist::shadow::HaltRule;
 
 use super::frame::{Filled, Frame, Rate, Visit, encoded, html, share_lines, short_time, show};
 use crate::api::{Desk, Signature, unreadable, waiting};
@@ -55,7 +56,7 @@ fn row(status: &Status<'_>) -> Row {
         role: clean::line(&entry.role, 80),
         href: address(&entry.role),
         active: active.map_or_else(|| "none".to_owned(), |one| clean::line(&one.id, 60)),
-        level: active.map_or_else(String::new, |one| one.certified_level.to_string()),
+        level: active.map_or_else(String::new, Version::shown_level),
         quota: format!(
             "{} of {} ({:.1} %, at most {:.0} %)",
             status.used,
@@ -103,8 +104,7 @@ struct One {
     backend: String,
     warning: Option<String>,
     versions: Vec<Known>,
-    window_rule: String,
-    early_stop: String,
+    probe_rule: String,
     field: Vec<(String, String)>,
     chart: String,
     probes: Vec<Probe>,
@@ -114,6 +114,7 @@ struct One {
 struct Known {
     id: String,
     active: bool,
+    tags: Vec<String>,
     level: String,
     base_model: String,
     adapter: String,
@@ -122,13 +123,25 @@ struct Known {
     created: String,
 }
 
+/// What else than active a version is.
+fn tags(entry: &Entry, version: &Version) -> Vec<String> {
+    let beside = entry.beside.contains(&version.id);
+    let canary = entry.canary.as_ref();
+    let canary = canary.filter(|canary| canary.version == version.id);
+    let canary = canary.map(|canary| format!("canary {:.0} %", canary.share * 100.0));
+    let beside = beside.then(|| "beside".to_owned());
+    let retired = version.withdrawn.map(|status| status.name().to_owned());
+    [beside, canary, retired].into_iter().flatten().collect()
+}
+
 impl Known {
-    fn of(version: &Version, active: Option<&str>) -> Self {
+    fn of(entry: &Entry, version: &Version) -> Self {
         let text = |text: &str| clean::line(text, 60);
         Self {
-            active: active == Some(&version.id),
+            tags: tags(entry, version),
+            active: entry.active_version.as_ref() == Some(&version.id),
             id: version.id.clone(),
-            level: version.certified_level.to_string(),
+            level: version.shown_level(),
             base_model: text(&version.base_model),
             adapter: text(&version.adapter_id),
             exam: version.exam_hash.chars().take(12).collect(),
@@ -241,22 +254,24 @@ fn page(desk: &Desk, visit: &Visit, role: &str) -> Result<One, Problem> {
         versions: entry
             .versions
             .iter()
-            .map(|version| Known::of(version, entry.active_version.as_deref()))
+            .map(|version| Known::of(entry, version))
             .collect(),
-        window_rule: format!(
-            "{} of the last {} probes agreed; it looks at {} and needs {:.1} %",
-            judgement.agreed,
-            judgement.probes,
-            shadow.window,
-            (1.0 - shadow.tau) * 100.0
-        ),
-        early_stop: match shadow.early_stop {
-            None => "off".to_owned(),
-            Some(error) => format!(
-                "evidence {:.2} of {:.2} against it, after {} probes, at an error rate of {error}",
+        probe_rule: match shadow.rule {
+            HaltRule::Window => format!(
+                "{} of the last {} probes agreed; {:.1} % of the last {} are required (window rule)",
+                judgement.agreed,
+                judgement.probes,
+                (1.0 - shadow.tau) * 100.0,
+                shadow.window
+            ),
+            HaltRule::Sequential => format!(
+                "{} of {} probes agreed, {:.1} % are required; evidence against it {:.2} of {:.2}, error {}",
+                judgement.total_agreed,
+                judgement.total,
+                (1.0 - shadow.tau) * 100.0,
                 judgement.log_evidence.max(0.0),
-                -error.ln(),
-                judgement.total
+                -shadow.error.ln(),
+                shadow.error
             ),
         },
         field,
@@ -350,6 +365,8 @@ pub(super) struct Wish {
     reason: String,
     #[serde(default)]
     sure: String,
+    #[serde(default)]
+    force: String,
 }
 
 #[derive(Template)]
@@ -424,10 +441,14 @@ fn done(desk: &Desk, role: &str, wish: &Wish, person: String) -> Result<(), Prob
     let specialists = &desk.specialists;
     match wish.act.as_str() {
         "promote" => {
-            specialists.repoint(role, &wish.version, Move::Promote, operator)?;
+            let how = Promotion {
+                force: wish.force == "yes",
+                share: None,
+            };
+            specialists.promote(role, &wish.version, how, operator)?;
         }
         "rollback" => {
-            specialists.repoint(role, &wish.version, Move::Rollback, operator)?;
+            specialists.rollback(role, Some(&wish.version), operator)?;
         }
         "halt" => {
             specialists.halt(role, operator)?;

@@ -2,6 +2,7 @@
 //! off the bundles comes from here. Sums over bundles are kept until a bundle comes or goes; whoever brings the view up to
 //! date makes those that pages begin with, so that no reader waits for a hundred thousand rows.
 
+use statistics::rate::{Rate, rate, spread};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -9,7 +10,6 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use host::store::audit::Audit;
 use host::view::score::Counts;
 use rusqlite::Connection;
-use selection::statistics::{Rate, rate, spread};
 use witness::cost::Cost;
 use witness::curve::{Attempts, Identity, Period, Point};
 use witness::scorecard::{Age, Collector, Filter, Report, Row};

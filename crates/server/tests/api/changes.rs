@@ -63,7 +63,11 @@ async fn an_operator_promotes_halts_clears_and_rolls_back() {
             .post(&format!("{ROLE}/{what}"), Some(&cookie), &body)
             .await
     };
-    let (status, moved) = change("promote", json!({ "version": "v2", "reason": "passed" })).await;
+    let (status, body) = change("promote", json!({ "version": "v2", "reason": "passed" })).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    is_error(&body, "not_compared");
+    let forced = json!({ "version": "v2", "reason": "passed", "force": true });
+    let (status, moved) = change("promote", forced).await;
     assert_eq!(
         (status, &moved["from_version"], &moved["to_version"]),
         (StatusCode::OK, &json!("v1"), &json!("v2"))

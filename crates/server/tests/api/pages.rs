@@ -240,7 +240,11 @@ async fn a_person_logs_in_promotes_with_the_evidence_before_them_and_rolls_back(
         ("version", "v2"),
         ("reason", "passed"),
         ("sure", "yes"),
+        ("force", "yes"),
     ];
+    let (status, _, text) = submit(&place, role, Some(&cookie), &sure[..4]).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(text.contains("took no exam together"), "{text}");
     let (status, to, _) = submit(&place, role, Some(&cookie), &sure).await;
     assert_eq!((status, to.as_str()), (StatusCode::SEE_OTHER, role));
     assert_eq!(

@@ -199,8 +199,7 @@ fn every_second_answer_is_probed_and_what_differs_disagrees() {
 #[test]
 fn five_disagreements_of_five_halt_once_by_the_window_rule() {
     let adapter = Adapter::new(|_| reply(&good()));
-    let settings =
-        "[specialist]\nshadow_every = 1\nshadow_window = 5\nshadow_tau = 0.4\nearly_stop = false\n";
+    let settings = "[specialist]\nshadow_every = 1\nshadow_window = 5\nshadow_tau = 0.4\nhalt_rule = \"window\"\n";
     let place = Place::new(&adapter.url, json!({}), &format!("{settings}{ECHO}"));
     let triggered: Vec<bool> = (0..5)
         .map(|_| dispatch(&place).receipt.to_json()["shadow"]["halt_triggered"] == true)

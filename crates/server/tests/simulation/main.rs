@@ -20,7 +20,7 @@ use host::config::Config;
 use host::environment::Environment;
 use host::metrics::{self, Current};
 use host::selector::{self, Judge};
-use host::specialists::certify::{Proposal, Sources, review, seen};
+use host::specialists::certify::{Proposal, Sources, read_log_of, review};
 use host::specialists::{Asked, Named, Operator, Paths, Settings, Specialists, Wanted};
 use host::verifiers::Verifiers;
 use host::workspace::Workspace;
@@ -299,13 +299,16 @@ impl World {
     fn review(&self) -> Vec<String> {
         let registry = self.specialists.registry().unwrap();
         let (log, metric) = (self.log(), self.current().metric);
+        let known = [metric.clone()];
         let sources = Sources {
             log: &log,
             metric: &metric,
+            known: &known,
         };
-        let seen = seen(&registry, sources).unwrap().remove(ROLE).unwrap();
+        let mut read = read_log_of(&registry, sources).unwrap();
+        let seen = read.roles.remove(ROLE).unwrap_or_default();
         let mut pruned = Vec::new();
-        for proposal in review(registry.entry(ROLE).unwrap(), seen) {
+        for proposal in review(&registry, registry.entry(ROLE).unwrap(), seen) {
             if let Proposal::Prune { version, .. } = proposal {
                 self.specialists
                     .withdraw(
@@ -357,7 +360,7 @@ fn the_loop_finds_out_who_is_good() {
             let newcomer = version("newcomer", "L0");
             world
                 .specialists
-                .register(ROLE, newcomer, None, OPERATOR)
+                .register(ROLE, newcomer, None, None, OPERATOR)
                 .unwrap();
         }
         if start == REVIEW_AT {

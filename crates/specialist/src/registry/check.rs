@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::format::{is_address, is_sha256, is_time};
-use super::{Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version, Withdrawn};
-use crate::family;
-use crate::level::Level;
+use super::{Canary, Contract, Entry, FALLBACK, Place, Problem, Refused, Rule, SCHEMA, Version};
 use crate::text::head;
+
+mod version;
+
+/// Most addresses of one adapter.
+const MAX_ADDRESSES: usize = 64;
 
 /// Longest time limit that an entry may give itself, in milliseconds.
 const MAX_TIMEOUT_MS: u64 = 600_000;
@@ -50,14 +53,6 @@ pub(super) fn all(document: &Value) -> (Vec<Entry>, Vec<Problem>) {
 
 fn number_of(problem: &Problem) -> Option<usize> {
     problem.place.entry.as_ref().map(|(number, _)| *number)
-}
-
-/// A number of dispatches; no log holds more than a thousand million.
-fn whole(number: f64) -> Option<u64> {
-    let is_whole = (1.0..=1e9).contains(&number) && number.fract() == 0.0;
-    is_whole
-        .then(|| format!("{number:.0}").parse().ok())
-        .flatten()
 }
 
 /// What a text must look like.
@@ -171,12 +166,18 @@ impl Check {
         let versions = self.versions(object);
         self.place = place;
         let active_version = self.active(object, versions.as_deref());
+        let beside = self.beside(object);
+        let canary = self.canary(object);
+        let backend_urls = self.addresses(object);
         Some(Entry {
             role: role?,
             backend_url: backend_url?,
             workload_quota: workload_quota?,
             active_version: active_version?,
+            beside: beside?,
+            canary: canary?,
             versions: versions?,
+            backend_urls: backend_urls?,
             contract: contract?,
             timeout_ms: timeout_ms?,
             auth_env: auth_env?,
@@ -194,6 +195,72 @@ impl Check {
             }
         }
         Some(role)
+    }
+
+    /// Ids of the versions beside the active one; an id that no version has is a problem of the entry.
+    fn beside(&mut self, object: &Map<String, Value>) -> Option<Vec<String>> {
+        let ids = self.texts(object, "beside", usize::MAX)?;
+        if let Some(id) = ids.iter().find(|id| !names_version(object, id)) {
+            self.problem(None, format!("beside {id:?} not found in versions[]"));
+            return None;
+        }
+        Some(ids)
+    }
+
+    fn canary(&mut self, object: &Map<String, Value>) -> Option<Option<Canary>> {
+        let Some(value) = object.get("canary").filter(|value| !value.is_null()) else {
+            return Some(None);
+        };
+        let version = value.get("version").and_then(Value::as_str);
+        let version = version.filter(|id| names_version(object, id));
+        let share = value.get("share").and_then(Value::as_f64);
+        let share = share.filter(|share| *share > 0.0 && *share <= 1.0);
+        let (Some(version), Some(share)) = (version, share) else {
+            let what = format!(
+                "canary must name a version of versions[] and a share in (0, 1], got {}",
+                shown(Some(value))
+            );
+            self.problem(None, what);
+            return None;
+        };
+        Some(Some(Canary {
+            version: version.to_owned(),
+            share,
+        }))
+    }
+
+    fn addresses(&mut self, object: &Map<String, Value>) -> Option<Vec<String>> {
+        let urls = self.texts(object, "backend_urls", MAX_ADDRESSES)?;
+        if let Some(url) = urls.iter().find(|url| !is_address(url)) {
+            let what = format!("backend_urls must be {}, got {url:?}", ADDRESS.what);
+            self.problem(None, what);
+            return None;
+        }
+        Some(urls)
+    }
+
+    /// An optional list of texts that are not empty.
+    fn texts(
+        &mut self,
+        object: &Map<String, Value>,
+        key: &str,
+        most: usize,
+    ) -> Option<Vec<String>> {
+        let value = match object.get(key) {
+            None | Some(Value::Null) => return Some(Vec::new()),
+            Some(value) => value,
+        };
+        let text = |item: &Value| Some(item.as_str().filter(|text| !text.is_empty())?.to_owned());
+        let list = value.as_array().filter(|list| list.len() <= most);
+        let texts: Option<Vec<String>> = list.and_then(|list| list.iter().map(text).collect());
+        if texts.is_none() {
+            let what = format!(
+                "{key} must be a list of non-empty strings, got {}",
+                shown(Some(value))
+            );
+            self.problem(None, what);
+        }
+        texts
     }
 
     fn quota(&mut self, object: &Map<String, Value>) -> Option<f64> {
@@ -276,157 +343,6 @@ impl Check {
         Some(versions)
     }
 
-    fn version(&mut self, object: &Map<String, Value>) -> Option<Version> {
-        let id = self.text(object, "id");
-        let adapter_id = self.text(object, "adapter_id");
-        let model_id = match object.get("model_id") {
-            None | Some(Value::Null) => adapter_id.clone(),
-            Some(_) => self.text(object, "model_id"),
-        };
-        let backend_url = match object.get("backend_url") {
-            None | Some(Value::Null) => Some(None),
-            Some(_) => self.formed(object, "backend_url", &ADDRESS).map(Some),
-        };
-        let base_model = self.text(object, "base_model");
-        let refusal = base_model.as_deref().and_then(family::refusal);
-        if let (Some(model), Some(why)) = (&base_model, refusal) {
-            self.problem(Some(Rule::R1), format!("base_model {model:?} {why}"));
-        }
-        let gate_threshold = self.threshold(object);
-        let certified_level = self.level(object);
-        let exam_hash = self.formed(object, "exam_hash", &SHA256);
-        let field_audit_window = self.audit_window(object);
-        let created_at = self.formed(object, "created_at", &TIME);
-        let exam_centroid = self.centroid(object);
-        let ood_floor = self.ood_floor(object);
-        let withdrawn = self.withdrawn(object);
-        self.lineage(object);
-        self.recipe_card(object);
-        Some(Version {
-            id: id?,
-            adapter_id: adapter_id?,
-            model_id: model_id?,
-            backend_url: backend_url?,
-            base_model: base_model?,
-            gate_threshold: gate_threshold?,
-            certified_level: certified_level?,
-            exam_hash: exam_hash?,
-            field_audit_window: field_audit_window?,
-            created_at: created_at?,
-            exam_centroid: exam_centroid?,
-            ood_floor: ood_floor?,
-            withdrawn: withdrawn?,
-        })
-    }
-
-    /// The protocol's names for levels are no reason to take a version out; a name that nobody knows is a slip.
-    fn withdrawn(&mut self, object: &Map<String, Value>) -> Option<Option<Withdrawn>> {
-        match object.get("status") {
-            None | Some(Value::Null) => Some(None),
-            Some(value) => match value.as_str() {
-                Some("experimental" | "stable") => Some(None),
-                Some("deprecated") => Some(Some(Withdrawn::Deprecated)),
-                Some("revoked") => Some(Some(Withdrawn::Revoked)),
-                _ => {
-                    let what = format!(
-                        "status must be \"deprecated\" or \"revoked\", got {}",
-                        shown(Some(value))
-                    );
-                    self.problem(None, what);
-                    None
-                }
-            },
-        }
-    }
-
-    fn threshold(&mut self, object: &Map<String, Value>) -> Option<f64> {
-        let value = object.get("gate_threshold");
-        match value.and_then(Value::as_f64) {
-            Some(threshold) if (0.0..=1.0).contains(&threshold) => Some(threshold),
-            _ => {
-                let what = format!("gate_threshold must be in [0, 1], got {}", shown(value));
-                self.problem(Some(Rule::R5), what);
-                None
-            }
-        }
-    }
-
-    fn level(&mut self, object: &Map<String, Value>) -> Option<Level> {
-        let text = self.text(object, "certified_level")?;
-        let level = Level::parse(&text);
-        if level.is_none() {
-            let what = format!("certified_level must be L0 to L9, got {text:?}");
-            self.problem(None, what);
-        }
-        level
-    }
-
-    fn audit_window(&mut self, object: &Map<String, Value>) -> Option<u64> {
-        let value = object.get("field_audit_window");
-        let window = value.and_then(Value::as_f64).and_then(whole);
-        if window.is_none() {
-            let got = shown(value);
-            let what = format!("field_audit_window must be a whole number above 0, got {got}");
-            self.problem(None, what);
-        }
-        window
-    }
-
-    fn centroid(&mut self, object: &Map<String, Value>) -> Option<Option<Vec<f64>>> {
-        match object.get("exam_centroid") {
-            None | Some(Value::Null) => Some(None),
-            Some(value) => {
-                let numbers: Option<Vec<f64>> = value
-                    .as_array()
-                    .and_then(|list| list.iter().map(Value::as_f64).collect());
-                if numbers.is_none() {
-                    self.problem(None, "exam_centroid must be an array of numbers");
-                }
-                numbers.map(Some)
-            }
-        }
-    }
-
-    fn ood_floor(&mut self, object: &Map<String, Value>) -> Option<Option<f64>> {
-        match object.get("ood_floor") {
-            None | Some(Value::Null) => Some(None),
-            Some(value) => match value.as_f64() {
-                Some(floor) if (-1.0..=1.0).contains(&floor) => Some(Some(floor)),
-                _ => {
-                    let what = format!("ood_floor must be in [-1, 1], got {}", shown(Some(value)));
-                    self.problem(Some(Rule::R5), what);
-                    None
-                }
-            },
-        }
-    }
-
-    fn lineage(&mut self, object: &Map<String, Value>) {
-        let Some(lineage) = object.get("lineage").filter(|value| !value.is_null()) else {
-            return;
-        };
-        let parents = lineage.get("parents").and_then(Value::as_array);
-        let named = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
-        if !parents.is_some_and(|list| list.len() >= 2 && list.iter().all(named)) {
-            self.problem(
-                None,
-                "lineage.parents must be at least two non-empty strings",
-            );
-        }
-        if !lineage.get("method").is_some_and(named) {
-            self.problem(None, "lineage.method must be a non-empty string");
-        }
-    }
-
-    fn recipe_card(&mut self, object: &Map<String, Value>) {
-        let Some(card) = object.get("recipe_card").filter(|value| !value.is_null()) else {
-            return;
-        };
-        for problem in recipe_problems(card) {
-            self.problem(None, format!("recipe_card.{problem}"));
-        }
-    }
-
     /// `None` when it is neither text nor null; the inner `None` when nobody is active.
     fn active(
         &mut self,
@@ -446,12 +362,7 @@ impl Check {
             }
         };
         let versions = versions?;
-        let raw = object.get("versions").and_then(Value::as_array);
-        let named = raw.and_then(|list| {
-            list.iter()
-                .find(|version| version.get("id").and_then(Value::as_str) == Some(id))
-        });
-        if named.is_none() {
+        if !names_version(object, id) {
             let what = format!("active_version {id:?} not found in versions[]");
             self.problem(Some(Rule::R4), what);
         }
@@ -466,21 +377,10 @@ impl Check {
     }
 }
 
-/// What is wrong with a recipe card.
-pub(crate) fn recipe_problems(card: &Value) -> Vec<&'static str> {
-    let text = |key: &str| card.get(key).and_then(Value::as_str);
-    let mut problems = Vec::new();
-    if text("id").is_none_or(str::is_empty) {
-        problems.push("id must be a non-empty string");
-    }
-    if !text("sha256").is_some_and(is_sha256) {
-        problems.push("sha256 must be 64 lowercase hexadecimal digits");
-    }
-    if card
-        .get("path")
-        .is_some_and(|path| path.as_str().is_none_or(str::is_empty))
-    {
-        problems.push("path must be a non-empty string");
-    }
-    problems
+/// Returns `true` if a version of the entry has this id, also one with problems of its own.
+fn names_version(entry: &Map<String, Value>, id: &str) -> bool {
+    let list = entry.get("versions").and_then(Value::as_array);
+    list.into_iter()
+        .flatten()
+        .any(|version| version.get("id").and_then(Value::as_str) == Some(id))
 }

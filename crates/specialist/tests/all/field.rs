@@ -177,7 +177,9 @@ fn agreement_is_that_of_the_rows_in_the_window() {
             claude: "no".to_owned(),
         };
         for role in ["A", "B"] {
-            probes.push_str(&Event::probe(role, &ts, &trace_id, number % 2 == 0, &pair).line());
+            probes.push_str(
+                &Event::probe((role, "v1"), &ts, &trace_id, number % 2 == 0, &pair).line(),
+            );
         }
     }
     let probes = Log::parse(probes.as_bytes());

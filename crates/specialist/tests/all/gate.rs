@@ -35,7 +35,7 @@ struct Case {
 fn case() -> Case {
     Case {
         entry: Some(super::entry()),
-        block: RoleBlock::Absent,
+        block: RoleBlock::NoFile,
         quota: (0, 200),
         halt: None,
         says: Says {
@@ -166,7 +166,7 @@ fn the_order_is_the_contract() {
     check("quota_exhausted", |case| {
         all_wrong(case);
         *case.entry.as_mut().unwrap() = super::entry();
-        case.block = RoleBlock::Absent;
+        case.block = RoleBlock::NoFile;
     });
     let ood = check("ood", |case| {
         case.says = Says {
@@ -261,7 +261,7 @@ fn end_to_end_with_and_without_an_embedding() {
             role: "Checker",
             input: &input,
             entry: Some(&entry),
-            block: &RoleBlock::Absent,
+            block: &RoleBlock::NoFile,
             quota: View {
                 used: 0,
                 window: 200,

@@ -37,7 +37,8 @@ fn state_text() -> String {
     for _ in 0..5 {
         state.dispatch("A", specialist::quota::Source::Specialist, 200);
     }
-    state.slot_mut("A").probes.push(true, &Settings::default());
+    let probes = state.slot_mut("A").probes.entry("v1".to_owned());
+    probes.or_default().push(true, &Settings::default());
     state.print()
 }
 

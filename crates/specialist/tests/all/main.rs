@@ -11,7 +11,6 @@
 
 mod conformance;
 mod contract;
-mod early_stop;
 mod field;
 mod gate;
 mod hostile;

@@ -400,3 +400,73 @@ fn the_active_version_is_an_object_none_or_an_error() {
     entry.active_version = Some("ghost".to_owned());
     assert_eq!(entry.active(), Err("ghost"));
 }
+
+#[test]
+fn who_serves_beside_the_active_version_is_checked() {
+    in_entry("beside", json!(["v0"]), &[]);
+    in_entry("beside", json!(["ghost"]), &["beside \"ghost\" not found"]);
+    in_entry("beside", json!("v0"), &["beside must be a list"]);
+    in_entry("canary", json!({ "version": "v0", "share": 0.1 }), &[]);
+    for bad in [
+        json!("v0"),
+        json!({ "version": "ghost", "share": 0.1 }),
+        json!({ "version": "v0", "share": 0.0 }),
+        json!({ "version": "v0", "share": 1.5 }),
+        json!({ "version": "v0" }),
+    ] {
+        in_entry("canary", bad, &["canary must name a version"]);
+    }
+    in_entry("backend_urls", json!(["http://127.0.0.1:2"]), &[]);
+    in_entry(
+        "backend_urls",
+        json!([""]),
+        &["backend_urls must be a list"],
+    );
+    in_version("evidence_level", json!("high"), &["evidence_level must be"]);
+    in_version("certified_by", json!(""), &["certified_by must be"]);
+}
+
+#[test]
+fn a_level_that_no_evidence_here_carries_is_claimed() {
+    for (level, evidence, claimed) in [
+        ("L2", None, true),
+        ("L2", Some("L1"), true),
+        ("L2", Some("L2"), false),
+        ("L1", Some("L2"), false),
+        ("L0", None, false),
+    ] {
+        let mut one = version("v1", level);
+        if let Some(evidence) = evidence {
+            one["evidence_level"] = json!(evidence);
+        }
+        let read = parse(&registry(json!(null), &[one]));
+        let found = &read.entry("Checker").unwrap().versions[0];
+        assert_eq!(found.claimed, claimed, "{level} {evidence:?}");
+        let strict = read.without_claims();
+        let strict = &strict.entry("Checker").unwrap().versions[0];
+        assert_eq!(
+            strict.certified_level.is_certified(),
+            level != "L0" && !claimed
+        );
+    }
+}
+
+#[test]
+fn addresses_are_tried_in_order() {
+    let mut own = version("v1", "L2");
+    own["backend_url"] = json!("http://a");
+    own["backend_urls"] = json!(["http://a", "http://b"]);
+    let mut document = registry(json!("v1"), &[own, version("v2", "L1")]);
+    document["specialists"][0]["backend_url"] = json!("http://c");
+    document["specialists"][0]["backend_urls"] = json!(["http://d"]);
+    let read = parse(&document);
+    let entry = read.entry("Checker").unwrap();
+    assert_eq!(
+        entry.addresses(&entry.versions[0]),
+        ["http://a", "http://b"]
+    );
+    assert_eq!(
+        entry.addresses(&entry.versions[1]),
+        ["http://c", "http://d"]
+    );
+}

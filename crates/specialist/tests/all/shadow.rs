@@ -2,14 +2,17 @@
 
 use serde_json::{Value, json};
 use specialist::event::{Event, Kind, Log};
-use specialist::shadow::{Pair, Probes, Settings, Shadow, halt_reason, same, schedule, summary};
+use specialist::shadow::{
+    HaltRule, Pair, Probes, Settings, Shadow, halt_reason, same, schedule, summary,
+};
 use specialist::state::Halt;
 
 const FIXED: Settings = Settings {
     every: 20,
     window: 50,
     tau: 0.15,
-    early_stop: None,
+    rule: HaltRule::Window,
+    error: 0.01,
 };
 
 fn probes(outcomes: impl IntoIterator<Item = bool>) -> Probes {
@@ -58,7 +61,7 @@ fn the_window_rule_needs_n_probes_and_less_than_the_required_share() {
     ] {
         let judgement = mixed(disagreed, agreed).judge(&FIXED);
         assert_eq!(
-            judgement.by_window, halts,
+            judgement.halts, halts,
             "{disagreed} disagreed, {agreed} agreed"
         );
     }
@@ -72,6 +75,19 @@ fn the_window_rule_needs_n_probes_and_less_than_the_required_share() {
 }
 
 #[test]
+fn the_sequential_rule_looks_at_all_probes_and_the_window_at_none() {
+    let settings = Settings::default();
+    for (disagreed, agreed, halts) in [(3, 0, false), (4, 0, true), (8, 42, false), (50, 50, true)]
+    {
+        let judgement = mixed(disagreed, agreed).judge(&settings);
+        assert_eq!(
+            judgement.halts, halts,
+            "{disagreed} disagreed, {agreed} agreed"
+        );
+    }
+}
+
+#[test]
 fn the_reason_says_what_was_seen_what_is_required_and_how_to_resume() {
     let judgement = mixed(10, 40).judge(&FIXED);
     let pair = Pair {
@@ -79,15 +95,17 @@ fn the_reason_says_what_was_seen_what_is_required_and_how_to_resume() {
         claude: "contradicted".into(),
     };
     assert_eq!(
-        halt_reason("Checker", &judgement, &FIXED, &pair),
-        "role \"Checker\" halted by the window rule: 80.0% agreement over 50 probes instead of at least 85.0% (tau=0.15); \
+        halt_reason(("Checker", "v2"), &judgement, &FIXED, &pair),
+        "role \"Checker\" halted by the window rule: version \"v2\" has 80.0% agreement over 50 probes instead of at least 85.0% (tau=0.15); \
          the specialist said supported, Claude said contradicted; resume with: roleos specialist clear-halt \"Checker\""
     );
     let settings = Settings::default();
     let early = mixed(6, 0).judge(&settings);
-    let text = halt_reason("R", &early, &settings, &Pair::default());
+    let text = halt_reason(("R", "v"), &early, &settings, &Pair::default());
     assert!(
-        text.contains("early stop at an error rate of 0.01: 0.0% agreement over 6 probes"),
+        text.contains(
+            "sequential test at an error of 0.01: version \"v\" has 0.0% agreement over 6 probes"
+        ),
         "{text}"
     );
     assert!(
@@ -142,8 +160,8 @@ fn events_read_back_as_they_were_written() {
         since: "t2".into(),
     };
     let written = [
-        Event::probe("A", "t1", "trace", false, &pair),
-        Event::halt("A", &halt, &judgement, &FIXED, &pair),
+        Event::probe(("A", "v"), "t1", "trace", false, &pair),
+        Event::halt(("A", "v"), &halt, &judgement, &FIXED, &pair),
         Event::new(
             Kind::ClearHalt,
             "B",
@@ -153,11 +171,11 @@ fn events_read_back_as_they_were_written() {
     ];
     assert_eq!(
         written[0].line(),
-        "{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"t1\",\"data\":{\"trace_id\":\"trace\",\"agreed\":false,\"specialist_summary\":\"a\"}}\n"
+        "{\"kind\":\"shadow-probe\",\"role\":\"A\",\"ts\":\"t1\",\"data\":{\"trace_id\":\"trace\",\"version\":\"v\",\"agreed\":false,\"specialist_summary\":\"a\"}}\n"
     );
     assert_eq!(
         written[1].line(),
-        "{\"kind\":\"halt\",\"role\":\"A\",\"ts\":\"t2\",\"data\":{\"reason\":\"why\",\"probes\":50,\"agreed\":40,\"rate\":0.8,\"tau\":0.15,\"rule\":\"window\",\"specialist_summary\":\"a\"}}\n"
+        "{\"kind\":\"halt\",\"role\":\"A\",\"ts\":\"t2\",\"data\":{\"reason\":\"why\",\"version\":\"v\",\"probes\":50,\"agreed\":40,\"rate\":0.8,\"tau\":0.15,\"rule\":\"window\",\"specialist_summary\":\"a\"}}\n"
     );
     let text: String = written.iter().map(Event::line).collect();
     let log = Log::parse(text.as_bytes());

@@ -3,7 +3,7 @@
 use serde_json::json;
 use specialist::event::{Log, rebuild};
 use specialist::quota::{Scope, Source, View, Window};
-use specialist::shadow::Settings;
+use specialist::shadow::{HaltRule, Settings};
 use specialist::state::{Halt, SCHEMA, State, StateError};
 
 #[test]
@@ -25,7 +25,8 @@ fn an_empty_state_and_a_round_trip() {
     for source in [Source::Specialist, Source::Claude, Source::Specialist] {
         state.dispatch("A", source, 200);
     }
-    state.slot_mut("A").probes.push(false, &Settings::default());
+    let probes = state.slot_mut("A").probes.entry("v1".to_owned());
+    probes.or_default().push(false, &Settings::default());
     let text = state.print();
     assert!(text.contains(SCHEMA) && text.ends_with("}\n"));
     assert!(text.contains("\"dispatches\": \"SCS\""), "{text}");
@@ -203,7 +204,8 @@ fn halts_are_set_once_kept_and_cleared_with_a_fresh_guard() {
         every: 1,
         window: 5,
         tau: 0.4,
-        early_stop: None,
+        rule: HaltRule::Window,
+        error: 0.01,
     };
     let mut state = State::default();
     let mut halts = 0;
@@ -212,7 +214,7 @@ fn halts_are_set_once_kept_and_cleared_with_a_fresh_guard() {
             reason: "r".into(),
             since: "s".into(),
         };
-        let (_, triggered) = state.probe("A", false, &settings, halt);
+        let (_, triggered) = state.probe(("A", "v1"), false, &settings, true, halt);
         halts += u32::from(triggered);
     }
     assert_eq!(halts, 1);
@@ -220,7 +222,40 @@ fn halts_are_set_once_kept_and_cleared_with_a_fresh_guard() {
     assert_eq!(state.clear("A").unwrap().reason, "r");
     assert_eq!(state.clear("A"), None);
     assert_eq!(state.clear("Nobody"), None);
-    assert_eq!(state.slot("A").unwrap().probes.total, 0);
+    assert_eq!(state.probes("A", "v1"), None);
+}
+
+#[test]
+fn probes_count_for_the_version_that_answered() {
+    let settings = Settings::default();
+    let halt = |_: &_| Halt {
+        reason: "r".into(),
+        since: "s".into(),
+    };
+    let mut state = State::default();
+    for _ in 0..3 {
+        state.probe(("A", "v1"), false, &settings, true, halt);
+        state.probe(("A", "v2"), false, &settings, true, halt);
+    }
+    assert_eq!(state.halt("A"), None, "three of each are too few");
+    let (judgement, triggered) = state.probe(("A", "v2"), false, &settings, false, halt);
+    assert!(
+        judgement.halts && !triggered,
+        "a canary does not halt its role"
+    );
+    let (judgement, triggered) = state.probe(("A", "v1"), false, &settings, true, halt);
+    assert!(triggered && judgement.total == 4);
+}
+
+#[test]
+fn an_older_count_belongs_to_no_version() {
+    let text = format!(
+        "{{\"schema\":\"{SCHEMA}\",\"dispatched\":0,\"dispatches\":\"\",\"roles\":{{\"A\":{{\"dispatched\":0,\"dispatches\":\"\",\
+         \"probes\":{{\"total\":3,\"agreed\":1,\"recent\":\"DDA\"}}}}}}}}"
+    );
+    let state = State::parse(text.as_bytes()).unwrap();
+    assert_eq!(state.probes("A", "").map(|probes| probes.total), Some(3));
+    assert_eq!(state.probes("A", "v1"), None);
 }
 
 #[test]
@@ -249,6 +284,6 @@ fn a_lost_state_is_rebuilt_from_both_logs() {
             since: "4".into()
         })
     );
-    let probes = &state.slot("A").unwrap().probes;
+    let probes = state.probes("A", "").unwrap();
     assert_eq!((probes.total, probes.agreed), (2, 1));
 }

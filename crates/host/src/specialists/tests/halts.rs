@@ -10,7 +10,7 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
     let input = input();
     let mut halts = 0;
     for _ in 0..6 {
-        let probed = specialists.probe(asked(&input), &json!("a"), &json!("b"), same);
+        let probed = specialists.probe(asked(&input), "v1", &json!("a"), &json!("b"), same);
         assert_eq!(probed.persist_error, None);
         let Shadow::Fired {
             halt_triggered,
@@ -42,8 +42,8 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
     assert_eq!(reason(&serve(&place.open())), "ok");
     let state = place.open().state().unwrap();
     assert_eq!(
-        state.slot(ROLE).unwrap().probes.total,
-        0,
+        state.probes(ROLE, "v1"),
+        None,
         "a clearing begins a fresh guard"
     );
 }
@@ -54,7 +54,7 @@ fn verdicts_that_cannot_be_compared_are_no_probe() {
     let input = input();
     let probed = place
         .open()
-        .probe(asked(&input), &json!(1), &json!(2), |_, _| None);
+        .probe(asked(&input), "v1", &json!(1), &json!(2), |_, _| None);
     assert_eq!(
         probed.shadow,
         Shadow::Skipped {

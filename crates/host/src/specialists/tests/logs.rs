@@ -7,9 +7,11 @@ fn a_torn_line_stays_visible_and_spoils_no_other() {
     let place = Place::new(1.0);
     place.write(&place.paths.events, "{\"kind\":\"halt\",\"role\":\"Chec");
     let specialists = place.open();
-    specialists
-        .repoint(ROLE, "v2", Move::Promote, operator())
-        .unwrap();
+    let forced = Promotion {
+        force: true,
+        share: None,
+    };
+    specialists.promote(ROLE, "v2", forced, operator()).unwrap();
     let log = specialists.events().unwrap();
     assert_eq!((log.events.len(), log.damaged), (1, vec![1]));
     assert_eq!(specialists.repair("now").unwrap().damaged_events, [1]);

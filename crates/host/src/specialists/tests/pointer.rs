@@ -73,8 +73,21 @@ fn reading_the_registry_settles_what_a_crash_left() {
 fn promotion_and_rollback_leave_their_receipts_and_refuse_what_they_must() {
     let place = Place::new(1.0);
     let specialists = place.open();
-    let point = |id: &str, direction| specialists.repoint(ROLE, id, direction, operator());
-    let moved = point("v2", Move::Promote).unwrap();
+    let forced = Promotion {
+        force: true,
+        ..Promotion::default()
+    };
+    let promote = |id: &str| specialists.promote(ROLE, id, forced, operator());
+    let back = |id: &str| specialists.rollback(ROLE, Some(id), operator());
+    assert!(matches!(
+        specialists.promote(ROLE, "v2", Promotion::default(), operator()),
+        Err(OperateError::Refused(Refusal::NotCompared { .. }))
+    ));
+    assert!(matches!(
+        back("v2"),
+        Err(OperateError::Refused(Refusal::NeverActive { .. }))
+    ));
+    let moved = promote("v2").unwrap();
     assert_eq!(
         (
             moved.from.as_deref(),
@@ -88,18 +101,12 @@ fn promotion_and_rollback_leave_their_receipts_and_refuse_what_they_must() {
         Some("v2"),
         "the next decision sees it"
     );
-    point("v1", Move::Rollback).unwrap();
+    back("v1").unwrap();
     let before = fs::read(&place.paths.registry).unwrap();
+    assert!(matches!(promote("v0"), Err(OperateError::Refused(_))));
+    assert!(matches!(back("ghost"), Err(OperateError::Refused(_))));
     assert!(matches!(
-        point("v0", Move::Promote),
-        Err(OperateError::Refused(_))
-    ));
-    assert!(matches!(
-        point("ghost", Move::Rollback),
-        Err(OperateError::Refused(_))
-    ));
-    assert!(matches!(
-        specialists.repoint("Nobody", "v1", Move::Promote, operator()),
+        specialists.promote("Nobody", "v1", forced, operator()),
         Err(OperateError::UnknownRole(_))
     ));
     assert_eq!(fs::read(&place.paths.registry).unwrap(), before);
@@ -108,8 +115,42 @@ fn promotion_and_rollback_leave_their_receipts_and_refuse_what_they_must() {
     assert_eq!(kinds, ["promote", "rollback"]);
     assert_eq!(
         log.events[0].data,
-        json!({ "from_version": "v1", "to_version": "v2", "certified_level": "L3", "operator": "ana", "reason": "because" })
+        json!({ "from_version": "v1", "to_version": "v2", "certified_level": "L3", "forced": true, "operator": "ana", "reason": "because" })
     );
+}
+
+#[test]
+fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
+    let forced = Promotion {
+        force: true,
+        share: Some(0.1),
+    };
+    for (claude, outcome) in [("a", "promote"), ("b", "canary")] {
+        let place = Place::new(1.0);
+        let specialists = place.open();
+        specialists.promote(ROLE, "v2", forced, operator()).unwrap();
+        let input = input();
+        let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();
+        let mut probes = 0;
+        while entry().canary.is_some() {
+            let said = specialists.probe(asked(&input), "v2", &json!("a"), &json!(claude), same);
+            assert_eq!(said.persist_error, None);
+            probes += 1;
+            assert!(probes <= 100);
+        }
+        let expected = if outcome == "promote" { "v2" } else { "v1" };
+        assert_eq!(entry().active_version.as_deref(), Some(expected));
+        assert_eq!(
+            specialists.state().unwrap().halt(ROLE),
+            None,
+            "the role serves on"
+        );
+        let last = specialists.events().unwrap().events.pop().unwrap();
+        assert_eq!(
+            (last.kind.as_str(), &last.data["probes"]),
+            (outcome, &json!(probes))
+        );
+    }
 }
 
 #[test]
@@ -117,7 +158,7 @@ fn a_version_enters_behind_the_others_or_not_at_all() {
     let place = Place::new(1.0);
     let specialists = place.open();
     let register = |role: &str, version: Value, backend| {
-        specialists.register(role, version, backend, operator())
+        specialists.register(role, version, backend, None, operator())
     };
     let version =
         |base: &str| json!({ "id": "n1", "adapter_id": "a", "base_model": base, "mine": [1] });

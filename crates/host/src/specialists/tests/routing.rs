@@ -28,7 +28,8 @@ fn a_roles_own_file_switches_off_or_disagrees() {
         place.write(&place.paths.roles.join("checker.en.yaml"), &text);
         reason(&serve(&specialists))
     };
-    assert_eq!(role(""), "ok");
+    assert_eq!(role(""), "role_block_off", "a file without a block");
+    assert_eq!(role("specialist: ~\nspecialist: {}\n"), "role_block_off");
     assert_eq!(role("specialist: null\n"), "role_block_off");
     assert_eq!(
         role("specialist:\n  adapter_id: v1-a\n  certified_level: L2\n"),

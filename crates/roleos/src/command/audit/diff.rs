@@ -49,10 +49,12 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         .iter()
         .zip(&new)
         .enumerate()
-        .filter(|(_, (old, new))| !old.passed && new.passed)
+        .filter(|(_, (old, new))| !old.passed() && new.passed())
         .map(|(index, _)| index)
         .collect();
-    let holds = report.holds(0.0);
+    let margin = context.config.selection.exam_margin.get();
+    let holds = report.holds(margin);
+    let quality = report.comparison.map_or(0.0, |found| found.mean);
     let change = -report.lost_reward.unwrap_or(0.0);
     if ui.json {
         ui.json(&json!({
@@ -60,7 +62,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             "before": { "role": before.role, "version": before.version, "passed": before.passed },
             "after": { "role": after.role, "version": after.version, "passed": after.passed },
             "cases": after.cases, "regressions": report.regressions, "gained": gained,
-            "reward_change": change, "ok": holds,
+            "quality_change": quality, "margin": margin, "reward_change": change, "ok": holds,
         }))?;
         return Ok(Exit::of_check(holds));
     }
@@ -83,7 +85,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         ))?;
     }
     ui.line(format_args!(
-        "{} → {} of {} cases, mean reward {change:+.4}: {}",
+        "{} → {} of {} cases, quality {quality:+.3}, mean reward {change:+.4}: {}",
         before.passed,
         after.passed,
         after.cases,

@@ -2,7 +2,7 @@
 
 use host::manifests::supply;
 use host::specialists::certify::{
-    Certified, Dossier, Proposal, Sources, review as proposals, seen,
+    Certified, Dossier, Proposal, Sources, read_log_of, review as proposals,
 };
 use host::specialists::{Operator, Specialists};
 use host::view::specialists as view;
@@ -27,13 +27,14 @@ Examples:
   roleos specialist certify fact-checker v2
   roleos specialist certify fact-checker v2 --level L2 --json
 
-L1: an audit passed without regressions. L2: also 95 % of the last 100 runs passed, 20 % of the last 1000 learning
-contests won, and the supply chain is sound. L3: also the shadow probes agree.")]
+L1: an audit of at least 30 cases passed, not worse than the active version. L2: also 95 % of the last 100 runs passed,
+20 % of the last 1000 learning contests won, both beyond chance at any number of looks, and the supply chain is sound.
+L3: also the shadow probes agree beyond chance. The run log counts only as a whole: its chain and rewards must hold.")]
 pub struct Certify {
     /// The role.
     #[arg(value_name = "ROLE")]
     role: String,
-    /// The version's id.
+    /// The version: its id, a beginning of it, or its model's id.
     #[arg(value_name = "VERSION")]
     version: String,
     /// Fail unless this level is earned.
@@ -85,8 +86,7 @@ pub fn certify(
     let needed = args.level.unwrap_or(1);
     let exit = Exit::of_check(dossier.assessment.earned >= needed);
     if ui.json {
-        let (role, version) = (&args.role, &args.version);
-        let object = view::certified(role, version, &certified, &dossier, &evidence);
+        let object = view::certified(&args.role, &certified, &dossier, &evidence);
         ui.json(&object)?;
         return Ok(exit);
     }
@@ -122,16 +122,18 @@ fn gathered(
 ) -> Result<(Dossier, Certified, Value), Failure> {
     let metric = metrics::current(&context.workspace)?.metric;
     let log = runs::path(&context.workspace);
+    let known = runs::metrics(&context.workspace)?;
     let sources = Sources {
         log: &log,
         metric: &metric,
+        known: &known,
     };
     let set = &context.config.selection;
     let dossier = specialists.dossier(role, version, sources, |written| {
         supply::check(written, set)
     })?;
     let evidence = view::evidence(&dossier, &metric);
-    let certified = specialists.certify(role, version, &dossier, &evidence, operator)?;
+    let certified = specialists.certify(role, &dossier, &evidence, operator)?;
     Ok((dossier, certified, evidence))
 }
 
@@ -152,7 +154,7 @@ fn show(ui: &Ui, args: &Certify, dossier: &Dossier, certified: &Certified) -> Re
     let named = format!(
         "{}/{}",
         clean::name(args.role.as_bytes()),
-        clean::name(args.version.as_bytes())
+        clean::name(dossier.version.as_bytes())
     );
     let earned = Level::of(dossier.assessment.earned);
     if certified.now > certified.before {
@@ -191,17 +193,28 @@ pub fn review(
     }
     let metric = metrics::current(&context.workspace)?.metric;
     let log = runs::path(&context.workspace);
+    let known = runs::metrics(&context.workspace)?;
     let sources = Sources {
         log: &log,
         metric: &metric,
+        known: &known,
     };
-    let mut seen = seen(&registry, sources)?;
+    let mut read = read_log_of(&registry, sources)?;
+    if let Some(broken) = read.broken {
+        let message = format!("cannot review: the run log does not hold: {broken}");
+        return Err(Failure::refused("run_log_broken", message)
+            .hint("`roleos runs verify` shows every bad line; nothing was changed"));
+    }
     let mut all = Vec::new();
     for entry in registry.entries() {
         if args.role.as_ref().is_some_and(|role| *role != entry.role) {
             continue;
         }
-        for proposal in proposals(entry, seen.remove(&entry.role).unwrap_or_default()) {
+        for proposal in proposals(
+            &registry,
+            entry,
+            read.roles.remove(&entry.role).unwrap_or_default(),
+        ) {
             let applied = args.apply && apply(context, specialists, &entry.role, &proposal, args)?;
             all.push((entry.role.clone(), proposal, applied));
         }

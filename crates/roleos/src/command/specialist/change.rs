@@ -1,30 +1,16 @@
-//! `roleos specialist promote`, `rollback`, `halt`, `clear-halt` and `repair`: what an operator changes.
+//! `roleos specialist halt`, `clear-halt` and `repair`: what an operator stops and mends.
 
 use clap::Args;
+use host::specialists::Specialists;
 use host::specialists::pending::Recovered;
-use host::specialists::{Moved, Specialists};
 use serde_json::json;
-use specialist::pointer::Move;
 
 use super::Who;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
-use crate::ui::{GOOD, Ui};
-
-/// Words of `promote` and `rollback`.
-#[derive(Debug, Args)]
-pub struct Point {
-    /// The role.
-    #[arg(value_name = "ROLE")]
-    role: String,
-    /// The version's id.
-    #[arg(value_name = "VERSION")]
-    version: String,
-    #[command(flatten)]
-    who: Who,
-}
+use crate::ui::Ui;
 
 /// Words of `halt`.
 #[derive(Debug, Args)]
@@ -52,81 +38,6 @@ pub struct Clear {
 
 fn shown(text: &str) -> String {
     clean::name(text.as_bytes()).into_owned()
-}
-
-fn moved(
-    context: &Context,
-    specialists: &Specialists,
-    args: &Point,
-    direction: Move,
-) -> Result<Moved, Failure> {
-    let moved = args.who.act(context, |operator| {
-        specialists.repoint(&args.role, &args.version, direction, operator)
-    });
-    Ok(moved?)
-}
-
-fn moved_json(ui: &Ui, args: &Point, moved: &Moved) -> Result<Exit, Failure> {
-    ui.json(&host::view::specialists::moved(&args.role, moved))?;
-    Ok(Exit::Done)
-}
-
-/// Promotes.
-///
-/// # Errors
-/// The version may not become active.
-pub fn promote(
-    ui: &Ui,
-    context: &Context,
-    specialists: &Specialists,
-    args: &Point,
-) -> Result<Exit, Failure> {
-    let moved = moved(context, specialists, args, Move::Promote)?;
-    if ui.json {
-        return moved_json(ui, args, &moved);
-    }
-    let (role, to) = (shown(&args.role), shown(&moved.to));
-    let from = moved
-        .from
-        .as_deref()
-        .map_or_else(|| "(none)".to_owned(), shown);
-    let exam: String = moved.exam_hash.chars().take(12).collect();
-    ui.line(format_args!(
-        "promote {role}: {from} → {to} ({})\n",
-        moved.level
-    ))?;
-    ui.line(format_args!(
-        "  {GOOD}◆{GOOD:#}  {role} — {} certified · {to} · exam {}",
-        moved.level,
-        shown(&exam)
-    ))?;
-    Ok(Exit::Done)
-}
-
-/// Rolls back.
-///
-/// # Errors
-/// The version may not become active.
-pub fn rollback(
-    ui: &Ui,
-    context: &Context,
-    specialists: &Specialists,
-    args: &Point,
-) -> Result<Exit, Failure> {
-    let moved = moved(context, specialists, args, Move::Rollback)?;
-    if ui.json {
-        return moved_json(ui, args, &moved);
-    }
-    let from = moved
-        .from
-        .as_deref()
-        .map_or_else(|| "(none)".to_owned(), shown);
-    let (role, to) = (shown(&args.role), shown(&moved.to));
-    ui.line(format_args!(
-        "rollback {role}: {from} ← {to} ({})",
-        moved.level
-    ))?;
-    Ok(Exit::Done)
 }
 
 /// Halts.

@@ -43,7 +43,7 @@ pub fn run(ui: &Ui, specialists: &Specialists) -> Result<Exit, Failure> {
 fn text(entry: &Entry) -> String {
     let name = |text: &str| clean::name(text.as_bytes()).into_owned();
     let active = match entry.active() {
-        Ok(Some(version)) => format!("{} ({})", name(&version.id), version.certified_level),
+        Ok(Some(version)) => format!("{} ({})", name(&version.id), version.shown_level()),
         _ => "null (no certified specialist routed for this role)".to_owned(),
     };
     let mut text = format!(
@@ -55,10 +55,24 @@ fn text(entry: &Entry) -> String {
     for version in &entry.versions {
         let is_active = entry.active_version.as_deref() == Some(&version.id);
         let mark = if is_active { '*' } else { ' ' };
+        let mut more = String::new();
+        if entry.beside.contains(&version.id) {
+            more.push_str("  beside");
+        }
+        if let Some(canary) = entry
+            .canary
+            .as_ref()
+            .filter(|one| one.version == version.id)
+        {
+            more.push_str(&format!("  canary {:.1}%", canary.share * 100.0));
+        }
+        if let Some(status) = version.withdrawn {
+            more.push_str(&format!("  {}", status.name()));
+        }
         text.push_str(&format!(
-            "    {mark} {}  {}  base={}  adapter={}\n",
+            "    {mark} {}  {}{more}  base={}  adapter={}\n",
             name(&version.id),
-            version.certified_level,
+            version.shown_level(),
             name(&version.base_model),
             name(&version.adapter_id)
         ));

@@ -57,6 +57,10 @@ pub struct Args {
     /// Run this audit set on it right away, as `roleos audit run` does.
     #[arg(long, value_name = "SET")]
     audit: Option<PathBuf>,
+    /// Take the level that the version's file names, as certified elsewhere by this person or program. It is shown as
+    /// claimed until `certify` finds the evidence here; without this the version enters as L0.
+    #[arg(long, value_name = "NAME")]
+    certified_by: Option<String>,
     /// How the adapter was made.
     #[arg(long, value_name = "CARD.JSON")]
     recipe: Option<PathBuf>,
@@ -106,8 +110,14 @@ pub fn run(
         audit::open_exam(context, specialists, set)?;
     }
     let registered = args.who.act(context, |operator| {
-        specialists.register(&args.role, version, new_role, operator)
+        let certified_by = args.certified_by.as_deref().filter(|name| !name.is_empty());
+        specialists.register(&args.role, version, new_role, certified_by, operator)
     })?;
+    if let Some(level) = &registered.refused_level {
+        ui.note(format_args!(
+            "warning: {level} in the version's file is not taken; `--certified-by NAME` says who certified it"
+        ));
+    }
     tell(ui, context, &args.role, &registered.id, &declared);
     for warning in warnings {
         ui.note(format_args!("warning: {}", clean::name(warning.as_bytes())));

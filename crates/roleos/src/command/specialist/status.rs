@@ -7,11 +7,12 @@ use std::io::Write as _;
 
 use host::specialists::{OperateError, Specialists};
 use host::view::specialists::{self as view, Status};
+use selection::audit::record::passes;
 use serde_json::{Value, json};
 use server::backend;
 use specialist::field::Audit;
 use specialist::registry::Entry;
-use specialist::shadow::Settings;
+use specialist::shadow::{HaltRule, Settings};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -73,7 +74,20 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
         let warned = |one: &Status<'_>| backend::warning(&one.entry.backend_url);
         let mut roles: Vec<Value> = shown
             .iter()
-            .map(|one| one.json(specialists.settings(), warned(one).as_deref()))
+            .map(|one| {
+                let mut role = one.json(specialists.settings(), warned(one).as_deref());
+                if let Some(role) = role.as_object_mut() {
+                    let entry = one.entry;
+                    let active = entry.active_version.as_deref().unwrap_or_default();
+                    let exam = specialists.newest_exam(&entry.role, active);
+                    let exam = exam
+                        .map(|exam| json!({ "passed": passes(exam.rate()), "said": exam.said() }));
+                    let without = specialists.files_without_block(&entry.role);
+                    role.insert("exam".to_owned(), json!(exam));
+                    role.insert("files_without_block".to_owned(), json!(without));
+                }
+                role
+            })
             .collect();
         roles.extend(missing.map(|role| json!({ "role": role, "error": "no_registry_entry" })));
         ui.json(&view::status(specialists, seen.is_trusted, &roles))?;
@@ -82,6 +96,7 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
     let mut out = ui.out();
     for one in &shown {
         write!(out, "{}", text(one, settings))?;
+        write!(out, "{}", beside_text(specialists, one.entry))?;
     }
     if let Some(role) = missing {
         let role = clean::name(role.as_bytes());
@@ -113,7 +128,7 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
         Ok(Some(version)) => format!(
             "    active:  {} ({})",
             name(&version.id),
-            version.certified_level
+            version.shown_level()
         ),
         _ => "    active:  null".to_owned(),
     });
@@ -137,24 +152,60 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
         ),
     });
     let judgement = &shown.judgement;
-    line(format!(
-        "    window rule: {} of the last {} probes agreed; looks at {}, needs {:.1}%",
-        judgement.agreed,
-        judgement.probes,
-        settings.window,
-        (1.0 - settings.tau) * 100.0
-    ));
-    line(match settings.early_stop {
-        Some(error) => format!(
-            "    early stop:  {} of {} probes agreed; evidence {:.2} of {:.2} (error rate {error})",
+    let required = (1.0 - settings.tau) * 100.0;
+    line(match settings.rule {
+        HaltRule::Sequential => format!(
+            "    probes:  {} of {} agreed, {required:.1}% required; evidence against it {:.2} of {:.2} (error {})",
             judgement.total_agreed,
             judgement.total,
             judgement.log_evidence.max(0.0),
-            -error.ln()
+            -settings.error.ln(),
+            settings.error
         ),
-        None => "    early stop:  off".to_owned(),
+        HaltRule::Window => format!(
+            "    probes:  {} of the last {} agreed, {required:.1}% of the last {} required (window rule)",
+            judgement.agreed, judgement.probes, settings.window
+        ),
     });
     audit_text(&shown.audit, &mut text);
+    text
+}
+
+/// What else stands in the way of the active version, and who serves beside it.
+fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
+    let name = |text: &str| clean::name(text.as_bytes()).into_owned();
+    let mut text = String::new();
+    let beside: Vec<String> = entry.beside.iter().map(|id| name(id)).collect();
+    if !beside.is_empty() {
+        let _ = writeln!(text, "    beside:  {}", beside.join(", "));
+    }
+    if let Some(canary) = &entry.canary {
+        let share = canary.share * 100.0;
+        let _ = writeln!(
+            text,
+            "    canary:  {} on {share:.1}% of the inputs",
+            name(&canary.version)
+        );
+    }
+    let Some(active) = &entry.active_version else {
+        return text;
+    };
+    let exam = specialists.newest_exam(&entry.role, active);
+    if let Some(exam) = exam.filter(|exam| !passes(exam.rate())) {
+        let _ = writeln!(
+            text,
+            "    exam:    {BAD}NOT PASSED{BAD:#}: {}",
+            name(&exam.said())
+        );
+    }
+    for path in specialists.files_without_block(&entry.role) {
+        let _ = writeln!(
+            text,
+            "    {WARN}block{WARN:#}:   {} has no `specialist:` block, so the general model answers; `roleos specialist set {:?} --block` writes it",
+            path.display(),
+            entry.role
+        );
+    }
     text
 }
 

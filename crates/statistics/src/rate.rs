@@ -1,4 +1,4 @@
-//! Rates with their bounds, and how even a distribution is.
+//! Rates as a reader wants them, with Wilson bounds, and how even a distribution is.
 
 /// z of a two-sided 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;

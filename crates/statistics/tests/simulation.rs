@@ -1,8 +1,10 @@
-//! What the early stop promises, played out: rarely wrong however long one looks, and quick where it matters.
+//! What the tests promise, played out: rarely wrong however often one looks, and quick where it matters.
 
-use specialist::early_stop::{halts, log_evidence};
+use statistics::paired::Comparison;
+use statistics::sequence::{evidence_below, is_above, is_below};
 
-const ERROR: f64 = 0.01;
+use statistics::ERROR;
+
 const TAU: f64 = 0.15;
 
 /// How many probes a run is looked at after each.
@@ -19,6 +21,11 @@ impl Dice {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
+}
+
+/// The rule for halts: the rate of agreement is below `1 − tau`.
+fn halts(agreed: u64, disagreed: u64, tau: f64, error: f64) -> bool {
+    is_below(agreed, agreed + disagreed, 1.0 - tau, error)
 }
 
 /// The fewest disagreements that halt after so many probes, from the rule itself.
@@ -113,7 +120,7 @@ fn the_ends_of_the_range_mean_what_they_say() {
     );
     for (agreed, disagreed) in [(0, 0), (7, 3), (1_000_000, 1_000_000), (u64::MAX, u64::MAX)] {
         for tau in [0.0, 1e-9, 0.15, 0.5, 0.999, 1.0] {
-            let evidence = log_evidence(agreed, disagreed, tau);
+            let evidence = evidence_below(agreed, disagreed, 1.0 - tau);
             assert!(!evidence.is_nan(), "{agreed} {disagreed} {tau}");
         }
     }
@@ -128,8 +135,63 @@ fn the_evidence_is_fair_at_the_boundary() {
                 .map(|i| f64::from(12 - i) / f64::from(i + 1))
                 .product();
             let chance = ways * (1.0 - TAU).powi(agreed as i32) * TAU.powi(12 - agreed as i32);
-            chance * log_evidence(u64::from(agreed), u64::from(12 - agreed), TAU).exp()
+            chance * evidence_below(u64::from(agreed), u64::from(12 - agreed), 1.0 - TAU).exp()
         })
         .sum();
     assert!((mean - 1.0).abs() < 1e-9, "{mean}");
+}
+
+/// The first run at which a rate is known to be above `floor`.
+fn above_after(dice: &mut Dice, rate: f64, least: &[u64]) -> Option<usize> {
+    let mut hits = 0;
+    (1..least.len()).find(|n| {
+        hits += u64::from(dice.roll() < rate);
+        hits >= least[*n]
+    })
+}
+
+#[test]
+fn a_rate_at_the_floor_is_called_above_it_in_at_most_one_run_of_a_hundred() {
+    // The floors of the pass rate and of the win rate, and histories of very different lengths behind them.
+    for (floor, better, soon) in [(0.90, 0.97, 400), (0.18, 0.30, 600)] {
+        let mut least: Vec<u64> = Vec::new();
+        for n in 0..=LENGTH as u64 {
+            let from = least.last().copied().unwrap_or(0);
+            let found = (from..=n).find(|hits| is_above(*hits, n, floor, ERROR));
+            least.push(found.unwrap_or(n + 1).max(from));
+        }
+        let (mut dice, runs) = (Dice(5), 20_000);
+        let wrong = (0..runs)
+            .filter(|_| above_after(&mut dice, floor, &least).is_some())
+            .count();
+        let share = wrong as f64 / f64::from(runs);
+        assert!(share <= ERROR && share > ERROR / 20.0, "{floor}: {share}");
+        let mut lengths: Vec<usize> = (0..1001)
+            .map(|_| above_after(&mut dice, better, &least).unwrap_or(usize::MAX))
+            .collect();
+        lengths.sort_unstable();
+        assert!(lengths[500] <= soon, "{floor}: {}", lengths[500]);
+    }
+}
+
+#[test]
+fn the_bounds_of_a_paired_comparison_hold_at_every_look() {
+    let (mut dice, runs, mut wrong) = (Dice(3), 300, 0);
+    for _ in 0..runs {
+        // Better in 30 % and worse in 30 % of the cases: no difference on average.
+        let differences: Vec<f64> = (0..200)
+            .map(|_| match dice.roll() {
+                low if low < 0.3 => -1.0,
+                high if high > 0.7 => 1.0,
+                _ => 0.0,
+            })
+            .collect();
+        let excludes = |n: usize| {
+            let found = Comparison::of(&differences[..n], ERROR);
+            found.low > 0.0 || found.high < 0.0
+        };
+        wrong += u32::from((1..=20).any(|look| excludes(look * 10)));
+    }
+    // Two bounds; 6 runs of 300 are expected at most, and chance allows for some more.
+    assert!(wrong <= 13, "{wrong} of {runs}");
 }

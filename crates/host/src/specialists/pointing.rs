@@ -1,0 +1,484 @@
+//! Who serves a role: promote, roll back, try as a canary, put beside, retire, deactivate, set.
+//!
+//! Each is one change of the registry with its receipt in the events log before it, and keeps the `specialist:` block of
+//! the role's own file in step.
+
+use ::specialist::event::{Event, Kind};
+use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
+use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
+use selection::audit::record::{Baseline, passes};
+use selection::audit::{Answer, AuditRecord, Given};
+use serde_json::{Map, Value, json};
+
+use super::{OperateError, Operator, Specialists, lock};
+use crate::audits;
+
+/// A pointer that was moved, or a canary that was begun.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// What was active.
+    pub from: Option<String>,
+    /// What is active, or tried.
+    pub to: String,
+    /// Its level.
+    pub level: String,
+    /// Its exam.
+    pub exam_hash: String,
+    /// The share of a canary.
+    pub share: Option<f64>,
+    /// Promotion it compares with the active version, where both took one exam.
+    pub compared: Option<String>,
+    /// Why the block of the role's own file could not be kept in step.
+    pub block_error: Option<String>,
+}
+
+/// Promotion a version is promoted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Promotion {
+    /// Override the exams; needs a reason.
+    pub force: bool,
+    /// Try it on this share of the inputs first.
+    pub share: Option<f64>,
+}
+
+/// Keys of one role that are changed, with the event that says so.
+struct Change {
+    kind: Kind,
+    role_keys: Vec<(&'static str, Value)>,
+    version_keys: Vec<(String, Vec<(&'static str, Value)>)>,
+    data: Value,
+}
+
+impl Change {
+    fn of(kind: Kind, role_keys: Vec<(&'static str, Value)>, data: Value) -> Self {
+        Self {
+            kind,
+            role_keys,
+            version_keys: Vec::new(),
+            data,
+        }
+    }
+
+    fn apply(&self, registry: &Registry, role: &str) -> Registry {
+        let first = registry.with_role_keys(role, &self.role_keys);
+        let keys = self.version_keys.iter();
+        keys.fold(first, |after, (id, keys)| after.with_keys(role, id, keys))
+    }
+}
+
+impl Specialists {
+    /// Finds the version that a person names by its id, a beginning of it, or its model.
+    ///
+    /// # Errors
+    /// The role is unknown, no version is meant, or more than one.
+    pub fn resolve(&self, role: &str, named: &str) -> Result<String, OperateError> {
+        let registry = self.registry()?;
+        let entry = registry
+            .entry(role)
+            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        Ok(entry.resolve(named)?.id.clone())
+    }
+
+    /// Makes a version active, or tries it as a canary.
+    ///
+    /// # Errors
+    /// The version may not become active, or a file cannot be written. Nothing is changed then.
+    pub fn promote(
+        &self,
+        role: &str,
+        version: &str,
+        how: Promotion,
+        operator: Operator<'_>,
+    ) -> Result<Moved, OperateError> {
+        if how.force && operator.reason.trim().is_empty() {
+            return Err(OperateError::NoReason);
+        }
+        self.repoint(role, version, Move::Promote, how, operator)
+    }
+
+    /// Makes a version active again; without a name, the one that was active before this one.
+    ///
+    /// # Errors
+    /// The version was never active or may not serve, or a file cannot be written. Nothing is changed then.
+    pub fn rollback(
+        &self,
+        role: &str,
+        version: Option<&str>,
+        operator: Operator<'_>,
+    ) -> Result<Moved, OperateError> {
+        let named = match version {
+            Some(named) => named.to_owned(),
+            None => self.version_before(role)?,
+        };
+        self.repoint(role, &named, Move::Rollback, Promotion::default(), operator)
+    }
+
+    /// The version that was active before the active one.
+    fn version_before(&self, role: &str) -> Result<String, OperateError> {
+        let registry = self.registry()?;
+        let entry = registry
+            .entry(role)
+            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        let nothing = || Refusal::NothingActive(role.to_owned());
+        let active = entry.active_version.clone().ok_or_else(nothing)?;
+        let events = self.events()?;
+        let moves: Vec<&Event> = events.of(role, &[Kind::Promote, Kind::Rollback]).collect();
+        let id = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
+        let into = |event: &&&Event| id(event, "to_version").as_ref() == Some(&active);
+        let before = moves
+            .iter()
+            .rfind(into)
+            .and_then(|event| id(event, "from_version"));
+        Ok(before.ok_or_else(nothing)?)
+    }
+
+    fn repoint(
+        &self,
+        role: &str,
+        version: &str,
+        direction: Move,
+        how: Promotion,
+        operator: Operator<'_>,
+    ) -> Result<Moved, OperateError> {
+        let mut moved = None;
+        let block_error = self.change(role, operator, |entry| {
+            let named = entry.resolve(version)?;
+            let facts = self.facts(entry, named, how.force)?;
+            let wanted = target(entry, version, direction, &facts)?;
+            let compared = facts.compared.map(|found| found.said);
+            moved = Some(Moved {
+                from: entry.active_version.clone(),
+                to: wanted.id.clone(),
+                level: wanted.certified_level.to_string(),
+                exam_hash: wanted.exam_hash.clone(),
+                share: how.share,
+                compared: compared.clone(),
+                block_error: None,
+            });
+            match how.share {
+                Some(share) => canary(entry, wanted, share).map(Some),
+                None => Ok(pointed(entry, wanted, direction, how.force, compared)),
+            }
+        })?;
+        // The closure ran, or there was an error.
+        let moved = moved.ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        Ok(Moved {
+            block_error,
+            ..moved
+        })
+    }
+
+    /// What the exams and the events log say about a version.
+    fn facts(&self, entry: &Entry, version: &Version, forced: bool) -> Result<Facts, OperateError> {
+        let records = self.exams(&entry.role);
+        let newest = records.iter().rfind(|record| record.version == version.id);
+        let failed = newest.filter(|record| !passes(record.rate()));
+        let active = entry.active().ok().flatten();
+        let active = active.filter(|active| active.id != version.id);
+        let margin = self.settings().exam_margin;
+        let compared = active.and_then(|active| compare(&records, active, version, margin));
+        Ok(Facts {
+            was_active: was_active(&self.events()?, &entry.role),
+            failed_exam: failed.map(AuditRecord::said),
+            compared: compared.map(|found| Compared {
+                holds: found.holds(),
+                said: found.said(),
+            }),
+            forced,
+        })
+    }
+
+    /// The records of a role's exams, oldest first.
+    pub(super) fn exams(&self, role: &str) -> Vec<AuditRecord> {
+        let all = audits::all(&self.paths().audits).into_iter();
+        all.map(|(_, record)| record)
+            .filter(|record| record.role == role)
+            .collect()
+    }
+
+    /// Returns the newest exam of a version.
+    #[must_use]
+    pub fn newest_exam(&self, role: &str, version: &str) -> Option<AuditRecord> {
+        let mut records = self.exams(role);
+        let at = records.iter().rposition(|one| one.version == version)?;
+        Some(records.swap_remove(at))
+    }
+
+    /// Puts certified versions beside the active one, or takes them away. Returns those that are beside it now.
+    ///
+    /// # Errors
+    /// A version is unknown or may not serve, or a file cannot be written. Nothing is changed then.
+    pub fn beside(
+        &self,
+        role: &str,
+        versions: &[String],
+        remove: bool,
+        operator: Operator<'_>,
+    ) -> Result<Vec<String>, OperateError> {
+        let mut now = Vec::new();
+        self.change(role, operator, |entry| {
+            now.clone_from(&entry.beside);
+            for named in versions {
+                let id = if remove {
+                    entry.resolve(named)?.id.clone()
+                } else {
+                    if entry.active_version.is_none() {
+                        return Err(Refusal::NothingBeside(role.to_owned()).into());
+                    }
+                    serviceable(entry, named, "serve")?.id.clone()
+                };
+                now.retain(|one| *one != id);
+                if !remove && entry.active_version.as_ref() != Some(&id) {
+                    now.push(id);
+                }
+            }
+            if now == entry.beside {
+                return Ok(None);
+            }
+            let data = json!({ "beside": now, "before": entry.beside });
+            let keys = vec![("beside", json!(now))];
+            Ok(Some(Change::of(Kind::Beside, keys, data)))
+        })?;
+        Ok(now)
+    }
+
+    /// Takes versions out for good: one, or all of a role. Returns their ids.
+    ///
+    /// # Errors
+    /// The role or the version is unknown, or a file cannot be written.
+    pub fn retire(
+        &self,
+        role: &str,
+        version: Option<&str>,
+        operator: Operator<'_>,
+    ) -> Result<Vec<String>, OperateError> {
+        let mut gone = Vec::new();
+        self.change(role, operator, |entry| {
+            let meant = match version {
+                Some(named) => vec![entry.resolve(named)?],
+                None => entry.versions.iter().collect(),
+            };
+            let meant = meant.into_iter().filter(|one| one.withdrawn.is_none());
+            gone = meant.map(|one| one.id.clone()).collect();
+            if gone.is_empty() {
+                return Ok(None);
+            }
+            let status = Withdrawn::Deprecated.name();
+            let data = json!({ "version_id": gone.join(", "), "status": status });
+            let mut change = Change::of(Kind::Withdraw, without(entry, &gone), data);
+            let keys = gone.iter().cloned();
+            change.version_keys = keys
+                .map(|id| (id, vec![("status", json!(status))]))
+                .collect();
+            Ok(Some(change))
+        })?;
+        Ok(gone)
+    }
+
+    /// Takes the pointer back to null: only the general model answers. Returns the version that was active.
+    ///
+    /// # Errors
+    /// The role is unknown, or a file cannot be written.
+    pub fn deactivate(
+        &self,
+        role: &str,
+        operator: Operator<'_>,
+    ) -> Result<Option<String>, OperateError> {
+        let mut was = None;
+        self.change(role, operator, |entry| {
+            was.clone_from(&entry.active_version);
+            if was.is_none() && entry.canary.is_none() && entry.beside.is_empty() {
+                return Ok(None);
+            }
+            let keys = vec![
+                ("active_version", Value::Null),
+                ("canary", Value::Null),
+                ("beside", json!([])),
+            ];
+            let data = json!({ "from_version": was, "to_version": null });
+            Ok(Some(Change::of(Kind::Deactivate, keys, data)))
+        })?;
+        Ok(was)
+    }
+
+    /// Changes settings of a role, and of its active or the named version. Returns why the role's own file could not be kept
+    /// in step.
+    ///
+    /// # Errors
+    /// The role or the version is unknown, a value is out of range, or a file cannot be written.
+    pub fn set(
+        &self,
+        role: &str,
+        version: Option<&str>,
+        role_keys: Vec<(&'static str, Value)>,
+        version_keys: Vec<(&'static str, Value)>,
+        operator: Operator<'_>,
+    ) -> Result<Option<String>, OperateError> {
+        self.change(role, operator, |entry| {
+            let keys: Map<String, Value> = role_keys
+                .iter()
+                .chain(&version_keys)
+                .map(|(key, value)| ((*key).to_owned(), value.clone()))
+                .collect();
+            if keys.is_empty() {
+                return Ok(None);
+            }
+            let mut data = json!({ "set": keys });
+            let mut change = Change::of(Kind::Set, role_keys.clone(), Value::Null);
+            if !version_keys.is_empty() {
+                let active = entry.active_version.as_deref();
+                let nothing = || Refusal::NothingActive(role.to_owned());
+                let named = version.or(active).ok_or_else(nothing)?;
+                let id = entry.resolve(named)?.id.clone();
+                if let Some(data) = data.as_object_mut() {
+                    data.insert("version_id".to_owned(), json!(id));
+                }
+                change.version_keys.push((id, version_keys.clone()));
+            }
+            Ok(Some(Change { data, ..change }))
+        })
+    }
+
+    /// Changes the registry under its lock, with a receipt, and keeps the role's own file in step. Returns why that could
+    /// not be done.
+    fn change(
+        &self,
+        role: &str,
+        operator: Operator<'_>,
+        decide: impl FnOnce(&Entry) -> Result<Option<Change>, OperateError>,
+    ) -> Result<Option<String>, OperateError> {
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, before) = self.valid_registry()?;
+        let entry = registry
+            .entry(role)
+            .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        let Some(mut change) = decide(entry)? else {
+            return Ok(self.sync_block(entry, operator));
+        };
+        let after = change.apply(&registry, role);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        if let Some(data) = change.data.as_object_mut() {
+            data.insert("operator".to_owned(), json!(operator.name));
+            data.insert("reason".to_owned(), json!(operator.reason));
+        }
+        let event = Event::new(change.kind, role, operator.now, change.data);
+        self.move_pointer(&event, &before, &after)?;
+        Ok(after
+            .entry(role)
+            .and_then(|entry| self.sync_block(entry, operator)))
+    }
+
+    /// Writes, changes or removes the block of the role's own files. The pointer has moved whatever comes of this.
+    pub(super) fn sync_block(&self, entry: &Entry, operator: Operator<'_>) -> Option<String> {
+        let changed = match self.blocks.write(entry) {
+            Ok(changed) => changed,
+            Err(why) => return Some(why),
+        };
+        let notes = changed.iter().map(|path| {
+            let data = json!({
+                "file": path.display().to_string(), "version_id": entry.active_version,
+                "operator": operator.name, "reason": operator.reason,
+            });
+            let event = Event::new(Kind::RoleBlock, &entry.role, operator.now, data);
+            self.note(&self.paths().events, &event, true)
+        });
+        let failed = notes.filter_map(Result::err).next();
+        failed.map(|error| format!("{error}: {}", error.source))
+    }
+
+    /// Returns the role files that do not let the adapter serve, though a version is active.
+    #[must_use]
+    pub fn files_without_block(&self, role: &str) -> Vec<std::path::PathBuf> {
+        self.blocks.without(role)
+    }
+}
+
+/// Nothing changes when the version is active already.
+fn pointed(
+    entry: &Entry,
+    wanted: &Version,
+    direction: Move,
+    forced: bool,
+    compared: Option<String>,
+) -> Option<Change> {
+    let is_canary = |canary: &&::specialist::registry::Canary| canary.version == wanted.id;
+    let ends_canary = entry.canary.as_ref().filter(is_canary).is_some();
+    if entry.active_version.as_ref() == Some(&wanted.id) && !ends_canary {
+        return None;
+    }
+    let mut data = json!({
+        "from_version": entry.active_version, "to_version": wanted.id,
+        "certified_level": wanted.certified_level.to_string(),
+    });
+    if let Some(data) = data.as_object_mut() {
+        if forced {
+            data.insert("forced".to_owned(), json!(true));
+        }
+        data.extend(compared.map(|said| ("comparison".to_owned(), json!(said))));
+    }
+    let mut keys = vec![("active_version", json!(wanted.id))];
+    let mut leaves = vec![wanted.id.clone()];
+    // The version that a rollback leaves serves nowhere.
+    if direction == Move::Rollback {
+        leaves.extend(entry.active_version.clone());
+    }
+    let others = without(entry, &leaves);
+    keys.extend(
+        others
+            .into_iter()
+            .filter(|(key, _)| *key != "active_version"),
+    );
+    Some(Change::of(direction.kind(), keys, data))
+}
+
+fn canary(entry: &Entry, wanted: &Version, share: f64) -> Result<Change, OperateError> {
+    if entry.active_version.is_none() {
+        return Err(Refusal::NothingBeside(entry.role.clone()).into());
+    }
+    let keys = vec![("canary", json!({ "version": wanted.id, "share": share }))];
+    let data = json!({ "version_id": wanted.id, "outcome": "begun", "share": share });
+    Ok(Change::of(Kind::Canary, keys, data))
+}
+
+/// The keys of an entry in which these versions serve nowhere.
+fn without(entry: &Entry, ids: &[String]) -> Vec<(&'static str, Value)> {
+    let mut keys = Vec::new();
+    if entry
+        .active_version
+        .as_ref()
+        .is_some_and(|active| ids.contains(active))
+    {
+        keys.push(("active_version", Value::Null));
+    }
+    if entry.beside.iter().any(|id| ids.contains(id)) {
+        let beside = entry.beside.iter().filter(|id| !ids.contains(id));
+        keys.push(("beside", beside.cloned().collect()));
+    }
+    if entry
+        .canary
+        .as_ref()
+        .is_some_and(|canary| ids.contains(&canary.version))
+    {
+        keys.push(("canary", Value::Null));
+    }
+    keys
+}
+
+/// Compares two versions on the newest exam that both took here.
+pub(super) fn compare(
+    records: &[AuditRecord],
+    before: &Version,
+    now: &Version,
+    margin: f64,
+) -> Option<Baseline> {
+    let own = records.iter().rev().filter(|one| one.version == now.id);
+    let mut pairs = own.filter_map(|own| {
+        let same = |one: &&AuditRecord| one.version == before.id && one.exam_hash == own.exam_hash;
+        Some((records.iter().rfind(same)?, own))
+    });
+    let (before, now) = pairs.next()?;
+    let answers: Vec<Answer> = now.answers.iter().map(Given::answer).collect();
+    Some(Baseline::of(before, &answers, margin))
+}

@@ -1,0 +1,86 @@
+//! A canary: a version that is tried on a share of the inputs until its probes decide about it.
+//!
+//! The test is the one that halts, in both directions: proven below the required agreement it is withdrawn, proven above
+//! it becomes active. Neither needs a person, and both leave a receipt with the numbers.
+
+use ::specialist::event::{Event, Kind};
+use ::specialist::shadow::Judgement;
+use serde_json::{Value, json};
+use statistics::sequence;
+
+use super::{OperateError, Operator, Specialists, lock};
+
+/// Who acts when the probes decide.
+const OPERATOR: &str = "(canary)";
+
+impl Specialists {
+    /// Returns `true` if this version is the role's canary.
+    pub(super) fn is_canary(&self, role: &str, version: &str) -> bool {
+        let registry = self.registry().ok();
+        let entry = registry.as_ref().and_then(|registry| registry.entry(role));
+        let canary = entry.and_then(|entry| entry.canary.as_ref());
+        canary.is_some_and(|canary| canary.version == version)
+    }
+
+    /// Ends the canary of a role if its probes decide about it. Hold no lock.
+    pub(super) fn decide_canary(
+        &self,
+        role: &str,
+        judgement: &Judgement,
+        now: &str,
+    ) -> Result<(), OperateError> {
+        let settings = &self.settings().shadow;
+        let (agreed, total) = (judgement.total_agreed, judgement.total);
+        let required = 1.0 - settings.tau;
+        let is_good = sequence::is_above(agreed, total, required, settings.error);
+        if !is_good && !sequence::is_below(agreed, total, required, settings.error) {
+            return Ok(());
+        }
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, before) = self.valid_registry()?;
+        let Some(entry) = registry.entry(role) else {
+            return Ok(());
+        };
+        let Some(canary) = &entry.canary else {
+            return Ok(());
+        };
+        let reason = format!(
+            "{agreed} of {total} probes agreed; {:.0} % are required, decided at an error of {}",
+            100.0 * required,
+            settings.error
+        );
+        let (kind, keys, data) = if is_good {
+            let keys = vec![
+                ("active_version", json!(canary.version)),
+                ("canary", Value::Null),
+            ];
+            let data = json!({
+                "from_version": entry.active_version, "to_version": canary.version,
+                "operator": OPERATOR, "reason": reason, "probes": total, "agreed": agreed,
+            });
+            (Kind::Promote, keys, data)
+        } else {
+            let data = json!({
+                "version_id": canary.version, "outcome": "withdrawn",
+                "operator": OPERATOR, "reason": reason, "probes": total, "agreed": agreed,
+            });
+            (Kind::Canary, vec![("canary", Value::Null)], data)
+        };
+        let after = registry.with_role_keys(role, &keys);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        let event = Event::new(kind, role, now, data);
+        self.move_pointer(&event, &before, &after)?;
+        let operator = Operator {
+            name: OPERATOR,
+            reason: &reason,
+            now,
+        };
+        let entry = after.entry(role);
+        match entry.and_then(|entry| self.sync_block(entry, operator)) {
+            None => Ok(()),
+            Some(why) => Err(OperateError::RoleBlock(why)),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Always-valid tests of a rate: they may be looked at after every observation, for as long as one likes.
+//!
+//! The claim under test is that the rate is at least `claimed`. For each of a few lower rates `p` a bettor stakes on a
+//! miss: its capital is multiplied by `p / claimed` at a hit and by `(1 − p) / (1 − claimed)` at a miss. If the claim is
+//! true no bettor gains on average, so by Ville's inequality the average capital ever reaches `1 / error` with
+//! probability of at most `error`. The average depends only on the two counts. (Robbins' mixture method; betting as in
+//! Waudby-Smith and Ramdas.)
+
+/// Number of rates that are bet on; they lie evenly below the claimed one.
+const BETTORS: u32 = 32;
+
+/// Steps of a bisection; the last is below 1e-9.
+const STEPS: usize = 30;
+
+/// Returns the evidence that the rate is below `claimed`: the natural logarithm of the average capital.
+#[must_use]
+pub fn evidence_below(hits: u64, misses: u64, claimed: f64) -> f64 {
+    if claimed <= 0.0 {
+        // No rate is below zero.
+        return 0.0;
+    }
+    let missing = 1.0 - claimed;
+    if missing <= 0.0 {
+        // "Always" is disproved by one miss, and by nothing else.
+        return if misses > 0 { f64::INFINITY } else { 0.0 };
+    }
+    let (hits, misses) = (count(hits), count(misses));
+    let capital = |bettor: u32| {
+        let rate = claimed * (f64::from(bettor) + 0.5) / f64::from(BETTORS);
+        hits * (rate / claimed).ln() + misses * ((1.0 - rate) / missing).ln()
+    };
+    log_mean((0..BETTORS).map(capital))
+}
+
+/// Returns the evidence that the rate is above `claimed`.
+#[must_use]
+pub fn evidence_above(hits: u64, misses: u64, claimed: f64) -> f64 {
+    evidence_below(misses, hits, 1.0 - claimed)
+}
+
+/// Returns `true` if the rate is below `claimed`, with this chance to be ever wrong about it.
+#[must_use]
+pub fn is_below(hits: u64, n: u64, claimed: f64, error: f64) -> bool {
+    evidence_below(hits, n.saturating_sub(hits), claimed) >= -error.ln()
+}
+
+/// Returns `true` if the rate is above `claimed`, with this chance to be ever wrong about it.
+#[must_use]
+pub fn is_above(hits: u64, n: u64, claimed: f64, error: f64) -> bool {
+    evidence_above(hits, n.saturating_sub(hits), claimed) >= -error.ln()
+}
+
+/// Returns bounds of the rate, each of which is ever wrong with a chance of at most `error`.
+#[must_use]
+pub fn bounds(hits: u64, n: u64, error: f64) -> (f64, f64) {
+    let low = lower(hits, n, error);
+    let high = 1.0 - lower(n.saturating_sub(hits), n, error);
+    (low, high)
+}
+
+/// Returns the largest rate that the true one is above.
+fn lower(hits: u64, n: u64, error: f64) -> f64 {
+    let (mut low, mut high) = (0.0, count(hits.min(n)) / count(n.max(1)));
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if is_above(hits, n, middle, error) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Returns the logarithm of the mean of numbers that are given by their logarithms.
+pub(crate) fn log_mean(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    let (sum, n) = logs.fold((0.0, 0.0), |(sum, n), log| {
+        (sum + (log - largest).exp(), n + 1.0)
+    });
+    largest + (sum / n).ln()
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "no log has more lines than a float counts exactly"
+)]
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_agrees_with_the_sum_over_bettors() {
+        let claimed: f64 = 0.85;
+        let sum: f64 = (0..32)
+            .map(|bettor| {
+                let rate = claimed * (f64::from(bettor) + 0.5) / 32.0;
+                (rate / claimed).powi(3) * ((1.0 - rate) / (1.0 - claimed)).powi(4)
+            })
+            .sum();
+        assert!((evidence_below(3, 4, claimed) - (sum / 32.0).ln()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_ends_of_the_scale_decide_at_once_or_never() {
+        assert!(is_below(5, 6, 1.0, 0.01), "always is disproved by one miss");
+        assert!(!is_below(9, 9, 1.0, 0.01));
+        assert!(!is_below(0, 1_000, 0.0, 0.01), "no rate is below zero");
+        assert!(!is_above(1_000, 1_000, 1.0, 0.01));
+        assert!(is_above(1, 9, 0.0, 0.01));
+        assert!(!is_below(0, 0, 0.85, 0.01) && !is_above(0, 0, 0.85, 0.01));
+        assert!(!is_above(u64::MAX, u64::MAX, 1.0, 0.01));
+    }
+
+    #[test]
+    fn bounds_enclose_the_rate_and_tighten() {
+        assert_eq!(bounds(0, 0, 0.01), (0.0, 1.0));
+        let mut width = 1.0;
+        for n in [10, 100, 1_000, 10_000] {
+            let (low, high) = bounds(n * 9 / 10, n, 0.01);
+            assert!(low < 0.9 && 0.9 < high && high - low < width, "{n}");
+            width = high - low;
+        }
+        assert!(width < 0.03, "{width}");
+    }
+}
