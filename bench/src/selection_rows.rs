@@ -49,7 +49,7 @@ fn contest_us() -> f64 {
             model_id: model.to_owned(),
             outcome: Outcome::Pass,
             q1: Some(q1),
-            cost: metric.cost(q1 * 1000.0, 200),
+            cost: metric.cost(q1 * 1000.0, 200, None),
             refusal_penalty: 0.0,
             stable: false,
         })

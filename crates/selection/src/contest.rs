@@ -15,7 +15,7 @@ use crate::winner::{self, Run};
 pub struct Measured {
     /// Whose output it is.
     pub model_id: String,
-    /// Which version of it.
+    /// Which version of it; empty for the general model, which has none.
     pub version: String,
     /// Whether that version is stable.
     pub stable: bool,
@@ -23,6 +23,12 @@ pub struct Measured {
     pub outcome: Outcome,
     /// The task's score, when a right output is known.
     pub q1: Option<f64>,
+    /// The score against the general model's answer, when that is known.
+    pub agreement: Option<f64>,
+    /// Set when the version declares no verifier.
+    pub unverified: bool,
+    /// What it cost in US dollars, where a price is known.
+    pub price_usd: Option<f64>,
     /// The refusal penalty.
     pub refusal_penalty: f64,
     /// Time on the wire, the median of the measurements.
@@ -85,6 +91,8 @@ pub struct Common {
     pub mode: String,
     /// Which fallback served, when nobody won.
     pub fallback: Option<String>,
+    /// The dispatch, as its receipt names it.
+    pub trace_id: String,
     /// Fields of ours that not every contest has.
     pub further: serde_json::Map<String, serde_json::Value>,
 }
@@ -130,8 +138,8 @@ impl Held {
                 more: More {
                     run_id: Some(common.run_id.clone()),
                     candidate_index: u32::try_from(index).ok(),
-                    winner_version: winner.map(|winner| winner.version.clone()),
-                    version: Some(measured.version.clone()),
+                    winner_version: winner.and_then(|winner| named(&winner.version)),
+                    version: named(&measured.version),
                     role: Some(common.role.clone()),
                     time_ms: Some(measured.time_ms),
                     input_tokens: Some(measured.input_tokens),
@@ -141,6 +149,10 @@ impl Held {
                     mode: Some(common.mode.clone()),
                     fallback: common.fallback.clone(),
                     nondeterministic: measured.nondeterministic.then_some(true),
+                    price_usd: measured.price_usd,
+                    agreement: measured.agreement,
+                    unverified: measured.unverified.then_some(true),
+                    trace_id: named(&common.trace_id),
                     stable: Some(measured.stable),
                     metric_hash: Some(scale.metric.hash()),
                     rewards: placed.rewards.clone(),
@@ -152,6 +164,10 @@ impl Held {
         };
         self.placed.iter().enumerate().map(record).collect()
     }
+}
+
+fn named(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// Scores all candidates and finds the winner.
@@ -201,7 +217,11 @@ pub fn hold(scale: Scale<'_>, measured: Vec<Measured>) -> Held {
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of one run")]
 fn cost(metric: &Metric, measured: &Measured) -> f64 {
-    metric.cost(measured.time_ms as f64, measured.output_tokens)
+    metric.cost(
+        measured.time_ms as f64,
+        measured.output_tokens,
+        measured.price_usd,
+    )
 }
 
 /// The old metric has a cost of its own; the line's is the new one's.

@@ -30,6 +30,12 @@ pub struct Metric {
     pub t_ref_ms: f64,
     /// Output tokens that count as 1.
     pub tokens_ref: f64,
+    /// Weight of the price in the cost. A metric that does not name it has the usual one, and keeps its hash.
+    #[serde(default = "usual_w_p", skip_serializing_if = "is_usual_w_p")]
+    pub w_p: f64,
+    /// Price that counts as 1, in US dollars; see [`Metric::w_p`].
+    #[serde(default = "usual_price", skip_serializing_if = "is_usual_price")]
+    pub price_ref_usd: f64,
     /// How strings are compared; see [`crate::quality`].
     pub similarity: String,
     /// How refusals are recognised; see [`crate::refusal`].
@@ -79,6 +85,8 @@ impl Metric {
             w_o: 0.2,
             t_ref_ms: 10_000.0,
             tokens_ref: 1_000.0,
+            w_p: usual_w_p(),
+            price_ref_usd: usual_price(),
             similarity: "token_f1".to_owned(),
             refusal_rule: "vacuous_v1".to_owned(),
         }
@@ -111,6 +119,7 @@ impl Metric {
             ("pi", self.pi),
             ("w_t", self.w_t),
             ("w_o", self.w_o),
+            ("w_p", self.w_p),
         ];
         for (field, weight) in weights {
             if !(0.0..=MAX_WEIGHT).contains(&weight) {
@@ -123,7 +132,11 @@ impl Metric {
         if !(0.0..=1.0).contains(&self.alpha_q1) {
             return Err(bad("alpha_q1", "is not between 0 and 1"));
         }
-        for (field, scale) in [("t_ref_ms", self.t_ref_ms), ("tokens_ref", self.tokens_ref)] {
+        for (field, scale) in [
+            ("t_ref_ms", self.t_ref_ms),
+            ("tokens_ref", self.tokens_ref),
+            ("price_ref_usd", self.price_ref_usd),
+        ] {
             if !SCALES.contains(&scale) {
                 return Err(bad(field, "is not between 0.001 and 1e12"));
             }
@@ -155,9 +168,9 @@ impl Metric {
         canonical::hash(&self.to_value())
     }
 
-    /// The cost of a run, from 0 to `w_t + w_o`.
+    /// The cost of a run, from 0 to `w_t + w_o + w_p`. A price that is not known adds nothing.
     #[must_use]
-    pub fn cost(&self, total_ms: f64, tokens_out: u64) -> f64 {
+    pub fn cost(&self, total_ms: f64, tokens_out: u64, price_usd: Option<f64>) -> f64 {
         #[expect(
             clippy::cast_precision_loss,
             reason = "a count of tokens beyond 2^53 is clamped to 1 anyway"
@@ -165,7 +178,8 @@ impl Metric {
         let tokens = tokens_out as f64;
         let time = (total_ms / self.t_ref_ms).clamp(0.0, 1.0);
         let output = (tokens / self.tokens_ref).clamp(0.0, 1.0);
-        self.w_t * time + self.w_o * output
+        let price = (price_usd.unwrap_or(0.0) / self.price_ref_usd).clamp(0.0, 1.0);
+        self.w_t * time + self.w_o * output + self.w_p * price
     }
 
     /// `q0 + beta·q1 − lambda·cost − pi·penalty`; nothing when a part is no number, and then there is nothing to compare.
@@ -178,6 +192,30 @@ impl Metric {
             q0 + self.beta * q1 - self.lambda * parts.cost - self.pi * parts.refusal_penalty;
         sound.then_some(reward)
     }
+}
+
+fn usual_w_p() -> f64 {
+    1.0
+}
+
+fn usual_price() -> f64 {
+    0.01
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands out references"
+)]
+fn is_usual_w_p(weight: &f64) -> bool {
+    weight.to_bits() == usual_w_p().to_bits()
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands out references"
+)]
+fn is_usual_price(price: &f64) -> bool {
+    price.to_bits() == usual_price().to_bits()
 }
 
 /// The number in `metric_v1`; also in `v1`, the name in the published schema.
@@ -255,18 +293,32 @@ mod tests {
     #[test]
     fn cost_stays_on_its_scale() {
         let metric = Metric::v1();
-        assert!((metric.cost(5_000.0, 500) - 0.6).abs() < 1e-12);
-        assert!((metric.cost(1e12, u64::MAX) - 1.2).abs() < 1e-12);
-        assert!(metric.cost(-5.0, 0).abs() < 1e-12);
+        for (time, tokens, price, cost) in [
+            (5_000.0, 500, None, 0.6),
+            (5_000.0, 500, Some(0.0), 0.6),
+            (5_000.0, 500, Some(0.002_25), 0.825),
+            (1e12, u64::MAX, Some(1e9), 2.2),
+            (-5.0, 0, Some(-1.0), 0.0),
+        ] {
+            assert!((metric.cost(time, tokens, price) - cost).abs() < 1e-12);
+        }
     }
 
     #[test]
     fn a_metric_is_data_with_a_hash() {
         let metric = Metric::v1();
         assert_eq!(Metric::parse(&metric.to_value()), Ok(metric.clone()));
-        let mut other = metric.clone();
-        other.lambda = 0.4;
-        assert_ne!(metric.hash(), other.hash());
+        assert!(metric.to_value().get("w_p").is_none(), "older logs hold");
+        for change in [
+            |metric: &mut Metric| metric.lambda = 0.4,
+            |metric: &mut Metric| metric.w_p = 2.0,
+            |metric: &mut Metric| metric.price_ref_usd = 0.1,
+        ] {
+            let mut other = metric.clone();
+            change(&mut other);
+            assert_ne!(metric.hash(), other.hash());
+            assert_eq!(Metric::parse(&other.to_value()), Ok(other));
+        }
     }
 
     #[test]
@@ -278,6 +330,8 @@ mod tests {
             ("pi", json!(1_000.1)),
             ("tokens_ref", json!(1e-300)),
             ("t_ref_ms", json!(1e13)),
+            ("w_p", json!(-1)),
+            ("price_ref_usd", json!(0)),
             ("alpha_q1", json!(1.5)),
             ("metric_version", json!("latest")),
             ("similarity", json!("vibes")),

@@ -15,6 +15,9 @@ pub mod check;
 /// What the first line carries as the hash of the line before it.
 pub const FIRST: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
+/// The general model's `model_id` in the log. Its lines name no version: no registry declares it.
+pub const GENERAL: &str = "claude";
+
 /// Longest line that is read.
 pub const MAX_LINE: usize = 64 * 1024;
 
@@ -92,6 +95,18 @@ pub struct More {
     /// Whether the measurements brought different outputs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nondeterministic: Option<bool>,
+    /// What the execution cost, in US dollars, where a price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_usd: Option<f64>,
+    /// The score against the general model's answer, as `q1` is against the right one; 1 or 0 where a rule decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<f64>,
+    /// Set when the version declares no verifier: `FAIL` then says nothing about the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unverified: Option<bool>,
+    /// The dispatch, as receipts and feedback name it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<String>,
     /// Whether the version was stable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stable: Option<bool>,
@@ -153,6 +168,12 @@ impl Record {
     #[must_use]
     pub fn passed(&self) -> bool {
         self.verifier_result == "PASS"
+    }
+
+    /// Whether it is an execution of the general model.
+    #[must_use]
+    pub fn is_general(&self) -> bool {
+        self.model_id == GENERAL && self.more.version.is_none()
     }
 
     /// Whether it won its contest.

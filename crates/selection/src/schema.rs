@@ -135,7 +135,8 @@ pub fn run_log() -> String {
             "cache_state": { "enum": ["warm", "cold"] }, "mode": { "enum": ["serve", "learn", "audit"] },
             "nondeterministic": { "type": "boolean" }, "fallback": words, "stable": { "type": "boolean" }, "metric_hash": hash,
             "rewards": { "type": "object", "additionalProperties": { "type": "number" } }, "mix_alpha": share,
-            "prev": hash,
+            "price_usd": { "type": "number", "minimum": 0 }, "agreement": share, "unverified": { "type": "boolean" },
+            "trace_id": words, "prev": hash,
         },
         "allOf": [
             { "if": { "properties": { "verifier_result": { "const": "PASS" } } }, "then": { "properties": { "q0": { "const": 1 } } },

@@ -359,6 +359,7 @@ impl Arena<'_> {
             }
             .to_owned(),
             fallback: served.fallback.map(str::to_owned),
+            trace_id: asked.trace_id.to_owned(),
             further: asking.further.clone(),
         };
         let records = held.records(scale(asking.current), &common);

@@ -41,7 +41,7 @@ impl<'a> Prices<'a> {
 
     /// The price under the model's own name, else under the longest beginning of it. Providers put their own name in
     /// front: `anthropic/…`, `us.anthropic.…`.
-    fn of(&self, model: &str) -> Option<Price> {
+    pub(crate) fn of(&self, model: &str) -> Option<Price> {
         let own = self.set.get(model);
         let begun = || {
             let behind = |(at, sign): (usize, &str)| model.get(at + sign.len()..);

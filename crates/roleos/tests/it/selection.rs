@@ -87,7 +87,7 @@ fn record(run: &str, model: &str, passed: bool, q1: f64, winner: Option<&str>) -
     let parts = Parts {
         passed,
         q1: Some(q1),
-        cost: metric.cost(200.0, 50),
+        cost: metric.cost(200.0, 50, None),
         refusal_penalty: 0.0,
     };
     Record {

@@ -159,7 +159,7 @@ impl Given {
         self.q1 = expected.map(|expected| q1(metric, &self.output, expected));
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of one run")]
         let time = self.time_ms as f64;
-        self.cost = metric.cost(time, self.output_tokens);
+        self.cost = metric.cost(time, self.output_tokens, None);
         let parts = Parts {
             passed: self.is_verified(),
             q1: self.q1,

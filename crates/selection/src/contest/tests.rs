@@ -17,6 +17,9 @@ fn measured(model: &str, passed: bool, q1: Option<f64>, time_ms: u64) -> Measure
             Outcome::Fail("no".to_owned())
         },
         q1,
+        agreement: None,
+        unverified: false,
+        price_usd: None,
         refusal_penalty: 0.0,
         time_ms,
         input_tokens: 3,
@@ -138,7 +141,7 @@ proptest! {
     #[test]
     fn whatever_was_measured_the_lines_can_be_computed_again(
         runs in proptest::collection::vec(
-            (any::<bool>(), proptest::option::of(0.0..=1.0f64), 0u64..50_000, 0u64..5_000, 0.0..=1.0f64, any::<bool>()),
+            (any::<bool>(), proptest::option::of(0.0..=1.0f64), 0u64..50_000, 0u64..5_000, 0.0..=1.0f64, any::<bool>(), proptest::option::of(0.0..=0.1f64)),
             1..6,
         ),
         alpha in proptest::option::of(0.0..=1.0f64),
@@ -146,7 +149,8 @@ proptest! {
         let measured: Vec<Measured> = runs
             .into_iter()
             .enumerate()
-            .map(|(at, (passed, q1, time, tokens, refusal_penalty, stable))| Measured {
+            .map(|(at, (passed, q1, time, tokens, refusal_penalty, stable, price_usd))| Measured {
+                price_usd,
                 output_tokens: tokens,
                 refusal_penalty,
                 stable,

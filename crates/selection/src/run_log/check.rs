@@ -125,6 +125,17 @@ impl Checker {
         if record.q1.is_some_and(|q1| !(0.0..=1.0).contains(&q1)) {
             problems.push("`q1` is not between 0 and 1".to_owned());
         }
+        let unsound = |number: Option<f64>| number.is_some_and(|it| !it.is_finite() || it < 0.0);
+        if unsound(record.more.price_usd) {
+            problems.push("`price_usd` is below 0".to_owned());
+        }
+        if record
+            .more
+            .agreement
+            .is_some_and(|it| !(0.0..=1.0).contains(&it))
+        {
+            problems.push("`agreement` is not between 0 and 1".to_owned());
+        }
         if record.cost.is_nan() || record.cost < 0.0 {
             problems.push("`cost` is below 0".to_owned());
         }
@@ -160,10 +171,10 @@ impl Checker {
         }
         if let (Some(time), Some(tokens)) = (record.more.time_ms, record.more.output_tokens) {
             #[expect(clippy::cast_precision_loss, reason = "milliseconds of one run")]
-            let cost = metric.cost(time as f64, tokens);
+            let cost = metric.cost(time as f64, tokens, record.more.price_usd);
             if !near(cost, record.cost) {
                 problems.push(format!(
-                    "`cost` is {}, its time and tokens make {cost}",
+                    "`cost` is {}, its time, tokens and price make {cost}",
                     record.cost
                 ));
             }

@@ -112,6 +112,9 @@ impl Arena<'_> {
                 .target
                 .filter(|_| call.is_ok())
                 .map(|target| quality::score(alpha, shaped, target)),
+            agreement: None,
+            unverified: entrant.declaration.verifier == Ok(None),
+            price_usd: None,
             refusal_penalty: refusal::penalty(&output::text(shaped), &required),
             time_ms: 0,
             input_tokens: output::tokens(&output::text(asked.input)),
