@@ -31,7 +31,7 @@ pub fn path(workspace: &Workspace) -> PathBuf {
 pub fn append(path: &Path, mut records: Vec<Record>) -> Result<Tail, FileError> {
     let _alone = Lock::beside(path)?;
     let tail = head::repair(path)?;
-    let mut prev = last_line(path)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
+    let mut prev = last_line(path, MAX_LINE)?.map_or_else(|| FIRST.to_owned(), |line| link(&line));
     let mut lines = String::new();
     for record in &mut records {
         record.more.prev = Some(prev);
@@ -64,8 +64,8 @@ pub fn report(path: &Path, tail: Tail) -> Result<(), FileError> {
 }
 
 /// The last line, whole or torn, read from the end, so that a long log costs no more than a short one.
-fn last_line(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
-    let room = u64::try_from(MAX_LINE).unwrap_or(u64::MAX) * 2;
+pub(crate) fn last_line(path: &Path, most: usize) -> Result<Option<Vec<u8>>, FileError> {
+    let room = u64::try_from(most).unwrap_or(u64::MAX).saturating_mul(2);
     let tail = match tail(path, room) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
         tail => tail?,

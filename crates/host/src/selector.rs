@@ -127,6 +127,14 @@ pub fn lessons(log: &Path, features: &Path) -> Result<Lessons, FileError> {
     })
 }
 
+/// What there is to learn from in a workspace.
+///
+/// # Errors
+/// One of the files cannot be read.
+pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, FileError> {
+    lessons(&runs::path(workspace), &features_path(workspace))
+}
+
 /// Puts a selector in its place, unless the present one is better and nobody insists. Says how many bytes it has.
 ///
 /// # Errors

@@ -21,6 +21,7 @@ use ::specialist::registry::Registry;
 use ::specialist::shadow::{self, BadSetting};
 use ::specialist::state::{Halt, State, StateError};
 
+use crate::chance::Chance;
 use crate::clock;
 use crate::config::Config;
 use crate::config::specialist::{ClaimedLevels, HaltRule, QuotaScope};
@@ -32,7 +33,7 @@ use crate::workspace::Workspace;
 use self::role_blocks::RoleBlocks;
 
 pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
-pub use self::dispatch::{Asked, Begun, Probed, Settled};
+pub use self::dispatch::{Asked, Begun, Compared, Probed, Settled};
 pub use self::operate::{OperateError, Operator, Registered, Repaired};
 pub use self::pointing::{Moved, Promotion};
 
@@ -205,6 +206,7 @@ pub struct Specialists {
     settings: Settings,
     registry: Mutex<Option<(Stamp, Seen)>>,
     blocks: RoleBlocks,
+    chance: Chance,
 }
 
 /// A registry as it was read.
@@ -249,7 +251,15 @@ impl Specialists {
             settings,
             registry: Mutex::default(),
             blocks,
+            chance: Chance::default(),
         }
+    }
+
+    /// The same, with another source of draws.
+    #[must_use]
+    pub fn with_chance(mut self, chance: Chance) -> Self {
+        self.chance = chance;
+        self
     }
 
     /// Where the files are.

@@ -145,6 +145,8 @@ Example:
     /// What became of every candidate: statistics, proof, export.
     #[command(subcommand)]
     Runs(command::runs::Command),
+    /// Say what an answer was worth; the selector learns from it.
+    Feedback(command::feedback::Args),
     /// What other programs are told: requests, results, winners, new models, metric changes.
     Events(command::events::Args),
     /// What a run is worth.

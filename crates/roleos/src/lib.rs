@@ -102,6 +102,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Manifest(command) => command::manifest::run(ui, &context, command),
         Command::Audit(command) => command::audit::run(ui, &context, command),
         Command::Runs(command) => command::runs::run(ui, &context, command),
+        Command::Feedback(args) => command::feedback::run(ui, &context, args),
         Command::Events(args) => command::events::run(ui, &context, args),
         Command::Metric(command) => command::metric::run(ui, &context, command),
         Command::Selector(command) => command::selector::run(ui, &context, command),

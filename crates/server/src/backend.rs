@@ -3,7 +3,7 @@
 //! What is sent and what counts as an answer is decided in `specialist`; here the bytes travel.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,14 @@ use host::config::specialist::Specialist;
 use host::environment;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Url};
-use specialist::contract::{Answered, Call, CallError, Wire, judge, precheck};
+use specialist::contract::{Answered, Call, CallError, judge, precheck};
 use tokio::sync::Semaphore;
 
 use crate::exchange::{self, Post};
+
+use self::health::{Finding, Health, Patience};
+
+mod health;
 
 /// What calls may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +29,7 @@ pub struct Limits {
     pub bytes: usize,
     /// Calls to one backend at the same time.
     pub concurrent: usize,
-    /// Transport failures in a row after which a backend is left alone.
+    /// Failures in a row after which an address is left alone.
     pub failures: u64,
     /// For how long.
     pub rest: Duration,
@@ -49,11 +53,12 @@ impl From<&Specialist> for Limits {
 pub struct Backends {
     limits: Limits,
     known: Mutex<HashMap<String, Arc<Backend>>>,
+    turn: AtomicUsize,
     plain: Mutex<Option<Client>>,
     secure: Mutex<Option<Client>>,
 }
 
-/// One backend.
+/// One address.
 #[derive(Debug)]
 struct Backend {
     places: Semaphore,
@@ -61,24 +66,18 @@ struct Backend {
     called: AtomicBool,
 }
 
-/// How it did lately.
-#[derive(Debug, Default)]
-struct Health {
-    failures: u64,
-    rests_until: Option<Instant>,
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Backends {
-    /// Nobody is called yet.
+    /// Nothing is called yet.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             known: Mutex::default(),
+            turn: AtomicUsize::new(0),
             plain: Mutex::default(),
             secure: Mutex::default(),
         }
@@ -96,61 +95,129 @@ impl Backends {
         Arc::clone(backend)
     }
 
-    /// Whether a backend was talked to before, so that it need not warm up.
-    #[must_use]
-    pub fn knows(&self, call: &Call) -> bool {
-        let backend = self.backend(&call.backend_url);
-        backend.called.load(Ordering::Relaxed)
-    }
-
-    /// Whether a backend may be asked now. When its rest is over, one call may try; the others wait for what it finds.
-    ///
-    /// # Errors
-    /// It is left alone, and why.
-    pub fn may_call(&self, call: &Call) -> Result<(), String> {
-        let backend = self.backend(&call.backend_url);
-        let mut health = locked(&backend.health);
-        let now = Instant::now();
-        match health.rests_until {
-            None => Ok(()),
-            Some(until) if until <= now => {
-                health.rests_until = Some(now + self.limits.rest);
-                Ok(())
-            }
-            Some(_) => Err(format!(
-                "the backend did not answer {} times in a row and is left alone for {} seconds",
-                health.failures,
-                self.limits.rest.as_secs()
-            )),
+    fn patience(&self) -> Patience {
+        Patience {
+            failures: self.limits.failures,
+            rest: self.limits.rest,
         }
     }
 
-    /// Asks an adapter.
+    /// Whether an address of it was talked to before, so that it need not warm up.
+    #[must_use]
+    pub fn knows(&self, call: &Call) -> bool {
+        let mut addresses = call.addresses().into_iter();
+        addresses.any(|url| self.backend(url).called.load(Ordering::Relaxed))
+    }
+
+    /// Whether some address may be asked now. When a rest is over, one call may try; the others wait for what it finds.
     ///
     /// # Errors
-    /// There was no answer that counts.
+    /// All are left alone, and why the first is.
+    pub fn may_call(&self, call: &Call) -> Result<(), String> {
+        let now = Instant::now();
+        let backends: Vec<_> = call
+            .addresses()
+            .into_iter()
+            .map(|url| self.backend(url))
+            .collect();
+        let mut on_trial = None;
+        for backend in &backends {
+            let health = locked(&backend.health);
+            if health.is_on_trial(now) {
+                on_trial.get_or_insert(backend);
+            } else if !health.rests(now) {
+                return Ok(());
+            }
+        }
+        if let Some(backend) = on_trial {
+            locked(&backend.health).try_again(self.patience(), now);
+            return Ok(());
+        }
+        let why = backends
+            .first()
+            .map(|backend| locked(&backend.health).reason(now));
+        Err(why.unwrap_or_default())
+    }
+
+    /// The addresses in the order in which they are asked: in turn, and those that are left alone only where there is no
+    /// other.
+    fn order<'a>(&self, call: &'a Call) -> Vec<&'a str> {
+        let mut all = call.addresses();
+        if all.len() > 1 {
+            let turn = self.turn.fetch_add(1, Ordering::Relaxed) % all.len();
+            all.rotate_left(turn);
+            let now = Instant::now();
+            let rests = |url: &&str| locked(&self.backend(url).health).rests(now);
+            let (resting, ready): (Vec<&str>, Vec<&str>) = all.into_iter().partition(rests);
+            all = if ready.is_empty() { resting } else { ready };
+        }
+        all
+    }
+
+    /// Asks an adapter; where one address fails in a way that says nothing about the input, another one is asked within
+    /// the same time.
+    ///
+    /// # Errors
+    /// There was no answer that counts; the last address's error.
     pub async fn call(&self, call: &Call) -> Result<Answered, CallError> {
         precheck(call)?;
-        let url = call.url();
-        let address = exchange::address(&url).map_err(|why| {
-            CallError::early("bad_backend_url", format!("`{}`: {why}", call.backend_url))
-        })?;
         let headers = headers(call)?;
-        let client = self
-            .client(address.scheme() == "https")
-            .map_err(|why| CallError::early("tls_unavailable", why))?;
-        let backend = self.backend(&call.backend_url);
         let time = call
             .timeout_ms
             .map_or(self.limits.time, Duration::from_millis);
+        let deadline = Instant::now() + time;
+        let mut last = Err(CallError::early(
+            "no_backend_url",
+            "the registry names no backend",
+        ));
+        let order = self.order(call);
+        for (place, base) in order.iter().enumerate() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            // One that hangs leaves the others their share of the time.
+            let rest = u32::try_from(order.len() - place).unwrap_or(u32::MAX);
+            let share = left / rest.max(1);
+            if share.is_zero() {
+                break;
+            }
+            let (answer, goes_on) = self.at(call, base, headers.clone(), share).await;
+            last = answer;
+            if !goes_on {
+                break;
+            }
+        }
+        last
+    }
+
+    /// Asks at one address. Says whether another one may do better.
+    async fn at(
+        &self,
+        call: &Call,
+        base: &str,
+        headers: HeaderMap,
+        time: Duration,
+    ) -> (Result<Answered, CallError>, bool) {
+        let url = call.url(base);
+        let address = match exchange::address(&url) {
+            Ok(address) => address,
+            Err(why) => {
+                let why = format!("`{base}`: {why}");
+                return (Err(CallError::early("bad_backend_url", why)), true);
+            }
+        };
+        let client = match self.client(address.scheme() == "https") {
+            Ok(client) => client,
+            Err(why) => return (Err(CallError::early("tls_unavailable", why)), false),
+        };
+        let backend = self.backend(base);
         let started = Instant::now();
         let place = tokio::time::timeout(time, backend.places.acquire()).await;
         let Ok(Ok(_place)) = place else {
-            return Err(CallError {
+            let full = CallError {
                 error: "timeout".to_owned(),
                 detail: "no place at the backend became free within the time limit".to_owned(),
                 status: Some(0),
-            });
+            };
+            return (Err(full), true);
         };
         let post = Post {
             url: address.as_str(),
@@ -160,27 +227,16 @@ impl Backends {
             limit: self.limits.bytes,
         };
         let received = exchange::post(&client, post).await;
-        self.note(&backend, &received.wire);
-        backend.called.store(true, Ordering::Relaxed);
-        judge(
+        let answer = judge(
             call,
             &received.wire,
             received.elapsed.as_secs_f64() * 1000.0,
-        )
-    }
-
-    /// A backend that answers anything at all is alive.
-    fn note(&self, backend: &Backend, wire: &Wire) {
-        let mut health = locked(&backend.health);
-        match wire {
-            Wire::Answer { .. } | Wire::Broken { .. } => *health = Health::default(),
-            Wire::Timeout | Wire::Failed(_) => {
-                health.failures = health.failures.saturating_add(1);
-                if health.failures >= self.limits.failures {
-                    health.rests_until = Some(Instant::now() + self.limits.rest);
-                }
-            }
-        }
+        );
+        let is_other = matches!(&answer, Err(error) if error.error == "adapter_id_mismatch");
+        let finding = Finding::of(&received.wire, received.retry_after, is_other);
+        locked(&backend.health).note(finding, self.patience(), Instant::now());
+        backend.called.store(true, Ordering::Relaxed);
+        (answer, finding.is_worth_another())
     }
 
     fn client(&self, https: bool) -> Result<Client, String> {

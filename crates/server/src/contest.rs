@@ -6,27 +6,30 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use host::config::Config;
 use host::config::selection::Selection;
 use host::config::specialist::Privacy;
+use host::dataset::Texts;
 use host::metrics::Current;
 use host::specialists::{Asked, Entrant, LeftOut, Opened, Specialists, Wanted};
 use host::verifiers::Verifiers;
-use host::{clock, environment, events, runs, selector};
+use host::{clock, dataset, environment, events, runs, selector};
+use selection::canonical;
 use selection::contest::{Common, Held, Measured, Scale, hold};
 use selection::event::Event;
 use selection::manifest::Fallback as Declared;
 use selection::selector::Features;
 use selection::selector::features::Line;
-use selection::verifier::Outcome;
-use selection::{canonical, refusal};
 use serde_json::{Map, Value};
 use specialist::contract::{Answered, CallError};
 use specialist::quota::Source;
 
 use crate::dispatch::{Answer, Dispatcher, Ended};
-use crate::fallback::{FallbackError, Prompt};
+use crate::fallback::{Prompt, Said};
 
 mod asking;
+mod general;
+mod serving;
 
 /// Where contests are written down.
 #[derive(Clone, Debug)]
@@ -37,13 +40,17 @@ pub struct Logs {
     pub features: PathBuf,
     /// The events.
     pub events: PathBuf,
+    /// Inputs with winners, where the settings allow that they are kept.
+    pub texts: Option<PathBuf>,
 }
 
 impl Logs {
     /// Those of a workspace.
     #[must_use]
-    pub fn of(workspace: &host::workspace::Workspace) -> Self {
+    pub fn of(workspace: &host::workspace::Workspace, config: &Config) -> Self {
+        let keeps = config.privacy.keep_inputs;
         Self {
+            texts: keeps.then(|| dataset::path(workspace)),
             runs: runs::path(workspace),
             features: selector::features_path(workspace),
             events: events::path(workspace),
@@ -97,6 +104,8 @@ pub struct Arena<'a> {
     pub logs: Logs,
     /// How often a learning run asks each candidate.
     pub measurements: u64,
+    /// What was set, for prices.
+    pub config: &'a Config,
 }
 
 /// What is asked, beside the dispatch itself.
@@ -114,6 +123,8 @@ pub struct Asking<'a> {
     pub wanted: Wanted<'a>,
     /// What an output is worth now.
     pub current: &'a Current,
+    /// How the run log names the contest.
+    pub run_id: String,
 }
 
 /// What one candidate did.
@@ -144,14 +155,15 @@ pub struct Contested {
     pub answered: bool,
 }
 
-/// What is served, and by whom.
-struct Served {
-    result: Result<Value, FallbackError>,
-    /// Place among the candidates, when it is one of theirs.
-    by: Option<usize>,
-    verified: bool,
-    fallback: Option<&'static str>,
-    answered: bool,
+/// What was learned.
+#[derive(Debug)]
+pub struct Learned {
+    /// Everybody's worth, and who won.
+    pub held: Held,
+    /// What it cost in US dollars, by the prices that are set.
+    pub usd: f64,
+    /// What could not be written down.
+    pub not_logged: Option<String>,
 }
 
 impl Arena<'_> {
@@ -177,20 +189,30 @@ impl Arena<'_> {
             &may_call,
         );
         let scale = scale(asking.current);
-        let mut ran: Vec<(Ran, Measured)> = self.ask_all(asked, &asking, entrants).await;
-        let mut held = hold(scale, measured(&ran));
+        let (mut ran, general) = self.run(asked, &asking, entrants).await;
+        let mut held = hold(scale, measured(&ran, general.as_ref()));
         if held.winner.is_none()
             && !asking.wanted.learn
             && let Some(more) = declared_fallback(&ran, &mut spare)
         {
             ran.extend(self.ask_all(asked, &asking, vec![more]).await);
-            held = hold(scale, measured(&ran));
+            held = hold(scale, measured(&ran, None));
         }
-        let served = self.serve(asked, &asking, &held, &ran).await;
+        let said = general.map(|(said, _)| said);
+        let served = self
+            .serve(asked, &asking, &held, (&ran, said.as_ref()))
+            .await;
         let by = served.by.and_then(|at| ran.get(at));
         begun.version = by.map(|(ran, _)| ran.entrant.version.id.clone());
         let source = by.map_or(Source::Claude, |_| Source::Specialist);
-        trouble.note_all(self.write(asked, &asking, &held, &served));
+        let mode = if asking.wanted.learn {
+            "learn"
+        } else {
+            "serve"
+        };
+        let mode = (mode, served.fallback);
+        trouble.note_all(self.write(asked, &asking, &held, mode));
+        trouble.note(self.keep_texts(asked, &asking, &held, (&ran, said.as_ref())));
         let call = by.or(ran.first()).map(|(ran, _)| ran.call.clone());
         let may_probe = if asking.wanted.learn {
             Err("learning")
@@ -201,8 +223,9 @@ impl Arena<'_> {
             source,
             result: served.result,
             call,
+            general: served.general,
         };
-        let prompt = prompt(asked, &asking);
+        let prompt = self.prompt(asked, &asking);
         let concluded = self
             .dispatcher
             .conclude(asked, prompt, begun, ended, may_probe);
@@ -219,119 +242,65 @@ impl Arena<'_> {
         }
     }
 
-    /// The best certified candidate that passed; an active version without a verifier; the general model; "unsure".
-    async fn serve(
+    /// Asks candidates, and the general model beside them where something is to be learned.
+    async fn run(
         &self,
         asked: Asked<'_>,
         asking: &Asking<'_>,
-        held: &Held,
-        ran: &[(Ran, Measured)],
-    ) -> Served {
-        let certified = |measured: &Measured| {
-            let found = ran
-                .iter()
-                .find(|(ran, _)| ran.entrant.version.id == measured.version);
-            found.is_some_and(|(ran, _)| ran.entrant.version.certified_level.is_certified())
-        };
-        let verdict = |at: usize| {
-            let (ran, _) = ran.get(at)?;
-            Some(ran.call.as_ref().ok()?.verdict.clone())
-        };
-        let best = held.best(scale(asking.current), certified);
-        if let Some((at, verdict)) = best.and_then(|at| Some((at, verdict(at)?))) {
-            return Served {
-                result: Ok(verdict),
-                by: Some(at),
-                verified: true,
-                fallback: None,
-                answered: true,
-            };
+        entrants: Vec<Entrant>,
+    ) -> (Vec<(Ran, Measured)>, Option<(Said, Measured)>) {
+        if !asking.wanted.learn || entrants.is_empty() {
+            return (self.ask_all(asked, asking, entrants).await, None);
         }
-        let unverified = ran.iter().position(|(ran, _)| {
-            ran.entrant.active
-                && ran.entrant.declaration.verifier == Ok(None)
-                && ran.entrant.version.certified_level.is_certified()
-        });
-        if let Some((at, verdict)) = unverified.and_then(|at| Some((at, verdict(at)?))) {
-            return Served {
-                result: Ok(verdict),
-                by: Some(at),
-                verified: false,
-                fallback: None,
-                answered: true,
-            };
+        let mut declared = entrants.iter().map(|one| one.declaration.verifier.clone());
+        let declared = declared.find_map(|declared| declared.ok().flatten());
+        let (mut ran, general) = futures_util::future::join(
+            self.ask_all(asked, asking, entrants),
+            self.ask_general(asked, asking, declared.as_ref()),
+        )
+        .await;
+        if let Some((said, _)) = &general {
+            self.compare(asked, said, &mut ran).await;
         }
-        let why = match held.winner() {
-            Some(_) => "no certified candidate passed its verifier",
-            None => "no candidate passed its verifier",
-        };
-        self.fall_back(asked, asking, ran, why).await
+        (ran, general)
     }
 
-    async fn fall_back(
-        &self,
-        asked: Asked<'_>,
-        asking: &Asking<'_>,
-        ran: &[(Ran, Measured)],
-        nobody: &str,
-    ) -> Served {
-        let answered = ran.iter().any(|(ran, _)| ran.call.is_ok());
-        let unsure = |why: String, answered: bool| Served {
-            result: Ok(refusal::unsure(&why)),
-            by: None,
-            verified: false,
-            fallback: Some("unsure"),
-            answered,
-        };
-        let first = ran.first().map(|(ran, _)| &ran.entrant.declaration);
-        if first.is_some_and(|declaration| declaration.fallback == Declared::Unsure) {
-            return unsure(nobody.to_owned(), answered);
+    /// Holds a contest only to learn from it: nobody is served, and no place in a quota is taken. None where nobody takes
+    /// part.
+    pub async fn learn(&self, asked: Asked<'_>, asking: Asking<'_>) -> Option<Learned> {
+        let backends = self.dispatcher.backends;
+        let may_call = |call: &_| backends.may_call(call);
+        let opened = self.dispatcher.specialists.open_contest(
+            asked,
+            asking.wanted,
+            self.dispatcher.classifier,
+            &may_call,
+        );
+        if opened.entrants.is_empty() {
+            return None;
         }
-        if self.dispatcher.elsewhere {
-            return Served {
-                result: Err(FallbackError::Elsewhere),
-                by: None,
-                verified: false,
-                fallback: Some("claude"),
-                answered: false,
-            };
-        }
-        let said = match self.dispatcher.general(prompt(asked, asking)).await {
-            Ok(said) => said,
-            // Where nobody took part at all, it is a plain dispatch that nobody could answer.
-            Err(error) if ran.is_empty() => {
-                return Served {
-                    result: Err(error),
-                    by: None,
-                    verified: false,
-                    fallback: None,
-                    answered: false,
-                };
-            }
-            Err(error) => {
-                let why = format!("{nobody}, and {error}");
-                return unsure(why, answered);
-            }
-        };
-        let declared = ran
-            .iter()
-            .find_map(|(ran, _)| ran.entrant.declaration.verifier.as_ref().ok()?.as_ref());
-        let (outcome, verified) = match declared {
-            None => (Outcome::Pass, false),
-            Some(declared) => (self.verify(declared, &said, asked.input).await.0, true),
-        };
-        match outcome {
-            Outcome::Pass => Served {
-                result: Ok(said),
-                by: None,
-                verified,
-                fallback: Some("claude"),
-                answered: true,
-            },
-            Outcome::Fail(why) => {
-                let why = format!("{nobody}, and the general model did not either: {why}");
-                unsure(why, true)
-            }
+        let (ran, general) = self.run(asked, &asking, opened.entrants).await;
+        let held = hold(scale(asking.current), measured(&ran, general.as_ref()));
+        let mut trouble = Trouble::default();
+        trouble.note_all(self.write(asked, &asking, &held, ("learn", None)));
+        let said = general.map(|(said, _)| said);
+        trouble.note(self.keep_texts(asked, &asking, &held, (&ran, said.as_ref())));
+        let prices = held.placed.iter().filter_map(|one| one.measured.price_usd);
+        Some(Learned {
+            usd: prices.sum(),
+            held,
+            not_logged: trouble.0,
+        })
+    }
+
+    /// What the general model is asked.
+    fn prompt<'a>(&'a self, asked: Asked<'a>, asking: &Asking<'a>) -> Prompt<'a> {
+        Prompt {
+            role: asked.role,
+            instructions: asking.instructions,
+            input: asked.input,
+            trace_id: asked.trace_id,
+            beside: self.dispatcher.beside,
         }
     }
 
@@ -341,24 +310,19 @@ impl Arena<'_> {
         asked: Asked<'_>,
         asking: &Asking<'_>,
         held: &Held,
-        served: &Served,
+        (mode, fallback): (&str, Option<&str>),
     ) -> Vec<Result<(), host::files::FileError>> {
         if held.placed.is_empty() {
             return Vec::new();
         }
-        let run_id = host::fresh_task_id().to_string();
+        let run_id = asking.run_id.clone();
         let common = Common {
             timestamp: clock::text(clock::now_ns()),
             prompt_hash: asking.prompt_hash.to_owned(),
             run_id: run_id.clone(),
             role: asked.role.to_owned(),
-            mode: if asking.wanted.learn {
-                "learn"
-            } else {
-                "serve"
-            }
-            .to_owned(),
-            fallback: served.fallback.map(str::to_owned),
+            mode: mode.to_owned(),
+            fallback: fallback.map(str::to_owned),
             trace_id: asked.trace_id.to_owned(),
             further: asking.further.clone(),
         };
@@ -375,6 +339,35 @@ impl Arena<'_> {
             selector::append_features(&self.logs.features, &line),
             events::emit(&self.logs.events, &told(asking, held)).map(drop),
         ]
+    }
+}
+
+impl Arena<'_> {
+    /// Keeps the input and the winner's output, where that is allowed.
+    fn keep_texts(
+        &self,
+        asked: Asked<'_>,
+        asking: &Asking<'_>,
+        held: &Held,
+        (ran, said): (&[(Ran, Measured)], Option<&Said>),
+    ) -> Result<(), host::files::FileError> {
+        let (Some(path), Some(winner)) = (&self.logs.texts, held.winner) else {
+            return Ok(());
+        };
+        let output = match ran.get(winner) {
+            Some((ran, _)) => ran.call.as_ref().ok().map(|answered| &answered.verdict),
+            None => said.map(|said| &said.verdict),
+        };
+        let Some(output) = output else {
+            return Ok(());
+        };
+        let texts = Texts {
+            run_id: asking.run_id.clone(),
+            input: asked.input.clone(),
+            output: output.clone(),
+            target: asking.target.cloned(),
+        };
+        dataset::append(path, &texts)
     }
 }
 
@@ -426,18 +419,11 @@ fn scale(current: &Current) -> Scale<'_> {
     }
 }
 
-fn prompt<'a>(asked: Asked<'a>, asking: &Asking<'a>) -> Prompt<'a> {
-    Prompt {
-        role: asked.role,
-        instructions: asking.instructions,
-        input: asked.input,
-        trace_id: asked.trace_id,
-        beside: None,
-    }
-}
-
-fn measured(ran: &[(Ran, Measured)]) -> Vec<Measured> {
-    ran.iter().map(|(_, measured)| measured.clone()).collect()
+/// All that was measured, the general model last.
+fn measured(ran: &[(Ran, Measured)], general: Option<&(Said, Measured)>) -> Vec<Measured> {
+    let ran = ran.iter().map(|(_, measured)| measured);
+    let general = general.map(|(_, measured)| measured);
+    ran.chain(general).cloned().collect()
 }
 
 /// The model that the first candidate names as its fallback, when it is in the role and was not asked yet. Only one is

@@ -3,8 +3,9 @@
 //! HTTP/1.1, connections are kept and used again, redirects are answers like any other, nothing is retried here, and no
 //! proxy of the environment is used.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use host::clock;
 use reqwest::header::{
     AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
@@ -106,8 +107,14 @@ fn deadline(started: Instant, time: Duration) -> tokio::time::Instant {
 }
 
 fn wanted_pause(response: &Response) -> Option<Duration> {
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    text.trim().parse().ok().map(Duration::from_secs)
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = httpdate::parse_http_date(text).ok()?;
+    let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(clock::now_ns());
+    // One that has passed asks for no pause.
+    Some(until.duration_since(now).unwrap_or_default())
 }
 
 /// The body, which is never longer than the limit. Once there is a status, trouble is reported with it.

@@ -14,7 +14,7 @@ use host::specialists::spending::{MicroUsd, Spending, SpendingError};
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
-use specialist::contract::{Wire, read_text};
+use specialist::contract::{Usage, Wire, read_text};
 
 use crate::exchange::{self, Post, Received};
 
@@ -58,6 +58,17 @@ pub struct Beside {
     pub system: Option<String>,
     /// Settings under the names that the general model's API has for them.
     pub settings: Map<String, Value>,
+}
+
+/// What the general model said, and what it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// The answer.
+    pub verdict: Value,
+    /// The tokens, where it told them.
+    pub usage: Option<Usage>,
+    /// What it cost, by the prices that are set.
+    pub cost: MicroUsd,
 }
 
 /// Why the general model did not answer.
@@ -138,11 +149,24 @@ impl Fallback {
     ///
     /// # Errors
     /// There was no answer.
-    pub async fn ask(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
+    pub async fn ask(&self, prompt: Prompt<'_>) -> Result<Said, FallbackError> {
         match self.set.kind {
             Kind::None => Err(FallbackError::NotConfigured),
             Kind::Command => self.run(prompt).await,
             Kind::Anthropic | Kind::OpenAi => self.request(prompt).await,
+        }
+    }
+
+    /// The most that one question can cost, by the prices that are set.
+    #[must_use]
+    pub fn most(&self, prompt: Prompt<'_>) -> MicroUsd {
+        match self.set.kind {
+            Kind::None => 0,
+            Kind::Command => micro(self.set.usd_per_call.get()),
+            Kind::Anthropic | Kind::OpenAi => {
+                let body = self.body(prompt).to_string();
+                self.cost(body.len() as u64, self.set.max_tokens.get())
+            }
         }
     }
 
@@ -166,7 +190,7 @@ impl Fallback {
         self.spending.settle(amount, 0).ok();
     }
 
-    async fn run(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
+    async fn run(&self, prompt: Prompt<'_>) -> Result<Said, FallbackError> {
         let words = self.set.command.clone();
         if words.is_empty() {
             return Err(FallbackError::Settings(
@@ -193,10 +217,14 @@ impl Fallback {
                 "the program printed nothing".to_owned(),
             ));
         }
-        Ok(read_text(&text))
+        Ok(Said {
+            verdict: read_text(&text),
+            usage: None,
+            cost: price,
+        })
     }
 
-    async fn request(&self, prompt: Prompt<'_>) -> Result<Value, FallbackError> {
+    async fn request(&self, prompt: Prompt<'_>) -> Result<Said, FallbackError> {
         if self.set.model.is_empty() {
             return Err(FallbackError::Settings("`model` is empty".to_owned()));
         }
@@ -219,20 +247,25 @@ impl Fallback {
         );
         self.spending.reserve(most)?;
         let received = self.attempts(client, &url, &headers, &body).await;
-        let answer =
-            answer(&received.wire).map(|answer| (self.verdict(&answer), self.used(&answer)));
+        let answer = answer(&received.wire).map(|answer| (self.verdict(&answer), used(&answer)));
         let cost = match &answer {
-            Ok((_, Some((input, output)))) => self.cost(*input, *output),
+            Ok((_, Some(used))) => self.cost(used.input, used.output),
             // Without figures the most that it can have cost is what it cost.
             Ok((_, None)) => most,
             Err(_) => 0,
         };
         self.spending.settle(most, cost).ok();
-        let (verdict, _) = answer.map_err(|why| match received.wire {
+        let (verdict, usage) = answer.map_err(|why| match received.wire {
             Wire::Answer { status: 429, .. } => FallbackError::Busy,
             _ => FallbackError::NoAnswer(why),
         })?;
-        verdict.ok_or_else(|| FallbackError::NoAnswer("its answer holds no text".to_owned()))
+        let verdict = verdict
+            .ok_or_else(|| FallbackError::NoAnswer("its answer holds no text".to_owned()))?;
+        Ok(Said {
+            verdict,
+            usage,
+            cost,
+        })
     }
 
     async fn attempts(
@@ -372,16 +405,6 @@ impl Fallback {
         Some(read_text(&text))
     }
 
-    /// Input and output tokens, where the answer tells them.
-    fn used(&self, answer: &Value) -> Option<(u64, u64)> {
-        let usage = answer.get("usage")?;
-        let number = |key: &str| usage.get(key).and_then(Value::as_u64);
-        match self.set.kind {
-            Kind::Anthropic => Some((number("input_tokens")?, number("output_tokens")?)),
-            _ => Some((number("prompt_tokens")?, number("completion_tokens")?)),
-        }
-    }
-
     fn cost(&self, input: u64, output: u64) -> MicroUsd {
         // Dollars a million tokens are millionths of a dollar a token.
         let tokens = |count: u64, price: f64| micro(count_of(count) * price / 1e6);
@@ -389,6 +412,11 @@ impl Fallback {
             .saturating_add(tokens(input, self.set.usd_per_million_input.get()))
             .saturating_add(tokens(output, self.set.usd_per_million_output.get()))
     }
+}
+
+/// The tokens, where the answer tells them.
+fn used(answer: &Value) -> Option<Usage> {
+    Usage::read(answer.get("usage")?)
 }
 
 /// The body of a good answer, or why it is none.

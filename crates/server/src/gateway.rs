@@ -2,14 +2,15 @@
 //!
 //! [`upstream`] knows where models lie, `client` the way there, `scan` finds the model in a body, `receipt` writes down
 //! what became of a request, `packed` looks into packed bodies, `proxy` passes on, `roles` dispatches, `chat` speaks the
-//! clients' formats, `models` lists, `native` is our own endpoint, `origin` keeps upstreams out of the pages' origin, and
+//! clients' formats, `models` lists, `background` does what is left when a caller has its answer, `usage` finds tokens, `native` and `feedback` are our own endpoints, `origin` keeps upstreams out of the pages' origin, and
 //! `files` hands out the catalog.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
+use host::chance::Chance;
 use host::config::Config;
 use host::config::gateway::{Protocol, Upstream as SetUpstream};
 use host::config::specialist::Kind;
@@ -22,23 +23,29 @@ use hyper::{Method, Request, Response};
 
 use crate::backend::{Backends, Limits};
 use crate::fallback::Fallback;
+use crate::login::waits::Client;
 use crate::up::{App, UpError};
 
 use self::client::Ways;
 use self::upstream::Upstream;
 
+mod background;
 mod chat;
 mod client;
+mod feedback;
 pub(crate) mod files;
+mod learn;
 mod models;
 mod native;
 pub(crate) mod origin;
 mod packed;
 mod proxy;
 mod receipt;
+mod ring;
 mod roles;
 mod scan;
 pub mod upstream;
+mod usage;
 
 /// What requests share.
 #[derive(Debug)]
@@ -57,6 +64,16 @@ pub struct Gateway {
     ending: AtomicBool,
     /// Dispatches that are not over.
     running: roles::Running,
+    /// What is left to do when callers have their answers.
+    background: background::Background,
+    /// Roles that the registry named while this process ran.
+    seen: Mutex<BTreeSet<String>>,
+    /// The last answers of adapters, for what users say of them.
+    recent: feedback::Recent,
+    /// Draws what is learned from.
+    chance: Chance,
+    /// The selector is being trained.
+    trains: AtomicBool,
 }
 
 impl Gateway {
@@ -84,6 +101,11 @@ impl Gateway {
             log,
             ending: AtomicBool::new(false),
             running: roles::Running::default(),
+            background: background::Background::default(),
+            seen: Mutex::default(),
+            recent: feedback::Recent::default(),
+            chance: Chance::default(),
+            trains: AtomicBool::new(false),
         })
     }
 
@@ -111,11 +133,18 @@ impl Gateway {
     /// From now on the process is what cuts answers off.
     pub(crate) fn ends(&self) {
         self.ending.store(true, Ordering::Relaxed);
+        self.background.cut();
     }
 
-    /// Waits until no dispatch runs.
+    /// What waits in the background is dropped.
+    pub(crate) fn closes(&self) {
+        self.background.close();
+    }
+
+    /// Waits until no dispatch runs, and nothing in the background.
     pub(crate) async fn quiet(&self) {
         self.running.over().await;
+        self.background.over().await;
     }
 }
 
@@ -158,12 +187,17 @@ fn protocol(parts: &Parts) -> Option<Protocol> {
 }
 
 /// Answers a request that the guard has let through.
-pub(crate) async fn answer(app: Arc<App>, request: Request<Body>) -> Response<Body> {
+pub(crate) async fn answer(
+    app: Arc<App>,
+    request: Request<Body>,
+    client: Client,
+) -> Response<Body> {
     let (parts, body) = request.into_parts();
     if let Some(slug) = models::role_in(&parts) {
         return models::role(app, parts, slug).await;
     }
     match (&parts.method, parts.uri.path()) {
+        (_, "/v1/feedback") => feedback::answer(app, parts, body, client).await,
         (_, "/v1/dispatch") => native::answer(app, parts, body).await,
         (&Method::GET, "/v1/models") => models::answer(app, parts).await,
         _ => proxy::answer(app, parts, body).await,

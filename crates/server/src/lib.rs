@@ -5,7 +5,7 @@
 //! [`view`] keeps logs and bundles as tables; [`api`] is the JSON API over them, and [`login`] lets a person change things;
 //! [`show`] is what people look at, [`pages`] where they look at it.
 //! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
-//! model, [`dispatch`] goes from the gate to the receipt, [`contest`] asks several at once, [`audit`] asks an exam's cases,
+//! model, [`dispatch`] goes from the gate to the receipt, [`agreement`] compares two answers, [`contest`] asks several at once, [`audit`] asks an exam's cases,
 //! [`consult`] asks about a tool call, and [`demo`] plays adapters and general model for the demo; [`blocking`] lets a program without an async runtime wait.
 //!
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
@@ -18,6 +18,8 @@ pub mod backend;
 pub mod fallback;
 
 pub mod dispatch;
+
+pub mod agreement;
 
 pub mod audit;
 

@@ -1,8 +1,10 @@
 //! Counters for Prometheus: what came, where it went, and how much time was ours.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use host::learning::Shown;
 use host::store::audit::Audit;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -30,6 +32,22 @@ pub struct AuditLabels {
     pub outcome: &'static str,
 }
 
+/// What tokens are counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct TokenLabels {
+    /// As of requests.
+    pub route: &'static str,
+    /// "input" or "output".
+    pub direction: &'static str,
+}
+
+/// What work in the background is counted under.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OutcomeLabels {
+    /// What came of it.
+    pub outcome: &'static str,
+}
+
 /// Everything that is counted.
 pub struct Metrics {
     registry: Registry,
@@ -53,6 +71,16 @@ pub struct Metrics {
     pub audits: Family<AuditLabels, Counter>,
     /// Exams that are too old.
     pub old_audits: Gauge,
+    /// Tokens of answers, as far as they are known.
+    pub tokens: Family<TokenLabels, Counter>,
+    /// Probes, by what came of them.
+    pub probes: Family<OutcomeLabels, Counter>,
+    /// What users said of answers.
+    pub feedback: Counter,
+    /// Questions that were drawn to learn from, by what came of them.
+    pub lessons: Family<OutcomeLabels, Counter>,
+    /// Trainings of the selector, by what came of them.
+    pub trainings: Family<OutcomeLabels, Counter>,
 }
 
 impl fmt::Debug for Metrics {
@@ -122,6 +150,32 @@ impl Default for Metrics {
             audits.clone(),
         );
         registry.register("old_audits", "Exams that are too old", old_audits.clone());
+        let tokens = Family::<TokenLabels, Counter>::default();
+        registry.register(
+            "tokens",
+            "Tokens of answers, as far as they are known",
+            tokens.clone(),
+        );
+        let probes = Family::<OutcomeLabels, Counter>::default();
+        registry.register(
+            "probes",
+            "Answers of adapters that were compared with the general model, by what came of it",
+            probes.clone(),
+        );
+        let lessons = Family::<OutcomeLabels, Counter>::default();
+        registry.register(
+            "learning_contests",
+            "Questions that were drawn to learn from, by what came of them",
+            lessons.clone(),
+        );
+        let trainings = Family::<OutcomeLabels, Counter>::default();
+        registry.register(
+            "learning_trainings",
+            "Trainings of the selector, by what came of them",
+            trainings.clone(),
+        );
+        let feedback = Counter::default();
+        registry.register("feedback", "What users said of answers", feedback.clone());
         Self {
             registry,
             requests,
@@ -134,6 +188,11 @@ impl Default for Metrics {
             connections,
             audits,
             old_audits,
+            tokens,
+            probes,
+            feedback,
+            lessons,
+            trainings,
         }
     }
 }
@@ -143,6 +202,33 @@ impl Metrics {
     pub fn answered(&self, labels: &Labels, overhead: Duration) {
         self.requests.get_or_create(labels).inc();
         self.overhead.observe(overhead.as_secs_f64());
+    }
+
+    /// Counts the tokens of an answer.
+    pub fn used(&self, route: &'static str, (input, output): (Option<u64>, Option<u64>)) {
+        for (direction, tokens) in [("input", input), ("output", output)] {
+            if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
+                let labels = TokenLabels { route, direction };
+                self.tokens.get_or_create(&labels).inc_by(tokens);
+            }
+        }
+    }
+
+    /// Counts a probe.
+    pub fn probed(&self, outcome: &'static str) {
+        self.probes.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+
+    /// Counts a question that was drawn to learn from.
+    pub fn learned(&self, outcome: &'static str) {
+        self.lessons.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+
+    /// Counts a training.
+    pub fn trained(&self, outcome: &'static str) {
+        self.trainings
+            .get_or_create(&OutcomeLabels { outcome })
+            .inc();
     }
 
     /// Counts an exam that was too old.
@@ -162,16 +248,70 @@ impl Metrics {
 
     /// As Prometheus reads it; with the ledger once it was compared with the bundles.
     #[must_use]
-    pub fn text(&self, audit: Option<&Audit>) -> String {
+    pub fn text(&self, audit: Option<&Audit>, learning: Option<&Shown>) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
         encode_registry(&mut text, &self.registry).ok();
         if let Some(audit) = audit {
             encode_registry(&mut text, &of_ledger(audit)).ok();
         }
+        if let Some(learning) = learning {
+            encode_registry(&mut text, &of_learning(learning)).ok();
+        }
         encode_eof(&mut text).ok();
         text
     }
+}
+
+/// How far learning is, as it is at this moment.
+fn of_learning(shown: &Shown) -> Registry {
+    let mut registry = Registry::with_prefix("roleos_learning");
+    let figures = [
+        (
+            "budget_usd",
+            "Most that learning may cost on a day, in US dollars",
+            shown.budget_usd,
+        ),
+        (
+            "spent_usd",
+            "What learning cost today, in US dollars",
+            shown.spent_usd,
+        ),
+        (
+            "share",
+            "Share of the dispatches that are learned from",
+            shown.share,
+        ),
+    ];
+    for (name, help, value) in figures {
+        let gauge = Gauge::<f64, AtomicU64>::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
+    let last = shown.learning.last.as_ref();
+    let counts = [
+        (
+            "contests",
+            "Contests that were held to learn from",
+            shown.learning.contests,
+        ),
+        (
+            "contests_since_training",
+            "Contests since the selector was trained last",
+            shown.learning.since_training,
+        ),
+        (
+            "last_training_taken",
+            "1 if the selector of the last training is in use, else 0",
+            u64::from(last.is_some_and(|last| last.taken)),
+        ),
+    ];
+    for (name, help, value) in counts {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    }
+    registry
 }
 
 /// The state of the ledger, as it is at this moment.

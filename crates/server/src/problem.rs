@@ -25,7 +25,7 @@ impl Shape {
     pub fn of_path(path: &str) -> Self {
         if path == "/v1/messages" || path.starts_with("/v1/messages/") {
             Self::Anthropic
-        } else if path.starts_with("/v1/") && path != "/v1/dispatch" {
+        } else if path.starts_with("/v1/") && !matches!(path, "/v1/dispatch" | "/v1/feedback") {
             Self::OpenAi
         } else {
             Self::Own

@@ -15,6 +15,7 @@ use axum::routing::get;
 use host::config::Config;
 use host::environment::{self, Environment};
 use host::files::FileError;
+use host::learning::Shown;
 use host::running::RunningError;
 use host::specialists::{Named, Paths, Settings, Specialists};
 use host::store::Store;
@@ -176,7 +177,11 @@ async fn elsewhere(State(app): State<Arc<App>>, request: Request<Body>) -> Respo
 
 async fn metrics(State(app): State<Arc<App>>) -> Response<Body> {
     let audit = app.desk.as_ref().and_then(|desk| desk.view.known_audit());
-    let mut response = Response::new(Body::from(app.metrics.text(audit.as_deref())));
+    let files = Arc::clone(&app);
+    let shown = move || Shown::if_used(&files.workspace, &files.config);
+    let shown = tokio::task::spawn_blocking(shown).await.ok().flatten();
+    let text = app.metrics.text(audit.as_deref(), shown.as_ref());
+    let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(
         CONTENT_TYPE,
         HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),
@@ -192,7 +197,9 @@ async fn status(State(app): State<Arc<App>>) -> Response<Body> {
          /v1/chat/completions   OpenAI's API\n\
          /v1/messages           Anthropic's API\n\
          /v1/models             models and roles\n\
+         /v1/responses          OpenAI's API of responses\n\
          /v1/dispatch           one dispatch of a role\n\
+         /v1/feedback           what a user says of an answer\n\
          /catalog/index.yaml    the catalog of this workspace\n\
          /metrics               for Prometheus\n\
          /healthz /readyz       for whoever watches over it\n\n\

@@ -13,6 +13,8 @@ use crate::text::head;
 pub struct Call {
     /// The base address, as the registry has it.
     pub backend_url: String,
+    /// Further addresses that serve the same adapter.
+    pub backend_urls: Vec<String>,
     /// Which language it speaks.
     pub contract: Contract,
     /// The pin.
@@ -45,11 +47,11 @@ impl Call {
                 "stream": false,
             }),
         };
+        let mut addresses = entry.addresses(version).into_iter().map(str::to_owned);
+        let backend_url = addresses.next().unwrap_or_default();
         Self {
-            backend_url: version
-                .backend_url
-                .clone()
-                .unwrap_or_else(|| entry.backend_url.clone()),
+            backend_url,
+            backend_urls: addresses.collect(),
             contract: entry.contract,
             adapter_id: version.adapter_id.clone(),
             base_model: version.base_model.clone(),
@@ -59,10 +61,36 @@ impl Call {
         }
     }
 
-    /// The address of the call.
+    /// Every base address that serves the adapter, each once, the registry's first.
     #[must_use]
-    pub fn url(&self) -> String {
-        let base = self.backend_url.trim_end_matches('/');
+    pub fn addresses(&self) -> Vec<&str> {
+        let mut all = vec![self.backend_url.as_str()];
+        for further in &self.backend_urls {
+            if !all.contains(&further.as_str()) {
+                all.push(further);
+            }
+        }
+        all
+    }
+
+    /// Adds what the client says beside its input: its system text before the message, its settings beside it. Only chat
+    /// completions have a place for either.
+    pub fn beside(&mut self, system: Option<&str>, settings: &Map<String, Value>) {
+        let body = self.body.as_object_mut();
+        let Some(body) = body.filter(|_| self.contract == Contract::OpenAi) else {
+            return;
+        };
+        let messages = body.get_mut("messages").and_then(Value::as_array_mut);
+        if let (Some(messages), Some(system)) = (messages, system) {
+            messages.insert(0, json!({ "role": "system", "content": system }));
+        }
+        body.extend(settings.clone());
+    }
+
+    /// The address of the call at one of the base addresses.
+    #[must_use]
+    pub fn url(&self, base: &str) -> String {
+        let base = base.trim_end_matches('/');
         match self.contract {
             Contract::Verify => format!("{base}/verify"),
             Contract::OpenAi if base.ends_with("/v1") => format!("{base}/chat/completions"),
@@ -121,6 +149,32 @@ pub struct Answered {
     pub duration_ms: f64,
     /// How long it took, as we measured it.
     pub wire_ms: f64,
+    /// The tokens that it used, where it told them.
+    pub usage: Option<Usage>,
+}
+
+/// Tokens of one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Tokens in.
+    pub input: u64,
+    /// Tokens out.
+    pub output: u64,
+}
+
+impl Usage {
+    /// Reads the `usage` of an answer, under the names of chat completions or of messages and responses.
+    #[must_use]
+    pub fn read(usage: &Value) -> Option<Self> {
+        let number = |names: [&str; 2]| {
+            let mut found = names.iter().filter_map(|name| usage.get(name));
+            found.find_map(Value::as_u64)
+        };
+        Some(Self {
+            input: number(["prompt_tokens", "input_tokens"])?,
+            output: number(["completion_tokens", "output_tokens"])?,
+        })
+    }
 }
 
 /// An answer that does not count.
@@ -218,6 +272,7 @@ pub fn judge(call: &Call, wire: &Wire, wire_ms: f64) -> Result<Answered, CallErr
         base_model: base_model.map(str::to_owned),
         duration_ms: number("duration_ms").unwrap_or(wire_ms),
         wire_ms,
+        usage: body.get("usage").and_then(Usage::read),
     })
 }
 
@@ -288,6 +343,10 @@ pub fn to_json(result: &Result<Answered, CallError>) -> Value {
                 object.insert("base_model".to_owned(), json!(base_model));
             }
             object.insert("duration_ms".to_owned(), number(answered.duration_ms));
+            if let Some(Usage { input, output }) = answered.usage {
+                let usage = json!({ "input_tokens": input, "output_tokens": output });
+                object.insert("usage".to_owned(), usage);
+            }
         }
         Err(error) => {
             object.insert("ok".to_owned(), json!(false));

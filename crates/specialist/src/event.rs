@@ -20,6 +20,8 @@ pub enum Kind {
     Rollback,
     /// A probe was made.
     ShadowProbe,
+    /// A probe was due and not made.
+    DroppedProbe,
     /// A role was halted.
     Halt,
     /// A halt was lifted.
@@ -50,6 +52,7 @@ impl Kind {
             Self::Promote => "promote",
             Self::Rollback => "rollback",
             Self::ShadowProbe => "shadow-probe",
+            Self::DroppedProbe => "shadow-probe-dropped",
             Self::Halt => "halt",
             Self::ClearHalt => "clear-halt",
             Self::CertificationAttempt => "certification-attempt",
@@ -118,6 +121,18 @@ impl Event {
         data.insert("agreed".to_owned(), json!(agreed));
         add_summaries(&mut data, pair);
         Self::new(Kind::ShadowProbe, role, ts, Value::Object(data))
+    }
+
+    /// A probe that was due and not made.
+    #[must_use]
+    pub fn dropped_probe(
+        (role, version): (&str, &str),
+        ts: &str,
+        trace_id: &str,
+        why: &str,
+    ) -> Self {
+        let data = json!({ "trace_id": trace_id, "version": version, "why": why });
+        Self::new(Kind::DroppedProbe, role, ts, data)
     }
 
     /// A halt by the probes.

@@ -29,6 +29,8 @@ pub mod conformance;
 
 pub mod shadow;
 
+pub mod agreement;
+
 pub mod state;
 
 pub mod event;

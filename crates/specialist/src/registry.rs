@@ -313,6 +313,14 @@ impl Registry {
         self
     }
 
+    /// Returns whether an entry names this role, refused or not; `None` when the file cannot be read at all.
+    #[must_use]
+    pub fn names(&self, role: &str) -> Option<bool> {
+        let list = self.document.get("specialists").and_then(Value::as_array)?;
+        let mut names = list.iter().filter_map(|entry| entry.get("role")?.as_str());
+        Some(names.any(|name| name == role))
+    }
+
     /// All versions as they were written, with their roles.
     pub fn all_written(&self) -> impl Iterator<Item = (&str, &Value)> {
         let list = self.document.get("specialists").and_then(Value::as_array);

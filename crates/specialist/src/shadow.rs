@@ -1,4 +1,5 @@
-//! Shadow probes: one in K answers of an adapter is compared with the general model's, and persistent disagreement halts.
+//! Shadow probes: one answer in K of an adapter, drawn at random, is compared with the general model's, and persistent
+//! disagreement halts.
 //!
 //! Probes count for the version that answered. The rule is an always-valid test ([`statistics::sequence`]): it may be
 //! looked at after every probe, and ever halts a version that agrees in `1 − tau` of its answers with a chance of at most
@@ -16,7 +17,7 @@ pub const VARIABLES: [&str; 3] = ["ROLEOS_SHADOW_K", "ROLEOS_SHADOW_N", "ROLEOS_
 /// How probes are made and judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// Every so many answers of the adapter one probe.
+    /// One answer in so many of the adapter is probed, drawn at random.
     pub every: u64,
     /// How many probes the window rule looks back.
     pub window: u64,
@@ -125,17 +126,6 @@ fn count(
         range: "a whole number of at least 1",
         default,
     })
-}
-
-/// Whether the adapter's next answer is compared, and the counter afterwards.
-#[must_use]
-pub fn schedule(counter: u64, settings: &Settings) -> (bool, u64) {
-    let counter = counter.saturating_add(1);
-    if counter >= settings.every {
-        (true, 0)
-    } else {
-        (false, counter)
-    }
 }
 
 /// Probes of one version since the last clearing.
@@ -287,9 +277,6 @@ pub fn summary(verdict: Option<&Value>) -> String {
     }
 }
 
-/// Whether two verdicts say the same; `None` when they cannot be compared.
-pub type Agree = fn(&Value, &Value) -> Option<bool>;
-
 /// Equal JSON; keys may stand in another order, and `1.0` is `1`.
 #[must_use]
 pub fn same(specialist: &Value, claude: &Value) -> Option<bool> {
@@ -325,6 +312,8 @@ pub enum Shadow {
         /// Answers since the last probe, where it counts.
         counter: Option<u64>,
     },
+    /// It is due, and made once the caller has its answer.
+    Pending,
     /// The answers were compared.
     Fired {
         /// Whether they agreed.
@@ -341,6 +330,7 @@ impl Shadow {
     #[must_use]
     pub fn to_json(&self) -> Value {
         match self {
+            Self::Pending => json!({ "fired": true, "pending": true }),
             Self::Counted { counter } => json!({ "fired": false, "counter": counter }),
             Self::Skipped { why, counter: None } => json!({ "fired": false, "skipped": why }),
             Self::Skipped {

@@ -18,7 +18,16 @@ pub type Fraction = UpTo<1>;
 /// US dollars.
 pub type Dollars = UpTo<1_000_000>;
 
+/// How far two numbers may lie apart.
+pub type Distance = UpTo<1_000_000_000>;
+
 impl<const MAX: u32> Eq for UpTo<MAX> {}
+
+impl<const MAX: u32> Default for UpTo<MAX> {
+    fn default() -> Self {
+        Self(0.0)
+    }
+}
 
 impl<const MAX: u32> UpTo<MAX> {
     /// The number, when it is in range.
@@ -33,6 +42,17 @@ impl<const MAX: u32> UpTo<MAX> {
     #[must_use]
     pub fn hundredths(number: u32) -> Self {
         Self((f64::from(number) / 100.0).min(f64::from(MAX)))
+    }
+
+    /// In millionths, rounded up.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no less than nothing, and a cast stops at the largest number"
+    )]
+    pub fn micro(self) -> u64 {
+        (self.0 * 1e6).ceil() as u64
     }
 
     /// The number.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fraction::Fraction;
+use super::fraction::{Dollars, Fraction};
 use super::within::Within;
 
 /// Section `[selection]`.
@@ -18,6 +18,12 @@ pub struct Selection {
     pub k_train: Within<1, 64>,
     /// Times that a learning run asks each candidate; times are the median.
     pub measurements: Within<1, 9>,
+    /// Share of the dispatches of `up` that are also held as a learning contest, in the background; 0 means none.
+    pub learn_share: Fraction,
+    /// Most that learning contests may cost on a day (UTC), in US dollars, by the prices that are set.
+    pub learn_budget_usd: Dollars,
+    /// New contests after which `up` trains the selector again.
+    pub learn_contests: Within<1, 1_000_000>,
     /// Days after which `up` takes a version's exam again, in the background; 0 means never.
     pub audit_max_age: Within<0, 3650>,
     /// By how much a version's quality may be worse than another's on the same exam, from 0 to 1.
@@ -48,6 +54,9 @@ impl Default for Selection {
             k_infer: Within::of::<1>(),
             k_train: Within::of::<4>(),
             measurements: Within::of::<3>(),
+            learn_share: Fraction::hundredths(0),
+            learn_budget_usd: Dollars::hundredths(500),
+            learn_contests: Within::of::<50>(),
             audit_max_age: Within::of::<30>(),
             exam_margin: Fraction::hundredths(2),
             licenses: Vec::new(),

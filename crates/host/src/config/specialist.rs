@@ -1,11 +1,12 @@
 //! Sections `[specialist]`, `[privacy]` and `[fallback.claude]`: how adapters are used and who answers instead.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fraction::{Dollars, Fraction};
+use super::fraction::{Distance, Dollars, Fraction};
 use super::within::Within;
 
 /// Section `[specialist]`.
@@ -16,7 +17,7 @@ pub struct Specialist {
     pub quota_window: Within<1, 100_000>,
     /// Whose dispatches count against a role's quota: "role" for its own, "fleet" for those of all roles together.
     pub quota_scope: QuotaScope,
-    /// One shadow probe in so many answers of an adapter; `ROLEOS_SHADOW_K` wins.
+    /// One shadow probe in so many answers of an adapter, drawn at random; `ROLEOS_SHADOW_K` wins.
     pub shadow_every: Within<1, 1_000_000>,
     /// Probes that the window rule looks back; `ROLEOS_SHADOW_N` wins.
     pub shadow_window: Within<1, 100_000>,
@@ -36,7 +37,7 @@ pub struct Specialist {
     pub max_answer_kib: Within<1, 1_048_576>,
     /// Calls that one process makes to one backend at the same time; more wait.
     pub max_concurrent: Within<1, 10_000>,
-    /// Transport failures in a row after which a running process leaves a backend alone for a while.
+    /// Failures in a row (no answer, status 5xx) after which a running process leaves an address of a backend alone for a while.
     pub breaker_failures: Within<1, 1_000_000>,
     /// Seconds for which it is left alone.
     pub breaker_seconds: Within<1, 86_400>,
@@ -44,6 +45,36 @@ pub struct Specialist {
     pub field_log_mib: Within<1, 1_048_576>,
     /// Field logs that are kept beside the current one.
     pub field_log_keep: Within<0, 1000>,
+    /// When an adapter's answer and the general model's agree, by role: `[specialist.agreement."<role>"]` with `kind` ("json", "fields", "verifier" or "command"), `fields`, `tolerance` and `command`. Without it the required fields of the declared output schema are compared, else the verifier decides about text, else the whole answers are compared.
+    pub agreement: BTreeMap<String, Agreement>,
+}
+
+/// One `[specialist.agreement."<role>"]`: when an adapter's answer and the general model's agree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agreement {
+    /// How answers are compared; without it by the declared output schema's required fields, else by the verifier, else whole.
+    pub kind: Option<AgreementKind>,
+    /// The fields that `kind = "fields"` compares, with dots for those inside others.
+    pub fields: Vec<String>,
+    /// How far two numbers may lie apart.
+    pub tolerance: Distance,
+    /// Program and arguments of `kind = "command"`: gets `{"role","input","specialist","general"}` on standard input and prints `true`, `false` or `null`.
+    pub command: Vec<String>,
+}
+
+/// How answers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AgreementKind {
+    /// As JSON, keys in any order.
+    Json,
+    /// In the named fields.
+    Fields,
+    /// By the version's own verifier, and by the target where one is known.
+    Verifier,
+    /// By a program.
+    Command,
 }
 
 /// Whose dispatches count.
@@ -99,6 +130,7 @@ impl Default for Specialist {
             breaker_seconds: Within::of::<30>(),
             field_log_mib: Within::of::<64>(),
             field_log_keep: Within::of::<4>(),
+            agreement: BTreeMap::new(),
         }
     }
 }

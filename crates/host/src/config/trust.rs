@@ -119,6 +119,7 @@ mod tests {
         "rerun.timeout_seconds",
         "selection.k_infer",
         "selection.k_train",
+        "selection.learn_contests",
         "selection.measurements",
         "selection.verifier_memory_mib",
         "selection.verifier_output_kib",
@@ -315,8 +316,8 @@ mod tests {
         let loose = config(
             "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\ntest_commands = [\"x\"]\nprices.m.input = 1\n\
              [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nhalt_rule = \"window\"\n\
-             halt_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
-             [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\n\
+             halt_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\nagreement.r.kind = \"json\"\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
+             [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\nlearn_share = 0.1\nlearn_budget_usd = 6\n\
              [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
              min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",

@@ -1,5 +1,5 @@
-//! Who takes part when several versions of a role are asked: the gate for each when serving, halts and quota alone when
-//! learning. One dispatch takes one place in the quota, however many versions it asks.
+//! Who takes part when several versions of a role are asked: the gate for each when serving, halts alone when learning.
+//! One dispatch takes one place in the quota, however many versions it asks; a learning run takes none.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,10 @@ impl Specialists {
         }
         let (entrants, spare) = chosen(entrants, wanted);
         let call = entrants.first().map(|entrant| entrant.call.clone());
-        let begun = self.count(asked.role, &mut state, decision, call, None);
+        let begun = match wanted.learn {
+            true => Begun::uncounted(decision, call),
+            false => self.count(asked.role, &mut state, decision, call, None),
+        };
         if begun.decision.route == Source::Claude {
             return Opened {
                 begun,
@@ -194,7 +197,7 @@ impl Specialists {
         for (version, alone) in ordered(entry).into_iter().zip(&each) {
             let asked_for = question(Some(alone), &block);
             let decision = if wanted.learn {
-                learning(asked_for, entry, version)
+                learning(asked_for, version)
             } else {
                 Gate::decide(asked_for)
             };
@@ -268,8 +271,9 @@ fn ordered(entry: &Entry) -> Vec<&Version> {
     versions
 }
 
-/// Learning respects halts, quota, and a role that switches its specialists off; not levels, scores or pointers.
-fn learning(question: Question<'_>, entry: &Entry, version: &Version) -> Decision {
+/// Learning respects halts and a role that switches its specialists off; not levels, scores, pointers or the quota, of
+/// which it takes nothing.
+fn learning(question: Question<'_>, version: &Version) -> Decision {
     if let Some(reason) = question.halt {
         return Decision::open(Reason::ShadowProbeHalt, reason);
     }
@@ -280,19 +284,16 @@ fn learning(question: Question<'_>, entry: &Entry, version: &Version) -> Decisio
         let detail = format!("version {:?} is {}", version.id, withdrawn.name());
         return Decision::open(Reason::VersionWithdrawn, detail);
     }
-    match Gate::quota(entry, question.quota) {
-        Err(refused) => *refused,
-        Ok(()) => Decision {
-            route: Source::Specialist,
-            reason: Reason::Ok,
-            score: 0.0,
-            ood: false,
-            quota_ok: true,
-            detail: format!(
-                "learning run; {} at {}",
-                version.id, version.certified_level
-            ),
-        },
+    Decision {
+        route: Source::Specialist,
+        reason: Reason::Ok,
+        score: 0.0,
+        ood: false,
+        quota_ok: true,
+        detail: format!(
+            "learning run; {} at {}",
+            version.id, version.certified_level
+        ),
     }
 }
 

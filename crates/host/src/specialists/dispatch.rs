@@ -10,7 +10,7 @@ use ::specialist::field::Row;
 use ::specialist::gate::{Decision, Gate, Question, Reason};
 use ::specialist::quota::Source;
 use ::specialist::registry::joined;
-use ::specialist::shadow::{Agree, Pair, Shadow, halt_reason, schedule, summary};
+use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
 use ::specialist::state::{Halt, Number, State};
 use serde_json::Value;
 
@@ -46,8 +46,20 @@ pub struct Begun {
 }
 
 impl Begun {
+    /// One that takes no place in a quota: a learning run.
+    pub(super) fn uncounted(decision: Decision, call: Option<Call>) -> Self {
+        Self {
+            decision,
+            call,
+            version: None,
+            persist_error: None,
+            number: None,
+        }
+    }
+
     /// One that goes to the general model and could not be counted.
-    pub(super) fn open(reason: Reason, detail: String) -> Self {
+    #[must_use]
+    pub fn open(reason: Reason, detail: String) -> Self {
         Self {
             decision: Decision::open(reason, detail),
             call: None,
@@ -65,6 +77,19 @@ pub struct Settled {
     pub shadow: Option<Shadow>,
     /// Why something could not be kept.
     pub persist_error: Option<String>,
+}
+
+/// An adapter's answer beside the general model's.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The version that answered.
+    pub version: &'a str,
+    /// What it said.
+    pub specialist: &'a Value,
+    /// What the general model said.
+    pub claude: &'a Value,
+    /// Whether they agree; `None` when they cannot be compared.
+    pub agreed: Option<bool>,
 }
 
 /// A probe that was recorded.
@@ -209,8 +234,9 @@ impl Specialists {
         can_probe: Result<(), &'static str>,
     ) -> Settled {
         let (route, Some(number)) = (begun.decision.route, begun.number) else {
+            let why = can_probe.err().filter(|_| source == Source::Specialist);
             return Settled {
-                shadow: None,
+                shadow: why.map(|why| Shadow::Skipped { why, counter: None }),
                 persist_error: begun.persist_error.clone(),
             };
         };
@@ -244,8 +270,12 @@ impl Specialists {
             match can_probe {
                 Err(why) => Some(Shadow::Skipped { why, counter: None }),
                 Ok(()) => {
-                    let (fires, counter) = schedule(slot.probe_counter, &self.settings().shadow);
-                    slot.probe_counter = counter;
+                    let fires = self.chance.one_in(self.settings().shadow.every);
+                    slot.probe_counter = match fires {
+                        true => 0,
+                        false => slot.probe_counter.saturating_add(1),
+                    };
+                    let counter = slot.probe_counter;
                     (!fires).then_some(Shadow::Counted { counter })
                 }
             }
@@ -259,15 +289,8 @@ impl Specialists {
 
     /// Records a probe for the version that answered, and halts the role if the rule says so. A canary is decided about
     /// instead: it becomes active, or is withdrawn.
-    pub fn probe(
-        &self,
-        asked: Asked<'_>,
-        version: &str,
-        specialist: &Value,
-        claude: &Value,
-        agree: Agree,
-    ) -> Probed {
-        let Some(agreed) = agree(specialist, claude) else {
+    pub fn probe(&self, asked: Asked<'_>, compared: Compared<'_>) -> Probed {
+        let Some(agreed) = compared.agreed else {
             return Probed {
                 shadow: Shadow::Skipped {
                     why: "incomparable",
@@ -277,10 +300,10 @@ impl Specialists {
             };
         };
         let pair = Pair {
-            specialist: summary(Some(specialist)),
-            claude: summary(Some(claude)),
+            specialist: summary(Some(compared.specialist)),
+            claude: summary(Some(compared.claude)),
         };
-        self.record_probe(asked, version, agreed, &pair)
+        self.record_probe(asked, compared.version, agreed, &pair)
             .unwrap_or_else(|error| Probed {
                 shadow: Shadow::Skipped {
                     why: "state_unreadable",
@@ -288,6 +311,16 @@ impl Specialists {
                 },
                 persist_error: Some(format!("STATE_PERSIST_ERROR: {error}")),
             })
+    }
+
+    /// Notes a probe that was due and is not made, so that its absence can be seen.
+    ///
+    /// # Errors
+    /// The line cannot be written.
+    pub fn drop_probe(&self, asked: Asked<'_>, version: &str, why: &str) -> Result<(), FileError> {
+        let subject = (asked.role, version);
+        let event = Event::dropped_probe(subject, asked.now, asked.trace_id, why);
+        self.note(&self.paths().probes, &event, false).map(drop)
     }
 
     fn record_probe(

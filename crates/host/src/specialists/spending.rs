@@ -53,6 +53,23 @@ impl Spending {
         }
     }
 
+    /// What learning contests cost; `cap` is the day's budget.
+    #[must_use]
+    pub fn of_learning(folder: &Path, cap: MicroUsd) -> Self {
+        Self {
+            path: folder.join("learning-spending.json"),
+            cap: Some(cap),
+        }
+    }
+
+    /// What is spent or set aside today.
+    ///
+    /// # Errors
+    /// It cannot be told.
+    pub fn today(&self) -> Result<MicroUsd, SpendingError> {
+        self.spent()
+    }
+
     /// Sets money aside.
     ///
     /// # Errors

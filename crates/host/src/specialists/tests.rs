@@ -8,7 +8,7 @@ use ::specialist::classifier::Embedding;
 use ::specialist::event::{Kind, Log};
 use ::specialist::pointer::Refusal;
 use ::specialist::quota::Source;
-use ::specialist::shadow::{Shadow, same};
+use ::specialist::shadow::Shadow;
 use serde_json::{Value, json};
 
 use super::pending::Recovered;

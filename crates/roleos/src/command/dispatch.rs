@@ -2,12 +2,15 @@
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use host::files;
 use host::roles::Roles;
 use host::selector::Judge;
 use host::specialists::{Asked, Named};
+use host::verifiers::Verifiers;
 use serde_json::{Value, json};
+use server::agreement::Judging;
 use server::backend::{self, Backends, Limits};
 use server::blocking;
 use server::dispatch::{Answer, Dispatcher};
@@ -117,7 +120,13 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         &context.config.fallback.claude,
         &context.workspace.role_os_dir(),
     );
-    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge);
+    let dispatcher = Dispatcher {
+        judging: Judging {
+            set: context.config.specialist.agreement.clone(),
+            verifiers: Some(Arc::new(Verifiers::new(&context.config.selection))),
+        },
+        ..Dispatcher::new(&specialists, &backends, fallback.as_ref(), &judge)
+    };
     let installed = Roles::new(context.workspace.roles_dir()).find(&args.role);
     let instructions = installed.map(|role| role.content.instructions);
     let (prompt_hash, further) = contest::prompt_hash(context, &bytes)?;

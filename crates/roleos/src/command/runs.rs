@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use host::dataset;
 use host::files::{self, Privacy};
 use host::runs::{self, Stats};
 use selection::growth::{DOMINANT, TOO_DOMINANT};
@@ -79,13 +80,21 @@ pub struct StatsArgs {
 
 /// Words of `runs export`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  roleos runs export --shape schema > run_log.jsonl")]
+#[command(
+    after_help = "Examples:\n  roleos runs export --shape schema > run_log.jsonl\n  roleos runs export --dataset --role summariser > train.jsonl"
+)]
 pub struct ExportArgs {
     #[command(flatten)]
     log: FileArgs,
     /// In which shape.
     #[arg(long, value_name = "SHAPE", default_value = "schema")]
     shape: Shape,
+    /// Inputs with the outputs that won, to train models on; needs `[privacy] keep_inputs`.
+    #[arg(long, conflicts_with = "shape")]
+    dataset: bool,
+    /// Only this role, with `--dataset`.
+    #[arg(long, value_name = "ROLE", requires = "dataset")]
+    role: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -297,7 +306,37 @@ fn as_json(stats: &Stats) -> Value {
     })
 }
 
+/// Writes inputs with winners.
+fn dataset(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
+    let texts = dataset::path(&context.workspace);
+    if !context.config.privacy.keep_inputs && !texts.exists() {
+        let message = "there are no inputs to write: they are not kept";
+        return Err(Failure::refused("inputs_not_kept", message)
+            .hint("set `keep_inputs = true` under `[privacy]`; later contests are then kept with their texts"));
+    }
+    let mut out = ui.out();
+    let mut failed = None;
+    let log = args.log.path(context);
+    let done = dataset::export(&log, &texts, args.role.as_deref(), |line| {
+        if failed.is_none() {
+            failed = writeln!(out, "{line}").err();
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    out.flush()?;
+    let dataset::Exported { lines, left_out } = done;
+    ui.note(format_args!(
+        "{lines} contests; {left_out} left out, because the run log does not confirm their winner or the general model contradicts it"
+    ));
+    Ok(Exit::Done)
+}
+
 fn export(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
+    if args.dataset {
+        return dataset(ui, context, args);
+    }
     let mut out = ui.out();
     let mut failed = None;
     let mut skipped = 0_u64;

@@ -63,7 +63,7 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
             )));
         }
     }
-    let lessons = selector::lessons(&log, &features)?;
+    let lessons = selector::lessons_of(workspace)?;
     let book = Book::train(&lessons.roles);
     if book.roles().is_empty() {
         let why = format!(

@@ -113,7 +113,7 @@ pub fn run(ui: &Ui, context: &Context, words: &Words) -> Result<Exit, Failure> {
     let specialists = open(context, &named)?;
     match &words.command {
         Command::List => list::run(ui, &specialists),
-        Command::Status(args) => status::run(ui, &specialists, args),
+        Command::Status(args) => status::run(ui, &context.config, &specialists, args),
         Command::Register(args) => register::run(ui, context, &specialists, args),
         Command::Certify(args) => certify::certify(ui, context, &specialists, args),
         Command::Review(args) => certify::review(ui, context, &specialists, args),

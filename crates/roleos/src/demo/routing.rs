@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use host::chance::Chance;
 use host::files::{self, Privacy};
 use host::manifests::registering::{self, How};
 use host::selector::Judge;
@@ -142,7 +144,10 @@ fn made(specialists: &Specialists) -> Result<usize, Failure> {
 /// Makes the dispatches up to this number.
 fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure> {
     let context = stage.context;
-    let specialists = open(context, &Named::default())?;
+    // The demo is the same each time: every K-th answer is probed.
+    let draws = AtomicU64::new(1);
+    let chance = Chance::new(move || draws.fetch_add(1, Ordering::Relaxed));
+    let specialists = open(context, &Named::default())?.with_chance(chance);
     let made = made(&specialists)?;
     let drifts = drifts_from(stage.place.dispatches());
     if made > drifts {
@@ -160,8 +165,9 @@ fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure
     let arena = Arena {
         dispatcher: &dispatcher,
         verifiers: Arc::new(Verifiers::new(&context.config.selection)),
-        logs: Logs::of(&context.workspace),
+        logs: Logs::of(&context.workspace, &context.config),
         measurements: context.config.selection.measurements.get(),
+        config: &context.config,
     };
     let progress = stage.ui.progress(stage.place.dispatches(), "dispatches");
     let all = async {
@@ -221,6 +227,7 @@ async fn one(
             trials: &trials,
         },
         current: &current,
+        run_id: host::fresh_task_id().to_string(),
     };
     let held = arena.hold(asked, asking).await;
     if let Some(why) = held.answer.not_logged {
@@ -255,7 +262,7 @@ fn train(stage: &Stage<'_>) -> Result<bool, Failure> {
     if path.exists() {
         return Ok(false);
     }
-    let lessons = selector::lessons(&runs::path(workspace), &selector::features_path(workspace))?;
+    let lessons = selector::lessons_of(workspace)?;
     let book = Book::train(&lessons.roles);
     selector::replace(&path, &book, &lessons, false)?;
     Ok(true)

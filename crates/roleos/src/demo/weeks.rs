@@ -182,7 +182,7 @@ async fn propose(
     let said = said
         .await
         .map_err(|error| Failure::refused("demo_model", error.to_string()))?;
-    let body = match said {
+    let body = match said.verdict {
         Value::String(text) => text,
         other => other.to_string(),
     };

@@ -37,6 +37,10 @@ CHAT_TOOL = dict(CHAT, choices=[{
     "index": 0, "finish_reason": "tool_calls",
     "message": {"role": "assistant", "content": None, "tool_calls": [TOOL]},
 }])
+ADAPTER = {
+    "model": "pin", "choices": [{"message": {"content": '{"label":"supported"}'}}],
+    "usage": {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14},
+}
 RESPONSE = {
     "id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-x", "status": "completed",
     "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None, "incomplete_details": None,
@@ -76,8 +80,8 @@ class Upstream(BaseHTTPRequestHandler):
         model = asked.get("model", "")
         streams = asked.get("stream")
         path = self.path.split("?")[0]
-        if path == "/verify":
-            self.json({"verdict": {"label": "supported"}, "adapter_id": "pin"})
+        if model == "pin":
+            self.json(ADAPTER)
         elif model == "limited":
             self.json({"error": {"message": "slow down", "type": "odd", "param": None, "code": "limit"}}, 429)
         elif model == "overloaded":
@@ -216,9 +220,21 @@ def with_openai(url):
     raw = client.chat.completions.with_raw_response.create(model="role:checker", messages=claim)
     check("role", raw.parse().choices[0].message.content, '{"label":"supported"}')
     check("role: route", raw.headers.get("x-roleos-route"), "specialist")
+    usage = raw.parse().usage
+    check("role: usage", (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens), (9, 5, 14))
+    trace = raw.headers.get("x-roleos-trace-id")
+    said_of = http.post(f"{url}/v1/feedback", json={"trace_id": trace, "score": 1.0})
+    check("role: feedback", said_of.status_code, 201)
     stream = client.chat.completions.create(model="role:checker", messages=claim, stream=True, stream_options={"include_usage": True})
-    text = "".join(piece.choices[0].delta.content or "" for piece in stream if piece.choices)
+    pieces = list(stream)
+    text = "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices)
     check("role: stream", text, '{"label":"supported"}')
+    check("role: stream usage", pieces[-1].usage.total_tokens, 14)
+    response = client.responses.create(model="role:checker", input=claim)
+    check("role: responses", (response.output_text, response.usage.input_tokens, response.usage.output_tokens), ('{"label":"supported"}', 9, 5))
+    with client.responses.stream(model="role:checker", input=claim) as stream:
+        final = stream.get_final_response()
+    check("role: responses stream", (final.output_text, final.usage.total_tokens), ('{"label":"supported"}', 14))
     check("models", "role:checker" in [model.id for model in client.models.list()], True)
 
 
@@ -259,8 +275,13 @@ def with_anthropic(url):
     claim = [{"role": "user", "content": json.dumps({"embedding": [1.0, 0.0]})}]
     answer = client.messages.create(model="role:checker", max_tokens=10, messages=claim)
     check("messages: role", (answer.content[0].text, answer.model), ('{"label":"supported"}', "pin"))
+    check("messages: role usage", (answer.usage.input_tokens, answer.usage.output_tokens), (9, 5))
     with client.messages.stream(model="role:checker", max_tokens=10, messages=claim) as stream:
         check("messages: role stream", "".join(stream.text_stream), '{"label":"supported"}')
+        usage = stream.get_final_message().usage
+        check("messages: role stream usage", (usage.input_tokens, usage.output_tokens), (9, 5))
+    counted = client.messages.count_tokens(model="role:checker", messages=claim).input_tokens
+    check("messages: role count", counted > 0, True)
     check("messages: models", "role:checker" in [model.id for model in client.models.list()], True)
 
 
@@ -278,7 +299,7 @@ def main():
         "id": "v1", "adapter_id": "pin", "base_model": "Qwen/Qwen3-8B", "gate_threshold": 0.75, "certified_level": "L2",
         "exam_hash": "e" * 64, "field_audit_window": 200, "created_at": "2026-09-02T09:00:00Z", "exam_centroid": [1.0, 0.0],
     }
-    entry = {"role": "checker", "backend_url": upstream, "fallback": "claude", "workload_quota": 1, "active_version": "v1", "versions": [version]}
+    entry = {"role": "checker", "backend_url": upstream, "fallback": "claude", "workload_quota": 1, "active_version": "v1", "contract": "openai", "versions": [version]}
     (home / "specialists.json").write_text(json.dumps({"schema": "roleos-specialist-registry/v1", "specialists": [entry]}))
     up = subprocess.Popen([roleos, "--root", str(folder), "--json", "up", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE)
     try:
@@ -291,7 +312,7 @@ def main():
     check("the end", code, 0)
     receipts = [json.loads(line) for line in (home / "gateway.jsonl").read_text().splitlines()]
     outcomes = [receipt["outcome"] for receipt in receipts]
-    check("receipts", (len(receipts), outcomes.count("client_gone")), (21, 2))
+    check("receipts", (len(receipts), outcomes.count("client_gone")), (25, 2))
 
 
 main()

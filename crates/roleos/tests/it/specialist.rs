@@ -788,7 +788,8 @@ fn dispatch_answers_with_its_receipt() {
         )
     });
     let workspace = workspace(&adapter.url);
-    workspace.write(".role-os/config.toml", FALLBACK);
+    let unprobed = format!("[specialist]\nshadow_every = 1000000\n{FALLBACK}");
+    workspace.write(".role-os/config.toml", &unprobed);
     workspace.write("in.json", "{\"embedding\":[1,0],\"claim\":\"secret\"}");
     let answer = workspace
         .roleos(&[
@@ -828,6 +829,19 @@ fn dispatch_answers_with_its_receipt() {
         (&json!("run-1"), &json!("specialist"), &json!(1.0))
     );
     assert_eq!(receipt["shadow"], json!({ "fired": false, "counter": 1 }));
+    // What is said of an answer names it by its trace.
+    let feedback = |words: &[&str]| workspace.roleos(&[&["--json", "feedback"], words].concat());
+    let said = feedback(&["run-1", "--score", "0", "--operator", "ana"]);
+    let said = said.exits(0).json();
+    assert_eq!(
+        (&said["version"], &said["acceptable"]),
+        (&json!("v1"), &json!(false))
+    );
+    assert_eq!(feedback(&["--verify"]).exits(0).json()["lines"], 1);
+    feedback(&["never", "--score", "1"]).exits(1);
+    feedback(&["run-1", "--score", "7"]).exits(1);
+    feedback(&["run-1"]).exits(1);
+    workspace.roleos(&["runs", "export", "--dataset"]).exits(2);
     workspace.write("text.txt", "no embedding");
     let open = workspace
         .roleos(&["--json", "dispatch", "Checker", "--input=text.txt"])

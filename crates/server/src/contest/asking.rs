@@ -22,9 +22,10 @@ impl Arena<'_> {
         asking: &Asking<'_>,
         entrants: Vec<Entrant>,
     ) -> Vec<(Ran, Measured)> {
-        let each = entrants
-            .into_iter()
-            .map(|entrant| self.ask(asked, asking, entrant));
+        let each = entrants.into_iter().map(|mut entrant| {
+            self.dispatcher.say_beside(&mut entrant.call);
+            self.ask(asked, asking, entrant)
+        });
         join_all(each).await
     }
 
@@ -71,7 +72,7 @@ impl Arena<'_> {
         (Ran { entrant, call }, measured)
     }
 
-    async fn measure(
+    pub(super) async fn measure(
         &self,
         asked: Asked<'_>,
         asking: &Asking<'_>,
@@ -102,6 +103,8 @@ impl Arena<'_> {
         let shaped = output::shaped(verdict, format.or(Some("json")));
         let shaped = shaped.as_deref().unwrap_or(verdict);
         let text = output::text(verdict);
+        let input_tokens = output::tokens(&output::text(asked.input));
+        let output_tokens = output::tokens(&text);
         let alpha = asking.current.metric.alpha_q1;
         Measured {
             model_id: entrant.version.model_id.clone(),
@@ -114,11 +117,11 @@ impl Arena<'_> {
                 .map(|target| quality::score(alpha, shaped, target)),
             agreement: None,
             unverified: entrant.declaration.verifier == Ok(None),
-            price_usd: None,
+            price_usd: self.price(entrant, call.as_ref().ok(), (input_tokens, output_tokens)),
             refusal_penalty: refusal::penalty(&output::text(shaped), &required),
             time_ms: 0,
-            input_tokens: output::tokens(&output::text(asked.input)),
-            output_tokens: output::tokens(&text),
+            input_tokens,
+            output_tokens,
             output_hash: call.is_ok().then(|| canonical::hash_bytes(text.as_bytes())),
             cache_state: None,
             nondeterministic: false,

@@ -10,9 +10,9 @@ use hyper::{Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::proxy;
 use super::receipt::{Entry, shortened};
-use super::roles::{self, Game, PASS, general::nobody, play::play};
+use super::roles::{self, Game, PASS, general::nobody, play::Stage, play::play};
+use super::{chat, proxy};
 use crate::problem::{Problem, Shape, json_response};
 use crate::up::App;
 
@@ -92,12 +92,17 @@ async fn dispatched(
             trace_id: &trace,
             now: &now,
         };
-        let game = play(&app, asked, role.instructions.as_deref(), false).await?;
-        Ok((role, game))
+        let stage = Stage {
+            instructions: role.instructions.as_deref(),
+            beside: None,
+            elsewhere: false,
+        };
+        let game = play(&app, asked, stage).await;
+        Ok((role, game, input))
     })
     .await;
     entry.waited(since);
-    let (role, Game { answer, verified }) = done?;
+    let (role, Game { answer, verified }, input) = done?;
     entry.line.verified = verified.then(|| PASS.to_owned());
     let receipt = answer.receipt.to_json();
     entry.line.route = answer.receipt.source.name();
@@ -114,8 +119,14 @@ async fn dispatched(
         entry.line.route = "general";
     }
     entry.line.reason = Some(answer.receipt.decision.reason.name().to_owned());
+    let told = match (&answer.receipt.call, &answer.general) {
+        (_, Some(said)) => said.usage,
+        (Some(Ok(answered)), None) => answered.usage,
+        _ => None,
+    };
     match answer.result {
         Ok(result) => {
+            entry.used(chat::estimated(told, &input, &result));
             let body = json!({ "result": result, "receipt": receipt });
             let response = json_response(StatusCode::OK, body.to_string());
             Ok(proxy::receipt_headers(response, entry))

@@ -90,12 +90,12 @@ fn names_a_model(parts: &Parts) -> bool {
             .is_some_and(|start| start.eq_ignore_ascii_case(b"application/json"))
     });
     let is_packed = parts.headers.contains_key(CONTENT_ENCODING);
-    parts.method == Method::POST && (has_model(parts) || is_json && !is_packed)
+    parts.method == Method::POST && (has_model(parts.uri.path()) || is_json && !is_packed)
 }
 
 /// Whether this is one of the calls whose body says which model is to answer.
-fn has_model(parts: &Parts) -> bool {
-    WITH_MODEL.contains(&parts.uri.path())
+pub(super) fn has_model(path: &str) -> bool {
+    WITH_MODEL.contains(&path)
 }
 
 async fn without_model(
@@ -144,7 +144,7 @@ async fn with_model(
     let is_sealed = packed.is_none() && parts.headers.contains_key(CONTENT_ENCODING);
     let scanned = match scan(&body) {
         Ok(scanned) => scanned,
-        Err(place) if has_model(&parts) && !is_sealed => {
+        Err(place) if has_model(parts.uri.path()) && !is_sealed => {
             let message = format!(
                 "the body is no JSON object: it breaks off at byte {}",
                 place.0
@@ -166,7 +166,7 @@ async fn with_model(
     entry.line.model = model.as_deref().map(shortened);
     let models = whole.scanned.models(&whole.body);
     // Elsewhere a list of this name is the upstream's business.
-    if let Some(models) = models.filter(|_| has_model(&whole.parts)) {
+    if let Some(models) = models.filter(|_| has_model(whole.parts.uri.path())) {
         return one_of(app, &whole, model, models, entry).await;
     }
     if let Some(slug) = model.as_deref().and_then(|model| model.strip_prefix(ROLE)) {
@@ -422,6 +422,8 @@ pub(super) fn receipt_headers(mut response: Response<Body>, entry: &Entry) -> Re
     add("x-roleos-trace", Some(&line.trace));
     add("x-roleos-model", line.served.as_deref());
     add("x-roleos-crossed", line.crossed.as_deref());
+    add("x-roleos-left-out", line.left_out.as_deref());
+    add("x-roleos-usage", line.usage);
     // Of a stream it is not known yet.
     let verified = line.verified.as_deref().filter(|_| entry.verdict.is_none());
     add(VERIFIED, verified);

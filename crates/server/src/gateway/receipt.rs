@@ -10,12 +10,23 @@ use axum::body::Body;
 use bytes::{Buf as _, Bytes};
 use host::clock;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
+use super::chat::Used;
+use super::proxy::{has_model, header};
+use super::usage::Watch;
+
 use crate::metrics::Labels;
 use crate::up::App;
+
+/// The header by which a client names its receipt, on every answer.
+pub(crate) const TRACE: &str = "x-roleos-trace-id";
+
+/// How receipts call tokens that were not told.
+pub(crate) const ESTIMATED: &str = "estimated";
 
 /// Longest text of a client that is written down.
 const LONGEST: usize = 256;
@@ -47,6 +58,17 @@ pub(crate) struct Line {
     /// What the role's verifier says of the answer: `pass`, `fail: …` or `unchecked: …`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) verified: Option<String>,
+    /// What of the request the adapter was not told, where an agent is played.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) left_out: Option<String>,
+    /// Tokens in and out, as far as they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) input_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) output_tokens: Option<u64>,
+    /// `estimated` where the tokens were not told but counted by the length of the texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<&'static str>,
     /// Models that were tried before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tried: Vec<Tried>,
@@ -81,6 +103,8 @@ pub(crate) struct Entry {
     pub(crate) line: Line,
     /// The verdict on a stream, which is known at its end.
     pub(crate) verdict: Option<Arc<OnceLock<String>>>,
+    /// Looks for the tokens that an answer of somebody else tells.
+    tokens: Option<Watch>,
     is_written: bool,
 }
 
@@ -98,6 +122,7 @@ impl Entry {
             waited: Duration::ZERO,
             is_written: false,
             verdict: None,
+            tokens: None,
             line: Line {
                 ts: clock::text(clock::now_ns() / 1000 * 1000),
                 trace: host::fresh_task_id().to_string(),
@@ -123,8 +148,16 @@ impl Entry {
             upstream: None,
             crossed: None,
             verified: None,
+            left_out: None,
             ..std::mem::take(&mut self.line)
         };
+    }
+
+    /// The answer is a role's, and took these tokens.
+    pub(crate) fn used(&mut self, Used { usage, is_told }: Used) {
+        self.line.input_tokens = Some(usage.input);
+        self.line.output_tokens = Some(usage.output);
+        self.line.usage = (!is_told).then_some(ESTIMATED);
     }
 
     /// This much of the time was somebody else's.
@@ -147,6 +180,13 @@ impl Entry {
             status: self.line.status,
         };
         self.app.metrics.answered(&labels, overhead);
+        let mut response = response;
+        if let Some(trace) = header(&self.line.trace) {
+            response.headers_mut().insert(TRACE, trace);
+        }
+        if self.line.input_tokens.is_none() && tells_tokens(&self.line.path, response.headers()) {
+            self.tokens = Some(Watch::default());
+        }
         response.map(|inner| {
             if inner.is_end_stream() {
                 self.finish("complete");
@@ -174,6 +214,11 @@ impl Entry {
         if let Some(verdict) = self.verdict.as_ref().and_then(|verdict| verdict.get()) {
             self.line.verified = Some(verdict.clone());
         }
+        if let Some(tokens) = self.tokens.take() {
+            (self.line.input_tokens, self.line.output_tokens) = tokens.found();
+        }
+        let tokens = (self.line.input_tokens, self.line.output_tokens);
+        metrics.used(self.line.route, tokens);
         self.line.ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3;
         let mut text = serde_json::to_string(&self.line).unwrap_or_default();
         text.push('\n');
@@ -219,6 +264,9 @@ where
             Some(Ok(frame)) => {
                 let length = frame.data_ref().map_or(0, |data| data.remaining());
                 self.entry.line.response_bytes += length as u64;
+                if let (Some(tokens), Some(data)) = (&mut self.entry.tokens, frame.data_ref()) {
+                    tokens.feed(data);
+                }
                 // Before the last byte leaves, so that whoever has the answer can find its receipt. Behind trailers comes
                 // nothing, and nobody looks whether it does.
                 if self.inner.is_end_stream() || frame.is_trailers() {
@@ -236,6 +284,14 @@ where
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
     }
+}
+
+/// Whether an answer can tell its tokens in a form that can be read.
+fn tells_tokens(path: &str, headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let kind = text(CONTENT_TYPE).unwrap_or_default();
+    let is_read = kind.starts_with("application/json") || kind.starts_with("text/event-stream");
+    is_read && text(CONTENT_ENCODING).is_none() && has_model(path)
 }
 
 /// At most so much of what a client says.

@@ -10,18 +10,16 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use bytes::Bytes;
-use catalog::browse::{self, Wanted};
-use host::catalog::Directory;
 use host::clock;
-use host::config::gateway::Protocol;
-use host::roles::Roles;
 use host::specialists::Asked;
 use hyper::{Response, StatusCode};
 use serde_json::Value;
+use specialist::contract::Usage;
 use specialist::quota::Source;
+use specialist::registry::Contract;
 use tokio::runtime::Handle;
 
-use super::chat::{self, Reply};
+use super::chat::{self, Dialect, Reply};
 use super::proxy::{Whole, receipt_headers};
 use super::receipt::{Entry, shortened};
 use crate::problem::Problem;
@@ -30,15 +28,17 @@ use crate::up::App;
 use self::play::play;
 
 mod crossing;
+mod find;
 pub(super) mod general;
 pub(super) mod play;
 mod verified;
 
+pub(super) use self::find::{Role, all_in_catalog, find};
 pub(super) use self::play::Game;
 pub(super) use self::verified::PASS;
 
-/// The endpoints on which a role can be asked.
-const ENDPOINTS: [&str; 2] = ["/v1/chat/completions", "/v1/messages"];
+/// The path on which tokens are counted and nothing is answered.
+const COUNT: &str = "/v1/messages/count_tokens";
 
 /// The reason when adapters answered and no answer passed its verifier.
 const NOT_VERIFIED: &str = "not_verified";
@@ -50,10 +50,11 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug, Default)]
 pub(super) struct Running(Arc<AtomicUsize>);
 
-struct One(Arc<AtomicUsize>);
+#[derive(Debug)]
+pub(super) struct One(Arc<AtomicUsize>);
 
 impl Running {
-    fn begin(&self) -> One {
+    pub(super) fn begin(&self) -> One {
         self.0.fetch_add(1, Ordering::Relaxed);
         One(Arc::clone(&self.0))
     }
@@ -72,79 +73,25 @@ impl Drop for One {
     }
 }
 
-/// A role that somebody knows.
-#[derive(Clone, Debug)]
-pub(super) struct Role {
-    /// As the registry calls it.
-    pub(super) name: String,
-    /// Its own instructions, when it is installed or in the catalog.
-    pub(super) instructions: Option<String>,
-}
-
 /// What the gate and the adapter came to.
 #[derive(Debug)]
 enum Played {
     /// The adapter answered.
-    Answered {
-        answer: Value,
-        model: String,
-        reason: String,
-        verified: bool,
-    },
+    Answered(Box<Adapters>),
     /// The general model is to answer, for this reason.
     General(String),
 }
 
-/// Finds a role; reads files.
-pub(super) fn find(app: &App, slug: &str) -> Result<Role, Problem> {
-    let installed = Roles::new(app.workspace.roles_dir()).find(slug);
-    if installed.as_ref().is_some_and(|role| !role.enabled) {
-        let message = format!("the role `{}` is switched off", shortened(slug));
-        return Err(
-            Problem::new(StatusCode::FORBIDDEN, "role_disabled", message)
-                .hint("set `enabled: true` in its file under `.role-os/roles/`"),
-        );
-    }
-    let registry = app.specialists.registry().ok();
-    let registered = |name: &str| {
-        registry
-            .as_ref()
-            .is_some_and(|registry| registry.entry(name).is_some())
-    };
-    let by_name = installed.as_ref().map(|role| role.content.name.clone());
-    let name = match by_name {
-        Some(name) if !registered(slug) && registered(&name) => name,
-        _ => slug.to_owned(),
-    };
-    let instructions = installed.map(|role| role.content.instructions);
-    let instructions = instructions.or_else(|| in_catalog(app, slug));
-    if instructions.is_none() && !registered(&name) {
-        let message = format!("there is no role `{}`", shortened(slug));
-        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_role", message)
-            .hint("`GET /v1/models` lists the roles; `roleos catalog import` installs more"));
-    }
-    Ok(Role { name, instructions })
-}
-
-/// The instructions of a role that lies in the workspace's own catalog and was not installed.
-fn in_catalog(app: &App, slug: &str) -> Option<String> {
-    let directory = Directory::open(&app.workspace.root().join("catalog")).ok()?;
-    let draft = directory.draft();
-    let card = browse::card(draft.claims(), slug, Wanted::Rather(None)).ok()?;
-    Some(card.fields.instructions)
-}
-
-/// Slugs and names of all roles in the workspace's own catalog.
-pub(super) fn all_in_catalog(app: &App) -> Vec<(String, String)> {
-    let Ok(directory) = Directory::open(&app.workspace.root().join("catalog")) else {
-        return Vec::new();
-    };
-    let draft = directory.draft();
-    let contents = draft.claims();
-    let entries = contents.bundles().flat_map(|bundle| &bundle.entries);
-    let slugs = entries.filter_map(|entry| entry.slug.as_deref());
-    let cards = slugs.filter_map(|slug| browse::card(contents, slug, Wanted::Rather(None)).ok());
-    cards.map(|card| (card.slug, card.fields.name)).collect()
+/// The answer of an adapter.
+#[derive(Debug)]
+struct Adapters {
+    answer: Value,
+    model: String,
+    reason: String,
+    verified: bool,
+    input: Value,
+    usage: Option<Usage>,
+    left_out: Vec<&'static str>,
 }
 
 /// Now, to the millisecond, as logs write it.
@@ -174,59 +121,100 @@ pub(super) async fn aside<T: Send + 'static>(
     })
 }
 
-/// Asks gate and adapter.
-async fn ask(
-    app: &Arc<App>,
+/// A request for a role.
+struct Request {
     slug: String,
-    protocol: Protocol,
+    dialect: Dialect,
     body: Bytes,
     trace: String,
-) -> Result<(Role, Value, Played), Problem> {
+    /// Whether an operator mapped an agent to the role: its tools and system text are left out, and the receipt says so.
+    is_agents: bool,
+}
+
+/// Asks gate and adapter.
+async fn ask(app: &Arc<App>, asked: Request) -> Result<(Role, Value, Played), Problem> {
     aside(app, async move |app| {
-        let role = find(&app, &slug)?;
-        let request: Value = serde_json::from_slice(&body).map_err(|error| {
+        let role = find(&app, &asked.slug)?;
+        let request: Value = serde_json::from_slice(&asked.body).map_err(|error| {
             Problem::new(
                 StatusCode::BAD_REQUEST,
                 "bad_json",
                 format!("the body is no JSON: {error}"),
             )
         })?;
-        let input = match chat::input(protocol, &request) {
-            Ok(input) => input,
-            Err(why) => return Ok((role, request, Played::General(why.to_owned()))),
-        };
-        let now = now();
-        let asked = Asked {
-            role: &role.name,
-            input: &input,
-            trace_id: &trace,
-            now: &now,
-        };
-        let Game { answer, verified } =
-            play(&app, asked, role.instructions.as_deref(), true).await?;
-        let reason = answer.receipt.decision.reason.name().to_owned();
-        let is_adapters = answer.receipt.source == Source::Specialist;
-        let played = match (answer.result, &answer.receipt.call) {
-            (Ok(answer), Some(Ok(answered))) if is_adapters => Played::Answered {
-                answer,
-                model: answered.adapter_id.clone(),
-                reason,
-                verified,
-            },
-            // A version may ask for this instead of the general model.
-            (Ok(answer), _) => Played::Answered {
-                answer,
-                model: "unsure".to_owned(),
-                reason: NOT_VERIFIED.to_owned(),
-                verified: false,
-            },
-            (_, Some(Err(error))) => Played::General(error.error.clone()),
-            (_, Some(Ok(_))) => Played::General(NOT_VERIFIED.to_owned()),
-            _ => Played::General(reason),
-        };
+        let played = played(&app, &role, &request, &asked).await;
         Ok((role, request, played))
     })
     .await
+}
+
+/// How the role's adapters are asked; none where there are none.
+fn contract(app: &App, role: &Role) -> Option<Contract> {
+    let registry = app.specialists.registry().ok();
+    let entry = registry
+        .as_ref()
+        .and_then(|registry| registry.entry(&role.name));
+    entry.map(|entry| entry.contract)
+}
+
+async fn played(app: &Arc<App>, role: &Role, request: &Value, asked: &Request) -> Played {
+    let general = |reason: &str| Played::General(reason.to_owned());
+    let dialect = asked.dialect;
+    let input = match chat::input(dialect, request) {
+        Ok(input) => input,
+        Err(why) => return general(why),
+    };
+    let contract = contract(app, role);
+    let is_chat = contract == Some(Contract::OpenAi);
+    let left_out = match chat::left_out(dialect, request, is_chat) {
+        Ok(left_out) => left_out,
+        Err(why) => return general(why),
+    };
+    // What the adapter cannot be told is the general model's, unless an operator gave the agent to the role.
+    let is_kept = !asked.is_agents && contract.is_some();
+    if let Some(first) = left_out.first().filter(|_| is_kept) {
+        return general(first);
+    }
+    let beside = is_chat.then(|| chat::beside(dialect, request));
+    let now = now();
+    let question = Asked {
+        role: &role.name,
+        input: &input,
+        trace_id: &asked.trace,
+        now: &now,
+    };
+    let stage = play::Stage {
+        instructions: role.instructions.as_deref(),
+        beside: beside.as_ref(),
+        elsewhere: true,
+    };
+    let Game { answer, verified } = play(app, question, stage).await;
+    let reason = answer.receipt.decision.reason.name().to_owned();
+    let is_adapters = answer.receipt.source == Source::Specialist;
+    match (answer.result, &answer.receipt.call) {
+        (Ok(answer), Some(Ok(answered))) if is_adapters => Played::Answered(Box::new(Adapters {
+            answer,
+            model: answered.adapter_id.clone(),
+            reason,
+            verified,
+            usage: answered.usage,
+            input,
+            left_out,
+        })),
+        // A version may ask for this instead of the general model.
+        (Ok(answer), _) => Played::Answered(Box::new(Adapters {
+            answer,
+            model: "unsure".to_owned(),
+            reason: NOT_VERIFIED.to_owned(),
+            verified: false,
+            usage: None,
+            input,
+            left_out,
+        })),
+        (_, Some(Err(error))) => Played::General(error.error.clone()),
+        (_, Some(Ok(_))) => general(NOT_VERIFIED),
+        _ => Played::General(reason),
+    }
 }
 
 /// Answers a request for a role. In a list of models only the last one falls back to the general model.
@@ -237,11 +225,10 @@ pub(super) async fn asked(
     is_last: Option<bool>,
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
-    let Some(protocol) = whole
-        .protocol
-        .filter(|_| ENDPOINTS.contains(&whole.parts.uri.path()))
-    else {
-        let message = "a role is asked through `/v1/chat/completions` or `/v1/messages`";
+    let path = whole.parts.uri.path();
+    let Some(dialect) = Dialect::of_path(path) else {
+        let message =
+            "a role is asked through `/v1/chat/completions`, `/v1/responses` or `/v1/messages`";
         return Err(Problem::new(
             StatusCode::BAD_REQUEST,
             "no_role_here",
@@ -249,27 +236,21 @@ pub(super) async fn asked(
         ));
     };
     entry.line.role = Some(shortened(slug));
+    if path == COUNT {
+        return count(app, whole, slug, entry).await;
+    }
     let since = Instant::now();
-    let trace = entry.line.trace.clone();
-    let played = ask(app, slug.to_owned(), protocol, whole.body.clone(), trace).await;
+    let asked = Request {
+        slug: slug.to_owned(),
+        dialect,
+        body: whole.body.clone(),
+        trace: entry.line.trace.clone(),
+        is_agents: false,
+    };
+    let played = ask(app, asked).await;
     entry.waited(since);
     let (role, request, played) = played?;
     match played {
-        Played::Answered {
-            answer,
-            model,
-            reason,
-            verified,
-        } => {
-            entry.line.verified = verified.then(|| PASS.to_owned());
-            Ok(answered(
-                protocol,
-                &request,
-                &answer,
-                (model, reason),
-                entry,
-            ))
-        }
         Played::General(reason) if is_last == Some(false) => {
             entry.line.role = None;
             let message = format!(
@@ -285,35 +266,66 @@ pub(super) async fn asked(
         Played::General(reason) => {
             entry.line.route = "general";
             entry.line.reason = Some(reason);
-            general::answer(app, whole, protocol, &role, &request, entry).await
+            general::answer(app, whole, dialect, &role, &request, entry).await
         }
+        Played::Answered(adapters) => Ok(answered(dialect, &request, *adapters, entry)),
     }
 }
 
+/// Counts the tokens of a question to a role.
+async fn count(
+    app: &Arc<App>,
+    whole: &Whole,
+    slug: &str,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    let (slug, body) = (slug.to_owned(), whole.body.clone());
+    let found = aside(app, async move |app| {
+        let request = serde_json::from_slice::<Value>(&body).unwrap_or_default();
+        Ok((find(&app, &slug)?, request))
+    });
+    let (role, request) = found.await?;
+    entry.line.route = "general";
+    general::count_tokens(app, whole, &role, &request, entry).await
+}
+
+/// The adapter's answer in the client's format.
 fn answered(
-    protocol: Protocol,
+    dialect: Dialect,
     request: &Value,
-    answer: &Value,
-    (model, reason): (String, String),
+    adapters: Adapters,
     entry: &mut Entry,
 ) -> Response<Body> {
+    let Adapters {
+        answer,
+        model,
+        reason,
+        verified,
+        input,
+        usage,
+        left_out,
+    } = adapters;
+    entry.line.verified = verified.then(|| PASS.to_owned());
     entry.line.route = "specialist";
     entry.line.reason = Some(reason);
+    entry.line.left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
+    let used = chat::estimated(usage, &input, &answer);
+    entry.used(used);
     let reply = Reply {
         trace: &entry.line.trace,
         model: &model,
-        answer,
+        answer: &answer,
+        usage: used.usage,
     };
-    let response = chat::reply(protocol, request, reply);
+    let response = chat::reply(dialect, request, reply);
     entry.line.served = Some(model);
     receipt_headers(response, entry)
 }
 
 /// The role that an agent's requests are mapped to.
 pub(super) fn of_agent(app: &App, whole: &Whole) -> Option<String> {
-    if !ENDPOINTS.contains(&whole.parts.uri.path()) {
-        return None;
-    }
+    let path = whole.parts.uri.path();
+    Dialect::of_path(path).filter(|_| path != COUNT)?;
     let agent = whole
         .parts
         .headers
@@ -338,28 +350,23 @@ pub(super) async fn for_agent(
     slug: &str,
     entry: &mut Entry,
 ) -> ForAgent {
-    let Some(protocol) = whole.protocol else {
+    let Some(dialect) = Dialect::of_path(whole.parts.uri.path()) else {
         return ForAgent::GoesOn(None);
     };
     entry.line.role = Some(shortened(slug));
     let since = Instant::now();
-    let trace = entry.line.trace.clone();
-    let played = ask(app, slug.to_owned(), protocol, whole.body.clone(), trace).await;
+    let asked = Request {
+        slug: slug.to_owned(),
+        dialect,
+        body: whole.body.clone(),
+        trace: entry.line.trace.clone(),
+        is_agents: true,
+    };
+    let played = ask(app, asked).await;
     entry.waited(since);
     match played {
-        Ok((
-            _,
-            request,
-            Played::Answered {
-                answer,
-                model,
-                reason,
-                verified,
-            },
-        )) => {
-            entry.line.verified = verified.then(|| PASS.to_owned());
-            let model = (model, reason);
-            ForAgent::Answered(answered(protocol, &request, &answer, model, entry))
+        Ok((_, request, Played::Answered(adapters))) => {
+            ForAgent::Answered(answered(dialect, &request, *adapters, entry))
         }
         Ok((role, request, Played::General(reason))) => {
             entry.line.reason = Some(reason);
@@ -384,8 +391,9 @@ pub(super) async fn note_agent(
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
     entry.line.served = entry.line.model.clone();
-    if let (Some((role, request)), Some(protocol)) = (playing, whole.protocol) {
-        answer = general::held(app, whole, &role, (protocol, &request), answer, entry).await;
+    let dialect = Dialect::of_path(whole.parts.uri.path());
+    if let (Some((role, request)), Some(dialect)) = (playing, dialect) {
+        answer = general::held(app, whole, &role, (dialect, &request), answer, entry).await;
     }
     Ok(receipt_headers(answer, entry))
 }

@@ -28,6 +28,7 @@ pub(crate) struct Scanned {
     pub(crate) models: Option<Member>,
     pub(crate) system: Option<Member>,
     pub(crate) messages: Option<Member>,
+    pub(crate) instructions: Option<Member>,
 }
 
 /// The body is no JSON object, as far as it was looked at: at this byte.
@@ -99,6 +100,7 @@ impl Scanned {
             b"models" => &mut self.models,
             b"system" => &mut self.system,
             b"messages" => &mut self.messages,
+            b"instructions" => &mut self.instructions,
             _ => return,
         };
         *slot = Some(member);
@@ -189,6 +191,25 @@ impl<'a> Edits<'a> {
                 .splices
                 .push((member.value.clone(), quoted(instructions))),
             _ => {}
+        }
+    }
+
+    /// A role's instructions before the client's own, as the responses API has them.
+    pub(crate) fn instructions(&mut self, instructions: &str) {
+        let Some(member) = &self.scanned.instructions else {
+            let text = format!("\"instructions\":{}", quoted(instructions));
+            self.first.push(text);
+            return;
+        };
+        let value = self.body.get(member.value.clone()).unwrap_or_default();
+        let own: Option<String> = serde_json::from_slice(value).unwrap_or_default();
+        let both = match own.filter(|own| !own.is_empty()) {
+            Some(own) => format!("{instructions}\n\n{own}"),
+            None => instructions.to_owned(),
+        };
+        // What is neither text nor `null` is for the upstream to refuse.
+        if matches!(value, [b'"', ..] | b"null") {
+            self.splices.push((member.value.clone(), quoted(&both)));
         }
     }
 

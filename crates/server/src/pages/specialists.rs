@@ -8,6 +8,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
+use host::learning::Shown;
 use host::specialists::Promotion;
 use host::view::specialists::Status;
 use serde::Deserialize;
@@ -28,6 +29,8 @@ struct List {
     frame: Frame,
     problems: Vec<String>,
     rows: Vec<Row>,
+    /// How far learning from traffic is, where it is on or was.
+    learning: Option<String>,
 }
 
 /// A role in the list.
@@ -88,6 +91,7 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, visit: Visit) -> Respons
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
+            learning: Shown::if_used(&desk.workspace, &desk.config).map(|shown| shown.sentence()),
             rows: entries
                 .map(|entry| row(&Status::of(entry, &state, settings, None, (&log, &probes))))
                 .collect(),

@@ -31,6 +31,9 @@ use crate::{audit, gateway};
 /// How long running answers may take once the process was asked to end.
 const GRACE: Duration = Duration::from_millis(4500);
 
+/// How long work in the background may take to write down that it was broken off.
+const CUT: Duration = Duration::from_millis(100);
+
 /// When the process is gone, counted from the moment at which it was asked.
 const LAST: Duration = Duration::from_millis(4900);
 
@@ -154,6 +157,7 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
         });
     }
     drop((listener, audits));
+    app.gateway.closes();
     if let Some(desk) = &app.desk {
         desk.close();
     }
@@ -164,6 +168,8 @@ pub async fn serve(app: &Arc<App>, listener: TcpListener, stop: impl Future<Outp
     };
     if tokio::time::timeout(GRACE, over).await.is_err() {
         app.gateway.ends();
+        // What was broken off in the background says so.
+        tokio::time::timeout(CUT, app.gateway.quiet()).await.ok();
     }
 }
 
@@ -218,7 +224,7 @@ async fn answer_as_is(
     let is_gateway = origin::is_passed(parts.uri.path());
     let mut request = Request::from_parts(parts, Body::new(body));
     if is_gateway {
-        return gateway::answer(app, request).await;
+        return gateway::answer(app, request, client).await;
     }
     request.extensions_mut().insert(client);
     let response = router.oneshot(request).await;

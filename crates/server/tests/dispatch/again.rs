@@ -215,20 +215,20 @@ fn the_process_does_it_by_itself_and_counts_it() {
             for _ in 0..2000 {
                 if metrics
                     .metrics
-                    .text(None)
+                    .text(None, None)
                     .contains("audits_total{outcome=\"passed\"} 1")
                 {
                     return;
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            panic!("{}", metrics.metrics.text(None));
+            panic!("{}", metrics.metrics.text(None, None));
         };
         server::up::serve::serve(&app, listener, stop).await;
     });
     assert!(
         app.metrics
-            .text(None)
+            .text(None, None)
             .contains("roleos_gateway_old_audits 0")
     );
     assert_ne!(record(&path)["finished_at"], "2020-01-01T00:00:00Z");

@@ -13,7 +13,7 @@ use host::verifiers::Verifiers;
 use host::workspace::Workspace;
 use host::{events, metrics, runs};
 use selection::metric::Metric;
-use selection::run_log::Record;
+use selection::run_log::{GENERAL, Record};
 use serde_json::{Map, Value, json};
 use server::backend::{Backends, Limits};
 use server::blocking;
@@ -90,7 +90,7 @@ impl Place {
         let backends = Backends::new(Limits::from(&self.config.specialist));
         let fallback = Fallback::new(&self.config.fallback.claude, self.folder.path());
         let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
-        let logs = Logs::of(&self.workspace());
+        let logs = Logs::of(&self.workspace(), &self.config);
         let trials = runs::trials(&logs.runs, ROLE).unwrap();
         let current = metrics::contest(&self.workspace()).unwrap().0;
         let arena = Arena {
@@ -98,6 +98,7 @@ impl Place {
             verifiers: Arc::new(Verifiers::new(&self.config.selection)),
             logs,
             measurements: self.measurements,
+            config: &self.config,
         };
         let hash = "ab".repeat(32);
         let asked = Asked {
@@ -118,6 +119,7 @@ impl Place {
                 trials: &trials,
             },
             current: &current,
+            run_id: host::fresh_task_id().to_string(),
         };
         blocking::run(arena.hold(asked, asking)).unwrap()
     }
@@ -200,16 +202,19 @@ fn a_learning_run_measures_three_times_and_an_uncertified_winner_is_not_served()
         .collect();
     assert_eq!(pins(&adapter), all);
     let log = place.log();
-    assert_eq!(log.len(), 3);
+    assert_eq!(log.len(), 4);
+    assert!(log[3].is_general(), "the general model takes part, last");
     for record in &log {
         assert_eq!(record.winner_model_id.as_deref(), Some("new"));
         assert_eq!(record.more.mode.as_deref(), Some("learn"));
-        assert_eq!(record.passed(), record.model_id != "broken");
+        let passes = !["broken", GENERAL].contains(&record.model_id.as_str());
+        assert_eq!(record.passed(), passes);
     }
     assert_eq!(
         place.events(),
         [
             "INFER_REQUEST",
+            "INFER_RESULT",
             "INFER_RESULT",
             "INFER_RESULT",
             "INFER_RESULT",
@@ -399,7 +404,7 @@ fn non_scope_and_a_halt_keep_versions_out_of_every_contest() {
 }
 
 #[test]
-fn learning_counts_against_the_quota_and_keeps_it() {
+fn learning_takes_nothing_of_the_quota() {
     let adapter = serving(&[("a", json!({ "title": "a" }))]);
     let config = format!(
         "[specialist]\nquota_window = 10\n{}",
@@ -413,11 +418,15 @@ fn learning_counts_against_the_quota_and_keeps_it() {
         text.replace("\"workload_quota\":1", "\"workload_quota\":0.3"),
     )
     .unwrap();
-    let served = |place: &Place| {
-        let held = place.contest(true, 1, None);
+    let served = |learn: bool| {
+        let held = place.contest(learn, 1, None);
         held.answer.receipt.to_json()["source"] == "specialist"
     };
-    let all: Vec<bool> = (0..10).map(|_| served(&place)).collect();
+    assert!(
+        (0..10).all(|_| served(true)),
+        "no learning run is held back"
+    );
+    let all: Vec<bool> = (0..10).map(|_| served(false)).collect();
     assert_eq!(all.iter().filter(|served| **served).count(), 3);
 }
 

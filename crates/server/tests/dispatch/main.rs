@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adapter::{Adapter, Reply, json as reply};
+use host::chance::Chance;
 use host::config::Config;
 use host::environment::Environment;
 use host::specialists::{Asked, Named, Paths, Settings, Specialists};
@@ -155,7 +156,8 @@ fn counted(answer: &'static str) -> (Adapter, String) {
 fn each_side_is_asked_only_when_it_is_its_turn() {
     let adapter = Adapter::new(|_| reply(&good()));
     let (general, config) = counted("general");
-    let place = Place::new(&adapter.url, json!({}), &config);
+    let never = format!("[specialist]\nshadow_every = 1000000\n{config}");
+    let place = Place::new(&adapter.url, json!({}), &never);
     let with = |input: Value| {
         let (specialists, backends, fallback) = (place.open(), place.backends(), place.fallback());
         let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
@@ -175,14 +177,33 @@ fn each_side_is_asked_only_when_it_is_its_turn() {
 }
 
 #[test]
-fn every_second_answer_is_probed_and_what_differs_disagrees() {
+fn answers_are_probed_as_they_are_drawn_and_what_differs_disagrees() {
     let adapter = Adapter::new(|_| reply(&good()));
     let (general, config) = counted("general");
-    let every_second = format!("[specialist]\nshadow_every = 2\n{config}");
-    let place = Place::new(&adapter.url, json!({}), &every_second);
-    for _ in 0..4 {
-        dispatch(&place);
-    }
+    let one_in_three = format!("[specialist]\nshadow_every = 3\n{config}");
+    let place = Place::new(&adapter.url, json!({}), &one_in_three);
+    let draws = Mutex::new(vec![6, 1, 5, 3]);
+    let chance = Chance::new(move || draws.lock().unwrap().pop().unwrap());
+    let (specialists, backends, fallback) = (
+        place.open().with_chance(chance),
+        place.backends(),
+        place.fallback(),
+    );
+    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
+    let shadows = blocking::run(async {
+        let mut shadows = Vec::new();
+        for _ in 0..4 {
+            shadows.push(once(&dispatcher).await.receipt.to_json()["shadow"].clone());
+        }
+        shadows
+    });
+    let shadows = shadows.unwrap();
+    let counted = |counter: u64| json!({ "fired": false, "counter": counter });
+    assert_eq!((&shadows[1], &shadows[2]), (&counted(1), &counted(2)));
+    assert_eq!(
+        (&shadows[0]["fired"], &shadows[3]["fired"]),
+        (&json!(true), &json!(true))
+    );
     let log = std::fs::read_to_string(&place.open().paths().probes).unwrap();
     let probes: Vec<Value> = log
         .lines()
@@ -192,6 +213,7 @@ fn every_second_answer_is_probed_and_what_differs_disagrees() {
     for probe in probes {
         assert_eq!(probe["kind"], "shadow-probe");
         assert_eq!(probe["data"]["agreed"], false);
+        assert_eq!(probe["data"]["version"], "v1");
         assert_eq!(probe["data"]["claude_summary"], "general");
     }
 }
@@ -311,7 +333,8 @@ fn a_closed_port_and_a_strange_address_are_no_backend() {
     assert_eq!(answer.result.unwrap(), "general");
     for url in ["file:///etc/passwd", "ftp://h", "not a url"] {
         let answer = dispatch(&Place::new(url, json!({}), ECHO));
-        assert_eq!(called(&answer), "bad_backend_url");
+        let reason = answer.receipt.decision.reason.name();
+        assert_eq!(reason, "no_registry_entry", "{url}");
     }
     let answer = dispatch(&Place::new(
         &closed,
@@ -439,6 +462,84 @@ fn a_backend_that_does_not_answer_is_left_alone_for_a_while() {
     );
 }
 
+/// The names of what became of so many dispatches, one after the other.
+fn calls(place: &Place, count: usize) -> Vec<String> {
+    let (specialists, backends, fallback) = (place.open(), place.backends(), place.fallback());
+    let dispatcher = Dispatcher::new(&specialists, &backends, fallback.as_ref(), &Embedding);
+    let named = |answer: Answer| match &answer.receipt.call {
+        Some(_) => called(&answer),
+        None => answer.receipt.decision.reason.name().to_owned(),
+    };
+    let calls = blocking::run(async {
+        let mut calls = Vec::new();
+        for _ in 0..count {
+            calls.push(named(once(&dispatcher).await));
+        }
+        calls
+    });
+    calls.unwrap()
+}
+
+#[test]
+fn another_address_answers_where_one_fails() {
+    for (answer, tried) in [
+        (Reply::Http(500, "", "oh".into()), 3),
+        (Reply::Http(404, "", String::new()), 1),
+        (Reply::Http(429, "retry-after: 60\r\n", String::new()), 1),
+        (reply(&json!({ "verdict": 1, "adapter_id": "other" })), 3),
+    ] {
+        let bad = Adapter::new(move |_| answer.clone());
+        let good = Adapter::new(|_| reply(&good()));
+        let extra = json!({ "backend_urls": [good.url, bad.url] });
+        let config = format!("[specialist]\nbreaker_failures = 3\n{ECHO}");
+        let place = Place::new(&bad.url, extra, &config);
+        assert_eq!(calls(&place, 8), ["ok"; 8]);
+        assert_eq!((bad.seen().len(), good.seen().len()), (tried, 8));
+    }
+    // What is wrong with the question itself is wrong everywhere.
+    let strict = Adapter::new(|_| Reply::Http(400, "", "no".into()));
+    let never = Adapter::new(|_| reply(&good()));
+    let place = Place::new(&strict.url, json!({ "backend_urls": [never.url] }), ECHO);
+    assert_eq!(calls(&place, 1), ["http_400"]);
+    assert_eq!(never.seen().len(), 0);
+}
+
+#[test]
+fn a_version_has_addresses_of_its_own() {
+    let roles = Adapter::new(|_| reply(&good()));
+    let own = Adapter::new(|_| reply(&good()));
+    let closed = "http://127.0.0.1:1";
+    let place = Place::new(&roles.url, json!({}), ECHO);
+    let path = place.folder.path().join(".role-os/specialists.json");
+    let mut registry: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    registry["specialists"][0]["versions"][0]["backend_urls"] = json!([closed, own.url]);
+    std::fs::write(&path, registry.to_string()).unwrap();
+    assert_eq!(calls(&place, 4), ["ok"; 4]);
+    assert_eq!((roles.seen().len(), own.seen().len()), (0, 4));
+    registry["specialists"][0]["versions"][0]["backend_urls"] = json!([1]);
+    std::fs::write(&path, registry.to_string()).unwrap();
+    let registry = place.open().registry().unwrap();
+    let problem = registry.problems()[0].to_string();
+    assert!(problem.contains("backend_urls must be"), "{problem}");
+}
+
+#[test]
+fn errors_of_a_server_open_the_circuit_as_silence_does() {
+    for status in [500, 503] {
+        let adapter = Adapter::new(move |_| Reply::Http(status, "", String::new()));
+        let config = format!("[specialist]\nbreaker_failures = 2\n{ECHO}");
+        let place = Place::new(&adapter.url, json!({}), &config);
+        let error = format!("http_{status}");
+        assert_eq!(
+            calls(&place, 4),
+            [&error, &error, "circuit_open", "circuit_open"]
+        );
+    }
+    let busy = Adapter::new(|_| Reply::Http(503, "retry-after: 60\r\n", String::new()));
+    let place = Place::new(&busy.url, json!({}), ECHO);
+    assert_eq!(calls(&place, 2), ["http_503", "circuit_open"]);
+}
+
 #[test]
 fn a_disagreeing_adapter_is_halted_under_sixteen_at_once_and_resumes_after_clearing() {
     let adapter = Adapter::new(|_| reply(&good()));
@@ -501,7 +602,8 @@ fn ask(config: &str, folder: &Path) -> Result<Value, FallbackError> {
         trace_id: "t",
         beside: None,
     };
-    blocking::run(fallback.ask(prompt)).unwrap()
+    let said = blocking::run(fallback.ask(prompt)).unwrap();
+    said.map(|said| said.verdict)
 }
 
 #[test]

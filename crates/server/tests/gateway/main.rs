@@ -9,10 +9,13 @@
     reason = "a test that cannot go on fails, and writes files without ceremony"
 )]
 
+mod feedback;
+mod learning;
 mod load;
 mod origin;
 mod pass;
 mod picky;
 mod refuse;
 mod role;
+mod serving;
 mod stage;

@@ -129,7 +129,7 @@ fn failing_open_leaves_the_clients_bytes_alone() {
         assert_eq!(answer.text(), "{\"from\": \"general\"}");
         assert_eq!(
             receipt_of(&answer),
-            [Some("general"), Some("ood"), Some("general-1")]
+            [Some("general"), Some("tools"), Some("general-1")]
         );
         assert_eq!(
             general.last().text(),
@@ -261,7 +261,7 @@ fn nobody_is_invented() {
         );
         assert_eq!(answer.header("x-evil"), None);
     }
-    let elsewhere = stage.post("/v1/responses", &chat("role:writer", "hi", &json!({})));
+    let elsewhere = stage.post("/v1/embeddings", &chat("role:writer", "hi", &json!({})));
     assert_eq!(elsewhere.json()["error"]["code"], "no_role_here");
 }
 

@@ -49,9 +49,15 @@ impl Message {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", self.text()))
     }
 
-    /// Headers but those that end at a hop.
+    /// Headers but those that end at a hop, and the one that every answer of the gateway has.
     pub(crate) fn lasting(&self) -> Vec<(String, String)> {
-        let hop = ["host", "connection", "transfer-encoding", "keep-alive"];
+        let hop = [
+            "host",
+            "connection",
+            "transfer-encoding",
+            "keep-alive",
+            "x-roleos-trace-id",
+        ];
         let mut lasting = self.headers.clone();
         lasting.retain(|(name, _)| !hop.contains(&name.to_lowercase().as_str()));
         lasting.sort();

@@ -246,11 +246,13 @@ impl World {
     fn learn(&mut self, inputs: std::ops::Range<usize>) {
         let current = self.current();
         let dispatcher = Dispatcher::new(&self.specialists, &self.backends, None, &self.judge);
+        let config = Config::default();
         let arena = Arena {
             dispatcher: &dispatcher,
-            verifiers: Arc::new(Verifiers::new(&Config::default().selection)),
-            logs: Logs::of(&self.workspace),
+            verifiers: Arc::new(Verifiers::new(&config.selection)),
+            logs: Logs::of(&self.workspace, &config),
             measurements: 1,
+            config: &config,
         };
         let trials = &mut self.trials;
         blocking::run(async {
@@ -276,6 +278,7 @@ impl World {
                         trials,
                     },
                     current: &current,
+                    run_id: host::fresh_task_id().to_string(),
                 };
                 let contested = arena.hold(asked, asking).await;
                 assert_eq!(contested.answer.not_logged, None);

@@ -42,7 +42,7 @@ fn slashes_at_the_end_of_the_address_are_not_doubled() {
         ("http://h:8000/a", "http://h:8000/a/verify"),
     ] {
         call.backend_url = base.to_owned();
-        assert_eq!(call.url(), url);
+        assert_eq!(call.url(&call.backend_url), url);
     }
     call.contract = Contract::OpenAi;
     for (base, url) in [
@@ -50,7 +50,7 @@ fn slashes_at_the_end_of_the_address_are_not_doubled() {
         ("http://h", "http://h/v1/chat/completions"),
     ] {
         call.backend_url = base.to_owned();
-        assert_eq!(call.url(), url);
+        assert_eq!(call.url(&call.backend_url), url);
     }
 }
 

@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use specialist::event::{Event, Kind, Log};
-use specialist::shadow::{
-    HaltRule, Pair, Probes, Settings, Shadow, halt_reason, same, schedule, summary,
-};
+use specialist::shadow::{HaltRule, Pair, Probes, Settings, Shadow, halt_reason, same, summary};
 use specialist::state::Halt;
 
 const FIXED: Settings = Settings {
@@ -26,26 +24,6 @@ fn probes(outcomes: impl IntoIterator<Item = bool>) -> Probes {
 /// So many disagreements, then so many agreements.
 fn mixed(disagreed: usize, agreed: usize) -> Probes {
     probes(std::iter::repeat_n(false, disagreed).chain(std::iter::repeat_n(true, agreed)))
-}
-
-#[test]
-fn every_kth_answer_is_probed() {
-    let mut counter = 0;
-    let mut fired = Vec::new();
-    for number in 1..=41 {
-        let (fires, next) = schedule(counter, &FIXED);
-        counter = next;
-        if fires {
-            fired.push(number);
-        }
-    }
-    assert_eq!(fired, [20, 40]);
-    assert_eq!(
-        schedule(20, &FIXED),
-        (true, 0),
-        "a counter that ran over fires at once"
-    );
-    assert_eq!(schedule(u64::MAX, &FIXED), (true, 0));
 }
 
 #[test]

@@ -2,6 +2,15 @@
 
 use super::*;
 
+fn compared(agreed: Option<bool>) -> Compared<'static> {
+    Compared {
+        version: "v1",
+        specialist: &Value::Bool(true),
+        claude: &Value::Bool(false),
+        agreed,
+    }
+}
+
 #[test]
 fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
     let mut place = Place::new(1.0);
@@ -10,7 +19,7 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
     let input = input();
     let mut halts = 0;
     for _ in 0..6 {
-        let probed = specialists.probe(asked(&input), "v1", &json!("a"), &json!("b"), same);
+        let probed = specialists.probe(asked(&input), compared(Some(false)));
         assert_eq!(probed.persist_error, None);
         let Shadow::Fired {
             halt_triggered,
@@ -52,9 +61,7 @@ fn a_disagreeing_adapter_is_halted_once_and_stays_so_without_its_state() {
 fn verdicts_that_cannot_be_compared_are_no_probe() {
     let place = Place::new(1.0);
     let input = input();
-    let probed = place
-        .open()
-        .probe(asked(&input), "v1", &json!(1), &json!(2), |_, _| None);
+    let probed = place.open().probe(asked(&input), compared(None));
     assert_eq!(
         probed.shadow,
         Shadow::Skipped {

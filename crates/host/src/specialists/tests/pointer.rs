@@ -133,7 +133,13 @@ fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
         let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();
         let mut probes = 0;
         while entry().canary.is_some() {
-            let said = specialists.probe(asked(&input), "v2", &json!("a"), &json!(claude), same);
+            let compared = Compared {
+                version: "v2",
+                specialist: &json!("a"),
+                claude: &json!(claude),
+                agreed: Some(claude == "a"),
+            };
+            let said = specialists.probe(asked(&input), compared);
             assert_eq!(said.persist_error, None);
             probes += 1;
             assert!(probes <= 100);

@@ -165,7 +165,7 @@ pub fn draft(ui: &Ui, context: &Context, args: &Draft) -> Result<Exit, Failure> 
                 Failure::refused("no_answer", format!("case {index}: {error}"))
                     .hint("what was answered is kept; the same command goes on from there")
             })?;
-        draft::put(&mut set, *index, &output::text(&answer));
+        draft::put(&mut set, *index, &output::text(&answer.verdict));
         write(&args.set, &set)?;
         progress.set(number + 1);
     }

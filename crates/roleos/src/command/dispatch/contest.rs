@@ -71,7 +71,7 @@ pub(super) fn hold(
         set.k_infer.get()
     };
     let k = args.k.map_or(usual, u64::from);
-    let logs = Logs::of(&context.workspace);
+    let logs = Logs::of(&context.workspace, &context.config);
     let trials = if args.learn {
         runs::trials(&logs.runs, &args.role)?
     } else {
@@ -91,6 +91,7 @@ pub(super) fn hold(
         verifiers: Arc::new(Verifiers::new(set)),
         logs,
         measurements: set.measurements.get(),
+        config: &context.config,
     };
     let asking = Asking {
         instructions: question.instructions,
@@ -107,6 +108,7 @@ pub(super) fn hold(
             trials: &trials,
         },
         current: &current,
+        run_id: host::fresh_task_id().to_string(),
     };
     blocking::run(arena.hold(asked, asking))
         .map_err(|error| Failure::refused("runtime", error.to_string()))

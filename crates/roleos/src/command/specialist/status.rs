@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use host::config::Config;
+use host::learning::Shown;
 use host::specialists::{OperateError, Specialists};
 use host::view::specialists::{self as view, Status};
 use selection::audit::record::passes;
@@ -37,7 +39,12 @@ pub struct Args {
 ///
 /// # Errors
 /// The registry is not valid, or the state cannot be read.
-pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Failure> {
+pub fn run(
+    ui: &Ui,
+    config: &Config,
+    specialists: &Specialists,
+    args: &Args,
+) -> Result<Exit, Failure> {
     let seen = super::valid(ui, specialists)?;
     let state = specialists.state().map_err(|source| {
         let failure = Failure::from(OperateError::Unreadable {
@@ -68,6 +75,8 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
             )
         })
         .collect();
+    let paths = specialists.paths();
+    let learning = Shown::if_used(&paths.workspace, config);
     let missing = args.role.as_deref().filter(|_| shown.is_empty());
     let settings = &specialists.settings().shadow;
     if ui.json {
@@ -90,7 +99,11 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
             })
             .collect();
         roles.extend(missing.map(|role| json!({ "role": role, "error": "no_registry_entry" })));
-        ui.json(&view::status(specialists, seen.is_trusted, &roles))?;
+        let mut status = view::status(specialists, seen.is_trusted, &roles);
+        if let (Some(status), Some(learning)) = (status.as_object_mut(), &learning) {
+            status.insert("learning".to_owned(), json!(learning));
+        }
+        ui.json(&status)?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();
@@ -104,6 +117,9 @@ pub fn run(ui: &Ui, specialists: &Specialists, args: &Args) -> Result<Exit, Fail
     } else if shown.is_empty() {
         let path = specialists.paths().registry.display();
         writeln!(out, "(no specialists registered at {path})")?;
+    }
+    if let Some(learning) = learning {
+        writeln!(out, "{}", learning.sentence())?;
     }
     out.flush()?;
     Ok(Exit::Done)

@@ -1,16 +1,15 @@
 //! What of a request a general model that speaks another API can be told: the question, what the client says beside it,
 //! and the settings that both APIs have. What is left is named, never dropped in silence.
 
-use host::config::gateway::Protocol;
 use host::config::specialist::Kind;
 use serde_json::{Map, Value};
 
 use crate::fallback::Beside;
-use crate::gateway::chat;
+use crate::gateway::chat::{self, Dialect};
 use crate::gateway::receipt::shortened;
 
 /// What is said elsewhere in a question, and what only concerns the way back.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 15] = [
     "model",
     "models",
     "messages",
@@ -22,6 +21,10 @@ const KNOWN: [&str; 11] = [
     "n",
     "metadata",
     "user",
+    "input",
+    "instructions",
+    "store",
+    "include",
 ];
 
 /// Most fields that are named.
@@ -39,12 +42,12 @@ pub(super) struct Crossing {
 }
 
 /// Puts a request over; none where its content would be lost.
-pub(super) fn cross(protocol: Protocol, to: Kind, request: &Value) -> Option<Crossing> {
-    let input = chat::input(protocol, request).ok()?;
+pub(super) fn cross(dialect: Dialect, to: Kind, request: &Value) -> Option<Crossing> {
+    let input = chat::input(dialect, request).ok()?;
     if chat::offers_tools(request) {
         return None;
     }
-    let system = chat::system(protocol, request).ok()?;
+    let system = chat::system(dialect, request).ok()?;
     let mut beside = Beside {
         system,
         settings: Map::new(),
@@ -69,7 +72,7 @@ pub(super) fn cross(protocol: Protocol, to: Kind, request: &Value) -> Option<Cro
     Some(Crossing {
         input,
         beside,
-        told: told(protocol, to, &left_out),
+        told: told(dialect, to, &left_out),
     })
 }
 
@@ -81,7 +84,7 @@ fn setting(to: Kind, name: &str) -> Option<&'static str> {
         Kind::None | Kind::Command => return None,
     };
     match name {
-        "max_tokens" | "max_completion_tokens" => Some("max_tokens"),
+        "max_tokens" | "max_completion_tokens" | "max_output_tokens" => Some("max_tokens"),
         "temperature" => Some("temperature"),
         "top_p" => Some("top_p"),
         "stop" | "stop_sequences" => Some(stop),
@@ -98,13 +101,13 @@ fn fitting(name: &str, value: &Value) -> Value {
 }
 
 /// Which APIs, for the receipt.
-pub(super) fn told(protocol: Protocol, to: Kind, left_out: &[&str]) -> String {
+pub(super) fn told(dialect: Dialect, to: Kind, left_out: &[&str]) -> String {
     let other = match to {
         Kind::Command => "command",
         Kind::OpenAi => "openai",
         Kind::Anthropic | Kind::None => "anthropic",
     };
-    let mut told = format!("{} to {other}", protocol.name());
+    let mut told = format!("{} to {other}", dialect.name());
     for (place, name) in left_out.iter().take(MOST).enumerate() {
         let before = if place == 0 { ", without " } else { ", " };
         told.push_str(&format!("{before}`{}`", shortened(name)));
@@ -127,7 +130,7 @@ mod tests {
             "model": "role:x", "max_tokens": 7, "stop_sequences": ["a"], "thinking": {}, "top_k": 1, "stream": true,
             "system": [{ "type": "text", "text": "be brief" }], "messages": [{ "role": "user", "content": "hello" }],
         });
-        let crossing = cross(Protocol::Anthropic, Kind::OpenAi, &request).unwrap();
+        let crossing = cross(Dialect::Messages, Kind::OpenAi, &request).unwrap();
         assert_eq!(crossing.input, "hello");
         assert_eq!(crossing.beside.system.as_deref(), Some("be brief"));
         assert_eq!(
@@ -143,13 +146,13 @@ mod tests {
             "max_completion_tokens": 7, "stop": "a", "temperature": 0.5,
             "messages": [{ "role": "developer", "content": "be brief" }, { "role": "user", "content": "hello" }],
         });
-        let crossing = cross(Protocol::OpenAi, Kind::Anthropic, &request).unwrap();
+        let crossing = cross(Dialect::Chat, Kind::Anthropic, &request).unwrap();
         assert_eq!(
             Value::Object(crossing.beside.settings),
             json!({ "max_tokens": 7, "stop_sequences": ["a"], "temperature": 0.5 })
         );
         assert_eq!(crossing.told, "openai to anthropic");
-        let crossing = cross(Protocol::OpenAi, Kind::Command, &request).unwrap();
+        let crossing = cross(Dialect::Chat, Kind::Command, &request).unwrap();
         assert_eq!(crossing.beside, Beside::default());
         assert_eq!(
             crossing.told,
@@ -166,7 +169,7 @@ mod tests {
             json!({ "messages": [{ "role": "user", "content": "a" }], "system": image }),
         ] {
             assert!(
-                cross(Protocol::Anthropic, Kind::OpenAi, &request).is_none(),
+                cross(Dialect::Messages, Kind::OpenAi, &request).is_none(),
                 "{request}"
             );
         }

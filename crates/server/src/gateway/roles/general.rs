@@ -7,37 +7,43 @@ use axum::body::Body;
 use host::config::gateway::Protocol;
 use host::config::specialist::Kind;
 use hyper::{Response, StatusCode};
-use serde_json::Value;
+use selection::output;
+use serde_json::{Value, json};
 
 use super::crossing::{self, Crossing};
 use super::{Role, aside, verified};
-use crate::fallback::{FallbackError, Prompt};
-use crate::gateway::chat::{self, Reply};
+use crate::fallback::{FallbackError, Prompt, Said};
+use crate::gateway::chat::{self, Dialect, Reply};
 use crate::gateway::client;
 use crate::gateway::proxy::{Whole, forward_edited, receipt_headers};
-use crate::gateway::receipt::{Entry, shortened};
+use crate::gateway::receipt::{ESTIMATED, Entry, shortened};
 use crate::gateway::scan::Edits;
 use crate::gateway::upstream::Upstream;
-use crate::problem::Problem;
+use crate::problem::{Problem, json_response};
 use crate::up::App;
 
 /// The general model, with the client's own bytes where it speaks the client's API.
 pub(super) async fn answer(
     app: &Arc<App>,
     whole: &Whole,
-    protocol: Protocol,
+    dialect: Dialect,
     role: &Role,
     request: &Value,
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
     match &app.gateway.general {
-        Some((upstream, model)) if upstream.kind == protocol => {
+        Some((upstream, model)) if upstream.kind == dialect.protocol() => {
             entry.line.served = Some(model.clone());
             let answer = same_api(app, whole, role, (upstream, model), request, entry).await?;
-            let answer = held(app, whole, role, (protocol, request), answer, entry).await;
+            // Many servers of this API have chat completions only.
+            let lacks = matches!(answer.status().as_u16(), 404 | 405 | 501);
+            if lacks && dialect == Dialect::Responses {
+                return crossed(app, dialect, role, request, entry).await;
+            }
+            let answer = held(app, whole, role, (dialect, request), answer, entry).await;
             Ok(receipt_headers(answer, entry))
         }
-        _ => crossed(app, protocol, role, request, entry).await,
+        _ => crossed(app, dialect, role, request, entry).await,
     }
 }
 
@@ -46,7 +52,7 @@ pub(super) async fn held(
     app: &App,
     whole: &Whole,
     role: &Role,
-    asked: (Protocol, &Value),
+    asked: (Dialect, &Value),
     answer: Response<Body>,
     entry: &mut Entry,
 ) -> Response<Body> {
@@ -65,17 +71,11 @@ async fn same_api(
     request: &Value,
     entry: &mut Entry,
 ) -> Result<Response<Body>, Problem> {
-    let mut edits = Edits::new(&whole.body, &whole.scanned);
-    edits.model(model);
-    edits.drop_models();
-    if let Some(instructions) = &role.instructions {
-        match upstream.kind {
-            Protocol::Anthropic => edits.system_block(instructions),
-            Protocol::OpenAi => edits.system_message(instructions),
-        }
-    }
+    let edits = edits(whole, role, (upstream, model));
     let number = |key: &str| request.get(key).and_then(Value::as_u64);
-    let most_tokens = number("max_tokens").or_else(|| number("max_completion_tokens"));
+    let most_tokens = number("max_tokens")
+        .or_else(|| number("max_completion_tokens"))
+        .or_else(|| number("max_output_tokens"));
     let fallback = app.gateway.fallback.as_ref();
     let set_aside = fallback.map(|fallback| fallback.set_aside(whole.body.len(), most_tokens));
     let set_aside = set_aside
@@ -91,10 +91,64 @@ async fn same_api(
     answer
 }
 
+/// The client's bytes with the general model's name and the role's instructions in them.
+fn edits<'a>(whole: &'a Whole, role: &Role, (upstream, model): (&Upstream, &str)) -> Edits<'a> {
+    let mut edits = Edits::new(&whole.body, &whole.scanned);
+    edits.model(model);
+    edits.drop_models();
+    if let Some(instructions) = &role.instructions {
+        match (upstream.kind, Dialect::of_path(whole.parts.uri.path())) {
+            (Protocol::Anthropic, _) => edits.system_block(instructions),
+            (_, Some(Dialect::Responses)) => edits.instructions(instructions),
+            (Protocol::OpenAi, _) => edits.system_message(instructions),
+        }
+    }
+    edits
+}
+
+/// How many tokens a question to a role has: as the general model counts them where it can, else by their length.
+pub(super) async fn count_tokens(
+    app: &Arc<App>,
+    whole: &Whole,
+    role: &Role,
+    request: &Value,
+    entry: &mut Entry,
+) -> Result<Response<Body>, Problem> {
+    if let Some((upstream, model)) = &app.gateway.general
+        && upstream.kind == Protocol::Anthropic
+    {
+        let edits = edits(whole, role, (upstream, model));
+        let counted = forward_edited(app, whole, upstream, edits, entry).await;
+        if let Ok(counted) = counted
+            && counted.status().is_success()
+        {
+            entry.line.served = Some(model.clone());
+            return Ok(receipt_headers(counted, entry));
+        }
+    }
+    let said = ["system", "messages", "tools"].map(|key| request.get(key));
+    let texts: String = said.into_iter().flatten().map(texts).collect();
+    let instructions = role.instructions.as_deref().unwrap_or_default();
+    let count = output::tokens(&texts).saturating_add(output::tokens(instructions));
+    entry.line.usage = Some(ESTIMATED);
+    let body = json!({ "input_tokens": count }).to_string();
+    Ok(receipt_headers(json_response(StatusCode::OK, body), entry))
+}
+
+/// Every text in a value.
+fn texts(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(texts).collect(),
+        Value::Object(object) => object.values().map(texts).collect(),
+        _ => String::new(),
+    }
+}
+
 /// The general model speaks another API: a plain question can be put to it, and nothing else.
 async fn crossed(
     app: &Arc<App>,
-    protocol: Protocol,
+    dialect: Dialect,
     role: &Role,
     request: &Value,
     entry: &mut Entry,
@@ -103,8 +157,8 @@ async fn crossed(
         return Err(nobody(role, &FallbackError::NotConfigured));
     }
     let set = &app.config.fallback.claude;
-    let Some(crossing) = crossing::cross(protocol, set.kind, request) else {
-        let apis = crossing::told(protocol, set.kind, &[]);
+    let Some(crossing) = crossing::cross(dialect, set.kind, request) else {
+        let apis = crossing::told(dialect, set.kind, &[]);
         let message = format!(
             "the general model is reached by another API ({apis}), and this request cannot be put into it without loss"
         );
@@ -121,7 +175,8 @@ async fn crossed(
     entry.line.crossed = Some(told);
     entry.line.served = Some(name(app));
     let since = Instant::now();
-    let asked = (protocol, request);
+    let asked = (dialect, request);
+    let question = input.clone();
     let (role, trace) = (role.clone(), entry.line.trace.clone());
     let playing = role.clone();
     let answer = aside(app, async move |app| {
@@ -142,16 +197,20 @@ async fn crossed(
             .map_err(|error| nobody(&role, &error))
     })
     .await;
-    if let Ok(answer) = &answer {
-        entry.line.verified = verified::judged(app, &role, asked, answer).await;
+    if let Ok(said) = &answer {
+        entry.line.verified = verified::judged(app, &role, asked, &said.verdict).await;
     }
     entry.waited(since);
+    let Said { verdict, usage, .. } = answer?;
+    let used = chat::estimated(usage, &question, &verdict);
+    entry.used(used);
     let reply = Reply {
         trace: &entry.line.trace,
         model: entry.line.served.as_deref().unwrap_or_default(),
-        answer: &answer?,
+        answer: &verdict,
+        usage: used.usage,
     };
-    let response = chat::reply(protocol, request, reply);
+    let response = chat::reply(dialect, request, reply);
     Ok(receipt_headers(response, entry))
 }
 

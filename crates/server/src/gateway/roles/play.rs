@@ -1,16 +1,17 @@
-//! The one place that knows how a role is played: a plain dispatch, or a contest of versions that have verifiers.
+//! The one place that knows how a role is played: a plain dispatch, or a contest of versions that have verifiers; and what
+//! is left to do when the caller has its answer.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::specialists::{Asked, Wanted};
-use host::{events, metrics};
-use hyper::StatusCode;
-use selection::candidates;
+use host::specialists::Asked;
+use specialist::gate::Reason;
 
-use crate::contest::{self, Arena, Asking, Logs};
+use crate::agreement::Judging;
+use crate::contest;
 use crate::dispatch::{Answer, Dispatcher};
-use crate::problem::Problem;
+use crate::fallback::Beside;
+use crate::gateway::ring::Ring;
+use crate::gateway::{background, learn};
 use crate::up::App;
 
 /// What came of it.
@@ -22,61 +23,76 @@ pub(in crate::gateway) struct Game {
     pub(in crate::gateway) verified: bool,
 }
 
-/// Plays. With `elsewhere` the general model is asked by somebody else where no adapter answers.
-pub(in crate::gateway) async fn play(
-    app: &App,
-    asked: Asked<'_>,
-    instructions: Option<&str>,
-    elsewhere: bool,
-) -> Result<Game, Problem> {
+/// What stands around a question.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::gateway) struct Stage<'a> {
+    /// The role's own instructions.
+    pub(in crate::gateway) instructions: Option<&'a str>,
+    /// What the client says beside its input.
+    pub(in crate::gateway) beside: Option<&'a Beside>,
+    /// Whether the general model is asked by somebody else where no adapter answers.
+    pub(in crate::gateway) elsewhere: bool,
+}
+
+/// How this process dispatches; probes are made in the background.
+pub(in crate::gateway) fn dispatcher<'a>(app: &'a App, stage: Stage<'a>) -> Dispatcher<'a> {
     let gateway = &app.gateway;
-    let mut dispatcher = Dispatcher::new(
+    let dispatcher = Dispatcher::new(
         &app.specialists,
         &gateway.backends,
         gateway.fallback.as_ref(),
         &gateway.judge,
     );
-    dispatcher.elsewhere = elsewhere;
-    let set = &app.config.selection;
-    if !contest::is_wanted(set, &app.specialists, asked.role) {
-        return Ok(Game {
-            answer: dispatcher.dispatch(asked, instructions).await,
-            verified: false,
-        });
-    }
-    let refused = |code, message| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, code, message);
-    let bytes = asked.input.to_string();
-    let (prompt_hash, further) = contest::prompt_hash(&app.config.privacy, bytes.as_bytes())
-        .map_err(|name| refused("no_prompt_key", format!("the variable `{name}` is not set")))?;
-    let (current, step) = metrics::contest(&app.workspace)
-        .map_err(|error| refused("metric", format!("the metric cannot be used: {error}")))?;
-    let logs = Logs::of(&app.workspace);
-    if let Some(step) = step {
-        // A log that cannot be written keeps nobody from an answer.
-        events::emit(&logs.events, &[step]).ok();
-    }
-    let arena = Arena {
-        dispatcher: &dispatcher,
-        verifiers: Arc::clone(&gateway.verifiers),
-        logs,
-        measurements: set.measurements.get(),
-    };
-    let asking = Asking {
-        instructions,
-        prompt_hash: &prompt_hash,
-        further,
-        target: None,
-        wanted: Wanted {
-            k: usize::try_from(set.k_infer.get()).unwrap_or(usize::MAX),
-            learn: false,
-            task: candidates::task(asked.input),
-            trials: &BTreeMap::new(),
+    Dispatcher {
+        judging: Judging {
+            set: app.config.specialist.agreement.clone(),
+            verifiers: Some(Arc::clone(&gateway.verifiers)),
         },
-        current: &current,
+        elsewhere: stage.elsewhere,
+        background: true,
+        beside: stage.beside,
+        ..dispatcher
+    }
+}
+
+/// Plays. Where something that a contest needs cannot be used, the general model answers.
+pub(in crate::gateway) async fn play(app: &Arc<App>, asked: Asked<'_>, stage: Stage<'_>) -> Game {
+    let mut game = match contest::is_wanted(&app.config.selection, &app.specialists, asked.role) {
+        true => contested(app, asked, stage).await,
+        false => Game {
+            answer: dispatcher(app, stage)
+                .dispatch(asked, stage.instructions)
+                .await,
+            verified: false,
+        },
     };
-    let contested = arena.hold(asked, asking).await;
-    Ok(Game {
+    app.gateway.recent.note(asked, &game.answer);
+    if let Some(due) = game.answer.due.take() {
+        background::probe(app, due);
+    }
+    learn::draw(app, asked, stage);
+    game
+}
+
+async fn contested(app: &App, asked: Asked<'_>, stage: Stage<'_>) -> Game {
+    let ring = match Ring::open(app, asked, stage) {
+        Ok(ring) => ring,
+        Err(why) => {
+            let (dispatcher, reason) = (dispatcher(app, stage), Reason::StateUnreadable);
+            let open = dispatcher.open(asked, stage.instructions, reason, why);
+            return Game {
+                answer: open.await,
+                verified: false,
+            };
+        }
+    };
+    let set = &app.config.selection;
+    let arena = ring.arena(set.measurements.get());
+    let contested = arena
+        .hold(asked, ring.asking(set.k_infer.get(), false))
+        .await;
+    Game {
         answer: contested.answer,
         verified: contested.verified,
-    })
+    }
 }

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
 use futures_util::{StreamExt as _, stream};
-use host::config::gateway::Protocol;
 use host::verifiers::{Subject, Verifiers};
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use hyper::Response;
@@ -20,7 +19,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::Role;
-use crate::gateway::chat;
+use crate::gateway::chat::{self, Dialect};
 use crate::gateway::packed::unpacked;
 use crate::gateway::proxy::{VERIFIED, header};
 use crate::gateway::receipt::{Entry, shortened};
@@ -37,7 +36,7 @@ struct Check {
     verifiers: Arc<Verifiers>,
     declared: Declared,
     input: Value,
-    protocol: Protocol,
+    dialect: Dialect,
     encoding: Option<String>,
     is_stream: bool,
 }
@@ -54,10 +53,10 @@ fn declared(app: &App, role: &Role) -> Option<Declared> {
 pub(super) async fn judged(
     app: &App,
     role: &Role,
-    (protocol, request): (Protocol, &Value),
+    (dialect, request): (Dialect, &Value),
     answer: &Value,
 ) -> Option<String> {
-    let mut check = Check::of(app, role, (protocol, request), &HeaderMap::new())?;
+    let mut check = Check::of(app, role, (dialect, request), &HeaderMap::new())?;
     check.is_stream = false;
     let answer = answer.clone();
     let verified = tokio::task::spawn_blocking(move || check.verdict(&answer));
@@ -69,7 +68,7 @@ pub(super) async fn judged(
 pub(super) async fn held(
     app: &App,
     role: &Role,
-    asked: (Protocol, &Value),
+    asked: (Dialect, &Value),
     mut response: Response<Body>,
     (entry, behind): (&mut Entry, bool),
 ) -> Response<Body> {
@@ -149,7 +148,7 @@ impl Check {
     fn of(
         app: &App,
         role: &Role,
-        (protocol, request): (Protocol, &Value),
+        (dialect, request): (Dialect, &Value),
         headers: &HeaderMap,
     ) -> Option<Self> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -157,8 +156,8 @@ impl Check {
         Some(Self {
             declared: declared(app, role)?,
             verifiers: Arc::clone(&app.gateway.verifiers),
-            input: chat::input(protocol, request).unwrap_or_default(),
-            protocol,
+            input: chat::input(dialect, request).unwrap_or_default(),
+            dialect,
             encoding: text(CONTENT_ENCODING).map(str::to_ascii_lowercase),
             is_stream: kind.to_ascii_lowercase().starts_with("text/event-stream"),
         })
@@ -191,9 +190,9 @@ impl Check {
     fn said(&self, bytes: &[u8]) -> Result<String, String> {
         let bytes = unpacked(self.encoding.as_deref(), bytes, LONGEST)?;
         let told = if self.is_stream {
-            chat::streamed_text(self.protocol, &bytes)
+            chat::streamed_text(self.dialect, &bytes)
         } else {
-            chat::answer_text(self.protocol, &bytes)
+            chat::answer_text(self.dialect, &bytes)
         };
         told.map_err(str::to_owned)
     }

@@ -1,0 +1,63 @@
+//! Random draws: which answers are probed, and which requests are learned from.
+
+use std::fmt;
+
+/// A source of draws. Tests inject one that they know.
+pub struct Chance(Box<dyn Fn() -> u64 + Send + Sync>);
+
+impl Chance {
+    /// Draws from `source`, each draw uniform over all numbers.
+    pub fn new(source: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self(Box::new(source))
+    }
+
+    /// Returns `true` once in so many draws on average.
+    #[must_use]
+    pub fn one_in(&self, every: u64) -> bool {
+        (self.0)().checked_rem(every.max(1)) == Some(0)
+    }
+
+    /// Returns `true` in this share of the draws.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "53 bits are a fraction exactly")]
+    pub fn share(&self, share: f64) -> bool {
+        let fraction = ((self.0)() >> 11) as f64 / (1_u64 << 53) as f64;
+        fraction < share
+    }
+}
+
+impl Default for Chance {
+    /// The machine's own source. Where it fails, the draw is taken, so that nothing escapes a probe by it.
+    fn default() -> Self {
+        Self::new(|| getrandom::u64().unwrap_or(0))
+    }
+}
+
+impl fmt::Debug for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Chance")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_fall_at_the_set_rate() {
+        let chance = Chance::default();
+        let draws = 20_000_u32;
+        for (every, expected) in [(1, 1.0), (2, 0.5), (20, 0.05)] {
+            let taken = (0..draws).filter(|_| chance.one_in(every)).count();
+            let rate = taken as f64 / f64::from(draws);
+            // Five standard deviations at most.
+            assert!((rate - expected).abs() < 0.018, "{every}: {rate}");
+        }
+        for share in [0.0, 0.05, 1.0] {
+            let taken = (0..draws).filter(|_| chance.share(share)).count();
+            assert!((taken as f64 / f64::from(draws) - share).abs() < 0.01);
+        }
+        assert!(Chance::new(|| 0).share(1e-9) && !Chance::new(|| 0).share(0.0));
+        assert!(!Chance::new(|| u64::MAX).share(0.999_999));
+    }
+}

@@ -1,0 +1,164 @@
+//! How a backend did lately, and for how long it is left alone, by kind of error.
+//!
+//! - Too busy (429, or 503 with `Retry-After`): at once, for as long as it asks.
+//! - Not for us (401, 403, 404): at once, for the set time, because the next call would be refused as well.
+//! - Broken (408, other 5xx, another adapter, no answer): after so many failures in a row, for the set time.
+//! - Anything else it answers: it is alive.
+
+use std::time::{Duration, Instant};
+
+use specialist::contract::Wire;
+
+/// The pause of a backend that is too busy and does not say for how long.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Longest pause that a backend may ask for.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Limits of a backend that fails.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) failures: u64,
+    pub(super) rest: Duration,
+}
+
+/// What an answer says about the backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// It answers.
+    Alive,
+    /// It asks for a pause.
+    Busy(Duration),
+    /// It refuses us whatever is asked.
+    Refuses,
+    /// It does not work.
+    Broken,
+}
+
+impl Finding {
+    /// Reads what came back. `is_other` says that another adapter answered.
+    pub(super) fn of(wire: &Wire, retry_after: Option<Duration>, is_other: bool) -> Self {
+        let status = match wire {
+            Wire::Answer { status, .. } | Wire::Broken { status, .. } => *status,
+            Wire::Timeout | Wire::Failed(_) => return Self::Broken,
+        };
+        match (status, retry_after) {
+            (429, asked) => Self::Busy(asked.unwrap_or(BUSY).min(LONGEST)),
+            (503, Some(asked)) => Self::Busy(asked.min(LONGEST)),
+            (401 | 403 | 404, _) => Self::Refuses,
+            (408 | 500..=599, _) => Self::Broken,
+            _ if is_other => Self::Broken,
+            _ => Self::Alive,
+        }
+    }
+
+    /// Whether another address may do better.
+    pub(super) fn is_worth_another(self) -> bool {
+        self != Self::Alive
+    }
+}
+
+/// How it did lately.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    failures: u64,
+    rests_until: Option<Instant>,
+    why: &'static str,
+}
+
+impl Health {
+    /// Takes note of a call.
+    pub(super) fn note(&mut self, finding: Finding, patience: Patience, now: Instant) {
+        let (rest, why) = match finding {
+            Finding::Alive => {
+                *self = Self::default();
+                return;
+            }
+            Finding::Busy(asked) => (Some(asked), "is too busy"),
+            Finding::Refuses => (Some(patience.rest), "refuses every call"),
+            Finding::Broken => {
+                self.failures = self.failures.saturating_add(1);
+                let enough = self.failures >= patience.failures;
+                (enough.then_some(patience.rest), "failed too often in a row")
+            }
+        };
+        if let Some(rest) = rest {
+            self.rests_until = Some(now + rest);
+            self.why = why;
+        }
+    }
+
+    /// Whether it is left alone now.
+    pub(super) fn rests(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| until > now)
+    }
+
+    /// Whether its rest is over and the next call finds out how it is.
+    pub(super) fn is_on_trial(&self, now: Instant) -> bool {
+        self.rests_until.is_some_and(|until| until <= now)
+    }
+
+    /// Lets one call find out; the others wait for it as long as they would for a failure.
+    pub(super) fn try_again(&mut self, patience: Patience, now: Instant) {
+        self.rests_until = Some(now + patience.rest);
+    }
+
+    /// Why it is left alone, and for how long still.
+    pub(super) fn reason(&self, now: Instant) -> String {
+        let left = self.rests_until.map(|until| until.duration_since(now));
+        let seconds = left.unwrap_or_default().as_secs_f64().ceil();
+        format!(
+            "the backend {} and is left alone for {seconds} seconds more",
+            self.why
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16) -> Wire {
+        Wire::Answer {
+            status,
+            body: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_kind_of_error_has_its_own_pause() {
+        let patience = Patience {
+            failures: 2,
+            rest: Duration::from_secs(30),
+        };
+        let asked = Some(Duration::from_secs(7));
+        let (one, thirty) = (Duration::from_secs(1), patience.rest);
+        // What came back, the pause that it asks for, and how long the backend rests after one and after two of them.
+        for (wire, retry_after, is_other, first, second) in [
+            (answer(200), None, false, None, None),
+            (answer(200), None, true, None, Some(thirty)),
+            (answer(400), None, false, None, None),
+            (answer(422), asked, false, None, None),
+            (answer(429), None, false, Some(one), Some(one)),
+            (answer(429), asked, false, asked, asked),
+            (answer(503), asked, false, asked, asked),
+            (answer(503), None, false, None, Some(thirty)),
+            (answer(500), asked, false, None, Some(thirty)),
+            (answer(404), None, false, Some(thirty), Some(thirty)),
+            (answer(401), None, false, Some(thirty), Some(thirty)),
+            (Wire::Timeout, None, false, None, Some(thirty)),
+            (Wire::Failed("x".into()), None, false, None, Some(thirty)),
+        ] {
+            let now = Instant::now();
+            let mut health = Health::default();
+            let finding = Finding::of(&wire, retry_after, is_other);
+            for expected in [first, second] {
+                health.note(finding, patience, now);
+                let rests = health.rests_until.map(|until| until - now);
+                assert_eq!(rests, expected, "{wire:?} {retry_after:?} {is_other}");
+            }
+            health.note(Finding::Alive, patience, now);
+            assert!(!health.rests(now) && !health.is_on_trial(now));
+        }
+    }
+}

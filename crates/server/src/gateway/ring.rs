@@ -1,0 +1,93 @@
+//! Everything that a contest in this process needs, opened once for a question.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use host::metrics::{self, Current};
+use host::specialists::{Asked, Wanted};
+use host::{events, runs};
+use selection::candidates;
+use serde_json::{Map, Value};
+
+use super::roles::play::{Stage, dispatcher};
+use crate::contest::{self, Arena, Asking, Logs};
+use crate::dispatch::Dispatcher;
+use crate::up::App;
+
+/// A question, and what a contest about it needs.
+pub(super) struct Ring<'a> {
+    app: &'a App,
+    asked: Asked<'a>,
+    stage: Stage<'a>,
+    pub(super) dispatcher: Dispatcher<'a>,
+    prompt_hash: String,
+    further: Map<String, Value>,
+    current: Current,
+    trials: BTreeMap<String, u64>,
+    logs: Logs,
+}
+
+impl<'a> Ring<'a> {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Why there can be no contest, in words.
+    pub(super) fn open(app: &'a App, asked: Asked<'a>, stage: Stage<'a>) -> Result<Self, String> {
+        let bytes = asked.input.to_string();
+        let (prompt_hash, further) = contest::prompt_hash(&app.config.privacy, bytes.as_bytes())
+            .map_err(|name| format!("the variable `{name}` is not set"))?;
+        let (current, step) = metrics::contest(&app.workspace)
+            .map_err(|error| format!("the metric cannot be used: {error}"))?;
+        let logs = Logs::of(&app.workspace, &app.config);
+        if let Some(step) = step {
+            // A log that cannot be written keeps nobody from an answer.
+            events::emit(&logs.events, &[step]).ok();
+        }
+        Ok(Self {
+            dispatcher: dispatcher(app, stage),
+            app,
+            asked,
+            stage,
+            prompt_hash,
+            further,
+            current,
+            trials: BTreeMap::new(),
+            logs,
+        })
+    }
+
+    /// Looks up how often versions were tried, which a learning contest is drawn by.
+    pub(super) fn with_trials(mut self) -> Self {
+        self.trials = runs::trials(&self.logs.runs, self.asked.role).unwrap_or_default();
+        self
+    }
+
+    /// The contest; `measurements` is how often a learning run asks each candidate.
+    pub(super) fn arena(&self, measurements: u64) -> Arena<'_> {
+        Arena {
+            dispatcher: &self.dispatcher,
+            verifiers: Arc::clone(&self.app.gateway.verifiers),
+            logs: self.logs.clone(),
+            measurements,
+            config: &self.app.config,
+        }
+    }
+
+    /// What is asked of `k` candidates.
+    pub(super) fn asking(&self, k: u64, learn: bool) -> Asking<'_> {
+        Asking {
+            instructions: self.stage.instructions,
+            prompt_hash: &self.prompt_hash,
+            further: self.further.clone(),
+            target: None,
+            wanted: Wanted {
+                k: usize::try_from(k).unwrap_or(usize::MAX),
+                learn,
+                task: candidates::task(self.asked.input),
+                trials: &self.trials,
+            },
+            current: &self.current,
+            run_id: host::fresh_task_id().to_string(),
+        }
+    }
+}

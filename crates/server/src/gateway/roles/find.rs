@@ -1,0 +1,117 @@
+//! Which role is meant. A role that was ever named here is answered, by the general model where nothing else is certain;
+//! only a name that was never used is unknown.
+
+use std::sync::PoisonError;
+
+use catalog::browse::{self, Wanted};
+use host::catalog::Directory;
+use host::roles::Roles;
+use hyper::StatusCode;
+use specialist::registry::Registry;
+
+use crate::gateway::receipt::shortened;
+use crate::problem::Problem;
+use crate::up::App;
+
+/// A role that somebody knows.
+#[derive(Clone, Debug)]
+pub(in crate::gateway) struct Role {
+    /// As the registry calls it.
+    pub(in crate::gateway) name: String,
+    /// Its own instructions, when it is installed or in the catalog.
+    pub(in crate::gateway) instructions: Option<String>,
+}
+
+/// Finds a role; reads files.
+pub(in crate::gateway) fn find(app: &App, slug: &str) -> Result<Role, Problem> {
+    let installed = Roles::new(app.workspace.roles_dir()).find(slug);
+    if installed.as_ref().is_some_and(|role| !role.enabled) {
+        let message = format!("the role `{}` is switched off", shortened(slug));
+        return Err(
+            Problem::new(StatusCode::FORBIDDEN, "role_disabled", message)
+                .hint("set `enabled: true` in its file under `.role-os/roles/`"),
+        );
+    }
+    let registry = app.specialists.registry().ok();
+    let registry = registry.as_deref();
+    let registered = |name: &str| registry.is_some_and(|registry| registry.entry(name).is_some());
+    let by_name = installed.as_ref().map(|role| role.content.name.clone());
+    let name = match by_name {
+        Some(name) if !registered(slug) && registered(&name) => name,
+        _ => slug.to_owned(),
+    };
+    let instructions = installed.map(|role| role.content.instructions);
+    let instructions = instructions.or_else(|| in_catalog(app, slug));
+    if registered(&name) {
+        remember(app, &name);
+    } else if instructions.is_none() && !was_named(app, registry, slug) {
+        let message = format!("there is no role `{}`", shortened(slug));
+        return Err(Problem::new(StatusCode::NOT_FOUND, "unknown_role", message)
+            .hint("`GET /v1/models` lists the roles; `roleos catalog import` installs more"));
+    }
+    Ok(Role { name, instructions })
+}
+
+fn remember(app: &App, name: &str) {
+    let seen = &app.gateway.seen;
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    if !seen.contains(name) {
+        seen.insert(name.to_owned());
+    }
+}
+
+/// Whether a role was named that nothing usable describes now: its entry was refused, the registry is damaged or gone, or
+/// its file cannot be read.
+fn was_named(app: &App, registry: Option<&Registry>, slug: &str) -> bool {
+    if slug.is_empty() {
+        return false;
+    }
+    let seen = app
+        .gateway
+        .seen
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if seen.contains(slug) {
+        return true;
+    }
+    drop(seen);
+    // A registry that cannot be read at all may name any role.
+    if registry.is_none_or(|registry| registry.names(slug).unwrap_or(true)) {
+        return true;
+    }
+    let stored = Roles::new(app.workspace.roles_dir()).list();
+    let is_file = |file: &str| file.split('.').next() == Some(slug);
+    if stored.is_ok_and(|all| {
+        all.iter()
+            .any(|one| one.role.is_err() && is_file(&one.file))
+    }) {
+        return true;
+    }
+    let has_slot = app.specialists.state();
+    has_slot.is_ok_and(|state| state.slot(slug).is_some())
+        || app
+            .specialists
+            .events()
+            .is_ok_and(|log| log.events.iter().any(|one| one.role == slug))
+}
+
+/// The instructions of a role that lies in the workspace's own catalog and was not installed.
+fn in_catalog(app: &App, slug: &str) -> Option<String> {
+    let directory = Directory::open(&app.workspace.root().join("catalog")).ok()?;
+    let draft = directory.draft();
+    let card = browse::card(draft.claims(), slug, Wanted::Rather(None)).ok()?;
+    Some(card.fields.instructions)
+}
+
+/// Slugs and names of all roles in the workspace's own catalog.
+pub(in crate::gateway) fn all_in_catalog(app: &App) -> Vec<(String, String)> {
+    let Ok(directory) = Directory::open(&app.workspace.root().join("catalog")) else {
+        return Vec::new();
+    };
+    let draft = directory.draft();
+    let contents = draft.claims();
+    let entries = contents.bundles().flat_map(|bundle| &bundle.entries);
+    let slugs = entries.filter_map(|entry| entry.slug.as_deref());
+    let cards = slugs.filter_map(|slug| browse::card(contents, slug, Wanted::Rather(None)).ok());
+    cards.map(|card| (card.slug, card.fields.name)).collect()
+}
