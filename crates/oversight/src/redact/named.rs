@@ -1,4 +1,5 @@
-//! Secrets that a name gives away: `PASSWORD=…`, `"apiKey": "…"`, `--token …`, `Authorization: …`, "the key is …".
+//! Secrets that a name gives away: `PASSWORD=…`, `"apiKey": "…"`, `'secret' => '…'`, `--token …`, `<password>…</…>`,
+//! `name="password" value="…"`, `PASSWORD '…'`, `Authorization: …`, "the key is …".
 
 use super::shapes::{is_opaque, run, token_base64};
 use super::{MARK, rest_of};
@@ -53,6 +54,17 @@ const HEADERS: &[&str] = &[
 /// Words behind which only a random string is a secret.
 const KEYWORDS: &[&str] = &["key", "bearer", "basic"];
 
+/// Names of cookies that may stand for a login.
+const SESSIONS: &[&str] = &["session", "sessionid", "sid", "phpsessid", "jsessionid"];
+
+/// How values begin that name a format or an algorithm.
+const FORMATS: &[&str] = &[
+    "sha", "md5", "base", "utf", "aes", "bcrypt", "argon", "int", "uint", "float",
+];
+
+/// Longest start tag of an element that is looked at.
+const MAX_TAG: usize = 200;
+
 /// Values of names written in lower case are taken out from this length on; `token=next` is code.
 const MIN_VALUE: usize = 8;
 
@@ -76,23 +88,58 @@ pub(super) fn find(whole: &str, from: usize, to: usize) -> Option<(usize, usize,
     {
         return Some((from, to, "header"));
     }
-    if !is_secret(name, &plain) && !KEYWORDS.iter().any(|word| plain.ends_with(word)) {
-        return None;
+    if SESSIONS.iter().any(|word| plain.ends_with(word)) {
+        let (from, to) = assigned(whole, from, to)?;
+        return is_login(whole.get(from..to)?).then_some((from, to, "cookie"));
     }
-    let (from, to) = assigned(whole, from, to).or_else(|| mentioned(whole, to))?;
+    let is_named = is_secret(name, &plain);
+    if !is_named && !KEYWORDS.iter().any(|word| plain.ends_with(word)) {
+        let (from, to) = identified(whole, from, to).filter(|_| plain == "by")?;
+        return Some((from, to, "value"));
+    }
+    let in_markup = || is_named.then(|| marked_up(whole, from, to)).flatten();
+    let is_password = is_password(name, &plain);
+    let (from, to) = assigned(whole, from, to)
+        .or_else(in_markup)
+        .or_else(|| is_password.then(|| quoted(whole, to)).flatten())
+        .or_else(|| mentioned(whole, to))?;
     Some((from, to, "value"))
 }
 
 /// Returns `true` if the value of a field with this name is a secret.
 pub(super) fn is_secret_field(name: &str, value: &str) -> bool {
     let plain = plain(name);
+    let is_session = SESSIONS.iter().any(|word| plain.ends_with(word));
     let named = is_secret(name, &plain) || plain.ends_with("key");
-    named && is_worth(value, name, Form::Quoted)
+    is_session && is_login(value) || named && is_worth(value, name, Form::Quoted)
+}
+
+/// Returns `true` if the value of a cookie stands for a login. Ids of sessions are hexadecimal.
+fn is_login(text: &str) -> bool {
+    let is_id = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    is_opaque(text) && !text.bytes().all(is_id)
 }
 
 fn is_secret(name: &str, plain: &str) -> bool {
-    let shouted = name.ends_with("_KEY") || name.ends_with("_PASS");
-    shouted || SIGNATURES.contains(&plain) || NAMES.iter().any(|ending| plain.ends_with(ending))
+    name.ends_with("_KEY")
+        || is_pass(name)
+        || SIGNATURES.contains(&plain)
+        || NAMES.iter().any(|ending| plain.ends_with(ending))
+}
+
+/// Returns `true` if a person may have chosen the value of a name.
+fn is_password(name: &str, plain: &str) -> bool {
+    is_pass(name) || PASSWORDS.iter().any(|ending| plain.ends_with(ending))
+}
+
+/// `db_pass`, `DBPASS`: short for a password. A test that passes says `pass` alone.
+fn is_pass(name: &str) -> bool {
+    let last = name.rsplit(['_', '-', '.']).next().unwrap_or(name);
+    let is_other = ["BYPASS", "COMPASS", "ASKPASS"]
+        .iter()
+        .any(|other| last.ends_with(other));
+    let is_short = last.eq_ignore_ascii_case("pass") || last.ends_with("PASS") && !is_other;
+    is_short && name.len() > "pass".len()
 }
 
 /// Lower case, without separators.
@@ -125,6 +172,75 @@ fn header(whole: &str, end: usize) -> Option<(usize, usize)> {
         .then_some((from + scheme, from + length))
 }
 
+/// The text of an element, `<db:password type="x">…</…>`, or the value of an attribute beside the one that has the name,
+/// `name="password" value="…"`.
+fn marked_up(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
+    let before = whole.get(..from)?;
+    let rest = rest_of(whole, to);
+    let head = rest.get(..rest.floor_char_boundary(MAX_TAG))?;
+    let prefix = before
+        .trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_'));
+    let outside = prefix.strip_suffix('<');
+    // `Vec<Token>` is a type.
+    let is_tag = outside.is_some_and(|text| {
+        text.is_empty() || text.ends_with(|c: char| c.is_whitespace() || c == '>')
+    });
+    let start = if is_tag {
+        let tag = head.find(['>', '<', '\n'])?;
+        let is_open = head.get(tag..)?.starts_with('>') && !head.get(..tag)?.ends_with('/');
+        to + is_open.then_some(tag + 1)?
+    } else {
+        let after = head.strip_prefix(['"', '\''])?;
+        let value = after
+            .trim_start()
+            .strip_prefix("value=")
+            .or_else(|| after.trim_start().strip_prefix("Value="))?;
+        to + (head.len() - value.strip_prefix(['"', '\''])?.len())
+    };
+    let start = start
+        + rest_of(whole, start)
+            .strip_prefix("<![CDATA[")
+            .map_or(0, |_| 9);
+    let text = rest_of(whole, start);
+    let length = text.find(['<', ']', '"', '\'', '\n']).unwrap_or(text.len());
+    let ends = ["</", "]]>", "\"", "'"]
+        .iter()
+        .any(|end| text.get(length..).is_some_and(|rest| rest.starts_with(end)));
+    (ends && is_chosen(text.get(..length)?)).then_some((start, start + length))
+}
+
+/// `PASSWORD '…'`, as in SQL.
+fn quoted(whole: &str, to: usize) -> Option<(usize, usize)> {
+    let rest = rest_of(whole, to);
+    // `PASSWORD('…')` is a function of SQL.
+    let is_function = whole.get(..to)?.ends_with("PASSWORD") && rest.starts_with('(');
+    let value = rest
+        .get(usize::from(is_function)..)?
+        .trim_start_matches(' ');
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let value = value.get(1..)?;
+    let from = to + (rest.len() - value.len());
+    let length = value.find([quote, '\n', ' '])?;
+    let is_whole = from > to + 1 && value.get(length..)?.starts_with(quote);
+    (is_whole && is_chosen(value.get(..length)?)).then_some((from, from + length))
+}
+
+/// `IDENTIFIED BY '…'`.
+fn identified(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
+    let before = whole.get(..from)?.trim_end();
+    let start = before.floor_char_boundary(before.len().saturating_sub(60));
+    let words = before.get(start..)?.to_ascii_lowercase();
+    words.contains("identified").then(|| quoted(whole, to))?
+}
+
+/// Returns `true` if a person may have chosen this as a password, and it is not a variable or a placeholder.
+fn is_chosen(text: &str) -> bool {
+    text.len() >= MIN_PASSWORD
+        && !text.starts_with(|c| "$<{([%*&),;:.".contains(c))
+        && !text.starts_with(MARK)
+        && !text.contains(MARK)
+}
+
 /// How a value is tied to its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
@@ -138,31 +254,63 @@ enum Form {
     SpacedQuoted,
 }
 
+/// Quotation marks, also as addresses encode them.
+const QUOTES: [&str; 3] = ["\"", "'", "%22"];
+
+/// What stands behind a name and its separator, and whether the two stand apart: `=`, `:`, ` = `, `:=`, `=>`, `%3D`.
+fn separated(rest: &str) -> Option<(&str, bool)> {
+    let rest = rest.trim_start_matches('\\');
+    let quoted = QUOTES.iter().find_map(|quote| rest.strip_prefix(quote));
+    let rest = quoted.map_or(rest, |rest| rest.strip_prefix(']').unwrap_or(rest));
+    let apart = rest.trim_start_matches(' ');
+    for separator in ["=> ", ":= ", "= "] {
+        if let Some(value) = apart.strip_prefix(separator) {
+            return Some((value.trim_start_matches(' '), true));
+        }
+    }
+    if let Some(value) = rest.strip_prefix("=>").or_else(|| rest.strip_prefix(":=")) {
+        return Some((value, true));
+    }
+    let tight = ["=", "%3D", "%3d"]
+        .iter()
+        .find_map(|separator| rest.strip_prefix(separator));
+    let colon = || {
+        [":", "%3A", "%3a"]
+            .iter()
+            .find_map(|separator| rest.strip_prefix(separator))
+    };
+    tight
+        .or_else(|| colon().map(|value| value.trim_start_matches(' ')))
+        .map(|value| (value, false))
+}
+
 /// `NAME=value`, `NAME: value`, `name = "value"`, `"name": "value"`, `--name value`.
 fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)> {
     let name = whole.get(name_start..end)?;
     let rest = rest_of(whole, end);
     let is_option = is_option(whole.get(..name_start)?);
-    let after_quote = rest.trim_start_matches('\\');
-    let after_quote = after_quote.strip_prefix(['"', '\'']).unwrap_or(after_quote);
-    let (value, spaced) = if let Some(value) = after_quote.strip_prefix('=') {
-        (value, false)
-    } else if let Some(value) = after_quote.strip_prefix(':') {
-        (value.trim_start_matches(' '), false)
-    } else if let Some(value) = after_quote.trim_start_matches(' ').strip_prefix("= ") {
-        (value.trim_start_matches(' '), true)
-    } else {
-        (rest.strip_prefix(' ').filter(|_| is_option)?, false)
+    // `'name' => 'value'` and `:name => 'value'`, but not the arm of a match.
+    let is_key = rest.starts_with(['"', '\''])
+        || whole.get(..name_start)?.trim_end_matches(':').len() + 1 == name_start;
+    let is_arrow = rest.trim_start_matches(['"', '\'', ' ']).starts_with("=>");
+    if is_arrow && !is_key {
+        return None;
+    }
+    let (value, spaced) = match separated(rest) {
+        Some(found) => found,
+        None => (rest.strip_prefix(' ').filter(|_| is_option)?, false),
     };
     let escaped = value.trim_start_matches('\\');
-    let quote = escaped.chars().next().filter(|c| matches!(c, '"' | '\''));
-    let value = match quote {
-        Some(_) => escaped.strip_prefix(['"', '\'']).unwrap_or(escaped),
-        None => value,
-    };
+    let quote = QUOTES.iter().find(|quote| escaped.starts_with(**quote));
+    let value = quote
+        .and_then(|quote| escaped.strip_prefix(quote))
+        .unwrap_or(value);
     let from = end + (rest.len() - value.len());
     let length = match quote {
-        Some(quote) => value.find([quote, '\n']),
+        Some(quote) => {
+            let line = value.find('\n').unwrap_or(value.len());
+            value.get(..line)?.find(quote).or(Some(line))
+        }
         None => value.find(|c: char| c.is_whitespace() || "\"'`,;&|()<>\\".contains(c)),
     };
     let length = length.unwrap_or(value.len());
@@ -175,8 +323,32 @@ fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)
     };
     // `const TOKEN: Type = …` is code.
     let after = rest_of(whole, from + length).trim_start_matches(' ');
-    let is_type = form == Form::Bare && after.starts_with("= ");
-    (is_worth(secret, name, form) && !is_type).then_some((from, from + secret.len()))
+    let is_type = form == Form::Bare && after.starts_with("= ")
+        || is_arrow && !secret.bytes().any(|byte| byte.is_ascii_digit());
+    // In a list of settings the value of a password ends its line.
+    let is_setting = form != Form::SpacedQuoted
+        && (after.is_empty() || after.starts_with(['\n', '\r']))
+        && is_password_setting(secret, name);
+    ((is_worth(secret, name, form) || is_setting) && !is_type)
+        .then_some((from, from + secret.len()))
+}
+
+/// `password: hunter2`, `passwd = hunter2`: letters and digits that name no format.
+fn is_password_setting(secret: &str, name: &str) -> bool {
+    let plain = plain(name);
+    let has = |is: fn(&u8) -> bool| secret.bytes().any(|byte| is(&byte));
+    let is_format = FORMATS
+        .iter()
+        .any(|format| secret.to_ascii_lowercase().starts_with(format));
+    is_password(name, &plain)
+        && secret.len() >= 6
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && secret
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%*+-=?@^_~".contains(&byte))
+        && !secret.starts_with(['$', '%', '-', '*'])
+        && !is_format
 }
 
 /// Returns `true` if a name that follows this text is an option: dashes at the beginning of an argument.
@@ -229,7 +401,11 @@ fn is_path(text: &str) -> bool {
 
 /// Returns `true` if a value can be a secret, and is not a variable, a placeholder, a type or a call in some code.
 fn is_worth(secret: &str, name: &str, form: Form) -> bool {
-    if secret.is_empty() || secret.starts_with(|c| "$<{([%*&),;:".contains(c)) {
+    // `openssl -pass env:NAME` says where the password is.
+    let names_source = ["pass:", "env:", "file:", "fd:"]
+        .iter()
+        .any(|source| secret.starts_with(source));
+    if secret.is_empty() || names_source || secret.starts_with(|c| "$<{([%*&),;:".contains(c)) {
         return false;
     }
     if secret.starts_with(['-', '/']) && (!is_opaque(secret) || is_path(secret)) {
@@ -237,8 +413,8 @@ fn is_worth(secret: &str, name: &str, form: Form) -> bool {
     }
     let plain = plain(name);
     let has_digit = secret.bytes().any(|byte| byte.is_ascii_digit());
-    let is_password = PASSWORDS.iter().any(|ending| plain.ends_with(ending));
-    if !NAMES.iter().any(|ending| plain.ends_with(ending)) && !name.ends_with("_PASS") {
+    let is_password = is_password(name, &plain);
+    if !NAMES.iter().any(|ending| plain.ends_with(ending)) && !is_pass(name) {
         // A name that ends with `key` or `sig` alone says little.
         let shouted_key = name.ends_with("_KEY") && form != Form::Spaced && secret.len() >= 16;
         return shouted_key || (is_opaque(secret) && !plain.ends_with("publickey"));

@@ -1,5 +1,5 @@
-//! Secrets that only the program before them gives away: `mysql -p…`, `curl -u name:…`, `sshpass -p …`, and the lines
-//! of a netrc file.
+//! Secrets that only the program before them gives away: `mysql -p…`, `curl -u name:…`, `sshpass -p …`, what is piped
+//! into `chpasswd`, and the lines of a netrc file.
 
 use super::MARK;
 
@@ -10,8 +10,14 @@ enum Carries {
     Attached,
     /// In the next argument, or in the same.
     Value,
+    /// In the next argument.
+    Next,
     /// As a value, behind a user's name and this character.
     After(char),
+    /// As a value that begins with this text.
+    Behind(&'static str),
+    /// In the last argument, if the option is there.
+    Last,
 }
 
 /// A program, its option, and how that carries a secret. `login` is a subcommand of several programs.
@@ -48,6 +54,63 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ("sqlcmd", &["-P"], Carries::Value),
     ("zip", &["-P"], Carries::Value),
     ("unzip", &["-P"], Carries::Value),
+    ("curl", &["-b", "--cookie"], Carries::After('=')),
+    (
+        "curl",
+        &["--pass", "--proxy-pass", "--key-pass"],
+        Carries::Value,
+    ),
+    (
+        "openssl",
+        &["-pass", "-passin", "-passout"],
+        Carries::Behind("pass:"),
+    ),
+    ("openssl", &["-k", "-K"], Carries::Next),
+    (
+        "htpasswd",
+        &[
+            "-b", "-nb", "-bn", "-cb", "-bc", "-nbB", "-cbB", "-bB", "-Bb", "-nbm",
+        ],
+        Carries::Last,
+    ),
+    ("mysqladmin", &["password"], Carries::Next),
+    ("useradd", &["-p"], Carries::Value),
+    ("usermod", &["-p"], Carries::Value),
+    ("chpasswd", &["<<<"], Carries::After(':')),
+    ("kinit", &["--password"], Carries::Value),
+    ("xfreerdp", &["/p:"], Carries::Attached),
+    ("ipmitool", &["-P"], Carries::Value),
+    ("mosquitto_pub", &["-P"], Carries::Value),
+    ("mosquitto_sub", &["-P"], Carries::Value),
+    ("snmpget", &["-A", "-X"], Carries::Value),
+    ("snmpwalk", &["-A", "-X"], Carries::Value),
+    ("twine", &["-p"], Carries::Value),
+    ("rdesktop", &["-p"], Carries::Value),
+    ("unrar", &["-p"], Carries::Attached),
+    (
+        "pdftk",
+        &["input_pw", "owner_pw", "user_pw"],
+        Carries::Value,
+    ),
+    ("etcdctl", &["--user"], Carries::After(':')),
+    ("rclone", &["obscure"], Carries::Next),
+    ("cargo", &["login"], Carries::Next),
+    ("gpg", &["<<<"], Carries::Value),
+    (
+        "rabbitmqctl",
+        &["add_user", "change_password"],
+        Carries::Last,
+    ),
+];
+
+/// Programs that read secrets from their input, and whether a user's name and a colon stand in front of each.
+const READERS: &[(&str, bool)] = &[
+    ("chpasswd", true),
+    ("passwd --stdin", false),
+    ("sudo -S", false),
+    ("cryptsetup", false),
+    ("docker login", false),
+    ("smbpasswd", false),
 ];
 
 /// Longest rest of a command that is looked at.
@@ -56,9 +119,55 @@ const MAX_COMMAND: usize = 4096;
 /// A part of a text, in bytes.
 pub(super) type Part = (usize, usize);
 
-/// Returns `true` if secrets of this program's options are known.
+/// Returns `true` if secrets of this program's options or output are known.
 pub(super) fn is_known(program: &str) -> bool {
-    OPTIONS.iter().any(|(name, ..)| *name == program)
+    matches!(program, "echo" | "printf") || OPTIONS.iter().any(|(name, ..)| *name == program)
+}
+
+/// The secrets in the lines `name:secret` below a command.
+fn accounts(whole: &str, at: usize) -> Vec<Part> {
+    let text = head(whole, at);
+    let mut start = at;
+    let lines = text.split_inclusive('\n').map(|line| {
+        let from = start;
+        start += line.len();
+        (from, line.trim_end())
+    });
+    let of_lines = lines.skip(1).map_while(|(from, line)| {
+        let (name, secret) = line.split_once(':')?;
+        Some((from + name.len() + 1, from + name.len() + 1 + secret.len()))
+    });
+    of_lines.collect()
+}
+
+/// Returns whether the command that ends at `at` feeds a program that reads secrets, and if names stand before them.
+fn piped_into(whole: &str, at: usize) -> Option<bool> {
+    let rest = head(whole, at).trim_start_matches(['"', '\'', ' ']);
+    let next = rest.strip_prefix('|')?.trim_start();
+    let next = next
+        .strip_prefix("sudo ")
+        .filter(|next| !next.starts_with('-'))
+        .unwrap_or(next);
+    let reader = READERS.iter().find(|(reader, _)| next.starts_with(reader));
+    reader.map(|(_, has_name)| *has_name)
+}
+
+/// The secrets that `echo` or `printf` feeds to such a program.
+fn fed(whole: &str, program: &str, arguments: &[Part], has_name: bool) -> Vec<Part> {
+    if !matches!(program, "echo" | "printf") {
+        return Vec::new();
+    }
+    let secret = |(from, to): &Part| {
+        let text = whole.get(*from..*to)?;
+        let is_format = text.starts_with(['-', '%']);
+        let text = text.strip_suffix("\\n").unwrap_or(text);
+        let start = if has_name { text.find(':')? + 1 } else { 0 };
+        let secret = text
+            .get(start..)
+            .filter(|secret| is_secret(secret) && !is_format)?;
+        Some((from + start, from + start + secret.len()))
+    };
+    arguments.iter().filter_map(secret).collect()
 }
 
 /// The secrets among the arguments of a program, which begin at `at`.
@@ -68,6 +177,15 @@ pub(super) fn find(whole: &str, program: &str, at: usize) -> Vec<Part> {
         .iter()
         .map(|(from, to)| whole.get(*from..*to).unwrap_or_default())
         .collect();
+    if let Some(has_name) = piped_into(whole, arguments.last().map_or(at, |(_, to)| *to)) {
+        return fed(whole, program, &arguments, has_name);
+    }
+    if program == "chpasswd"
+        && texts.iter().any(|text| text.starts_with("<<"))
+        && !texts.contains(&"<<<")
+    {
+        return accounts(whole, at);
+    }
     let found = among(program, &texts).into_iter();
     found
         .filter_map(|(index, offset)| {
@@ -81,12 +199,20 @@ pub(super) fn find(whole: &str, program: &str, at: usize) -> Vec<Part> {
 pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (_, options, carries) in OPTIONS.iter().filter(|(name, ..)| *name == program) {
+        if *carries == Carries::Last {
+            let is_used = arguments.iter().any(|argument| options.contains(argument));
+            let last = arguments.last().filter(|last| is_used && is_secret(last));
+            found.extend(last.map(|_| (arguments.len() - 1, 0)));
+            continue;
+        }
         for option in *options {
             for (index, argument) in arguments.iter().enumerate() {
                 let Some(attached) = argument.strip_prefix(option) else {
                     continue;
                 };
-                let (place, value) = if !attached.is_empty() {
+                let (place, value) = if !attached.is_empty() && *carries == Carries::Next {
+                    continue;
+                } else if !attached.is_empty() {
                     (index, attached)
                 } else if *carries == Carries::Attached {
                     continue;
@@ -106,7 +232,10 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
                 }
                 let secret = match carries {
                     Carries::After(separator) => value.split_once(*separator).map(|(_, it)| it),
-                    Carries::Attached | Carries::Value => Some(value),
+                    Carries::Behind(start) => value.strip_prefix(start),
+                    Carries::Attached | Carries::Value | Carries::Next | Carries::Last => {
+                        Some(value)
+                    }
                 };
                 let secret = secret.filter(|secret| is_secret(secret));
                 let length = arguments.get(place).map_or(0, |text| text.len());

@@ -199,6 +199,51 @@ password = "{}" => correct horse
 tool --password {} x => hunter2
 keytool -storepass {} x => changeit
 kubectl create secret generic a --from-literal=password={} => hunter2x
+curl -b 'session={}' https://a.b => <b32>
+curl --cookie "sid={}" https://a.b => <b16>
+curl -s --cookie 'a={}' https://a.b => hunter2x
+document.cookie = "session={}" => <b32>
+requests.get(u, cookies={"sessionid": "{}"}) => <b32>
+openssl enc -aes-256-cbc -pass pass:{} -in a => hunter2x
+openssl pkcs12 -in a -passin pass:{} -nodes => hunter2x
+openssl req -new -passout "pass:{}" => hunter2x
+openssl enc -k {} -in a => hunter2x
+echo 'ada:{}' | chpasswd => hunter2x
+echo "ada:{}" | sudo chpasswd => hunter2x
+printf 'ada:{}' | chpasswd => hunter2x
+chpasswd <<< 'ada:{}' => hunter2x
+echo {} | passwd --stdin ada => hunter2x
+echo '{}' | sudo -S ls => hunter2x
+<password>{}</password> => hunter2x
+<Password Type="text">{}</Password> => hunter2x
+<db:password>{}</db:password> => hunter2x
+<wsse:Password>{}</wsse:Password> => hunter2x
+<add key="Password" value="{}" /> => hunter2x
+<property name="password" value="{}"/> => hunter2x
+'password' => '{}', => hunter2x
+:password => "{}" => hunter2x
+password := "{}" => hunter2x
+htpasswd -nb ada {} => hunter2x
+htpasswd -b .htpasswd ada '{}' => hunter2x
+CREATE USER ada IDENTIFIED BY '{}'; => hunter2x
+ALTER ROLE ada WITH PASSWORD '{}'; => hunter2x
+psql "host=db password={} user=ada" => hunter2x
+q=%7B%22password%22%3A%22{}%22%7D => hunter2x
+gpg --batch --passphrase {} -d a => hunter2x
+mysqladmin -u root password '{}' => hunter2x
+useradd -p '{}' ada => hunter2x
+spring.datasource.password={} => hunter2x
+password: {}\n => hunter2
+db_pass: {}\n => hunter2
+DBPASS={} => hunter2
+ansible-playbook -e db_pass={} a.yml => hunter2x
+os.environ['DB_PASSWORD'] = '{}' => hunter2x
+<password><![CDATA[{}]]></password> => hunter2x
+ALTER USER ada IDENTIFIED WITH mysql_native_password BY '{}'; => hunter2x
+chpasswd <<EOF\nada:{}\nEOF => hunter2x
+unrar x -p{} a.rar => hunter2x
+mosquitto_pub -u ada -P {} -t a => hunter2x
+passwd = {}\n => hunter2
 -----BEGIN PGP PRIVATE KEY BLOCK-----\n{}\n-----END PGP PRIVATE KEY BLOCK----- => <b64>
 -----BEGIN EC PRIVATE KEY-----\n{}\n-----END EC PRIVATE KEY----- => <b64>
 "#;
@@ -207,7 +252,7 @@ fn shapes() -> Vec<(String, String)> {
     let lines = SHAPES.lines().filter(|line| !line.is_empty());
     lines
         .map(|line| {
-            let (around, secret) = line.split_once(" => ").unwrap();
+            let (around, secret) = line.rsplit_once(" => ").unwrap();
             (around.replace("\\n", "\n"), filled(secret))
         })
         .collect()
@@ -312,6 +357,35 @@ fn ids_hashes_and_code_stay() {
         "https://github.com/rust-lang/rust/commit/0d9a4f7c2e81b6530d9a4f7c2e81b6530d9a4f7c"
             .to_owned(),
         "scp ada@host:/srv/file .".to_owned(),
+        "session: 01234567-89ab-4cde-8f01-23456789abcd".to_owned(),
+        format!("\"session\": \"{}\"", hex(32)),
+        "curl -b cookies.txt -c cookies.txt https://a.b".to_owned(),
+        "openssl enc -pass env:PASS -in a && openssl enc -pass file:key.txt".to_owned(),
+        "echo 'a: b' | tee log; echo done | grep x".to_owned(),
+        "echo hello | passwdless".to_owned(),
+        "<password>${db.password}</password>".to_owned(),
+        "<password></password><user>ada</user>".to_owned(),
+        "<label for=\"password\">Password</label>".to_owned(),
+        "<input type=\"password\" name=\"pw\">".to_owned(),
+        "ordered by 'name' and identified by name".to_owned(),
+        "password: sha256\npasswd: utf8\n".to_owned(),
+        "password: String,\nlet password = read_line()?;\n".to_owned(),
+        "if password == other { }".to_owned(),
+        "fn password(text: &str) -> bool {".to_owned(),
+        "password => hash(password)".to_owned(),
+        "let sid = session.id;".to_owned(),
+        "test result: ok. 12 pass; pass: 12, fail: 0".to_owned(),
+        "first pass: lower the tree; second pass: fold2".to_owned(),
+        "BYPASS=abcd1234 run".to_owned(),
+        "--- PASS: TestSub/two_words1 (0.00s)\nPASS: test_adds2\n".to_owned(),
+        "GIT_ASKPASS=/usr/bin/askpass2 git fetch".to_owned(),
+        "let mut apart: Vec<Token> = tokens(text);".to_owned(),
+        "Self::Passphrase => \"a passphrase 2\",".to_owned(),
+        "\"password\" => \"a secret field\",".to_owned(),
+        "openssl req -x509 -newkey rsa:2048 -keyout key.pem -out cert.pem".to_owned(),
+        "cargo login --help && cargo test".to_owned(),
+        "htpasswd -c .htpasswd ada".to_owned(),
+        "git config credential.helper store".to_owned(),
         "M.a.b and N.c.d".to_owned(),
     ] {
         check(&plain, &plain);
