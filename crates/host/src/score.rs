@@ -57,11 +57,19 @@ pub fn outside_reasons(audit: Option<&Audit>, counts: &Counts) -> Vec<Reason> {
             "no_ledger",
             "the bundles were not compared with their ledger; `--ledger DIR` names it",
         )),
-        Some(audit) => reasons.extend(
-            audit
-                .summary()
-                .map(|found| Reason::new("ledger", format!("the ledger does not hold: {found}"))),
-        ),
+        Some(audit) => {
+            let found = audit.summary();
+            reasons.extend(
+                found.map(|found| {
+                    Reason::new("ledger", format!("the ledger does not hold: {found}"))
+                }),
+            );
+            if !audit.is_recorded {
+                let text =
+                    "without a home directory there is no record that would show removed leaves";
+                reasons.push(Reason::new("no_record", text));
+            }
+        }
     }
     for (verdict, count) in &counts.left_out {
         let text = format!(

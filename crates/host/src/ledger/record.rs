@@ -15,6 +15,9 @@ use crate::trust_store::TrustStore;
 /// Folder of the records in the trust store.
 const FOLDER: &str = "ledgers";
 
+/// Most records that are looked through.
+const MAX_RECORDS: usize = 10_000;
+
 /// Name of the problem that a rollback is.
 pub const ROLLED_BACK: &str = "rolled_back";
 
@@ -148,10 +151,11 @@ pub(crate) fn compare(
     match read {
         Ok(None) => {
             let leaves = tree.map_or(0, Ledger::len);
-            (is_expected && leaves > 0).then(|| {
+            let newer = tree.and_then(|tree| newer_original(store, tree));
+            newer.or_else(|| (is_expected && leaves > 0).then(|| {
                 let why = "the trust store has no record of this ledger; `roleos ledger adopt` takes it over";
                 Problem::new("record_missing", why)
-            })
+            }))
         }
         Ok(Some(known)) => known
             .contradiction(tree)
@@ -161,6 +165,24 @@ pub(crate) fn compare(
             format_args!("{error}: {}", error.source),
         )),
     }
+}
+
+/// Looks for a record of a ledger with the same name in another directory: an older copy is a rollback as well.
+fn newer_original(store: &TrustStore, tree: &Ledger) -> Option<Problem> {
+    let entries = fs::read_dir(store.folder().join(FOLDER)).ok()?;
+    let records = entries.take(MAX_RECORDS).flatten().filter_map(|entry| {
+        let name = format!("{FOLDER}/{}", entry.file_name().to_str()?);
+        store.read::<Record>(&name).ok()?
+    });
+    let mut same = records.filter(|known| known.origin == tree.origin().as_str());
+    same.find_map(|known| {
+        let why = known.contradiction(Some(tree))?;
+        let original = known.ledger.display();
+        Some(Problem::new(
+            ROLLED_BACK,
+            format_args!("this is a copy of `{original}`: {why}"),
+        ))
+    })
 }
 
 /// Where the record of a ledger lies, so that a reader can tell when it changes.

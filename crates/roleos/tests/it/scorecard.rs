@@ -514,6 +514,41 @@ fn a_ledger_put_back_to_an_older_state_is_not_accepted() {
 }
 
 #[test]
+fn an_older_copy_of_a_ledger_is_not_accepted_in_another_place() {
+    let workspace = sealed(&solved(4));
+    let copied = std::process::Command::new("cp")
+        .args(["-a", ".role-os", "kept"])
+        .current_dir(workspace.root())
+        .status();
+    assert!(copied.unwrap().success());
+    let old = &[
+        "kept/witness",
+        "--ledger",
+        "kept/ledger",
+        "--min-tasks",
+        "2",
+    ];
+    assert_eq!(
+        reasons(&workspace, old),
+        [""; 0],
+        "a copy of the present state"
+    );
+    let mut failed = Sample::new(9);
+    failed.outcome = Outcome::Failed;
+    seal_more(&workspace, &[failed]);
+    assert_eq!(reasons(&workspace, old), ["ledger"]);
+    let card = workspace.roleos(&[
+        "--json",
+        "scorecard",
+        "kept/witness",
+        "--ledger",
+        "kept/ledger",
+    ]);
+    let text = card.exits(0).json()["reasons"].to_string();
+    assert!(text.contains("rolled back"), "{text}");
+}
+
+#[test]
 fn a_folder_is_accepted_only_with_its_ledger() {
     let workspace = sealed(&solved(3));
     let elsewhere = Workspace::new();
