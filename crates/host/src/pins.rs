@@ -66,22 +66,10 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
     if now == *pin {
         return Held::Yes;
     }
-    let lines = match receipts::read_from(workspace, pin.receipts) {
-        Ok(lines) => lines,
+    let known = match followed(pin, workspace) {
+        Ok(known) => known,
         Err(why) => return changed(&why),
     };
-    let mut known = pin.clone();
-    for line in lines {
-        match line {
-            Line::Use(action) => {
-                if let Some(left) = known.grants.uses.get_mut(&action) {
-                    *left = left.saturating_sub(1);
-                }
-            }
-            Line::Change(receipt, signature) => follow(&mut known, &receipt, signature.as_ref()),
-            Line::Other => {}
-        }
-    }
     if now.approval_key != known.approval_key {
         return changed("the approval key is another one");
     }
@@ -96,6 +84,31 @@ pub fn check(pin: &Pin, workspace: &Workspace, environment: &Environment) -> Hel
         return changed("the grants in `capabilities.json` were changed");
     }
     Held::Yes
+}
+
+/// Returns `true` if the settings are those with which the session began, or a person changed them through us. A stricter
+/// value counts without a confirmation, so that a confirmed file in its place is not enough.
+#[must_use]
+pub fn settings_hold(pin: &Pin, workspace: &Workspace, environment: &Environment) -> bool {
+    let now = config_mark(&workspace.settings_path(environment));
+    now == pin.config || followed(pin, workspace).is_ok_and(|known| now == known.config)
+}
+
+/// The pin with every change that a person made through us since.
+fn followed(pin: &Pin, workspace: &Workspace) -> Result<Pin, String> {
+    let mut known = pin.clone();
+    for line in receipts::read_from(workspace, pin.receipts)? {
+        match line {
+            Line::Use(action) => {
+                if let Some(left) = known.grants.uses.get_mut(&action) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+            Line::Change(receipt, signature) => follow(&mut known, &receipt, signature.as_ref()),
+            Line::Other => {}
+        }
+    }
+    Ok(known)
 }
 
 /// Takes a receipt over when it continues what is known and was signed with the key that was known.

@@ -4,6 +4,7 @@
 //! are those of the published format, so that a bundle tells the same story as the refusal.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// How much freedom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,6 +44,15 @@ impl Mode {
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.as_str() == name)
+    }
+
+    fn strictness(self) -> u8 {
+        match self {
+            Self::Off => 0,
+            Self::Autonomous => 1,
+            Self::Approved => 2,
+            Self::Restricted => 3,
+        }
     }
 
     /// The number that a bundle carries. Off has none of its own and is written as autonomous without limits.
@@ -223,6 +233,26 @@ pub fn canonical(tool: &str) -> &str {
 }
 
 impl Governance {
+    /// Combines two: the stricter mode, or the limits of both where the mode is the same.
+    #[must_use]
+    pub fn stricter(self, other: &Self) -> Self {
+        match self.mode.strictness().cmp(&other.mode.strictness()) {
+            Ordering::Less => other.clone(),
+            Ordering::Greater => self,
+            Ordering::Equal => Self {
+                denied_tools: self
+                    .denied_tools
+                    .iter()
+                    .chain(&other.denied_tools)
+                    .cloned()
+                    .collect(),
+                max_cost_microdollars: self.max_cost_microdollars.min(other.max_cost_microdollars),
+                max_tool_calls: self.max_tool_calls.min(other.max_tool_calls),
+                ..self
+            },
+        }
+    }
+
     /// The published policy of a mode; off has no lists and the widest budgets.
     #[must_use]
     pub fn of_mode(mode: Mode) -> Self {

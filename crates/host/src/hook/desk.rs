@@ -171,7 +171,27 @@ impl<'a> Desk<'a> {
             return Ok(self.gate);
         };
         let start = journal.start()?.filter(|start| start.gate);
-        Ok(start.is_some_and(|start| self.held(start.pins.as_ref()) != Held::Yes))
+        Ok(start.is_some_and(|start| {
+            !self.has_settings_of(&start) || self.held(start.pins.as_ref()) != Held::Yes
+        }))
+    }
+
+    /// The mode and limits of this session. Where the settings file was changed since it began, and not by a person
+    /// through us, those of its start hold as well.
+    pub(super) fn governance_in(&self, journal: Option<&Journal>) -> Result<Governance, FileError> {
+        let start = journal.map(Journal::start).transpose()?.flatten();
+        let changed = start.filter(|start| !self.has_settings_of(start));
+        let begun = changed.as_ref().and_then(Start::governance);
+        Ok(begun.map_or_else(
+            || self.governance.clone(),
+            |begun| begun.stricter(&self.governance),
+        ))
+    }
+
+    /// Returns `true` if the settings file is that of the session's start, or a person changed it through us.
+    fn has_settings_of(&self, start: &Start) -> bool {
+        let holds = |pin| pins::settings_hold(pin, &self.workspace, self.environment);
+        start.pins.as_ref().is_none_or(holds)
     }
 }
 

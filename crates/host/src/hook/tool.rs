@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
-use oversight::governance::{Mode, Recorded, Spent};
+use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
 use oversight::redact::Known;
 use oversight::tools::shell_command;
@@ -41,9 +41,13 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         Ok(gate) => gate,
         Err(error) => return Answer::Block(words::failure(&said(&error))),
     };
+    let governance = match desk.governance_in(journal.as_ref()) {
+        Ok(governance) => governance,
+        Err(error) => return Answer::Block(words::failure(&said(&error))),
+    };
     inject_panic(event);
     let is_first = journal.as_ref().is_some_and(Journal::is_new);
-    let ruling = Judging::new(desk, event, gate, journal.as_ref()).rule();
+    let ruling = Judging::new(desk, event, (gate, governance), journal.as_ref()).rule();
     let ruling = match ruling {
         Ok(ruling) => ruling,
         Err(why) => return Answer::Block(words::failure(&why)),
@@ -108,6 +112,7 @@ struct Judging<'a> {
     desk: &'a Desk<'a>,
     event: &'a Event,
     gate: bool,
+    governance: Governance,
     journal: Option<&'a Journal>,
     directory: String,
     home: String,
@@ -120,12 +125,18 @@ struct Judging<'a> {
 }
 
 impl<'a> Judging<'a> {
-    fn new(desk: &'a Desk<'a>, event: &'a Event, gate: bool, journal: Option<&'a Journal>) -> Self {
+    fn new(
+        desk: &'a Desk<'a>,
+        event: &'a Event,
+        (gate, governance): (bool, Governance),
+        journal: Option<&'a Journal>,
+    ) -> Self {
         let home = environment::home().unwrap_or_else(|| "/".into());
         Self {
             desk,
             event,
             gate,
+            governance,
             journal,
             directory: desk.directory(event),
             home: home.to_string_lossy().into_owned(),
@@ -187,7 +198,7 @@ impl<'a> Judging<'a> {
             policy: &policy,
             grants: granted,
             contracts: &contracts,
-            governance: &desk.governance,
+            governance: &self.governance,
             approved: &covers,
         };
         let spent = Spent {
@@ -238,7 +249,7 @@ impl<'a> Judging<'a> {
 
     /// Takes a person's approval of exactly this act, if there is one.
     fn is_approved(&self, act: &Act) -> bool {
-        if !self.gate && self.desk.governance.mode == Mode::Off {
+        if !self.gate && self.governance.mode == Mode::Off {
             return false;
         }
         let workspace = &self.desk.workspace;

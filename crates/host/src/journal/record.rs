@@ -1,5 +1,6 @@
 //! The lines of a journal, by kind. The field names are the file format: they are added to and never change their meaning.
 
+use oversight::governance::{Governance, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -161,14 +162,29 @@ pub struct Limits {
     pub max_tool_calls: u16,
 }
 
-impl From<&oversight::governance::Governance> for Limits {
-    fn from(governance: &oversight::governance::Governance) -> Self {
+impl From<&Governance> for Limits {
+    fn from(governance: &Governance) -> Self {
         Self {
             allowed_tools: governance.allowed_tools.clone(),
             denied_tools: governance.denied_tools.clone(),
             max_cost_microdollars: governance.max_cost_microdollars,
             max_tool_calls: governance.max_tool_calls,
         }
+    }
+}
+
+impl Start {
+    /// The mode and limits with which the session began; none when no mode governed.
+    #[must_use]
+    pub fn governance(&self) -> Option<Governance> {
+        let limits = self.limits.clone()?;
+        Some(Governance {
+            mode: Mode::from_name(&self.mode)?,
+            allowed_tools: limits.allowed_tools,
+            denied_tools: limits.denied_tools,
+            max_cost_microdollars: limits.max_cost_microdollars,
+            max_tool_calls: limits.max_tool_calls,
+        })
     }
 }
 
@@ -302,6 +318,15 @@ pub struct Outcome {
     /// The working tree after a test run, as git hashes it: what was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// The real directory in which the tests ran, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// The tests are not those of the repository around the session.
+    #[serde(skip_serializing_if = "is_false")]
+    pub elsewhere: bool,
+    /// Why a program of the test command may not be the real one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// What it printed: kept of tests and of failures only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Kept>,

@@ -262,6 +262,55 @@ fn committing_the_settings_does_not_switch_governance_off() {
     );
 }
 
+/// What a person wrote by hand to be stricter holds for the session, also when a program puts the confirmed file back.
+#[test]
+fn a_session_keeps_the_stricter_settings_with_which_it_began() {
+    let workspace = initialised();
+    let confirmed = workspace.read(CONFIG);
+    for (session, stricter, tool) in [
+        ("a", "mode = \"restricted\"", "Bash"),
+        (
+            "b",
+            "mode = \"approved\"\ndenied_tools = [\"WebFetch\"]",
+            "WebFetch",
+        ),
+    ] {
+        workspace.write(
+            CONFIG,
+            confirmed.replacen("[oversight]", &format!("[oversight]\n{stricter}"), 1),
+        );
+        event(
+            &workspace,
+            session,
+            "SessionStart",
+            &json!({ "source": "startup" }),
+        )
+        .exits(0);
+        let input = json!({ "command": "touch a", "url": "https://example.org", "prompt": "x" });
+        let before = verdict(&call(&workspace, session, tool, &input));
+        assert_eq!(before, "deny", "{stricter}");
+        workspace.write(CONFIG, &confirmed);
+        let after = verdict(&call(&workspace, session, tool, &input));
+        assert_eq!(
+            after, "deny",
+            "{stricter}: the agent put the confirmed file back"
+        );
+        let next = format!("{session}-next");
+        event(
+            &workspace,
+            &next,
+            "SessionStart",
+            &json!({ "source": "startup" }),
+        )
+        .exits(0);
+        assert_ne!(
+            verdict(&call(&workspace, &next, tool, &input)),
+            "deny",
+            "the next session begins with what is there"
+        );
+    }
+}
+
 #[test]
 fn a_stricter_budget_of_an_unconfirmed_file_holds() {
     let workspace = initialised();
