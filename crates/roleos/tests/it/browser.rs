@@ -5,6 +5,7 @@ use std::path::Path;
 mod chromium;
 mod stage;
 
+use crate::adapter::{Adapter, Reply};
 use chromium::{Browser, DESK, PHONE, Screen};
 use stage::Stage;
 
@@ -106,6 +107,93 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
     browser.sees("Исследования");
     browser.click("//header//button[.=\"Log out\"]");
     browser.find("//header//a[.=\"Log in\"]");
+}
+
+/// What an upstream answers that means to act as the operator: a page, and the same as a script.
+const HOSTILE: &str = "<!doctype html><title>x</title><p id=shown>an upstream wrote this</p><script>
+fetch('/v1/ran');
+fetch('/api/grants', { method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ action: 'git:push', reason: 'x' }) });
+fetch('/api/specialists/labeller/halt', { method: 'POST', credentials: 'include',
+  headers: { 'content-type': 'application/json' }, body: JSON.stringify({ reason: 'x' }) });
+</script>";
+
+/// Ways in which a page of ours can be made to show or execute an answer of the upstream. Each says what happened.
+const EMBEDDED: &[&str] = &[
+    "const f = document.createElement('iframe'); f.src = '/v1/page'; document.body.append(f); \
+     await new Promise(r => { f.onload = r; f.onerror = r; setTimeout(r, 2000); }); \
+     try { return f.contentDocument.getElementById('shown') ? 'shown' : 'refused' } catch { return 'refused' }",
+    "const s = document.createElement('script'); s.src = '/v1/script.js'; document.head.append(s); \
+     return await new Promise(r => { s.onload = () => r('ran'); s.onerror = () => r('refused'); })",
+    "try { await import('/v1/script.js'); return 'ran' } catch { return 'refused' }",
+    "try { await navigator.serviceWorker.register('/v1/worker.js'); return 'ran' } catch { return 'refused' }",
+    "try { const w = new Worker('/v1/worker.js'); \
+     return await new Promise(r => { w.onerror = () => r('refused'); setTimeout(() => r('silent'), 2000); }) } \
+     catch { return 'refused' }",
+];
+
+#[test]
+fn a_page_of_an_upstream_does_not_act_as_the_operator() {
+    let headers = "content-type: text/html\r\nset-cookie: roleos_session=x; Path=/\r\n\
+                   access-control-allow-origin: *\r\nservice-worker-allowed: /\r\n";
+    let script = "content-type: text/javascript\r\nservice-worker-allowed: /\r\n";
+    let upstream = Adapter::new(move |request| {
+        if request.line.contains(".js") {
+            let (_, code) = HOSTILE.split_once("<script>").unwrap();
+            Reply::Http(200, script, code.replace("</script>", ""))
+        } else {
+            Reply::Http(200, headers, HOSTILE.to_owned())
+        }
+    });
+    let stage = Stage::with_upstream(&upstream.url);
+    let browser = &Browser::open(&stage.origin, true);
+    browser.screen(DESK);
+    log_in(browser, &stage, "%2Foversight");
+    let before = browser.run("return await (await fetch('/api/grants')).text()");
+
+    // A fetch hands the data over, which shows that the upstream is reached and hostile.
+    let told = browser.run("const a = await fetch('/v1/data'); return [a.status, await a.text()]");
+    assert_eq!(told[0], 200, "{told}");
+    assert!(told[1].as_str().unwrap().contains("/api/grants"), "{told}");
+    for path in [
+        "/v1/page",
+        "/docs",
+        "/v1/../v1/page",
+        "/v1/page?next=/oversight",
+    ] {
+        browser.goto(path);
+        assert!(
+            !browser.text().contains("an upstream wrote this"),
+            "{path}: {}",
+            browser.text()
+        );
+    }
+    browser.goto("/oversight");
+    for way in EMBEDDED {
+        let ended = browser.run(way);
+        assert_ne!(ended, "ran", "{way}");
+        assert_ne!(ended, "shown", "{way}");
+    }
+    browser.goto("/oversight");
+    browser.find("//header//span[.=\"ada\"]");
+    let after = browser.run("return await (await fetch('/api/grants')).text()");
+    assert_eq!(before, after);
+    browser.sees("Nothing is granted.");
+    stage.agent_wants("git push origin main").exits(2);
+    browser.goto(ROLE);
+    assert!(!browser.text().contains("halted"), "{}", browser.text());
+    let seen = upstream.seen();
+    assert!(seen.iter().any(|request| request.line.contains("/v1/data")));
+    assert!(
+        !seen.iter().any(|request| request.line.contains("/v1/ran")),
+        "{seen:#?}"
+    );
+    // The same script in a page of ours does change something: the operator's cookie is there.
+    let (_, code) = HOSTILE.split_once("<script>").unwrap();
+    let (first, _) = code.split_once("fetch('/api/specialists").unwrap();
+    browser.run(&first.replacen("fetch('/api", "await fetch('/api", 1));
+    let granted = browser.run("return await (await fetch('/api/grants')).text()");
+    assert_ne!(before, granted);
 }
 
 #[test]

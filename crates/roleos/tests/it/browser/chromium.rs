@@ -235,7 +235,14 @@ impl Browser {
         }
     }
 
-    fn text(&self) -> String {
+    /// Runs a script in the page and returns what its promise comes to.
+    #[track_caller]
+    pub(super) fn run(&self, script: &str) -> Value {
+        let script = format!("return (async () => {{ {script} }})();");
+        self.call("execute/sync", &json!({ "script": script, "args": [] }))
+    }
+
+    pub(super) fn text(&self) -> String {
         let body = json!({ "script": "return document.body.innerText", "args": [] });
         let text = self.try_call("POST", "execute/sync", &body);
         text.map_or_else(

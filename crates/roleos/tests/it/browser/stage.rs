@@ -69,7 +69,17 @@ impl Drop for Stage {
 
 impl Stage {
     pub(super) fn new() -> Self {
-        let workspace = Workspace::with_config(CONFIG);
+        Self::with_config(CONFIG)
+    }
+
+    /// The same, with an upstream of the gateway.
+    pub(super) fn with_upstream(url: &str) -> Self {
+        let upstream = "[[gateway.upstream]]\nname = \"u\"\nkind = \"openai\"\nbase_url = \"";
+        Self::with_config(&format!("{CONFIG}\n{upstream}{url}\"\n"))
+    }
+
+    fn with_config(config: &str) -> Self {
+        let workspace = Workspace::with_config(config);
         let adapter = Adapter::new(|request| {
             let pin = request.body["adapter_id"].as_str().unwrap_or_default();
             reply(
