@@ -166,7 +166,7 @@ fn parts(path: &str) -> Vec<String> {
 }
 
 /// ELF and Mach-O: what is compiled is a program by its name, however large.
-fn starts_like_a_program(path: &Path) -> bool {
+pub(crate) fn starts_like_a_program(path: &Path) -> bool {
     use std::io::Read as _;
     let mut head = [0; 4];
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));

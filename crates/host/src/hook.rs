@@ -12,6 +12,8 @@ mod effects;
 mod half_characters;
 mod notes;
 mod outcome;
+mod real_program;
+mod test_run;
 mod tool;
 mod unknown_cost;
 mod words;

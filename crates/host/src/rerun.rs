@@ -3,12 +3,14 @@
 use std::io;
 use std::path::Path;
 
-use witness::replay;
-use witness::test_log::{self, Reading};
+use oversight::test_commands::TestCommand;
+use witness::outcome::{Credit, Judged, Run, RunEnd};
+use witness::test_log::Reading;
 use witness::wire::Outcome;
 
 use crate::git::{Checkout, GitError};
 use crate::process::{self, Ended, Finished, Limits};
+use crate::sealing::credit;
 
 /// What is run again.
 #[derive(Clone, Copy, Debug)]
@@ -21,13 +23,18 @@ pub struct Task<'a> {
     pub diff: &'a [u8],
     /// Command for the shell.
     pub test_command: &'a str,
+    /// Test commands of the user, by their first words.
+    pub own_tests: &'a [String],
 }
+
+/// Why a run shows nothing.
+const NO_PROOF: &str = "no test log that can be read and believed shows how the tests ended";
 
 /// What the new run showed.
 #[derive(Debug)]
 pub struct Rerun {
-    /// The outcome that the new run shows.
-    pub outcome: Outcome,
+    /// The outcome that the new run shows; `None` when it cannot be told.
+    pub outcome: Option<Outcome>,
     /// One sentence on why.
     pub because: String,
     /// The new test log; `None` when the tests were not reached.
@@ -57,30 +64,35 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
         Checkout::new(task.repository, task.base_commit).map_err(RerunError::Checkout)?;
     if let Err(error) = checkout.apply(task.diff) {
         return Ok(Rerun {
-            outcome: Outcome::Failed,
+            outcome: Some(Outcome::Failed),
             because: format!("the diff does not apply: {error}"),
             run: None,
             reading: None,
         });
     }
-    let run =
+    let finished =
         process::run(task.test_command, &checkout.path(), limits).map_err(RerunError::Start)?;
-    let reading = test_log::read(&run.output);
-    let (outcome, because) = match run.ended {
-        Ended::Exit(code) => (
-            replay::observed(code == 0, reading.as_ref()),
-            format!("the test command ended with exit code {code}"),
-        ),
+    let judged = judge(&task, &finished);
+    let (outcome, because) = match finished.ended {
+        Ended::Exit(code) => {
+            let exit = format!("the test command ended with exit code {code}");
+            match judged.end {
+                RunEnd::Passed => (Some(Outcome::Solved), exit),
+                RunEnd::Failed => (Some(Outcome::Failed), exit),
+                RunEnd::NotStarted => (Some(Outcome::Error), exit),
+                RunEnd::CannotTell => (None, format!("{exit}, and {NO_PROOF}")),
+            }
+        }
         Ended::Signal(signal) => (
-            Outcome::Error,
+            Some(Outcome::Error),
             format!("the test command was ended by signal {signal}"),
         ),
         Ended::Interrupted => (
-            Outcome::Error,
+            Some(Outcome::Error),
             "the test command was interrupted".to_owned(),
         ),
         Ended::TimedOut => (
-            Outcome::Error,
+            Some(Outcome::Error),
             format!(
                 "the test command took longer than {} s",
                 limits.time.as_secs()
@@ -90,7 +102,30 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
     Ok(Rerun {
         outcome,
         because,
-        run: Some(run),
-        reading,
+        run: Some(finished),
+        reading: judged.reading,
     })
+}
+
+/// Reads the new log by the rules of a session: an exit code without a log that can be read proves nothing, and a command
+/// that hides its exit code or runs on another tree proves no success.
+fn judge(task: &Task<'_>, finished: &Finished) -> Judged {
+    let test = TestCommand::of(task.test_command, task.own_tests);
+    let exit = match finished.ended {
+        Ended::Exit(code) => Some(i64::from(code)),
+        _ => None,
+    };
+    let run = Run {
+        command: task.test_command.to_owned(),
+        output: finished.output.clone(),
+        failed: exit != Some(0),
+        exit,
+        credit: match test {
+            Some(test) => credit(test.credit),
+            None if exit == Some(0) => Credit::Nothing,
+            None => Credit::All,
+        },
+        ..Run::default()
+    };
+    run.judge()
 }

@@ -57,6 +57,7 @@ use crate::journal::record::{Line, Record, Sealed as SealedLine, Sealing};
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
 
+pub(crate) use story::credit;
 pub(crate) use tree::working_tree;
 
 use draft::Sources;

@@ -25,8 +25,11 @@ const UNKNOWN: &str = "\u{1}";
 const NUMBER: char = '\u{2}';
 
 /// How far a command lets its test runner speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credit {
+    /// The tests run on another tree: on another machine or in a container.
+    Elsewhere,
+    #[default]
     /// Something else may have written the output or decided the exit code: a shell function, another program that
     /// prints, `|| true`, `!`, `if`, `&`.
     Nothing,
@@ -39,7 +42,7 @@ pub enum Credit {
 }
 
 /// A command that runs tests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestCommand {
     /// How far it can be believed.
     pub credit: Credit,
@@ -47,6 +50,13 @@ pub struct TestCommand {
     pub folder: String,
     /// Which tests it selects. Of several test programs in one command, the last one's.
     pub selection: Selection,
+    /// The programs that run, as they are written: wrappers, the test program, and scripts that set the environment up.
+    /// A name without a slash is looked up in `path`, then in the `PATH` of the shell.
+    pub programs: Vec<String>,
+    /// Directories that the command puts in front of `PATH`, as they are written.
+    pub path: Vec<String>,
+    /// Modules that an interpreter of Python is asked to run; one of that name in the directory comes first.
+    pub modules: Vec<String>,
 }
 
 impl TestCommand {

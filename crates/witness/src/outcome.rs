@@ -5,8 +5,9 @@
 //! [`Doubt`] that says which (a diff that does not apply: Failed). The tests could not be started, or the agent broke
 //! without having run any: Error. Otherwise Skipped.
 //!
-//! [`scope`] says which tests a run counts for.
+//! [`scope`] says which tests a run counts for, [`deleted`] which tests a diff removes.
 
+pub mod deleted;
 pub mod scope;
 
 use crate::test_log::{self, Reading};
@@ -20,6 +21,8 @@ const NOT_STARTED: [i64; 2] = [126, 127];
 /// How far output and exit code of a command speak for its test runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Credit {
+    /// The tests ran on another tree: in a container, on another machine, in a directory outside of the repository.
+    Elsewhere,
     /// Something else may have written the output or decided the exit code. Only a failure is believed.
     #[default]
     Nothing,
@@ -44,6 +47,8 @@ pub struct Run {
     pub exit: Option<i64>,
     /// How far it can be believed.
     pub credit: Credit,
+    /// Why a program of the command may not be the real one.
+    pub doubt: Option<String>,
     /// Which tests it counts for.
     pub scope: Scope,
     /// Files may have changed after it.
@@ -91,6 +96,7 @@ impl Run {
     pub fn judge(&self) -> Judged {
         let reading = test_log::read(&self.output);
         let end = match &reading {
+            _ if self.credit == Credit::Elsewhere => RunEnd::CannotTell,
             Some(reading) => self.read_end(reading),
             None => self.unread_end(),
         };
@@ -156,10 +162,11 @@ pub enum Tests {
     CannotTell,
 }
 
-/// Weighs the runs of a task in order. A test that failed stays failed until a run that includes it passes.
+/// Weighs the runs of a task in order. A test that failed stays failed until a run that includes it passes. `deleted` are
+/// the failed tests that the diff removes.
 #[must_use]
-pub fn weigh(runs: &[(Run, Judged)]) -> Weighed {
-    let failing = scope::failing(runs);
+pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
+    let failing = scope::failing(runs, deleted);
     if !failing.is_empty() {
         return Weighed {
             deciding: failing,

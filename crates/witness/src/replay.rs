@@ -110,16 +110,6 @@ pub fn compare(outcome: Outcome, has_log: bool, reading: Option<&Reading>) -> Ag
     }
 }
 
-/// The outcome that a fresh run of the tests shows. A runner that is not known here is believed by its exit code.
-#[must_use]
-pub fn observed(exited_well: bool, reading: Option<&Reading>) -> Outcome {
-    if exited_well && reading.is_none_or(Reading::passes) {
-        Outcome::Solved
-    } else {
-        Outcome::Failed
-    }
-}
-
 /// What a line of a unified diff is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffPart {

@@ -66,6 +66,8 @@ mod json;
 
 mod reports;
 
+use std::collections::BTreeSet;
+
 use text::{Line, Lines};
 
 /// How many failed tests a reading names.
@@ -88,6 +90,8 @@ pub struct Reading {
     pub errors: u64,
     /// The failed tests by name, at most [`MAX_FAILURES`].
     pub failures: Vec<Failure>,
+    /// Passed tests that the log names; many runners name only the failed ones.
+    pub named: BTreeSet<String>,
     /// Whether every run reached its summary and none says that it stopped early or could not be built.
     pub complete: bool,
     /// The whole result stands in one summary, so that no line of another part can be missing unseen.
@@ -111,6 +115,12 @@ impl Reading {
     #[must_use]
     pub fn shows_failure(&self) -> bool {
         self.failed > 0 || self.errors > 0 || !self.failures.is_empty()
+    }
+
+    /// Returns `true` if the log names every test that passed.
+    #[must_use]
+    pub fn names_all(&self) -> bool {
+        self.passed > 0 && self.named.len() as u64 >= self.passed
     }
 
     /// Returns the number of tests that were run.
@@ -266,6 +276,7 @@ struct Part {
     runner: Runner,
     counts: run::Counts,
     failures: Vec<Failure>,
+    passed: run::Passed,
     complete: bool,
     /// Line of the last summary, 0 when there was none.
     summary: usize,
@@ -358,12 +369,14 @@ fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
     let runner = parts.iter().max_by_key(|part| part.summary)?.runner;
     let mut total = run::Counts::default();
     let mut failures = Vec::new();
+    let mut passed = run::Passed::default();
     let mut complete = true;
     let has_one_summary = parts.len() == 1 && runner.has_one_summary();
     let earlier_failed = parts.iter().any(|part| part.earlier_failed);
     for part in parts {
         total.add(part.counts);
         failures.extend(part.failures);
+        passed.append(part.passed);
         complete &= part.complete;
     }
     failures.sort_by_key(|failure| failure.line);
@@ -375,6 +388,7 @@ fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
         skipped: total.skipped,
         errors: total.errors,
         failures,
+        named: passed.into_names(),
         complete,
         has_one_summary,
         earlier_failed,

@@ -1,5 +1,7 @@
 //! Events that nobody has to answer: they are written down. Only a change of the agent's settings can be refused.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::desk::Desk;
@@ -58,7 +60,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
                 refused: refused.is_some(),
             })
         }
-        _ => record_of(event, &desk.config.oversight.test_commands),
+        _ => record_of(event, &desk.config.oversight.test_commands, journal.path()),
     };
     if event.kind != Kind::SessionStart {
         desk.begin(&mut journal, event);
@@ -84,7 +86,7 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
     })
 }
 
-fn record_of(event: &Event, own_tests: &[String]) -> Record {
+fn record_of(event: &Event, own_tests: &[String], journal: &Path) -> Record {
     let kept = |text: &Option<String>| text.as_ref().map(|text| capture::text(text, MAX_TEXT));
     let stop = || Stop {
         subagent: event.subagent.clone(),
@@ -94,8 +96,8 @@ fn record_of(event: &Event, own_tests: &[String]) -> Record {
         Kind::Prompt => Record::Prompt(Prompt {
             kept: kept(&event.text).unwrap_or_default(),
         }),
-        Kind::AfterTool => Record::Result(outcome::of(event, own_tests)),
-        Kind::ToolFailed => Record::Failure(outcome::of(event, own_tests)),
+        Kind::AfterTool => Record::Result(outcome::of(event, own_tests, journal)),
+        Kind::ToolFailed => Record::Failure(outcome::of(event, own_tests, journal)),
         Kind::Stop => Record::Stop(stop()),
         Kind::SubagentStop => Record::SubagentStop(stop()),
         Kind::ModelSwitch => Record::ModelSwitch(ModelSwitch {

@@ -1,9 +1,12 @@
 //! How a tool ended, as far as its agent tells: text, exit status, failure. What it printed is kept of tests and failures.
 
-use oversight::test_commands::runs_tests;
+use std::path::Path;
+
+use oversight::test_commands::TestCommand;
 use oversight::tools::shell_command;
 use serde_json::Value;
 
+use super::test_run;
 use crate::agents::{Event, Kind};
 use crate::digest;
 use crate::journal::capture::{self, MAX_OUTPUT};
@@ -41,8 +44,8 @@ const FIRST_WORDS: usize = 300;
 /// Values inside of values that are looked into.
 const MAX_DEPTH: usize = 4;
 
-/// How the call of this event ended. `own_tests` are commands of the user that run tests.
-pub(super) fn of(event: &Event, own_tests: &[String]) -> Outcome {
+/// How the call of this event ended. `own_tests` are commands of the user that run tests; `journal` is the session's.
+pub(super) fn of(event: &Event, own_tests: &[String], journal: &Path) -> Outcome {
     let response = unwrapped(&event.response);
     let mut printed = String::new();
     collect(&response, &mut printed, 0);
@@ -58,22 +61,32 @@ pub(super) fn of(event: &Event, own_tests: &[String]) -> Outcome {
         .or_else(|| not_found(&printed));
     let failed = broke || exit.is_some_and(|exit| exit != 0) || says_failure(&response);
     let command = shell_command(&event.tool, &event.input);
-    let test = command.is_some_and(|command| runs_tests(&command, own_tests));
+    let test = command.and_then(|command| TestCommand::of(&command, own_tests));
     let whole = match (&event.response, &event.text) {
         (Value::Null, Some(error)) => Value::String(error.clone()),
         (response, _) => response.clone(),
     };
-    Outcome {
+    let is_test = test.is_some();
+    let mut outcome = Outcome {
         call_id: event.call_id.clone(),
         tool: event.tool.clone(),
         sha256: hex::encode(digest(capture::canonical(&whole).as_bytes())),
         failed,
         exit,
         duration_ms: event.duration_ms,
-        test,
-        tree: event.cwd.as_ref().filter(|_| test).and_then(working_tree),
-        output: (test || failed).then(|| capture::text(&printed, MAX_OUTPUT)),
+        test: is_test,
+        tree: event
+            .cwd
+            .as_ref()
+            .filter(|_| is_test)
+            .and_then(working_tree),
+        output: (is_test || failed).then(|| capture::text(&printed, MAX_OUTPUT)),
+        ..Outcome::default()
+    };
+    if let Some(test) = test {
+        test_run::observe(&mut outcome, &test, event, journal);
     }
+    outcome
 }
 
 /// A shell that could not find the program says so last; some agents tell nothing else of how a command ended.

@@ -114,6 +114,12 @@ impl Journal {
         })
     }
 
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Nothing was written to it yet.
     #[must_use]
     pub fn is_new(&self) -> bool {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use witness::extension::field;
-use witness::outcome::{self, Change, Doubt, Judged, Known, Run, RunEnd, Tests, Weighed};
+use witness::outcome::{
+    self, Change, Credit, Doubt, Judged, Known, Run, RunEnd, Tests, Weighed, deleted,
+};
 use witness::policy::Check;
 use witness::test_log::{self, Reading};
 use witness::wire::Outcome;
@@ -31,11 +33,24 @@ struct Tested {
 struct Runs {
     /// Those that decide.
     deciding: Vec<Tested>,
+    /// Failed tests that the diff removes and that never passed by name.
+    deleted: Vec<String>,
     tests: Option<Tests>,
     /// Calls after the last run that passed which may have changed files.
     edits: usize,
     /// The log that goes into the bundle shows no failure.
     log_passes: bool,
+}
+
+impl Tested {
+    fn names_failure(&self, name: &str) -> bool {
+        let reading = self
+            .judged
+            .reading
+            .as_ref()
+            .filter(|_| self.judged.end == RunEnd::Failed);
+        reading.is_some_and(|reading| reading.failures.iter().any(|failure| failure.name == name))
+    }
 }
 
 impl Draft<'_> {
@@ -60,6 +75,9 @@ impl Draft<'_> {
         if runs.edits > 0 {
             self.fact("edits_after_tests", &runs.edits.to_string());
         }
+        if !runs.deleted.is_empty() {
+            self.fact("deleted_tests", &runs.deleted.join(", "));
+        }
         if let Some(doubt) = decision.doubt {
             self.fact(field::UNPROVED, doubt.text());
         }
@@ -81,7 +99,8 @@ impl Draft<'_> {
                 (place, (run, judged))
             })
             .unzip();
-        let Weighed { deciding, tests } = outcome::weigh(&runs);
+        let deleted = diff.map_or_else(Vec::new, |diff| deleted::tests(&runs, &diff.text));
+        let Weighed { deciding, tests } = outcome::weigh(&runs, &deleted);
         let mut log = String::new();
         let mut decided = Vec::new();
         let mut edits = 0;
@@ -110,8 +129,11 @@ impl Draft<'_> {
         if !decided.is_empty() {
             self.builder.test_log(log);
         }
+        let is_open = |name: &String| decided.iter().any(|tested| tested.names_failure(name));
+        let deleted: Vec<String> = deleted.into_iter().filter(is_open).collect();
         Runs {
             deciding: decided,
+            deleted,
             tests,
             edits,
             log_passes,
@@ -163,6 +185,9 @@ impl Draft<'_> {
                 runs.edits
             );
         }
+        for name in runs.deleted.iter().take(MAX_NAMED) {
+            let _ = writeln!(text, "Deleted while it failed: {name}");
+        }
         for tested in &runs.deciding {
             if tested.judged.end != RunEnd::Passed {
                 describe(&mut text, tested);
@@ -202,6 +227,10 @@ fn describe(text: &mut String, tested: &Tested) {
     let _ = writeln!(text, "`{command}` {}.", tested.judged.end.name());
     if tested.judged.end == RunEnd::CannotTell {
         let why = match &tested.judged.reading {
+            _ if tested.run.credit == Credit::Elsewhere => {
+                "It ran on another tree than the repository's."
+            }
+            _ if tested.run.doubt.is_some() => tested.run.doubt.as_deref().unwrap_or_default(),
             None => "Its output is of no test runner that is known here.",
             Some(reading) if reading.passes() => {
                 "Its output or exit code may come from something else in the command."

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use oversight::lookup::absolute;
 use oversight::test_commands::changes::may_change_files;
-use oversight::test_commands::{self, TestCommand};
+use oversight::test_commands::{self, Selection, TestCommand};
 use oversight::tools::shell_command;
 use witness::outcome::scope::Scope;
 use witness::outcome::{Credit, Run};
@@ -288,17 +288,23 @@ impl<'a> Story<'a> {
                 let (result, _) = one.result.filter(|(result, _)| result.test)?;
                 let command = one.command()?;
                 let test = TestCommand::of(&command, own_tests)?;
-                let credit = credit(test.credit);
-                let scope = scope(test, &one.call.cwd);
-                let is_here = is_inside(&scope, Path::new(&one.call.cwd));
+                // The directory was looked at when the tests had run; a link may lead elsewhere by now.
+                let credit = match &result.folder {
+                    _ if result.elsewhere => Credit::Elsewhere,
+                    Some(_) if result.doubt.is_none() => credit(test.credit),
+                    _ => credit(test.credit).min(Credit::Nothing),
+                };
+                let folder = result.folder.clone();
+                let folder = folder.unwrap_or_else(|| absolute(&one.call.cwd, &test.folder));
                 Some((
                     place,
                     Run {
                         output: result.output.as_ref()?.text.clone().into_bytes(),
                         failed: result.failed,
                         exit: result.exit,
-                        credit: if is_here { credit } else { Credit::Nothing },
-                        scope,
+                        credit,
+                        scope: scope(test.selection, folder),
+                        doubt: result.doubt.clone(),
                         is_stale: self.is_stale(place, result.tree.as_deref(), own_tests, tree),
                         command,
                     },
@@ -360,8 +366,10 @@ impl<'a> Story<'a> {
     }
 }
 
-fn credit(credit: test_commands::Credit) -> Credit {
+/// The credit of a command, as the outcome counts it.
+pub(crate) fn credit(credit: test_commands::Credit) -> Credit {
     match credit {
+        test_commands::Credit::Elsewhere => Credit::Elsewhere,
         test_commands::Credit::Nothing => Credit::Nothing,
         test_commands::Credit::SomeLines => Credit::SomeLines,
         test_commands::Credit::Output => Credit::Output,
@@ -369,9 +377,8 @@ fn credit(credit: test_commands::Credit) -> Credit {
     }
 }
 
-/// What a test command selects, in the folder in which it runs.
-fn scope(test: TestCommand, cwd: &str) -> Scope {
-    let selection = test.selection;
+/// What a test command selects, in the directory in which it runs.
+fn scope(selection: Selection, folder: String) -> Scope {
     let filters = selection.filters.into_iter();
     Scope {
         program: selection.program,
@@ -379,29 +386,10 @@ fn scope(test: TestCommand, cwd: &str) -> Scope {
         is_recursive: selection.is_recursive,
         stops_early: selection.stops_early,
         is_exact: selection.is_exact,
-        folder: absolute(cwd, &test.folder),
+        folder,
         places: selection.places,
         filters: filters.map(|one| (one.option, one.value)).collect(),
         widened: selection.widened,
         is_unclear: selection.is_unclear,
     }
-}
-
-/// Returns `true` if the tests are those of the repository around `cwd`: neither the folder in which they run nor a path
-/// among the arguments leads out of it.
-fn is_inside(scope: &Scope, cwd: &Path) -> bool {
-    let Some(location) = Location::around(cwd) else {
-        return true;
-    };
-    let is_below = |path: &str| {
-        let whole = absolute(&scope.folder, path);
-        let whole = Path::new(&whole);
-        !path.starts_with('~') && (whole.starts_with(&location.top) || whole.starts_with(cwd))
-    };
-    let leads_away = |word: &str| word.starts_with(['/', '~']) || word.contains("..");
-    let values = scope.filters.iter().map(|(_, value)| value);
-    let mut paths = scope.places.iter().chain(values);
-    !scope.folder.contains('\u{1}')
-        && is_below("")
-        && paths.all(|word| !leads_away(word) || is_below(word))
 }

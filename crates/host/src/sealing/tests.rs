@@ -247,6 +247,7 @@ fn result(id: &str, test: bool, output: &str, exit: i64) -> Record {
         exit: Some(exit),
         duration_ms: Some(1500),
         test,
+        folder: test.then(|| "/p".to_owned()),
         output: Some(capture::text(output, capture::MAX_OUTPUT)),
         ..Outcome::default()
     })

@@ -2,12 +2,12 @@
 
 use crate::lookup::base_name;
 use crate::shell::ir::{
-    Argument, Assigned, Assignment, Command, Item, Kind, Operation, Piece, Script, Word,
+    Argument, Assigned, Assignment, Command, Item, Kind, Operation, Piece, Script, Subject, Word,
 };
 use crate::words::names;
 
 use super::programs::{self, after_options, is_in, is_one_of, name_of};
-use super::{Credit, NUMBER, is_unknown, plain_words};
+use super::{Credit, NUMBER, UNKNOWN, is_unknown, plain_words};
 
 /// Programs that print nothing, or only a few words of their own.
 const QUIET: &[&str] = names!(
@@ -33,6 +33,7 @@ const BUILDERS: &[(&str, &str)] = &[
         "git",
         "add|commit|stash|checkout|switch|restore|reset|fetch|pull|push|status|clean",
     ),
+    ("coverage", "report|xml|html|json|lcov|combine|erase"),
 ];
 
 /// Programs that only build or check, whatever their arguments are.
@@ -40,8 +41,8 @@ const CHECKERS: &[&str] = names!(
     "make gmake cmake ninja tsc ruff black mypy flake8 isort eslint prettier gofmt rustfmt mvn mvnw gradle gradlew"
 );
 
-/// Files that are sourced to set the environment up.
-const ENVIRONMENTS: &[&str] = names!("activate nvm.sh .env .envrc env.sh env");
+/// Files below the user's home that tools tell their users to source.
+const ENVIRONMENTS: [&str; 3] = ["/.cargo/env", "/.nvm/nvm.sh", "/.asdf/asdf.sh"];
 
 /// Programs whose answer is taken as a word.
 const QUESTIONS: &[&str] = names!("nproc git pwd dirname basename find ls which getconf seq");
@@ -78,7 +79,6 @@ pub(super) fn is_harmless(words: &[String]) -> bool {
     match name {
         "echo" | "printf" => is_marker(arguments),
         "true" | ":" | "false" => true,
-        "source" | "." => is_in(ENVIRONMENTS, base_name(first)),
         "env" => false,
         _ => {
             is_in(QUIET, name)
@@ -87,6 +87,42 @@ pub(super) fn is_harmless(words: &[String]) -> bool {
                     .iter()
                     .any(|(program, verbs)| *program == name && is_one_of(verbs, first))
         }
+    }
+}
+
+/// Returns whether a sourced script is one that an installer wrote: the `activate` of an environment, or a file below the
+/// user's home. `None` when nothing is sourced. Any other script may define functions, aliases and `PATH`.
+pub(super) fn sourced(words: &[Argument]) -> Option<bool> {
+    let plain = plain_words(words);
+    if !matches!(plain.first()?.as_str(), "source" | ".") {
+        return None;
+    }
+    let path = plain.get(1).map_or("", String::as_str);
+    let is_activate = path.rsplit_once('/').is_some_and(|(folder, name)| {
+        name == "activate" && is_tool_folder(folder) && !is_unknown(path)
+    });
+    let is_home = match words.get(1) {
+        Some(Argument::Word(word)) => begins_at_home(word),
+        _ => false,
+    };
+    let is_of_tool = ENVIRONMENTS
+        .iter()
+        .any(|end| path.strip_prefix(UNKNOWN) == Some(end));
+    Some(is_activate || is_home && is_of_tool)
+}
+
+/// `~/…`, `$HOME/…`.
+fn begins_at_home(word: &Word) -> bool {
+    let first = match word.pieces.first() {
+        Some(Piece::Double(inner)) => inner.first(),
+        first => first,
+    };
+    match first {
+        Some(Piece::Tilde(user)) => user.is_empty(),
+        Some(Piece::Parameter(parameter)) => {
+            matches!(&parameter.subject, Subject::Named(name) if name == "HOME")
+        }
+        _ => false,
     }
 }
 

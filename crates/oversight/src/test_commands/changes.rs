@@ -72,6 +72,8 @@ fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
             let verb = after_options(arguments).first().map_or("", String::as_str);
             is_one_of(GIT_READS, verb)
         }
+        // Its data is no file of the project.
+        "coverage" => true,
         "find" => !writes,
         "sed" => !writes && !arguments.iter().any(|word| word.starts_with("-i")),
         "awk" => !arguments
@@ -84,7 +86,7 @@ fn reads(words: &[String], own: &[Vec<&str>]) -> bool {
         _ if is_in(READERS, name) => true,
         _ => match tested(words, own) {
             Some(Tested::Text(_, text)) => !is_unknown(text) && !text_writes(text, own),
-            Some(Tested::Program(..)) => true,
+            Some(Tested::Program(..) | Tested::Elsewhere) => true,
             None => false,
         },
     }

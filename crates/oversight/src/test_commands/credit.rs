@@ -13,10 +13,10 @@ use crate::words::names;
 
 use super::beside::{
     filter_credit, is_harmless, is_marker_item, is_of_project, is_silent_argument,
-    is_silent_assignment, is_tool, is_tool_folder,
+    is_silent_assignment, is_tool, is_tool_folder, sourced,
 };
 use super::changes;
-use super::programs::{self, Tested};
+use super::programs::{self, Tested, name_of};
 use super::selection::Selection;
 use super::{Credit, TestCommand, UNKNOWN, assigned, plain_words};
 
@@ -36,12 +36,14 @@ pub(super) fn read(command: &str, own: &[Vec<&str>]) -> Option<TestCommand> {
         errexit: false,
         pipefail: false,
         options: Vec::new(),
+        path: Vec::new(),
+        sourced: Vec::new(),
     };
     walk.text(command, Credit::All, 0);
     let foreign = walk.foreign;
     walk.found.map(|mut found| {
         if foreign {
-            found.credit = Credit::Nothing;
+            found.credit = found.credit.min(Credit::Nothing);
         }
         found
     })
@@ -59,6 +61,10 @@ struct Walk<'o> {
     pipefail: bool,
     /// Variables that hold arguments of a test program.
     options: Vec<String>,
+    /// Directories that were put in front of `PATH`.
+    path: Vec<String>,
+    /// Scripts that were sourced.
+    sourced: Vec<String>,
 }
 
 impl Walk<'_> {
@@ -149,6 +155,12 @@ impl Walk<'_> {
             Kind::Simple { assignments, words } => {
                 self.foreign |= !words.iter().all(is_silent_argument)
                     || !assignments.iter().all(is_silent_assignment);
+                if let Some(is_known) = sourced(words) {
+                    // A script may define a function of a program's name.
+                    self.foreign |= !is_known;
+                    self.sourced.extend(plain_words(words).into_iter().nth(1));
+                    return;
+                }
                 assignments.iter().for_each(|one| self.assignment(one));
                 self.simple(&plain_words(words), credit, depth);
             }
@@ -182,7 +194,8 @@ impl Walk<'_> {
         };
         match programs::tested(words, self.own) {
             Some(Tested::Text(options, text)) => {
-                self.foreign |= !is_tool(first);
+                // `--rcfile` names a script that may define a function.
+                self.foreign |= !is_tool(first) || words.iter().any(|word| is_startup(word));
                 self.apart(|walk| {
                     walk.set(options);
                     walk.text(text, credit, depth + 1);
@@ -196,31 +209,45 @@ impl Walk<'_> {
                         self.variable(name, value);
                     }
                 }
-                // Another folder is another project.
-                self.foreign |= wrapping > 0
-                    && words
-                        .iter()
-                        .any(|word| word == "-C" || word.starts_with("--chdir"));
+                let wrappers = words.get(..wrapping).unwrap_or_default();
+                // Another folder is another project, and `xargs` adds arguments that only a run knows.
+                self.foreign |= wrappers.iter().any(|word| {
+                    word == "-C" || word.starts_with("--chdir") || name_of(word) == "xargs"
+                });
                 let is_ours = program == first
                     && (is_of_project(program) || programs::is_own(words, self.own));
                 let is_known = is_tool(first) && is_tool(program);
                 self.foreign |= !is_ours && !is_known;
-                // Two test programs in one command: what one hides the other must not show.
-                let before = self.found.as_ref().map_or(credit, |before| before.credit);
-                let credit = credit.min(before);
                 let mut selection = Selection::of(program, arguments);
                 selection.add_variables(&self.options);
-                self.found = Some(TestCommand {
+                self.test(TestCommand {
                     credit,
                     folder: self.folder.clone(),
                     selection,
+                    ..run_by(wrappers, Some(program).filter(|_| !is_ours))
                 });
             }
+            Some(Tested::Elsewhere) => self.test(TestCommand {
+                credit: Credit::Elsewhere,
+                ..TestCommand::default()
+            }),
             None => {
                 self.foreign |= !is_harmless(words);
                 self.remember(first, words.get(1..).unwrap_or_default());
             }
         }
+    }
+
+    /// Keeps a test, with what was set up before it.
+    fn test(&mut self, mut test: TestCommand) {
+        test.programs.append(&mut self.sourced.clone());
+        test.path.clone_from(&self.path);
+        if let Some(before) = self.found.take() {
+            test.credit = test.credit.min(before.credit);
+            test.programs.extend(before.programs);
+            test.modules.extend(before.modules);
+        }
+        self.found = Some(test);
     }
 
     /// Keeps what a quiet command changes for those behind it.
@@ -273,9 +300,13 @@ impl Walk<'_> {
             "PATH" => {
                 let is_tools = |folder: &str| folder == UNKNOWN || is_tool_folder(folder);
                 self.foreign |= !value.split(':').all(is_tools);
+                let folders = value.split(':').filter(|folder| *folder != UNKNOWN);
+                self.path.splice(..0, folders.map(str::to_owned));
             }
-            "LD_PRELOAD" | "BASH_ENV" | "ENV" | "PROMPT_COMMAND" | "PYTEST_PLUGINS"
-            | "NODE_PATH" | "PYTHONSTARTUP" | "PYTHONOPTIMIZE" => self.foreign = true,
+            // `cd` and `source` would mean another place.
+            "HOME" | "CDPATH" | "LD_PRELOAD" | "LD_LIBRARY_PATH" | "BASH_ENV" | "ENV"
+            | "PROMPT_COMMAND" | "PYTEST_PLUGINS" | "NODE_PATH" | "PYTHONSTARTUP"
+            | "PYTHONOPTIMIZE" => self.foreign = true,
             // Modules from elsewhere can stand in for those of the project.
             "PYTHONPATH" => self.foreign |= value.split(':').any(|folder| folder.starts_with('/')),
             "NODE_OPTIONS" => {
@@ -291,12 +322,39 @@ impl Walk<'_> {
     }
 }
 
+/// The programs of a test command behind wrappers, and the module that runs when it is one of Python. A script of the
+/// project is no program: its changes are in the diff.
+fn run_by(wrappers: &[String], program: Option<&str>) -> TestCommand {
+    let of_module = wrappers.last().is_some_and(|word| word == "-m");
+    let is_program = |word: &&String| {
+        let is_option = word.starts_with(['-', '+']) || word.contains('=');
+        !is_option && programs::is_wrapper(name_of(word))
+    };
+    let mut programs: Vec<String> = wrappers.iter().filter(is_program).cloned().collect();
+    let mut modules = Vec::new();
+    let names = if of_module {
+        &mut modules
+    } else {
+        &mut programs
+    };
+    names.extend(program.map(str::to_owned));
+    TestCommand {
+        programs,
+        modules,
+        ..TestCommand::default()
+    }
+}
+
+/// Options by which a shell reads a script before its text.
+fn is_startup(word: &str) -> bool {
+    word.starts_with("--rcfile") || word.starts_with("--init-file")
+}
+
 /// Returns `true` for variables that change how a run looks and not which tests it holds.
 fn is_harmless_variable(name: &str) -> bool {
     const HARMLESS: &[&str] = names!(
         "CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM COLUMNS LANG LANGUAGE TZ DEBUG NODE_ENV RUST_BACKTRACE \
-        RUST_LOG RUSTFLAGS PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONWARNINGS PYTHONHASHSEED PYTHONIOENCODING HOME \
-        TMPDIR"
+        RUST_LOG RUSTFLAGS PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONWARNINGS PYTHONHASHSEED PYTHONIOENCODING TMPDIR"
     );
     HARMLESS.contains(&name) || name.starts_with("LC_") || name.starts_with("CARGO_")
 }

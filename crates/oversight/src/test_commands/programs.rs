@@ -47,6 +47,7 @@ const VERBS: &[(&str, &str)] = &[
     ("buck2", "test"),
     ("conda", "test"),
     ("hatch", "test"),
+    ("rye", "test"),
 ];
 
 /// Programs that are given targets by name, any of which may be tests.
@@ -74,15 +75,45 @@ const RUN_BY: &[(&str, &str)] = &[
     ("asdf", "exec"),
     ("direnv", "exec"),
     ("cargo", "xtask"),
-    ("docker", "exec|run"),
-    ("docker-compose", "exec|run"),
-    ("podman", "exec|run"),
+    ("pixi", "run"),
+    ("pipx", "run"),
 ];
+
+/// Programs with the first words by which they run a command on another machine or in another file system; `*` for any.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("docker", "exec|run|compose|container"),
+    ("docker-compose", "exec|run"),
+    ("podman", "exec|run|compose|container"),
+    ("nerdctl", "exec|run|compose"),
+    ("kubectl", "exec|run|debug"),
+    ("oc", "exec|run|rsh"),
+    ("lxc", "exec"),
+    ("incus", "exec"),
+    ("singularity", "exec|run"),
+    ("apptainer", "exec|run"),
+    ("devcontainer", "exec"),
+    ("flatpak", "run"),
+    ("toolbox", "run"),
+    ("distrobox", "enter"),
+    ("vagrant", "ssh"),
+    ("heroku", "run"),
+    ("fly", "ssh"),
+    ("flyctl", "ssh"),
+    ("gh", "codespace|cs"),
+    ("gcloud", "compute"),
+    ("ssh", "*"),
+    ("wsl", "*"),
+    ("chroot", "*"),
+    ("nsenter", "*"),
+];
+
+/// Arguments of such a program that are looked at.
+const MAX_REMOTE: usize = 64;
 
 /// What follows their options is the command that really runs.
 const WRAPPERS: &[&str] = names!(
     "env sudo nice time command exec nohup stdbuf xvfb-run ionice timeout gtimeout npx bunx uvx pnpx \
-    xargs setsid unbuffer caffeinate builtin doas"
+    xargs setsid unbuffer caffeinate builtin doas c8 nyc cross-env"
 );
 
 /// Shells that read a script or a text.
@@ -99,6 +130,8 @@ pub(super) enum Tested<'w> {
     Program(&'w str, &'w [String]),
     /// The options of a shell and the text that it is given.
     Text(&'w [String], &'w str),
+    /// They run on another tree: on another machine or in a container.
+    Elsewhere,
 }
 
 /// Returns the part of the words that runs tests, wrappers taken off. A text of a shell is not looked into.
@@ -117,9 +150,39 @@ pub(super) fn tested<'w>(words: &'w [String], own: &[Vec<&str>]) -> Option<Teste
         if is_in(SHELLS, name) {
             return shell(program, arguments);
         }
+        if is_elsewhere(name, arguments) {
+            return runs_tests_within(arguments, own).then_some(Tested::Elsewhere);
+        }
         words = inner(name, arguments)?;
     }
     None
+}
+
+/// Returns `true` if a program runs its arguments on another machine or in another file system.
+fn is_elsewhere(name: &str, arguments: &[String]) -> bool {
+    let first = after_options(arguments).first().map_or("", String::as_str);
+    ELSEWHERE
+        .iter()
+        .any(|(program, verbs)| *program == name && is_one_of(verbs, first))
+}
+
+/// Returns `true` if the words from some place on, or a text among them, run tests. Which of them are options of the
+/// program in front is not known.
+fn runs_tests_within(words: &[String], own: &[Vec<&str>]) -> bool {
+    let words = words.get(..MAX_REMOTE).unwrap_or(words);
+    let is_command = |from: usize| {
+        let mut rest = words.get(from..).unwrap_or_default();
+        while let Some((program, arguments)) = rest.split_first() {
+            let name = name_of(program);
+            if is_own(rest, own) || tests(program, name, arguments) {
+                return true;
+            }
+            rest = inner(name, arguments).unwrap_or_default();
+        }
+        false
+    };
+    let is_text = |word: &String| word.contains(' ') && super::credit::read(word, own).is_some();
+    words.iter().any(is_text) || (0..words.len()).any(is_command)
 }
 
 fn shell<'w>(program: &'w str, arguments: &'w [String]) -> Option<Tested<'w>> {
@@ -134,6 +197,11 @@ fn shell<'w>(program: &'w str, arguments: &'w [String]) -> Option<Tested<'w>> {
     is_test_script(script).then_some(Tested::Program(program, arguments))
 }
 
+/// Returns `true` for a program that starts another one by its arguments.
+pub(super) fn is_wrapper(name: &str) -> bool {
+    is_in(WRAPPERS, name) || is_python(name) || RUN_BY.iter().any(|(program, _)| *program == name)
+}
+
 /// The command that a wrapper starts.
 fn inner<'w>(name: &str, arguments: &'w [String]) -> Option<&'w [String]> {
     if is_in(WRAPPERS, name) {
@@ -144,12 +212,11 @@ fn inner<'w>(name: &str, arguments: &'w [String]) -> Option<&'w [String]> {
             _ => Some(rest),
         };
     }
-    if matches!(name, "python" | "python3" | "py") {
-        let module = arguments.iter().position(|word| word == "-m")?;
-        return arguments.get(module + 1..);
+    if is_python(name) {
+        return module(arguments);
     }
-    if matches!(name, "docker" | "podman") && arguments.first()? == "compose" {
-        return inner("docker-compose", arguments.get(1..)?);
+    if name == "coverage" {
+        return module(arguments.strip_prefix(&["run".to_owned()])?);
     }
     let rest = after_options(arguments);
     let (verb, rest) = rest.split_first()?;
@@ -161,11 +228,36 @@ fn inner<'w>(name: &str, arguments: &'w [String]) -> Option<&'w [String]> {
     }
     let rest = after_options(rest);
     match name {
-        // The container, the service or the directory comes first.
-        "docker" | "docker-compose" | "podman" | "direnv" => rest.get(1..),
+        // The directory comes first.
+        "direnv" => rest.get(1..),
         _ => Some(rest),
     }
 }
+
+/// The words from the module on that `-m` names. A script in front of it would run instead.
+fn module(arguments: &[String]) -> Option<&[String]> {
+    options(arguments).find(|option| *option == "-m")?;
+    let place = arguments.iter().position(|word| word == "-m")?;
+    arguments.get(place + 1..)
+}
+
+/// The options in front of the first operand.
+fn options(arguments: &[String]) -> impl Iterator<Item = &str> {
+    let mut words = arguments.iter().map(String::as_str);
+    std::iter::from_fn(move || {
+        let word = words.next().filter(|word| word.starts_with('-'))?;
+        if is_in(OPTIONS_WITH_VALUE, word) {
+            words.next();
+        }
+        Some(word)
+    })
+}
+
+/// Options of interpreters that take the next word.
+const OPTIONS_WITH_VALUE: &[&str] = names!(
+    "-X -W -r --require --import --loader --experimental-loader --conditions -C --env-file --source --rcfile --omit \
+    --include --data-file --context --concurrency"
+);
 
 /// What follows options, their plainest values and assignments.
 pub(super) fn after_options(words: &[String]) -> &[String] {
@@ -200,7 +292,8 @@ fn tests(program: &str, name: &str, arguments: &[String]) -> bool {
     }
     let rest = after_options(arguments);
     let first = rest.first().map_or("", String::as_str);
-    let second = rest.get(1).map_or("", String::as_str);
+    let second = after_options(rest.get(1..).unwrap_or_default());
+    let second = second.first().map_or("", String::as_str);
     let by_verb = VERBS
         .iter()
         .any(|(program, verbs)| *program == name && is_one_of(verbs, first));
@@ -209,25 +302,32 @@ fn tests(program: &str, name: &str, arguments: &[String]) -> bool {
     }
     match name {
         "npm" | "pnpm" | "yarn" | "bun" | "turbo" | "lerna" | "nx" | "deno" | "composer" => {
-            matches!(
-                first,
-                "run" | "run-script" | "run-many" | "affected" | "task" | "workspaces"
-            ) && rest.iter().skip(1).any(|word| is_test_target(word))
+            match first {
+                "run" | "run-script" | "task" => is_test_target(second),
+                "run-many" | "affected" | "workspaces" => {
+                    rest.iter().skip(1).any(|word| is_test_target(word))
+                }
+                _ => false,
+            }
         }
         "cargo" => {
             (first == "xtask" || first == "miri" || first == "insta") && is_test_target(second)
         }
-        "python" | "python3" | "py" => {
+        _ if is_python(name) => {
             base_name(first) == "manage.py" && second == "test"
                 || is_test_script(first)
                 || is_test_file(first)
         }
         "ruby" => rest.iter().any(|word| is_test_file(word)),
         "manage.py" => first == "test",
+        // A script of the project.
+        "hatch" | "pdm" | "rye" | "pixi" => {
+            first == "run" && is_test_target(second) && !is_in(RUNNERS, second)
+        }
         "php" => {
             base_name(first) == "artisan" && second == "test" || is_in(RUNNERS, base_name(first))
         }
-        "node" => arguments.iter().any(|word| word == "--test"),
+        "node" => options(arguments).any(|option| option == "--test"),
         "zig" => first == "build" && second == "test",
         _ => is_in(TARGETS, name) && arguments.iter().any(|word| is_test_target(word)),
     }
@@ -284,6 +384,16 @@ fn is_test_file(path: &str) -> bool {
     stem.is_some_and(|(stem, ending)| {
         matches!(ending, "py" | "rb") && (stem.starts_with("test_") || stem.ends_with("_test"))
     })
+}
+
+/// Returns `true` for an interpreter of Python, with a version or without.
+fn is_python(name: &str) -> bool {
+    let version = name
+        .strip_prefix("python")
+        .unwrap_or(if name == "py" { "" } else { "-" });
+    version
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// The name of a program without directory and ending.

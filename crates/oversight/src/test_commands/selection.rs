@@ -15,7 +15,7 @@ pub struct Selection {
     pub program: String,
     /// The program finds the tests itself, so that without narrowing it runs them all.
     pub is_direct: bool,
-    /// It looks for tests in the folders below as well.
+    /// It runs the tests of all packages below its folder: `./...`, `--workspace`.
     pub is_recursive: bool,
     /// It ends at the first failure.
     pub stops_early: bool,
@@ -39,10 +39,6 @@ pub struct Filter {
     /// Its value; empty when it has none.
     pub value: String,
 }
-
-/// Programs that look for tests below their folder.
-const RECURSIVE: &[&str] =
-    names!("pytest py.test unittest nose2 jest vitest mocha rspec phpunit playwright");
 
 /// Programs with a verb that find tests themselves, as those of [`RUNNERS`] do.
 const DIRECT: &[&str] = names!("cargo go node dotnet playwright deno bun swift");
@@ -83,7 +79,6 @@ impl Selection {
         let mut selection = Self {
             program: name.to_owned(),
             is_direct,
-            is_recursive: is_in(RECURSIVE, name),
             ..Self::default()
         };
         let mut words = arguments.iter().map(String::as_str);

@@ -64,6 +64,30 @@ fn wrappers_are_looked_through() {
             "bash -lc 'cd x && cargo test'",
             "sudo -u me sh -c \"npm test\"",
             "docker compose exec web pytest",
+            "docker run --rm -v $PWD:/app image pytest -q",
+            "docker exec -it web sh -c 'cd /app && pytest'",
+            "podman run image cargo test",
+            "kubectl exec pod -- pytest",
+            "ssh host pytest",
+            "ssh -p 22 me@host 'cd app && npm test'",
+            "coverage run -m pytest",
+            "coverage run --source app --branch -m pytest -q",
+            "python -m coverage run -m unittest",
+            "python3.12 -X dev -m pytest",
+            "uv run coverage run -m pytest",
+            "poetry run pytest",
+            "uv run --frozen python -m pytest",
+            "pipx run pytest",
+            "hatch run test",
+            "hatch run py3.12:test",
+            "hatch run pytest",
+            "pdm run test",
+            "nox -s tests",
+            "tox run -e py312",
+            "python -m tox",
+            "npx c8 mocha",
+            "cross-env CI=1 jest",
+            "node --import tsx --test",
             "time make test",
             "if pytest; then echo ok; fi",
             "(cd a; go test ./...)",
@@ -108,6 +132,15 @@ fn other_commands_are_no_tests() {
             "cat tests/test_a.py",
             "ls test",
             "npm install jest",
+            "python fake.py -m pytest",
+            "python -c 'print()' -m pytest",
+            "node fake.js --test",
+            "bun run fake.js test",
+            "coverage report -m pytest",
+            "docker build -t pytest .",
+            "docker ps",
+            "ssh host uptime",
+            "hatch run lint",
             "npm run build",
             "pip install pytest",
             "make build",
@@ -138,6 +171,14 @@ fn a_direct_run_speaks_for_its_runner() {
             "cd app && pytest -q",
             "source .venv/bin/activate && pytest",
             ". venv/bin/activate; python -m pytest",
+            "source ~/.nvm/nvm.sh && npm test",
+            ". \"$HOME/.cargo/env\" && cargo test",
+            "coverage run -m pytest && coverage report",
+            "uv run pytest",
+            "poetry run coverage run -m pytest",
+            "nox",
+            "tox -e py312",
+            "hatch run test",
             "cargo fmt && cargo clippy && cargo test",
             "npm ci && npm test",
             "make -j$(nproc) test",
@@ -244,12 +285,83 @@ fn what_another_program_may_have_said_proves_nothing() {
             "/tmp/fake/python -m pytest",
             "./npx jest",
             "source ./helpers.sh; pytest",
+            "source env.sh && pytest",
+            ". ./.env; pytest",
+            "source .envrc && pytest",
+            "source ./activate && pytest",
+            "source $X/.cargo/env && cargo test",
+            "HOME=/tmp/x; source ~/.cargo/env && cargo test",
+            "export HOME=/tmp/x; . ~/.nvm/nvm.sh; npm test",
+            "bash --rcfile env.sh -ic pytest",
+            "CDPATH=/tmp/x; cd app && pytest",
+            "xargs pytest < tests.txt",
             "set -e; pytest && true; true",
             "bash -ec true; pytest; true",
             "exec > fake.txt; pytest",
             "coproc pytest",
         ],
     );
+}
+
+#[test]
+fn tests_on_another_tree_are_told_apart() {
+    credit(
+        Credit::Elsewhere,
+        &[
+            "docker run --rm image pytest",
+            "docker exec web pytest -q",
+            "docker compose exec web pytest",
+            "docker compose run --rm web sh -c 'pytest -q'",
+            "podman exec web cargo test",
+            "kubectl exec pod -- go test ./...",
+            "ssh host pytest",
+            "ssh host 'cd /srv/app && pytest'",
+            "sudo docker exec web pytest",
+            "timeout 60 ssh host pytest",
+            "bash -c 'docker exec web pytest'",
+            "docker exec web pytest || true",
+            "pytest && docker exec web pytest",
+            "docker exec web pytest | tail -5",
+        ],
+    );
+}
+
+#[test]
+fn a_chain_of_remote_programs_is_read_once() {
+    let command = format!("{} pytest", "ssh ".repeat(60));
+    credit(Credit::Elsewhere, &[&command]);
+}
+
+#[test]
+fn the_programs_that_run_are_named() {
+    let named = |command: &str| {
+        let test = TestCommand::of(command, &[]).unwrap();
+        (
+            test.programs.join(" "),
+            test.path.join(" "),
+            test.modules.join(" "),
+        )
+    };
+    for (command, programs, path, modules) in [
+        ("pytest -q", "pytest", "", ""),
+        ("timeout 60 pytest", "timeout pytest", "", ""),
+        ("python -m pytest", "python", "", "pytest"),
+        (".venv/bin/pytest", ".venv/bin/pytest", "", ""),
+        (
+            "source .venv/bin/activate && pytest",
+            "pytest .venv/bin/activate",
+            "",
+            "",
+        ),
+        ("PATH=/x/bin:$PATH pytest", "pytest", "/x/bin", ""),
+        ("uv run pytest", "uv pytest", "", ""),
+        ("coverage run -m pytest", "", "", "pytest"),
+        ("go vet && go test ./...", "go", "", ""),
+    ] {
+        let found = named(command);
+        let expected = (programs.to_owned(), path.to_owned(), modules.to_owned());
+        assert_eq!(found, expected, "{command}");
+    }
 }
 
 fn selects(command: &str) -> Selection {

@@ -1,9 +1,12 @@
 //! How sessions are sealed, from the hook's events to the bundle: what counts as a test run, and what it proves.
 
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
 use serde_json::{Value, json};
 
 use crate::hook::{hook, tell};
-use crate::sealed_sessions::repository;
+use crate::sealed_sessions::{git, repository};
 use crate::workspace::Workspace;
 
 const PASSES: &str = "============================= test session starts ==============================\ncollected 2 items\n\nt.py ..                                                                  [100%]\n\n============================== 2 passed in 0.01s ===============================\n";
@@ -18,9 +21,13 @@ enum Step {
     Edit(&'static str),
     /// A file changes without a tool that says so.
     Change(&'static str),
+    /// A file that anybody may execute is written, with this content.
+    Write(&'static str, &'static str),
+    /// A link is made: its name, and where it leads.
+    Link(&'static str, &'static str),
 }
 
-use Step::{Change, Edit, Run};
+use Step::{Change, Edit, Link, Run, Write};
 
 /// What the bundle of a session says.
 struct Sealed {
@@ -33,7 +40,10 @@ struct Sealed {
 }
 
 fn play(steps: &[Step]) -> Sealed {
-    let workspace = repository("");
+    play_in(&repository(""), steps)
+}
+
+fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
     let say = |name: &str, more: Value| {
         let mut event = json!({
             "session_id": "s",
@@ -43,7 +53,10 @@ fn play(steps: &[Step]) -> Sealed {
         });
         let fields = event.as_object_mut().unwrap();
         fields.extend(more.as_object().unwrap().clone());
-        tell(hook(&workspace, "claude", &[]), &event.to_string()).exits(0);
+        let mut hook = hook(workspace, "claude", &[]);
+        let path = format!("{}:/usr/bin:/bin", workspace.path("tools/bin").display());
+        hook.env("PATH", path);
+        tell(hook, &event.to_string()).exits(0);
     };
     say("SessionStart", json!({ "source": "startup" }));
     say("UserPromptSubmit", json!({ "prompt": "mend it" }));
@@ -74,6 +87,11 @@ fn play(steps: &[Step]) -> Sealed {
             Change(file) => {
                 workspace.write(file, format!("# {place}\n"));
             }
+            Write(file, text) => {
+                let path = workspace.write(file, text);
+                fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+            }
+            Link(name, target) => symlink(target, workspace.path(name)).unwrap(),
         }
     }
     say("Stop", json!({}));
@@ -82,7 +100,7 @@ fn play(steps: &[Step]) -> Sealed {
         .exits(0)
         .json();
     assert_eq!(sealed[0]["state"], "sealed", "{sealed:#}");
-    told(&workspace)
+    told(workspace)
 }
 
 fn told(workspace: &Workspace) -> Sealed {
@@ -104,9 +122,15 @@ fn told(workspace: &Workspace) -> Sealed {
 /// Plays a session after one edit and compares the outcome.
 #[track_caller]
 fn check(expected: &str, steps: Vec<Step>) -> Sealed {
+    check_in(&repository(""), expected, steps)
+}
+
+/// The same in a repository that has a history.
+#[track_caller]
+fn check_in(workspace: &Workspace, expected: &str, steps: Vec<Step>) -> Sealed {
     let mut all = vec![Edit("t.py")];
     all.extend(steps);
-    let sealed = play(&all);
+    let sealed = play_in(workspace, &all);
     assert_eq!(
         sealed.outcome, expected,
         "{} {:#}",
@@ -190,11 +214,218 @@ fn what_only_looks_like_a_runner_proves_nothing() {
         "git worktree add ../old HEAD && cd ../old && pytest",
     ] {
         let sealed = check("skipped", vec![Run(command, PASSES, false)]);
+        let reasons = ["something else in the command", "ran on another tree"];
         assert!(
-            sealed.story.contains("something else in the command"),
-            "{command}"
+            reasons.iter().any(|reason| sealed.story.contains(reason)),
+            "{command}: {}",
+            sealed.story
         );
     }
+}
+
+#[test]
+fn tests_of_another_tree_prove_nothing() {
+    for command in [
+        "cd away && pytest",
+        "cd ./here/../away; pytest",
+        "(cd away && pytest)",
+        "pytest away/test_x.py",
+        "pytest --rootdir away",
+        "docker run --rm image pytest",
+        "docker exec web sh -c 'cd /app && pytest'",
+        "docker compose exec web pytest",
+        "ssh host pytest",
+        "ssh host 'cd app && pytest'",
+    ] {
+        let steps = vec![Link("away", "/usr"), Run(command, PASSES, false)];
+        let sealed = check("skipped", steps);
+        assert!(
+            sealed.story.contains("ran on another tree"),
+            "{command}: {}",
+            sealed.story
+        );
+    }
+    // What failed there says as little, and what passes here does not wait for it.
+    check("skipped", vec![Run("docker exec web pytest", FAILS, true)]);
+    check(
+        "solved",
+        vec![
+            Run("docker exec web pytest", FAILS, true),
+            Run("pytest", PASSES, false),
+        ],
+    );
+    check(
+        "failed",
+        vec![
+            Run("pytest", FAILS, true),
+            Run("docker exec web pytest", PASSES, false),
+        ],
+    );
+    check(
+        "solved",
+        vec![Link("here", "."), Run("cd here && pytest", PASSES, false)],
+    );
+}
+
+#[test]
+fn a_program_that_may_not_be_the_real_one_proves_nothing() {
+    const FAKE: &str = "#!/bin/sh\necho '== 2 passed in 0.01s =='\n";
+    for (file, command) in [
+        ("env.sh", "source env.sh && pytest"),
+        (".env", "set -a; . ./.env; pytest"),
+        ("tools/bin/pytest", "pytest"),
+        ("tools/bin/pytest", "timeout 60 pytest -q"),
+        ("fake/bin/pytest", "PATH=$PWD/fake/bin:$PATH pytest"),
+        ("fake/bin/pytest", "fake/bin/pytest"),
+        (".venv/bin/pytest", "uv run pytest"),
+        (".venv/bin/pytest", "source .venv/bin/activate && pytest"),
+        (".venv/bin/activate", "source .venv/bin/activate && pytest"),
+        ("node_modules/.bin/pytest", "npx pytest"),
+        ("pytest.py", "python -m pytest"),
+    ] {
+        let text = if file.ends_with("activate") {
+            "pytest() { echo x; }\n"
+        } else {
+            FAKE
+        };
+        let sealed = check(
+            "skipped",
+            vec![Write(file, text), Run(command, PASSES, false)],
+        );
+        assert!(
+            sealed.story.contains("Unproved"),
+            "{command}: {}",
+            sealed.story
+        );
+    }
+    let sealed = check(
+        "skipped",
+        vec![
+            Write("tools/bin/pytest", FAKE),
+            Run("pytest", PASSES, false),
+        ],
+    );
+    assert!(
+        sealed.story.contains("written during the session"),
+        "{}",
+        sealed.story
+    );
+}
+
+#[test]
+fn a_program_that_an_installer_put_in_place_is_real() {
+    const PIP: &str = "#!/p/.venv/bin/python\n# -*- coding: utf-8 -*-\nimport re\nimport sys\nfrom pytest import console_main\n\
+        if __name__ == '__main__':\n    sys.argv[0] = re.sub(r'(-script\\.pyw|\\.exe)?$', '', sys.argv[0])\n    \
+        sys.exit(console_main())\n";
+    for (file, text, command) in [
+        (".venv/bin/pytest", PIP, ".venv/bin/pytest"),
+        (".venv/bin/pytest", PIP, "uv run pytest"),
+        ("tools/bin/py.test", PIP, "py.test"),
+    ] {
+        check(
+            "solved",
+            vec![Write(file, text), Run(command, PASSES, false)],
+        );
+    }
+    // It was there before the session.
+    let workspace = repository("");
+    workspace.write(
+        "tools/bin/pytest",
+        "#!/bin/sh\nexec python3 -m pytest \"$@\"\n",
+    );
+    check_in(&workspace, "solved", vec![Run("pytest", PASSES, false)]);
+}
+
+/// A repository whose base commit has two tests.
+fn with_tests() -> Workspace {
+    let workspace = repository("");
+    workspace.write(
+        "u.py",
+        "def test_a():\n    assert 0\n\n\ndef test_b():\n    pass\n",
+    );
+    git(workspace.root(), &["add", "-A"]);
+    git(workspace.root(), &["commit", "-q", "-m", "tests"]);
+    workspace
+}
+
+#[test]
+fn a_failing_test_that_is_deleted_stays_failed() {
+    const LEFT: &str = "def test_b():\n    pass\n\n\ndef test_c():\n    pass\n";
+    let failed = || Run("pytest", FAILS, true);
+    let workspace = with_tests();
+    let steps = vec![failed(), Write("u.py", LEFT), Run("pytest", PASSES, false)];
+    let sealed = check_in(&workspace, "failed", steps);
+    assert_eq!(sealed.facts["deleted_tests"], "t.py::test_a");
+    assert!(
+        sealed
+            .story
+            .contains("Deleted while it failed: t.py::test_a"),
+        "{}",
+        sealed.story
+    );
+    // Skipped or left out: the same command runs fewer tests.
+    let fewer = "==== test session starts ====\n==== 1 passed, 1 skipped in 0.01s ====\n";
+    check(
+        "failed",
+        vec![failed(), Edit("t.py"), Run("pytest", fewer, false)],
+    );
+    // It was mended before it was deleted, and the log says so.
+    let named = "==== test session starts ====\nt.py::test_a PASSED  [ 50%]\nt.py::test_b PASSED  [100%]\n\
+        ==== 2 passed in 0.01s ====\n";
+    let workspace = with_tests();
+    let steps = vec![
+        failed(),
+        Edit("t.py"),
+        Run("pytest -v", named, false),
+        Write("u.py", LEFT),
+        Run("pytest", PASSES, false),
+    ];
+    check_in(&workspace, "solved", steps);
+}
+
+#[test]
+fn one_package_does_not_outvote_all_of_them() {
+    let all = "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/pkg\t0.1s\nok  \tx\t0.1s\nFAIL\n";
+    let root = "ok  \tx\t0.1s\n";
+    for command in [
+        "go test",
+        "go test .",
+        "go test -run TestA",
+        "go test ./other",
+    ] {
+        let steps = vec![
+            Run("go test ./...", all, true),
+            Edit("t.py"),
+            Run(command, root, false),
+        ];
+        check("failed", steps);
+    }
+    let steps = vec![
+        Run("go test ./...", all, true),
+        Edit("t.py"),
+        Run("go test ./...", root, false),
+    ];
+    check("solved", steps);
+}
+
+#[test]
+fn wrappers_of_runners_are_looked_through() {
+    for command in [
+        "coverage run -m pytest",
+        "python -m coverage run --branch -m pytest -q && coverage report",
+        "poetry run pytest",
+        "uv run --frozen pytest",
+        "nox",
+        "tox -e py312",
+        "hatch run test",
+    ] {
+        check("solved", vec![Run(command, PASSES, false)]);
+        check("failed", vec![Run(command, FAILS, true)]);
+    }
+    check(
+        "skipped",
+        vec![Run("python fake.py -m pytest", PASSES, false)],
+    );
 }
 
 #[test]

@@ -14,6 +14,10 @@ const FIX: &str = "diff --git a/sum b/sum\n--- a/sum\n+++ b/sum\n@@ -1 +1 @@\n-1
 const WRONG: &str = "diff --git a/sum b/sum\n--- a/sum\n+++ b/sum\n@@ -1 +1 @@\n-1-1\n+1+2\n";
 const STALE: &str = "diff --git a/sum b/sum\n--- a/sum\n+++ b/sum\n@@ -1 +1 @@\n-2-2\n+1+1\n";
 
+/// A test in the Test Anything Protocol, with a line that would clear a terminal.
+const TEST: &str = "echo running\nprintf '\\033[2J\\n1..1\\n'\nif test $(($(cat sum))) = 2; then echo ok 1 - sum; \
+                    else echo not ok 1 - sum; exit 1; fi\n";
+
 /// A repository whose test fails until the sum is right.
 struct Repository {
     workspace: Workspace,
@@ -24,7 +28,7 @@ impl Repository {
     fn new(config: &str) -> Self {
         let workspace = Workspace::with_config(config);
         workspace.write("sum", "1-1\n");
-        let test = workspace.write("test.sh", "echo running\ntest $(($(cat sum))) = 2\n");
+        let test = workspace.write("test.sh", TEST);
         fs::set_permissions(test, fs::Permissions::from_mode(0o755)).unwrap();
         let repository = Self {
             base: String::new(),
@@ -119,13 +123,37 @@ fn a_fix_is_confirmed_and_a_wrong_one_is_not() {
         "the diff does not apply",
     );
     repository.check(FIX, "kill -9 $$", 1, "error", "signal 9");
-    repository.check(FIX, "no-such-program", 1, "failed", "exit code 127");
+    repository.check(FIX, "no-such-program", 1, "error", "exit code 127");
+}
+
+#[test]
+fn an_exit_code_alone_confirms_nothing() {
+    let repository = Repository::new("");
+    for (command, observed) in [
+        ("true", "cannot_tell"),
+        ("echo all is well", "cannot_tell"),
+        ("make test || true", "cannot_tell"),
+        ("./test.sh || true", "cannot_tell"),
+        ("echo '1..1'; echo 'ok 1'", "cannot_tell"),
+        ("false", "failed"),
+    ] {
+        repository.check(FIX, command, 1, observed, "exit code");
+    }
+    let shown =
+        repository
+            .workspace
+            .roleos(&["witness", "rerun", "latest", "--test-command", "true"]);
+    let shown = shown.exits(1).stdout;
+    assert!(
+        shown.contains("cannot tell: the bundle says solved, the new run shows nothing"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn people_see_the_output_and_the_answer() {
     let repository = Repository::new("");
-    repository.seal(FIX, "./test.sh; printf '\\033[2J'");
+    repository.seal(FIX, "./test.sh");
     let ran = repository
         .workspace
         .roleos(&["witness", "rerun", "latest"])
@@ -192,7 +220,7 @@ fn check_left_behind(test_command: &str) {
     let number = repository.workspace.path("number");
     let test_command = test_command.replace("NUMBER", number.to_str().unwrap());
     let started = Instant::now();
-    repository.check(FIX, &test_command, 0, "solved", "exit code 0");
+    repository.check(FIX, &test_command, 1, "cannot_tell", "exit code 0");
     assert!(
         started.elapsed() < Duration::from_secs(20),
         "it was waited for"
@@ -247,22 +275,22 @@ fn output_beyond_the_limit_is_dropped() {
     let answer = repository.check(
         FIX,
         "head -c 5000000 /dev/zero | tr '\\0' x",
-        0,
-        "solved",
+        1,
+        "cannot_tell",
         "exit code 0",
     );
     assert_eq!(answer["output_truncated"], true);
     let ran = repository
         .workspace
         .roleos(&["witness", "rerun", "latest"])
-        .exits(0);
+        .exits(1);
     assert!(
         (1 << 20..1_200_000).contains(&ran.stdout.len()),
         "{}",
         ran.stdout.len()
     );
     assert!(ran.stdout.contains("more was printed than is kept"));
-    let answer = repository.check(FIX, "echo little", 0, "solved", "exit code 0");
+    let answer = repository.check(FIX, "echo little", 1, "cannot_tell", "exit code 0");
     assert_eq!(answer["output_truncated"], false);
 }
 
@@ -298,7 +326,7 @@ fn hooks_of_the_repository_do_not_run() {
 #[test]
 fn a_git_that_calls_us_does_not_redirect_ours() {
     let repository = Repository::new("");
-    repository.seal(FIX, "git rev-parse --show-toplevel && ./test.sh");
+    repository.seal(FIX, "cd \"$(git rev-parse --show-toplevel)\" && ./test.sh");
     let mut command = repository
         .workspace
         .command(&["--json", "witness", "rerun", "latest"]);

@@ -49,7 +49,7 @@ impl Agent<'_> {
     }
 }
 
-fn git(folder: &Path, arguments: &[&str]) {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) {
     let status = Command::new("git")
         .arg("-C")
         .arg(folder)

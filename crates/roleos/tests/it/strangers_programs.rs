@@ -202,7 +202,10 @@ fn repository() -> Workspace {
     workspace.write("src.rs", "fn a() {}\n");
     workspace.write("one.inc", "1\n");
     workspace.write("sum", "1-1\n");
-    workspace.write("test.sh", "test $(($(cat sum))) = 2\n");
+    workspace.write(
+        "test.sh",
+        "test $(($(cat sum))) = 2 && printf '1..1\\nok 1 - sum\\n'\n",
+    );
     git(root, &["init", "-q", "-b", "main"]);
     git(root, &["add", "-A"]);
     git(root, &["commit", "-q", "-m", "base"]);

@@ -64,6 +64,7 @@ fn reading(passed: u64, failures: &[(&str, usize)]) -> Reading {
                 line: *line,
             })
             .collect(),
+        named: std::collections::BTreeSet::new(),
         complete: true,
         has_one_summary: true,
         earlier_failed: false,

@@ -1,7 +1,8 @@
 //! Which tests a run counts for, and which failures a later run lifts.
 //!
-//! A failed test is lifted by a later run that passes and includes it. Where the log names every failed test, that is
-//! decided test by test; else the later run has to cover the selection of the failed one.
+//! A failed test is lifted by a later run that passes and includes it. Where a log names the passed tests, the names
+//! decide. Where it does not, the later command has to select the test by the same words or wider ones, in the same
+//! directory, and to have run no fewer tests.
 
 use super::{Credit, Judged, Run, RunEnd};
 use crate::test_log::{Failure, Reading, Runner};
@@ -13,13 +14,13 @@ pub struct Scope {
     pub program: String,
     /// The program finds the tests itself, so that without narrowing it runs them all.
     pub is_direct: bool,
-    /// It looks for tests in the folders below as well.
+    /// It runs the tests of all packages below its folder.
     pub is_recursive: bool,
     /// It ends at the first failure.
     pub stops_early: bool,
     /// Names are compared whole.
     pub is_exact: bool,
-    /// The folder in which it runs.
+    /// The real directory in which it runs.
     pub folder: String,
     /// Files, folders and names, any of which is run; empty for all.
     pub places: Vec<String>,
@@ -52,77 +53,170 @@ const BY_NAME: [&str; 14] = [
 /// Characters with which a pattern may select less than what contains it.
 const SPECIAL: [char; 11] = ['*', '?', '[', ']', '(', ')', '{', '}', '+', '\\', '~'];
 
-/// The places of the runs that failed and that no later run lifts.
-pub(super) fn failing(runs: &[(Run, Judged)]) -> Vec<usize> {
+/// Returns the places of the runs that failed and that no later run lifts. `deleted` are tests that the task removed.
+pub(super) fn failing(runs: &[(Run, Judged)], deleted: &[String]) -> Vec<usize> {
     let is_left = |place: &usize| {
         let Some((failed, later)) = runs.get(*place..).and_then(<[_]>::split_first) else {
             return false;
         };
-        failed.1.end == RunEnd::Failed && !is_lifted(failed, later)
+        failed.1.end == RunEnd::Failed && !is_lifted(failed, later, deleted)
     };
     (0..runs.len()).filter(is_left).collect()
 }
 
-fn is_lifted(failed: &(Run, Judged), later: &[(Run, Judged)]) -> bool {
+fn is_lifted(failed: &(Run, Judged), later: &[(Run, Judged)], deleted: &[String]) -> bool {
     let (run, judged) = failed;
-    if later.iter().any(|one| covers(one, failed)) {
-        return true;
-    }
+    let is_covered = || later.iter().any(|one| covers(one, failed));
     let Some(reading) = &judged.reading else {
-        return false;
+        return is_covered();
     };
+    let is_shown = |failure: &Failure| later.iter().any(|one| shows(one, failed, failure));
+    let mut failures = reading.failures.iter();
+    // Without its name among the passed ones, a run cannot have included a test that is gone.
+    if failures.any(|failure| deleted.contains(&failure.name) && !is_shown(failure)) {
+        return false;
+    }
     let names_all = !run.scope.stops_early
         && reading.complete
         && reading.failures.len() as u64 >= reading.failed.saturating_add(reading.errors)
         && !reading.failures.is_empty();
-    names_all
-        && reading
-            .failures
-            .iter()
-            .all(|failure| later.iter().any(|one| includes(one, failed, failure)))
+    let is_passed = |failure: &Failure| {
+        is_shown(failure) || later.iter().any(|one| selects(one, failed, failure))
+    };
+    is_covered() || names_all && reading.failures.iter().all(is_passed)
 }
 
-/// Whether `later` passed and ran every test that `failed` could have run.
+/// Returns `true` if `later` passed and ran every test that `failed` could have run.
 fn covers(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     let (new, old) = (&later.0.scope, &failed.0.scope);
-    if !is_same_kind(later, failed) || new.is_unclear || !widens(new, old) {
+    let is_candidate = is_same_kind(later, failed)
+        && new.folder == old.folder
+        && !new.is_unclear
+        && widens(new, old)
+        && !lost_tests(later, failed);
+    if !is_candidate {
         return false;
     }
-    if new.program == old.program && new.folder == old.folder {
+    if new.program == old.program {
         let filters = new
             .filters
             .iter()
             .all(|filter| old.filters.contains(filter));
-        let is_within = |place: &String| new.places.iter().any(|wide| is_below(place, wide));
-        let places = new.places.is_empty()
-            || !old.places.is_empty() && !old.is_unclear && old.places.iter().all(is_within);
-        return filters && places;
+        return filters && covers_places(later, old);
     }
-    let is_whole = new.places.is_empty() && new.filters.is_empty();
     // Another command that seems to run everything has to have run as much.
-    is_whole && is_around(new, old) && (new.is_direct || ran(later) >= ran(failed))
+    let is_whole = new.places.is_empty() && new.filters.is_empty();
+    is_whole && (new.is_direct || ran(later) >= ran(failed))
 }
 
-/// Whether `later` passed and ran this test.
-fn includes(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> bool {
+/// Returns `true` if the passing run `later` names this test among the passed ones and cannot mean another of that name.
+fn shows(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> bool {
     let (new, old) = (&later.0.scope, &failed.0.scope);
-    if !is_same_kind(later, failed) || new.is_unclear || !widens(new, old) || !is_around(new, old) {
-        return false;
-    }
-    let Some(runner) = runner(later) else {
+    let Some(reading) = &later.1.reading else {
         return false;
     };
+    // Names of the others hold neither the file nor the package.
+    let is_unique = matches!(
+        reading.runner,
+        Runner::Pytest | Runner::Nextest | Runner::Unittest | Runner::JunitXml
+    );
+    let is_whole = new.places.is_empty()
+        && new.filters.is_empty()
+        && (new.is_recursive || new.folder == old.folder && !old.is_recursive);
+    is_same_kind(later, failed)
+        && is_in_folder(&old.folder, &new.folder)
+        && (is_unique || is_whole)
+        && has_passed(reading, &failure.name)
+}
+
+/// Returns `true` if `later` passed and its command selects this test.
+fn selects(later: &(Run, Judged), failed: &(Run, Judged), failure: &Failure) -> bool {
+    let (new, old) = (&later.0.scope, &failed.0.scope);
+    let Some(reading) = &later.1.reading else {
+        return false;
+    };
+    let is_candidate = is_same_kind(later, failed)
+        && new.folder == old.folder
+        && !new.is_unclear
+        && widens(new, old)
+        && (!reading.names_all() || has_passed(reading, &failure.name));
+    if !is_candidate {
+        return false;
+    }
     let filters = new.filters.iter().all(|filter| {
         old.filters.contains(filter)
             || BY_NAME.contains(&&*filter.0) && matches(&filter.1, &failure.name, new.is_exact)
     });
-    let is_meant = |place: &String| match runner {
+    let is_meant = |place: &String| match reading.runner {
         Runner::Pytest => is_below(&failure.name, place),
+        // Its places are packages, which its names do not tell.
+        Runner::GoTest => false,
         _ => matches(place, &failure.name, new.is_exact),
     };
-    let is_whole = new.places.is_empty()
-        && (new.is_direct || new.program == old.program || ran(later) >= ran(failed));
-    filters && (is_whole || new.places.iter().any(is_meant))
+    let is_whole = covers_places(later, old)
+        && (new.program == old.program
+            || new.places.is_empty() && (new.is_direct || ran(later) >= ran(failed)));
+    // A narrowed run may be smaller; one that is not narrowed further has lost a test.
+    let is_narrower = !new.places.is_empty() || !new.filters.is_empty();
+    filters
+        && (is_whole && (is_narrower || !lost_tests(later, failed))
+            || new.places.iter().any(is_meant))
+}
+
+/// Returns `true` if the places of the new run hold all those of the old one.
+fn covers_places(later: &(Run, Judged), old: &Scope) -> bool {
+    let new = &later.0.scope;
+    if new.places.is_empty() {
+        return new.is_recursive || !old.is_recursive;
+    }
+    let is_go = runner(later) == Some(Runner::GoTest) || new.program == "go test";
+    let is_within = |place: &String| {
+        let mut wide = new.places.iter();
+        match is_go {
+            true => wide.any(|wide| is_in_package(place, wide)),
+            false => wide.any(|wide| is_below(place, wide)),
+        }
+    };
+    !old.places.is_empty() && !old.is_unclear && old.places.iter().all(is_within)
+}
+
+/// Returns `true` if the later run has fewer tests than the failed one, or names all of them without a failed one: a
+/// test was deleted, renamed or skipped.
+fn lost_tests(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
+    let (Some(new), Some(old)) = (&later.1.reading, &failed.1.reading) else {
+        return false;
+    };
+    // These count packages, or nothing when all is well.
+    let counts_tests = !matches!(new.runner, Runner::GoTest | Runner::Gradle);
+    let is_missing = |failure: &Failure| !has_passed(new, &failure.name);
+    counts_tests && new.passed < old.passed.saturating_add(old.failed)
+        || new.names_all() && old.failures.iter().any(is_missing)
+}
+
+/// Returns `true` if a log names a test, or the tests of a file or class that could not be loaded before, as passed.
+fn has_passed(reading: &Reading, name: &str) -> bool {
+    if reading.named.contains(name) {
+        return true;
+    }
+    let mut named = reading.named.iter();
+    match reading.runner {
+        Runner::Pytest => named.any(|passed| is_below(passed, name)),
+        Runner::JunitXml if !name.contains(' ') => named.any(|passed| {
+            passed
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(' '))
+        }),
+        // `setUpClass (mod.Class)`, `mod (unittest.loader._FailedTest.mod)`.
+        Runner::Unittest => name.split_once(" (").is_some_and(|(first, place)| {
+            let inside = match (place.contains("_FailedTest"), first.starts_with("test")) {
+                (true, _) => format!("({first}."),
+                (false, true) => return false,
+                (false, false) => format!("({}.", place.trim_end_matches(')')),
+            };
+            named.any(|passed| passed.contains(&inside))
+        }),
+        _ => false,
+    }
 }
 
 /// Whether `later` passed with the same runner. A failure that was only seen by the exit code is lifted by the same
@@ -160,9 +254,17 @@ fn widens(new: &Scope, old: &Scope) -> bool {
         .all(|option| new.widened.contains(option))
 }
 
-/// Whether the new run looks where the old one did.
-fn is_around(new: &Scope, old: &Scope) -> bool {
-    new.folder == old.folder || new.is_recursive && is_below(&old.folder, &new.folder)
+/// Returns `true` if a directory is `wide` or lies below it.
+fn is_in_folder(folder: &str, wide: &str) -> bool {
+    std::path::Path::new(folder).starts_with(wide)
+}
+
+/// Returns `true` if the packages of `place` are among those of `wide`: `a/...` holds `a`, `a/b` and `a/b/...`.
+fn is_in_package(place: &str, wide: &str) -> bool {
+    match wide.strip_suffix("...") {
+        Some(wide) => is_below(place.trim_end_matches("..."), wide),
+        None => place == wide,
+    }
 }
 
 /// Whether `place` is `wide` or lies in it: a file in a folder, a test in a file, a case of a test.

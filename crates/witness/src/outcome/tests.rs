@@ -42,12 +42,17 @@ fn run(scope: Scope, output: &str, exit: i64) -> Run {
 }
 
 fn tests(runs: Vec<Run>) -> Option<Tests> {
+    tests_without(runs, &[])
+}
+
+fn tests_without(runs: Vec<Run>, deleted: &[&str]) -> Option<Tests> {
+    let deleted: Vec<String> = deleted.iter().map(ToString::to_string).collect();
     let judged = |run: Run| {
         let judged = run.judge();
         (run, judged)
     };
     let runs: Vec<_> = runs.into_iter().map(judged).collect();
-    weigh(&runs).tests
+    weigh(&runs, &deleted).tests
 }
 
 #[test]
@@ -126,15 +131,10 @@ fn a_failing_test_stays_failing_until_a_run_that_includes_it_passes() {
         );
     }
     for including in [
-        pytest(),
         filter("-k", "test_a"),
         filter("-k", "test_b or test_a"),
         places(&["t.py::test_a"]),
         places(&["t.py"]),
-        Scope {
-            folder: "/".to_owned(),
-            ..pytest()
-        },
     ] {
         assert_eq!(
             after(including.clone(), ONE),
@@ -142,6 +142,21 @@ fn a_failing_test_stays_failing_until_a_run_that_includes_it_passes() {
             "{including:?}"
         );
     }
+    assert_eq!(after(pytest(), PASSES), Some(Tests::Passed));
+    assert_eq!(
+        after(pytest(), ONE),
+        Some(Tests::Failed),
+        "the same command ran fewer tests: one was deleted, skipped or left out"
+    );
+    let above = Scope {
+        folder: "/".to_owned(),
+        ..pytest()
+    };
+    assert_eq!(
+        after(above, PASSES),
+        Some(Tests::Failed),
+        "settings of another directory may leave tests out"
+    );
     let make = Scope {
         program: "make".to_owned(),
         is_direct: false,
@@ -162,7 +177,193 @@ fn a_run_that_stopped_early_is_covered_only_as_a_whole() {
     };
     let two = |scope| tests(vec![run(stopped.clone(), FAILS, 1), run(scope, ONE, 0)]);
     assert_eq!(two(places(&["t.py::test_a"])), Some(Tests::Failed));
-    assert_eq!(two(pytest()), Some(Tests::Passed));
+    assert_eq!(two(pytest()), Some(Tests::Failed));
+    let whole = tests(vec![run(stopped, FAILS, 1), run(pytest(), PASSES, 0)]);
+    assert_eq!(whole, Some(Tests::Passed));
+}
+
+/// A log of `pytest -v`: the tests by name, each with its verdict.
+fn verbose(tests: &[(&str, &str)]) -> String {
+    let mut log = "============ test session starts ============\n".to_owned();
+    let count = |wanted: &str| {
+        tests
+            .iter()
+            .filter(|(_, verdict)| *verdict == wanted)
+            .count()
+    };
+    for (name, verdict) in tests {
+        log.push_str(&format!("{name} {verdict}      [ 50%]\n"));
+    }
+    let (failed, passed) = (count("FAILED"), count("PASSED"));
+    let failed = if failed > 0 {
+        format!("{failed} failed, ")
+    } else {
+        String::new()
+    };
+    log.push_str(&format!(
+        "======= {failed}{passed} passed in 0.01s =======\n"
+    ));
+    log
+}
+
+#[test]
+fn the_names_of_passed_tests_decide_where_the_log_has_them() {
+    let failed = || {
+        let log = verbose(&[("t.py::test_a", "FAILED"), ("t.py::test_b", "PASSED")]);
+        run(pytest(), &log, 1)
+    };
+    let after = |scope: Scope, names: &[&str]| {
+        let all: Vec<_> = names.iter().map(|name| (*name, "PASSED")).collect();
+        tests(vec![failed(), run(scope, &verbose(&all), 0)])
+    };
+    let (a, b, c) = ("t.py::test_a", "t.py::test_b", "t.py::test_c");
+    let above = || Scope {
+        folder: "/".to_owned(),
+        ..pytest()
+    };
+    assert_eq!(after(pytest(), &[a, b]), Some(Tests::Passed));
+    assert_eq!(after(filter("-m", "fast"), &[a]), Some(Tests::Passed));
+    assert_eq!(after(above(), &[a, b]), Some(Tests::Passed));
+    assert_eq!(
+        after(pytest(), &[b, c]),
+        Some(Tests::Failed),
+        "another test in its place"
+    );
+    assert_eq!(
+        after(filter("-k", "test_a"), &["t.py::test_ab"]),
+        Some(Tests::Failed)
+    );
+    let beside = Scope {
+        folder: "/q".to_owned(),
+        ..pytest()
+    };
+    assert_eq!(
+        after(beside, &[a, b]),
+        Some(Tests::Failed),
+        "another project's test of that name"
+    );
+}
+
+#[test]
+fn a_file_or_class_that_could_not_be_loaded_is_lifted_by_its_tests() {
+    let pytest_error = "==== test session starts ====\n==== short test summary info ====\nERROR t.py - ImportError\n\
+                        !!! Interrupted: 1 error during collection !!!\n==== 1 error in 0.01s ====\n";
+    let loaded = verbose(&[("t.py::test_a", "PASSED")]);
+    let runs = vec![run(pytest(), pytest_error, 2), run(pytest(), &loaded, 0)];
+    assert_eq!(tests(runs), Some(Tests::Passed));
+    let rule = |sign: &str| sign.repeat(70);
+    let unittest = |name: &str| {
+        let (equals, dashes) = (rule("="), rule("-"));
+        format!(
+            "{equals}\nERROR: {name}\n{dashes}\nx\n{dashes}\nRan 1 test in 0.1s\n\nFAILED (errors=1)\n"
+        )
+    };
+    let fine = format!(
+        "test_a (mod.Case.test_a) ... ok\n\n{}\nRan 1 test in 0.1s\n\nOK\n",
+        rule("-")
+    );
+    for (name, expected) in [
+        ("setUpClass (mod.Case)", Tests::Passed),
+        ("mod (unittest.loader._FailedTest.mod)", Tests::Passed),
+        ("test_a (mod.Case.test_a)", Tests::Passed),
+        ("test_b (mod.Case.test_b)", Tests::Failed),
+    ] {
+        let runs = vec![run(pytest(), &unittest(name), 1), run(pytest(), &fine, 0)];
+        assert_eq!(tests(runs), Some(expected), "{name}");
+    }
+}
+
+#[test]
+fn a_deleted_test_is_lifted_by_its_name_alone() {
+    let failed = || run(pytest(), FAILS, 1);
+    let three = PASSES.replace("2 passed", "3 passed");
+    let lifts = |later: Run| tests_without(vec![failed(), later], &["t.py::test_a"]);
+    assert_eq!(lifts(run(pytest(), &three, 0)), Some(Tests::Failed));
+    assert_eq!(
+        lifts(run(filter("-k", "test_a"), ONE, 0)),
+        Some(Tests::Failed)
+    );
+    let shown = verbose(&[("t.py::test_a", "PASSED"), ("t.py::test_b", "PASSED")]);
+    assert_eq!(lifts(run(pytest(), &shown, 0)), Some(Tests::Passed));
+}
+
+#[test]
+fn one_package_of_go_does_not_outvote_all_of_them() {
+    const FAILS: &str = "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/pkg\t0.1s\nok  \tx\t0.1s\nFAIL\n";
+    const ROOT: &str = "ok  \tx\t0.1s\n";
+    const ALL: &str = "ok  \tx/pkg\t0.1s\nok  \tx\t0.1s\n";
+    let go = |places: &[&str], is_recursive, run_filter: Option<&str>| Scope {
+        program: "go test".to_owned(),
+        is_recursive,
+        filters: run_filter
+            .map(|name| ("-run".to_owned(), name.to_owned()))
+            .into_iter()
+            .collect(),
+        ..self::places(places)
+    };
+    let all = || go(&[], true, None);
+    let cases = [
+        (all(), go(&[], false, None), ROOT, Tests::Failed),
+        (all(), go(&[], false, Some("TestA")), ROOT, Tests::Failed),
+        (
+            all(),
+            go(&["other"], false, Some("TestA")),
+            ROOT,
+            Tests::Failed,
+        ),
+        (all(), go(&[], true, Some("TestA")), ALL, Tests::Passed),
+        (all(), all(), ALL, Tests::Passed),
+        (
+            go(&["pkg/..."], false, None),
+            go(&["pkg"], false, None),
+            ALL,
+            Tests::Failed,
+        ),
+        (
+            go(&["pkg/sub"], false, None),
+            go(&["pkg"], false, None),
+            ALL,
+            Tests::Failed,
+        ),
+        (
+            go(&["pkg/sub"], false, None),
+            go(&["pkg/..."], false, None),
+            ALL,
+            Tests::Passed,
+        ),
+        (
+            go(&["pkg"], false, None),
+            go(&["pkg"], false, None),
+            ALL,
+            Tests::Passed,
+        ),
+        (go(&["pkg"], false, None), all(), ALL, Tests::Passed),
+    ];
+    for (old, new, log, expected) in cases {
+        let told = format!("{old:?} {new:?}");
+        let found = tests(vec![run(old, FAILS, 1), run(new, log, 0)]);
+        assert_eq!(found, Some(expected), "{told}");
+    }
+}
+
+#[test]
+fn tests_of_another_tree_say_nothing_of_this_one() {
+    let elsewhere = |output: &str, exit| Run {
+        credit: Credit::Elsewhere,
+        ..run(pytest(), output, exit)
+    };
+    assert_eq!(tests(vec![elsewhere(PASSES, 0)]), Some(Tests::CannotTell));
+    assert_eq!(tests(vec![elsewhere(FAILS, 1)]), Some(Tests::CannotTell));
+    let here = || run(pytest(), PASSES, 0);
+    assert_eq!(
+        tests(vec![elsewhere(FAILS, 1), here()]),
+        Some(Tests::Passed)
+    );
+    let failed = run(pytest(), FAILS, 1);
+    assert_eq!(
+        tests(vec![failed, elsewhere(PASSES, 0)]),
+        Some(Tests::Failed)
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! error each. A log that holds all of stdout before all of stderr is understood as one run when it announces as many
 //! binaries as it has sections.
 
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::{Line, contains, counted, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
@@ -37,6 +37,7 @@ pub(super) struct CargoTest {
 struct Run {
     counts: Counts,
     names: Names,
+    passed: Passed,
     announced: u64,
     sections: u64,
     /// A binary was announced and no section has followed yet.
@@ -58,7 +59,10 @@ impl Reader for CargoTest {
             [b'r', b'u', b'n', ..] => self.section(text),
             [b't', b'e', b's', b't', b' ', ..] => match result(text) {
                 Some(result) => self.result(&result, line.number),
-                None => self.failure(failed(text), line.number),
+                None => match ended(text, b" ... ok") {
+                    Some(name) => self.pass(name),
+                    None => self.failure(ended(text, b" ... FAILED"), line.number),
+                },
             },
             [b' ', ..] => self.cargo_says(text),
             [b'e', b'r', b'r', b'o', b'r', rest @ ..] => self.cargo_fails(rest),
@@ -93,6 +97,7 @@ impl CargoTest {
             runner: Runner::CargoTest,
             counts,
             failures: run.names.into_failures(),
+            passed: run.passed,
             complete: run.sections > 0 && !open && !run.broken && !self.unbuilt,
             summary: run.summary_line,
             earlier_failed: run.earlier_failed,
@@ -143,11 +148,17 @@ impl CargoTest {
         self.names_before = self.run.names.len();
     }
 
+    fn pass(&mut self, name: &[u8]) {
+        if self.open.is_some() {
+            self.run.passed.push(plain(name));
+        }
+    }
+
     fn failure(&mut self, name: Option<&[u8]>, line: usize) {
         let Some(name) = name else {
             return;
         };
-        let name = name.strip_suffix(b" - should panic").unwrap_or(name);
+        let name = plain(name);
         let known = self.names_before;
         let run = match self.open {
             Some(_) => &mut self.run,
@@ -251,9 +262,14 @@ fn announced_tests(text: &[u8]) -> Option<u64> {
     (rest.is_empty() || rest.starts_with(b" (")).then(|| number(digits))?
 }
 
+/// The name without the note that the test has to panic.
+fn plain(name: &[u8]) -> &[u8] {
+    name.strip_suffix(b" - should panic").unwrap_or(name)
+}
+
 /// `test tests::adds ... FAILED`, perhaps with a reason or a time behind it.
-fn failed(text: &[u8]) -> Option<&[u8]> {
-    let (name, rest) = cut_last(text.strip_prefix(b"test ")?, b" ... FAILED")?;
+fn ended<'t>(text: &'t [u8], end: &[u8]) -> Option<&'t [u8]> {
+    let (name, rest) = cut_last(text.strip_prefix(b"test ")?, end)?;
     (rest.is_empty() || rest.starts_with(b" ")).then_some(name)
 }
 

@@ -4,7 +4,7 @@
 //! `Test summary: total: 6, failed: 2, succeeded: 3, skipped: 1, duration: 1.2s`. Names come from
 //! `  Failed Toy.Tests.Wrong [12 ms]`. A build that fails counts as one error.
 
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::{Line, contains, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
@@ -56,6 +56,7 @@ impl Dotnet {
             runner: Runner::Dotnet,
             counts,
             failures: self.names.into_failures(),
+            passed: Passed::default(),
             complete: self.results > 0 && !unbuilt,
             summary: self.summary_line,
             earlier_failed: self.earlier_failed,

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::go_json::{Event, event};
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::{Line, cut, cut_last, is_seconds, word};
 use super::{MAX_FAILURES, Part, Reader, Runner};
 
@@ -27,6 +27,7 @@ pub(super) struct GoTest {
     /// Tests of plain output that no package line has claimed yet.
     unclaimed: Package,
     names: usize,
+    passed: Passed,
     summary_line: usize,
     seen: bool,
     /// A package failed before it was run again.
@@ -64,6 +65,7 @@ impl Reader for GoTest {
             [b' ' | b'-', ..] => {
                 if let Some((verdict, name)) = test(line.text) {
                     self.begin();
+                    self.pass(verdict, name);
                     let room = self.names < MAX_NAMES;
                     let named = self.unclaimed.count(verdict, name, line.number, room);
                     self.names += usize::from(named);
@@ -105,6 +107,7 @@ impl GoTest {
             runner: Runner::GoTest,
             counts,
             failures,
+            passed: self.passed,
             complete,
             summary: self.summary_line,
             earlier_failed: self.earlier_failed,
@@ -115,6 +118,12 @@ impl GoTest {
     fn begin(&mut self) {
         self.seen = true;
         self.unclaimed.open = true;
+    }
+
+    fn pass(&mut self, verdict: Verdict, name: &[u8]) {
+        if verdict == Verdict::Pass {
+            self.passed.push(name);
+        }
     }
 
     fn end(&mut self, verdict: Verdict, result: &PackageLine<'_>, line: usize) {
@@ -162,6 +171,7 @@ impl GoTest {
                 let room = self.names < MAX_NAMES;
                 let named = package.count(verdict, test, line, room);
                 self.names += usize::from(named);
+                self.pass(verdict, test);
             }
             (Some(verdict), None) => {
                 package.end(verdict);

@@ -4,7 +4,7 @@
 //! one passed test unless `PASSED` lines say more. Names come from `Class > test() FAILED`, numbers from
 //! `5 tests completed, 2 failed, 1 skipped`. A build that fails without a failed test counts as one error.
 
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::{Line, counted, cut, cut_last, split};
 use super::{Part, Reader, Runner};
 
@@ -76,6 +76,7 @@ impl Gradle {
             runner: Runner::Gradle,
             counts,
             failures: self.names.into_failures(),
+            passed: Passed::default(),
             complete: self.ended.is_some(),
             summary: self.summary_line,
             earlier_failed: self.earlier_failed,

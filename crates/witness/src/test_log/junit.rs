@@ -10,7 +10,7 @@ use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::{cut, number};
 use super::{Part, Runner};
 
@@ -42,6 +42,7 @@ pub(super) fn root(line: &[u8]) -> Option<usize> {
 pub(super) struct Junit {
     counts: Counts,
     names: Names,
+    passed: Passed,
     seen: bool,
     broken: bool,
     summary_line: usize,
@@ -52,7 +53,10 @@ impl Junit {
     pub(super) fn document(&mut self, xml: &[u8], line: usize) -> usize {
         let mut reader = Reader::from_reader(xml);
         reader.config_mut().allow_dangling_amp = true;
-        let mut report = Report::default();
+        let mut report = Report {
+            passed: std::mem::take(&mut self.passed),
+            ..Report::default()
+        };
         let mut place = Place {
             xml,
             position: 0,
@@ -65,6 +69,7 @@ impl Junit {
         self.broken |= whole.is_none() || report.contradicts_itself();
         self.counts.add(report.counts());
         self.names.append(report.names);
+        self.passed = report.passed;
         used
     }
 
@@ -74,6 +79,7 @@ impl Junit {
             runner: Runner::JunitXml,
             counts: self.counts,
             failures: self.names.into_failures(),
+            passed: self.passed,
             complete: !self.broken,
             summary: self.summary_line,
             earlier_failed: false,
@@ -87,6 +93,7 @@ struct Report {
     /// Test cases, and what broke outside of them.
     found: Counts,
     names: Names,
+    passed: Passed,
     case: Option<Case>,
     has_cases: bool,
     /// The numbers on the root element.
@@ -180,7 +187,10 @@ impl Report {
             return;
         };
         match case.outcome {
-            Outcome::Passed => self.found.passed += 1,
+            Outcome::Passed => {
+                self.found.passed += 1;
+                self.passed.push(&case.name);
+            }
             Outcome::Skipped => self.found.skipped += 1,
             Outcome::Error => self.found.errors += 1,
             Outcome::Failed => self.found.failed += 1,

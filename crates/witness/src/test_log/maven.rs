@@ -4,7 +4,7 @@
 //! Modules are added up. A build that fails without a failed test counts as one error. With `-q`, a build that passes
 //! prints nothing, so nothing can be told of it.
 
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::{Line, contains, cut, cut_last, number, split, word};
 use super::{Part, Reader, Runner};
 
@@ -62,6 +62,7 @@ impl Maven {
             runner: Runner::Maven,
             counts,
             failures: self.names.into_failures(),
+            passed: Passed::default(),
             // A build that ends well says so; one that fails may be quiet and end here.
             complete: self.ended.is_some() || counts.is_bad(),
             summary: self.summary_line,

@@ -31,9 +31,13 @@ impl Reader for Nextest {
             if summary.stopped {
                 self.run.stop();
             }
-        } else if let Some(name) = failed(text, self.run.is_closed()) {
-            self.run.touch();
-            self.run.names.push(name, line.number);
+        } else if let Some((status, name)) = status(text, self.run.is_closed()) {
+            if is_failure(status) {
+                self.run.touch();
+                self.run.names.push(name, line.number);
+            } else if status == b"PASS" && self.run.owns() {
+                self.run.passed.push(name);
+            }
         }
     }
 
@@ -107,8 +111,8 @@ fn items(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// `        FAIL [   0.017s] (1/6) toy more::should`, the counter being new in later versions.
-fn failed(text: &[u8], after_summary: bool) -> Option<&[u8]> {
+/// The status and the test of `        FAIL [   0.017s] (1/6) toy more::should`, the counter being new in later versions.
+fn status(text: &[u8], after_summary: bool) -> Option<(&[u8], &[u8])> {
     let (status, rest) = text.split_at_checked(STATUS_COLUMNS)?;
     let (seconds, rest) = cut(rest.strip_prefix(b" [")?, b"s] ")?;
     if contains(seconds, b"]") {
@@ -128,7 +132,7 @@ fn failed(text: &[u8], after_summary: bool) -> Option<&[u8]> {
         }
         None => (status.trim_ascii_start(), true),
     };
-    (is_last && is_failure(status)).then_some(name)
+    is_last.then_some((status, name))
 }
 
 fn is_failure(status: &[u8]) -> bool {

@@ -26,6 +26,7 @@ impl Reader for Pytest {
             [b'!', ..] if self.is_stop(line.text) => self.current().run.stop(),
             text if text.starts_with(b"INTERNALERROR> ") => self.current().run.stop(),
             text if !self.run.owns() && self.summary(line, text, true) => {}
+            text if self.passed(text) => {}
             _ => self.failure(line),
         }
     }
@@ -101,6 +102,19 @@ impl Pytest {
         })
     }
 
+    /// Keeps the name of a passed test, from `-v` or `-rA`.
+    fn passed(&mut self, text: &[u8]) -> bool {
+        let name = match word(text) {
+            (b"PASSED", rest) if self.in_list => Some(listed(rest)),
+            _ => verbose(text, &["PASSED"]),
+        };
+        let Some(name) = name.filter(|name| self.run.owns() && is_node(name)) else {
+            return false;
+        };
+        self.run.passed.push(name);
+        true
+    }
+
     fn failure(&mut self, line: &Line<'_>) {
         let name = match word(line.text) {
             (b"FAILED", rest) => Some(listed(rest)),
@@ -109,7 +123,7 @@ impl Pytest {
                 Some(rest) if self.in_list => {
                     Some(cut(rest, b" - ").map_or(rest, |(name, _)| name))
                 }
-                _ => verbose(line.text),
+                _ => verbose(line.text, &["FAILED", "ERROR"]),
             },
         };
         let Some(name) = name.filter(|name| self.in_list || is_node(name)) else {
@@ -189,21 +203,19 @@ fn listed(text: &[u8]) -> &[u8] {
     }
 }
 
-/// `test_a.py::test_b FAILED      [ 33%]`, or with xdist `[gw0] [ 33%] FAILED test_a.py::test_b`.
-fn verbose(text: &[u8]) -> Option<&[u8]> {
-    if text.starts_with(b"[gw") {
-        return Some(
-            cut(text, b"] FAILED ")
-                .or_else(|| cut(text, b"] ERROR "))?
-                .1,
-        );
-    }
+/// `test_a.py::test_b FAILED      [ 33%]`, or with xdist `[gw0] [ 33%] FAILED test_a.py::test_b`, for one of the verdicts.
+fn verbose<'t>(text: &'t [u8], verdicts: &[&str]) -> Option<&'t [u8]> {
+    let of_worker = text.starts_with(b"[gw");
     let text = match cut_last(text, b" [") {
         Some((before, percent)) if percent.ends_with(b"%]") => before.trim_ascii_end(),
         _ => text,
     };
-    text.strip_suffix(b" FAILED")
-        .or_else(|| text.strip_suffix(b" ERROR"))
+    verdicts.iter().find_map(|verdict| {
+        if of_worker {
+            return Some(cut(text, format!("] {verdict} ").as_bytes())?.1);
+        }
+        text.strip_suffix(verdict.as_bytes())?.strip_suffix(b" ")
+    })
 }
 
 /// Whether this names a test of a Python file.

@@ -5,7 +5,7 @@
 //! by the keys of its summary. A document that is none of these is left to the other readers.
 
 use super::json::{Level, Value, plain, walk};
-use super::run::{Counts, Names};
+use super::run::{Counts, Names, Passed};
 use super::text::number;
 use super::{Part, Runner};
 
@@ -17,6 +17,8 @@ pub(super) struct Reports {
     wasted: usize,
     /// Names of failed tests whose suite has not ended yet.
     open: Names,
+    /// Names of passed tests of the same kind.
+    open_passed: Passed,
     is_open: bool,
     /// Whether the log ends within a document: what it would have said is not known.
     pub(super) is_cut: bool,
@@ -28,6 +30,7 @@ struct Found {
     runner: Runner,
     counts: Counts,
     names: Names,
+    passed: Passed,
     complete: bool,
     line: usize,
     earlier_failed: bool,
@@ -47,11 +50,16 @@ struct Document<'a> {
     full_name: Option<&'a [u8]>,
     title: Option<&'a [u8]>,
     is_failed: bool,
+    is_passed: bool,
     failed: Vec<(&'a [u8], usize)>,
+    passed: Vec<&'a [u8]>,
 }
 
 /// Failed tests that a document names.
 const MAX_FAILED: usize = 200;
+
+/// Passed tests that a document names.
+const MAX_PASSED: usize = 20_000;
 
 /// Keys of numbers in summaries.
 const NUMBERS: [&str; 24] = [
@@ -111,6 +119,10 @@ impl Reports {
         for (name, at) in &document.failed {
             names.push(&plain(name), line_at(*at));
         }
+        let mut passed = Passed::default();
+        for name in &document.passed {
+            passed.push(&plain(name));
+        }
         let claims_bad = document.success == Some(false);
         let mut counts = counts;
         counts.errors += u64::from(claims_bad && !counts.is_bad());
@@ -118,6 +130,7 @@ impl Reports {
             runner,
             counts,
             names,
+            passed,
             complete: true,
             line,
             earlier_failed: false,
@@ -142,6 +155,7 @@ impl Reports {
                 counts.errors = u64::from(document.event == b"failed" && !counts.is_bad());
                 self.is_open = false;
                 let names = std::mem::take(&mut self.open);
+                let passed = std::mem::take(&mut self.open_passed);
                 match self
                     .found
                     .iter_mut()
@@ -150,12 +164,14 @@ impl Reports {
                     Some(found) => {
                         found.counts.add(counts);
                         found.names.append(names);
+                        found.passed.append(passed);
                         found.line = line;
                     }
                     None => self.found.push(Found {
                         runner: Runner::CargoTest,
                         counts,
                         names,
+                        passed,
                         complete: true,
                         line,
                         earlier_failed: false,
@@ -166,7 +182,11 @@ impl Reports {
                 self.is_open = true;
                 self.open.push(&plain(document.name), line);
             }
-            (b"test", b"started" | b"ok" | b"ignored") => self.is_open = true,
+            (b"test", b"ok") => {
+                self.is_open = true;
+                self.open_passed.push(&plain(document.name));
+            }
+            (b"test", b"started" | b"ignored") => self.is_open = true,
             _ => return None,
         }
         Some(())
@@ -191,6 +211,7 @@ impl Reports {
                     ..Counts::default()
                 },
                 names,
+                passed: Passed::default(),
                 complete: false,
                 line: 0,
                 earlier_failed: false,
@@ -200,6 +221,7 @@ impl Reports {
             runner: found.runner,
             counts: found.counts,
             failures: found.names.into_failures(),
+            passed: found.passed,
             complete: found.complete,
             summary: found.line,
             earlier_failed: found.earlier_failed,
@@ -244,6 +266,9 @@ impl<'a> Document<'a> {
                 b"status" | b"outcome" if matches!(*text, b"failed" | b"error") => {
                     self.is_failed |= self.full_name.is_some();
                 }
+                b"status" | b"outcome" if *text == b"passed" => {
+                    self.is_passed |= self.full_name.is_some();
+                }
                 _ => {}
             },
             Value::End => self.end(levels, at),
@@ -260,12 +285,15 @@ impl<'a> Document<'a> {
             return;
         }
         let title = self.title.take();
-        let is_failed = std::mem::take(&mut self.is_failed);
-        if let Some(name) = self.full_name.take().or(title)
-            && (is_failed || is_mocha_failure)
-            && self.failed.len() < MAX_FAILED
-        {
+        let is_failed = std::mem::take(&mut self.is_failed) || is_mocha_failure;
+        let is_passed = std::mem::take(&mut self.is_passed) && !is_failed;
+        let Some(name) = self.full_name.take().or(title) else {
+            return;
+        };
+        if is_failed && self.failed.len() < MAX_FAILED {
             self.failed.push((name, at));
+        } else if is_passed && self.passed.len() < MAX_PASSED {
+            self.passed.push(name);
         }
     }
 

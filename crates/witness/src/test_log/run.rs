@@ -2,10 +2,14 @@
 //!
 //! Owns the bounds on what is kept and the rule that the last run decides. Knows no format.
 
+use std::collections::BTreeSet;
+
 use super::{Failure, MAX_FAILURES, MAX_NAME_CHARS, Part, Runner};
 
 /// Bytes of a name that are decoded: enough for [`MAX_NAME_CHARS`] of the longest characters.
 const MAX_NAME_BYTES: usize = 4 * MAX_NAME_CHARS;
+/// Bytes of the names of passed tests that are kept.
+const MAX_PASSED_BYTES: usize = 1024 * 1024;
 /// No run has more tests. Whoever adds the four numbers of a reading of hostile bytes stays far from an overflow.
 const MAX_COUNT: u64 = u64::MAX / 8;
 
@@ -86,6 +90,37 @@ impl Names {
     }
 }
 
+/// The passed tests by name, bounded.
+#[derive(Debug, Default)]
+pub(super) struct Passed {
+    names: BTreeSet<String>,
+    bytes: usize,
+}
+
+impl Passed {
+    /// Adds a name if there is room.
+    pub(super) fn push(&mut self, name: &[u8]) {
+        if name.is_empty() || self.bytes >= MAX_PASSED_BYTES {
+            return;
+        }
+        let name = bounded(name);
+        self.bytes = self.bytes.saturating_add(name.len());
+        self.names.insert(name);
+    }
+
+    /// Adds all of `other`, as far as there is room.
+    pub(super) fn append(&mut self, other: Self) {
+        for name in other.names {
+            self.push(name.as_bytes());
+        }
+    }
+
+    /// Returns the names.
+    pub(super) fn into_names(self) -> BTreeSet<String> {
+        self.names
+    }
+}
+
 fn bounded(name: &[u8]) -> String {
     let name = name.get(..MAX_NAME_BYTES).unwrap_or(name);
     String::from_utf8_lossy(name)
@@ -98,6 +133,7 @@ fn bounded(name: &[u8]) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) names: Names,
+    pub(super) passed: Passed,
     seen: bool,
     owns: bool,
     broken: bool,
@@ -144,6 +180,7 @@ impl Run {
         if self.summary.is_some() {
             self.earlier_failed |= self.shows_failure();
             self.names.clear();
+            self.passed = Passed::default();
             self.broken = false;
         }
         self.seen = true;
@@ -187,6 +224,7 @@ impl Run {
             runner,
             counts,
             failures: self.names.into_failures(),
+            passed: self.passed,
             complete: self.summary.is_some() && !self.broken,
             summary: self.summary_line,
             earlier_failed: self.earlier_failed,

@@ -90,7 +90,10 @@ impl Tap {
         }
         match (test.is_ok, test.directive) {
             (_, Directive::Skip) | (false, Directive::Todo) => self.counts.skipped += 1,
-            (true, _) => self.counts.passed += 1,
+            (true, _) => {
+                self.counts.passed += 1;
+                self.run.passed.push(test.name);
+            }
             (false, Directive::None) => {
                 self.counts.failed += 1;
                 self.run.names.push(test.name, line);

@@ -50,7 +50,16 @@ impl Reader for Unittest {
                 }
                 ruled(text)
             }
-            Before::Nothing => ruled(text),
+            Before::Nothing => {
+                // With `-v`: `test_a (mod.Class.test_a) ... ok`.
+                if let Some(name) = text
+                    .strip_suffix(b" ... ok")
+                    .filter(|_| !self.run.is_closed())
+                {
+                    self.run.passed.push(name);
+                }
+                ruled(text)
+            }
         };
     }
 }

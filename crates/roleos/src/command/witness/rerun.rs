@@ -70,11 +70,21 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         clean::line(base, 40),
         clean::line(test_command, 200)
     ));
+    // What the user names on the command line is a test command.
+    let own_tests: Vec<String> = context
+        .config
+        .oversight
+        .test_commands
+        .iter()
+        .chain(&args.test_command)
+        .cloned()
+        .collect();
     let task = Task {
         repository: &repository,
         base_commit: base,
         diff: contents.section(Tag::Diff).unwrap_or_default(),
         test_command,
+        own_tests: &own_tests,
     };
     let limits = Limits {
         time: settings.timeout(),
@@ -83,7 +93,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     };
     let rerun = rerun(task, limits)?;
     show(ui, contents.outcome(), &rerun)?;
-    Ok(Exit::of_check(rerun.outcome == contents.outcome()))
+    Ok(Exit::of_check(rerun.outcome == Some(contents.outcome())))
 }
 
 fn believed<'j, 'a>(
@@ -123,12 +133,13 @@ fn fact<'a>(
 }
 
 fn show(ui: &Ui, stated: Outcome, rerun: &Rerun) -> Result<(), Failure> {
-    let same = stated == rerun.outcome;
+    let same = rerun.outcome == Some(stated);
+    let observed = rerun.outcome.map_or("cannot_tell", Outcome::name);
     let reading = rerun.reading.as_ref();
     if ui.json {
         ui.json(&json!({
             "stated": stated.name(),
-            "observed": rerun.outcome.name(),
+            "observed": observed,
             "same": same,
             "because": rerun.because,
             "test_log": reading.map(|reading| json!({
@@ -151,16 +162,16 @@ fn show(ui: &Ui, stated: Outcome, rerun: &Rerun) -> Result<(), Failure> {
         }
         writeln!(out)?;
     }
-    let (style, word) = if same {
-        (GOOD, "same")
-    } else {
-        (BAD, "different")
+    let (style, word) = match rerun.outcome {
+        Some(_) if same => (GOOD, "same"),
+        Some(_) => (BAD, "different"),
+        None => (BAD, "cannot tell"),
     };
     writeln!(
         out,
         "{style}{word}{style:#}: the bundle says {}, the new run shows {} ({})",
         stated.name(),
-        rerun.outcome.name(),
+        rerun.outcome.map_or("nothing", Outcome::name),
         clean::line(&rerun.because, 400)
     )?;
     out.flush()?;
