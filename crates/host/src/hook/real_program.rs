@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use oversight::test_commands::TestCommand;
 
 use crate::command_lookup::starts_like_a_program;
+use crate::environment;
 use crate::files;
 
 /// Longest script that is looked at; those of installers are far smaller.
@@ -101,7 +102,7 @@ fn search_path(test: &TestCommand, scene: Scene<'_>) -> Vec<PathBuf> {
         let above = scene.folder.ancestors().take(16);
         folders.extend(above.flat_map(|folder| OF_PROJECT.map(|bin| folder.join(bin))));
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = environment::absolute_search_path().unwrap_or_default();
     folders.extend(std::env::split_paths(&path));
     folders
 }
