@@ -1,4 +1,4 @@
-//! The selector against its limits: scoring a text for many models, and learning from a long log.
+//! The selector against its limits: scoring a request for one and for many versions, and learning from a long log.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -7,12 +7,13 @@ use std::time::Instant;
 use selection::metric::{Metric, Parts};
 use selection::run_log::{More, Record};
 use selection::selector::features::Line;
-use selection::selector::{Book, Example, Features, Selector};
+use selection::selector::{Book, Example, Features, Outcome, Selector};
+use serde_json::{Value, json};
 
 use crate::measure::median;
 use crate::row::Row;
 
-/// Specialists that a text is scored against.
+/// Versions that a request is scored for.
 const SPECIALISTS: usize = 50;
 /// Lines of the log that is learned from, four a contest.
 const LINES: usize = 100_000;
@@ -21,9 +22,21 @@ const CANDIDATES: usize = 4;
 /// Rows whose names are wanted.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
-    let scoring = "selector: a 2 KB text against 50 specialists";
-    if wanted(scoring) {
-        rows.push(Row::within(scoring, scoring_us(), 50.0, "µs"));
+    for (name, versions, most) in [
+        (
+            "selector: a 2 KB request, 1 version, against parsing it",
+            1,
+            3.0,
+        ),
+        (
+            "selector: a 2 KB request, 50 versions, against parsing it",
+            SPECIALISTS,
+            12.0,
+        ),
+    ] {
+        if wanted(name) {
+            rows.push(Row::within(name, against_parsing(versions), most, "×"));
+        }
     }
     let training = "selector: training on 100,000 log lines";
     if wanted(training) {
@@ -48,34 +61,73 @@ fn text(seed: usize, bytes: usize) -> String {
     text
 }
 
-fn example(number: usize) -> Example {
-    let rewards = (0..SPECIALISTS).map(|model| {
-        let near = model == number % SPECIALISTS;
-        (
-            format!("model-{model:02}"),
-            Some(if near { 1.8 } else { 1.0 }),
-        )
+fn example(number: usize, versions: usize) -> Example {
+    let outcomes = (0..versions).map(|version| {
+        let outcome = Outcome {
+            acceptable: Some(version == number % versions || number % 3 == 0),
+            reward: 1.0,
+            cost: 0.1,
+            price_usd: None,
+        };
+        (format!("version-{version:02}"), outcome)
     });
     Example {
         features: Features::of(&text(number, 2048), &[]),
-        rewards: rewards.collect(),
+        outcomes: outcomes.collect(),
+        general: None,
     }
 }
 
-fn scoring_us() -> f64 {
-    let examples: Vec<Example> = (0..200).map(example).collect();
+/// A request as a client sends it, 2 KB of text in a conversation.
+fn request(number: usize) -> String {
+    let turn = |at: usize| {
+        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        json!({ "role": role, "content": format!("{}\n", text(number * 8 + at, 256)) })
+    };
+    let messages: Vec<Value> = (0..8).map(turn).collect();
+    json!({ "model": "role:support", "messages": messages, "temperature": 0, "stream": false })
+        .to_string()
+}
+
+/// The time to look at a request and score it for every version, over the time to parse it.
+fn against_parsing(versions: usize) -> f64 {
+    let examples: Vec<Example> = (0..400).map(|number| example(number, versions)).collect();
     let selector = Selector::train(&examples);
-    let texts: Vec<String> = (0..50).map(|number| text(1000 + number, 2048)).collect();
-    let times = (0..21).map(|_| {
-        let started = Instant::now();
-        for text in &texts {
-            let features = Features::of(black_box(text), &[]);
-            black_box(selector.familiar(&features));
-            black_box(selector.scores(&features));
+    let names: Vec<String> = examples
+        .first()
+        .into_iter()
+        .flat_map(|example| example.outcomes.keys().cloned())
+        .collect();
+    let requests: Vec<String> = (0..50).map(|number| request(1000 + number)).collect();
+    let parsed: Vec<Value> = requests
+        .iter()
+        .filter_map(|request| serde_json::from_str(request).ok())
+        .collect();
+    let time = |once: &dyn Fn()| {
+        let times = (0..51).map(|_| {
+            let started = Instant::now();
+            once();
+            started.elapsed().as_secs_f64()
+        });
+        median(times.collect())
+    };
+    let parsing = time(&|| {
+        for request in &requests {
+            black_box(serde_json::from_str::<Value>(black_box(request)).ok());
         }
-        started.elapsed().as_secs_f64() * 1e6 / 50.0
     });
-    median(times.collect())
+    let deciding = time(&|| {
+        for request in &parsed {
+            let messages = request.get("messages").unwrap_or(request);
+            let features = Features::of_input(black_box(messages));
+            let judged = selector.judge(&features);
+            black_box(judged.is_familiar());
+            for name in &names {
+                black_box(judged.score(name));
+            }
+        }
+    });
+    deciding / parsing
 }
 
 /// From the two files on disk to the trained selector.
@@ -133,6 +185,7 @@ fn write_log(log: &Path, features: &Path) -> Option<()> {
                     run_id: Some(run_id.clone()),
                     role: Some("writer".to_owned()),
                     mode: Some("learn".to_owned()),
+                    version: Some(format!("model-{model}")),
                     ..More::default()
                 },
             });

@@ -1,6 +1,5 @@
 //! The specialist room against its own limits: one decision of the gate, and what a dispatch adds to its backend's time.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,13 +11,13 @@ use host::environment::Environment;
 use host::files::{self, Privacy};
 use host::specialists::{Asked, Named, Paths, Settings, Specialists};
 use host::workspace::Workspace;
-use selection::selector::{Example, Features, Selector};
+use selection::selector::{Example, Features, Outcome, Selector};
 use serde_json::{Value, json};
 use server::backend::{Backends, Limits};
 use server::blocking;
 use server::dispatch::Dispatcher;
-use specialist::classifier::{Classifier, Embedding};
-use specialist::gate::{Gate, Question};
+use specialist::classifier::{Classifier, Embedding, Fit, Verdict};
+use specialist::gate::{Declared, Gate, Question};
 use specialist::quota::{Source, View};
 use specialist::registry::{Registry, Version};
 use specialist::role_block::RoleBlock;
@@ -137,27 +136,26 @@ fn registry(url: &str) -> String {
 struct Trained(Selector);
 
 impl Classifier for Trained {
-    fn is_ood(&self, _: &str, input: &Value, _: &Version) -> Result<bool, String> {
-        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
-        Ok(!self.0.familiar(&features))
+    fn is_ood(&self, _: &str, _: &Value, _: &Version) -> Result<bool, String> {
+        Err("ask for both at once".to_owned())
     }
 
-    fn score(&self, _: &str, input: &Value, version: &Version) -> Result<f64, String> {
-        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
-        let score = self.0.score(&features, &version.id);
-        score.map(f64::from).ok_or_else(|| "unknown".to_owned())
+    fn score(&self, _: &str, _: &Value, _: &Version) -> Result<f64, String> {
+        Err("ask for both at once".to_owned())
     }
 
-    fn judge(
-        &self,
-        _: &str,
-        input: &Value,
-        version: &Version,
-    ) -> Result<Option<Result<f64, String>>, String> {
-        let features = Features::of(input.as_str().unwrap_or_default(), &[]);
-        let score = self.0.score(&features, &version.id).map(f64::from);
-        let familiar = self.0.familiar(&features);
-        Ok(familiar.then(|| score.ok_or_else(|| "unknown".to_owned())))
+    fn judge(&self, _: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
+        let features = Features::of_input(input);
+        let judged = self.0.judge(&features);
+        let one = |version: &&Version| match judged.score(&version.id) {
+            Some(score) if judged.is_familiar() => Verdict::Scored(Fit {
+                score: score.probability,
+                reward: score.reward,
+                familiarity: None,
+            }),
+            _ => Verdict::Unfamiliar(None),
+        };
+        versions.iter().map(one).collect()
     }
 }
 
@@ -183,14 +181,18 @@ fn text(seed: usize, bytes: usize) -> String {
 
 fn trained() -> Trained {
     let contest = |number: usize| {
-        let best = number % MODELS;
-        let reward = |model: usize| if model == best { 0.9 } else { 0.4 };
-        let rewards: BTreeMap<_, _> = (0..MODELS)
-            .map(|model| (format!("model-{model}"), Some(reward(model))))
-            .collect();
+        let outcome = |model: usize| Outcome {
+            acceptable: Some(model == 0 || model == number % MODELS),
+            reward: if model == number % MODELS { 0.9 } else { 0.4 },
+            cost: 0.1,
+            price_usd: None,
+        };
         Example {
             features: Features::of(&text(number, 2048), &[]),
-            rewards,
+            outcomes: (0..MODELS)
+                .map(|model| (format!("model-{model}"), outcome(model)))
+                .collect(),
+            general: None,
         }
     };
     let contests: Vec<Example> = (0..CONTESTS).map(contest).collect();
@@ -214,6 +216,7 @@ fn decide() -> Duration {
         },
         halt: None,
         classifier: &classifier,
+        declared: &Declared::nothing,
     };
     // A decision that ends early would measure nothing.
     let ends = inputs

@@ -1,20 +1,20 @@
 //! The trained selector on disk, the features that it is trained from, and its judgement for the gate.
 //!
 //! `.role-os/selector.json` is replaced in one step; a running process sees the new one before its next decision. Where
-//! there is none, or none for the role, nothing is known about an input and the gate fails open.
+//! there is none, or it knows nothing of the role or the version, the gate fails open and says what to do.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ::specialist::classifier::{Classifier, Embedding};
+use ::specialist::classifier::{Classifier, Embedding, Familiarity, Fit, Verdict};
 use ::specialist::registry::Version;
 use selection::run_log::Record;
 use selection::selector::book::Worse;
 use selection::selector::examples::{Examples, Split};
 use selection::selector::features::Line;
-use selection::selector::{BadSelector, Book, Features, Selector};
+use selection::selector::{BadSelector, Book, Features, LEAST_LABELS};
 use serde_json::Value;
 
 use crate::files::{self, FileError, Lock, Privacy};
@@ -96,8 +96,10 @@ pub struct Lessons {
     pub roles: BTreeMap<String, Split>,
     /// Lines of the run log that belong to a contest.
     pub lines: u64,
-    /// Contests that were found with their features.
+    /// Contests that were found with their features and teach something.
     pub contests: u64,
+    /// Contests of which nothing tells which answers were acceptable.
+    pub without_reference: u64,
     /// Lines of either file that could not be read.
     pub unreadable: u64,
 }
@@ -119,10 +121,12 @@ pub fn lessons(log: &Path, features: &Path) -> Result<Lessons, FileError> {
         Err(_) => unreadable += 1,
     })?;
     let (lines, contests) = (examples.lines, examples.joined);
+    let without_reference = examples.without_reference;
     Ok(Lessons {
         roles: examples.finish(),
         lines,
         contests,
+        without_reference,
         unreadable,
     })
 }
@@ -138,8 +142,8 @@ pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, FileError> {
 /// Puts a selector in its place, unless the present one is better and nobody insists. Says how many bytes it has.
 ///
 /// # Errors
-/// It would be worse, or the file cannot be read or written. The present one stays then. A present one that cannot be
-/// used is replaced only when somebody insists.
+/// It would be worse, or the file cannot be read or written. The present one stays then. A damaged one is replaced only
+/// when somebody insists, one of an older format at once.
 pub fn replace(
     path: &Path,
     book: &Book,
@@ -147,7 +151,16 @@ pub fn replace(
     insist: bool,
 ) -> Result<usize, SelectorError> {
     let _alone = Lock::take(&path.with_added_extension("lock"))?;
-    if !insist && let Some(present) = read(path)? {
+    let present = match read(path) {
+        Ok(present) => present,
+        Err(SelectorError::Content {
+            source: BadSelector::Old(_),
+            ..
+        }) => None,
+        Err(_) if insist => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(present) = present.filter(|_| !insist) {
         let worse = book.worse_than(&present, &lessons.roles);
         if !worse.is_empty() {
             return Err(SelectorError::Worse(worse));
@@ -198,18 +211,56 @@ impl Judge {
         Ok(book)
     }
 
-    /// What the selector says of a version, when it was trained on the version's model in this role.
-    fn ask<T>(
-        &self,
-        role: &str,
-        version: &Version,
-        ask: impl FnOnce(&Selector) -> T,
-    ) -> Result<Option<T>, String> {
-        let book = self.book().map_err(|error| said(&error))?;
-        let selector = book.as_ref().and_then(|book| book.of(role));
-        let knows = |selector: &&Selector| selector.models().contains(&version.model_id);
-        Ok(selector.filter(knows).map(ask))
+    /// The verdict of the trained selector on each version.
+    fn trained(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
+        let book = match self.book() {
+            Ok(book) => book,
+            Err(error) => {
+                let unknown = |_: &&Version| Verdict::OodUnknown(said(&error));
+                return versions.iter().map(unknown).collect();
+            }
+        };
+        let not_trained = |version: &Version| Verdict::NotTrained(next_step(role, &version.id));
+        let Some(selector) = book.as_ref().and_then(|book| book.of(role)) else {
+            return versions.iter().map(|one| not_trained(one)).collect();
+        };
+        let features = Features::of_input(input);
+        let judged = selector.judge(&features);
+        let familiarity = Familiarity {
+            share: judged.familiarity(),
+            from: selector.familiar_from(),
+        };
+        let one = |version: &&Version| match judged.score(&version.id) {
+            None => not_trained(version),
+            Some(_) if !judged.is_familiar() => Verdict::Unfamiliar(Some(familiarity)),
+            Some(score) => Verdict::Scored(Fit {
+                score: score.probability,
+                reward: score.reward,
+                familiarity: Some(familiarity),
+            }),
+        };
+        versions.iter().map(one).collect()
     }
+
+    /// What a version needs before the gate can send inputs to it; nothing when it has all.
+    #[must_use]
+    pub fn missing(&self, role: &str, version: &Version) -> Option<String> {
+        if version.exam_centroid.is_some() {
+            return None;
+        }
+        match self.trained(role, &Value::Null, &[version]).pop()? {
+            Verdict::NotTrained(what) => Some(what),
+            _ => None,
+        }
+    }
+}
+
+/// The sentence that says what a version without training data needs.
+#[must_use]
+pub fn next_step(role: &str, version: &str) -> String {
+    format!(
+        "`{version}` has no training data: run `roleos dispatch {role} --learn --input FILE --target FILE` on {LEAST_LABELS} inputs or more, then `roleos selector train`"
+    )
 }
 
 /// An error with its cause.
@@ -223,42 +274,32 @@ fn said(error: &SelectorError) -> String {
 
 impl Classifier for Judge {
     fn is_ood(&self, role: &str, input: &Value, version: &Version) -> Result<bool, String> {
-        if Embedding::compares(input, version) {
-            return Embedding.is_ood(role, input, version);
+        match self.judge(role, input, &[version]).pop() {
+            Some(Verdict::OodUnknown(why)) => Err(why),
+            Some(Verdict::Scored(_) | Verdict::ScoreUnknown(_)) => Ok(false),
+            _ => Ok(true),
         }
-        let features = Features::of_input(input, &[]);
-        let familiar = self.ask(role, version, |selector| selector.familiar(&features))?;
-        Ok(!familiar.unwrap_or(false))
     }
 
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String> {
-        if Embedding::compares(input, version) {
-            return Embedding.score(role, input, version);
+        match self.judge(role, input, &[version]).pop() {
+            Some(Verdict::OodUnknown(why) | Verdict::ScoreUnknown(why)) => Err(why),
+            Some(Verdict::Scored(fit)) => Ok(fit.score),
+            _ => Ok(0.0),
         }
-        let features = Features::of_input(input, &[]);
-        let score = self.ask(role, version, |selector| {
-            selector.score(&features, &version.model_id)
-        })?;
-        Ok(score.flatten().map_or(0.0, f64::from))
     }
 
-    fn judge(
-        &self,
-        role: &str,
-        input: &Value,
-        version: &Version,
-    ) -> Result<Option<Result<f64, String>>, String> {
-        if Embedding::compares(input, version) {
-            return Embedding.judge(role, input, version);
+    fn judge(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
+        let compares = |version: &Version| Embedding::compares(input, version);
+        if !versions.iter().any(|version| compares(version)) {
+            return self.trained(role, input, versions);
         }
-        let features = Features::of_input(input, &[]);
-        let found = self.ask(role, version, |selector| {
-            let familiar = selector.familiar(&features);
-            familiar.then(|| selector.score(&features, &version.model_id))
-        })?;
-        Ok(found
-            .flatten()
-            .map(|score| Ok(score.map_or(0.0, f64::from))))
+        let own = Embedding.judge(role, input, versions);
+        let both = own.into_iter().zip(self.trained(role, input, versions));
+        let choose = |(version, (own, trained)): (&&Version, (Verdict, Verdict))| {
+            if compares(version) { own } else { trained }
+        };
+        versions.iter().zip(both).map(choose).collect()
     }
 }
 

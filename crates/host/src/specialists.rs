@@ -36,6 +36,7 @@ pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Compared, Probed, Settled};
 pub use self::operate::{OperateError, Operator, Registered, Repaired};
 pub use self::pointing::{Moved, Promotion};
+pub use self::route::{Candidate, Route};
 
 pub mod certify;
 pub mod command;
@@ -46,6 +47,7 @@ mod operate;
 pub mod pending;
 mod pointing;
 mod role_blocks;
+mod route;
 pub mod spending;
 mod trial;
 

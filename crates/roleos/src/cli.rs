@@ -136,6 +136,8 @@ Example:
     Specialist(command::specialist::Words),
     /// One dispatch through the gate: the specialist where it may, the general model otherwise.
     Dispatch(command::dispatch::Args),
+    /// Where would this input go, and why? Version by version.
+    ExplainRoute(command::explain_route::Args),
     /// What models declare of themselves.
     #[command(subcommand)]
     Manifest(command::manifest::Command),
@@ -152,7 +154,7 @@ Example:
     /// What a run is worth.
     #[command(subcommand)]
     Metric(command::metric::Command),
-    /// Who is likely to win: learned from the log.
+    /// How likely a version's answer is acceptable: learned from the log.
     #[command(subcommand)]
     Selector(command::selector::Command),
     /// Evidence of single tasks: seal, check, look at, run again.

@@ -10,6 +10,7 @@ pub mod dispatch;
 pub mod doctor;
 pub mod events;
 pub mod explain;
+pub mod explain_route;
 pub mod feedback;
 pub mod grant;
 pub mod hook;

@@ -99,6 +99,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Trust => command::trust_settings::run(ui, &context),
         Command::Specialist(words) => command::specialist::run(ui, &context, words),
         Command::Dispatch(args) => command::dispatch::run(ui, &context, args),
+        Command::ExplainRoute(args) => command::explain_route::run(ui, &context, args),
         Command::Manifest(command) => command::manifest::run(ui, &context, command),
         Command::Audit(command) => command::audit::run(ui, &context, command),
         Command::Runs(command) => command::runs::run(ui, &context, command),

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::growth::{LEAST_TRIALS, reserved};
 use crate::manifest::Fallback;
+use crate::output;
 use crate::verifier::{BadVerifier, Declared};
 
 /// What a registered version declares, as far as a contest needs it.
@@ -13,8 +14,14 @@ use crate::verifier::{BadVerifier, Declared};
 pub struct Declaration {
     /// Its verifier; nothing when it declares none, and then it cannot win.
     pub verifier: Result<Option<Declared>, BadVerifier>,
+    /// Tasks that it is for; all when it names none.
+    pub tasks: Vec<String>,
     /// Tasks that it is not for.
     pub non_scope: Vec<String>,
+    /// Most tokens of an input.
+    pub max_tokens: Option<u64>,
+    /// What an input must have, as names joined by `+`.
+    pub required_format: Option<String>,
     /// Least score of the selector.
     pub min_confidence: f64,
     /// What comes when nobody passed.
@@ -37,11 +44,16 @@ impl Declaration {
                 .collect()
         };
         let routing = group("routing");
+        let input = group("io_contract").get("input").unwrap_or(&Value::Null);
+        let format = input.get("required_format").and_then(Value::as_str);
         let fallback = routing.get("fallback").and_then(Value::as_str);
         let status = version.get("status").and_then(Value::as_str);
         Self {
             verifier: Declared::of_version(version),
+            tasks: texts(group("scope").get("tasks")),
             non_scope: texts(group("scope").get("non_scope")),
+            max_tokens: input.get("max_tokens").and_then(Value::as_u64),
+            required_format: format.map(str::to_owned),
             min_confidence: routing
                 .get("recommended_min_confidence")
                 .and_then(Value::as_f64)
@@ -58,20 +70,53 @@ impl Declaration {
         }
     }
 
-    /// Why the version is kept out of a contest before anybody is ranked. A score that is not known keeps nobody out.
+    /// Why the version does not take an input, whatever its score. A task or tags that the input does not name keep no
+    /// version out.
     #[must_use]
-    pub fn excluded(&self, task: Option<&str>, score: Option<f64>) -> Option<String> {
+    pub fn out_of_scope(&self, input: &Value, task: Option<&str>) -> Option<String> {
         if let Some(status) = &self.withdrawn {
             return Some(format!("it is {status}"));
         }
-        if let Some(task) = task.filter(|task| self.non_scope.iter().any(|out| out == task)) {
-            return Some(format!("`{task}` is in its non_scope"));
+        if let Some(task) = task {
+            if self.non_scope.iter().any(|out| out == task) {
+                return Some(format!("`{task}` is in its non_scope"));
+            }
+            if !self.tasks.is_empty() && !self.tasks.iter().any(|own| own == task) {
+                return Some(format!("`{task}` is not among its scope.tasks"));
+            }
         }
-        let score = score.filter(|score| *score < self.min_confidence)?;
-        let least = self.min_confidence;
+        let named: Vec<String> = listed(input).collect();
+        let shares = |tag: &String| self.tags.contains(tag);
+        if !named.is_empty() && !self.tags.is_empty() && !named.iter().any(shares) {
+            let named = named.join("`, `");
+            return Some(format!("none of the input's tags is its own: `{named}`"));
+        }
+        if let Some(most) = self.max_tokens {
+            let tokens = output::tokens(&output::text(input.get("text").unwrap_or(input)));
+            if tokens > most {
+                return Some(format!("the input has {tokens} tokens, it takes {most}"));
+            }
+        }
+        let missing = self.required_format.as_deref()?;
+        let missing = missing
+            .split('+')
+            .find(|part| !self.has(part.trim(), input))?;
         Some(format!(
-            "score {score:.3} < its least confidence {least:.3}"
+            "the input has no `{missing}`, which its required_format names"
         ))
+    }
+
+    /// Whether an input has what a part of the format names: `prompt` and `text` are any text, `json` is an object or a
+    /// list, `schema` may be the version's own, anything else is a key.
+    fn has(&self, part: &str, input: &Value) -> bool {
+        let key = input.get(part).is_some_and(|value| !value.is_null());
+        match part {
+            "" => true,
+            "prompt" | "text" => key || input.is_string() || input.get("text").is_some(),
+            "json" => input.is_object() || input.is_array(),
+            "schema" => key || matches!(&self.verifier, Ok(Some(own)) if own.has_schema()),
+            _ => key,
+        }
     }
 }
 
@@ -81,6 +126,17 @@ pub fn task(input: &Value) -> Option<&str> {
     input.get("task")?.as_str()
 }
 
+/// The tags that an input names, and its task as one of them.
+pub fn tags(input: &Value) -> impl Iterator<Item = String> + '_ {
+    listed(input).chain(task(input).map(|task| format!("task:{task}")))
+}
+
+fn listed(input: &Value) -> impl Iterator<Item = String> + '_ {
+    let tags = input.get("tags").and_then(Value::as_array);
+    let tags = tags.into_iter().flatten().filter_map(Value::as_str);
+    tags.map(str::to_owned)
+}
+
 /// One who could take part.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eligible {
@@ -88,17 +144,6 @@ pub struct Eligible {
     pub version: String,
     /// What the selector thinks of it here.
     pub score: Option<f64>,
-}
-
-/// Who is asked when serving, as places in the list: the first stays first, the others by their scores, equal ones in order.
-#[must_use]
-pub fn serving(eligible: &[Eligible], k: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..eligible.len()).collect();
-    if let Some((_, others)) = order.split_first_mut() {
-        by_score(others, eligible);
-    }
-    order.truncate(k);
-    order
 }
 
 /// Who is asked in a learning run: one place is kept for the least tried while it has too few trials, the others go by
@@ -147,32 +192,53 @@ mod tests {
         let plain = Declaration::of(&json!({ "id": "v1" }));
         assert_eq!(plain.verifier, Ok(None));
         assert_eq!(plain.fallback, Fallback::Base);
-        assert_eq!(plain.excluded(Some("t"), Some(0.0)), None);
+        assert_eq!(plain.out_of_scope(&json!("x"), Some("t")), None);
     }
 
     #[test]
-    fn non_scope_confidence_and_withdrawal_keep_out() {
-        let version = Declaration::of(&json!({
-            "scope": { "tasks": ["a"], "non_scope": ["poems"] },
-            "routing": { "tags": ["t"], "recommended_min_confidence": 0.65, "fallback": "unsure" },
-        }));
-        assert_eq!(version.fallback, Fallback::Unsure);
-        assert!(version.excluded(Some("poems"), None).is_some());
-        assert_eq!(version.excluded(Some("poem"), Some(0.65)), None);
-        assert!(version.excluded(None, Some(0.64)).is_some());
-        assert_eq!(version.excluded(None, None), None);
+    fn a_manifest_keeps_its_promises() {
+        let version = json!({
+            "scope": { "tasks": ["sum", "poems"], "non_scope": ["poems"] },
+            "io_contract": { "input": { "max_tokens": 3, "required_format": "prompt+lang" } },
+            "routing": { "tags": ["format:json"], "recommended_min_confidence": 0.65, "fallback": "unsure" },
+        });
+        let declaration = Declaration::of(&version);
+        assert_eq!(declaration.fallback, Fallback::Unsure);
+        let fits = json!({ "text": "short", "lang": "en", "task": "sum" });
+        for (change, why) in [
+            (json!({}), None),
+            (json!({ "task": null }), None),
+            (json!({ "task": "poems" }), Some("non_scope")),
+            (json!({ "task": "exploit" }), Some("scope.tasks")),
+            (json!({ "tags": ["format:json", "x"] }), None),
+            (json!({ "tags": ["x"] }), Some("tags")),
+            (json!({ "tags": [] }), None),
+            (
+                json!({ "text": "longer than three tokens" }),
+                Some("6 tokens"),
+            ),
+            (json!({ "lang": null }), Some("required_format")),
+        ] {
+            let mut input = fits.clone();
+            for (key, value) in change.as_object().unwrap() {
+                input[key] = value.clone();
+            }
+            let found = declaration.out_of_scope(&input, task(&input));
+            let expected = why.is_none() == found.is_none()
+                && why.is_none_or(|why| found.as_ref().is_some_and(|found| found.contains(why)));
+            assert!(expected, "{input}: {found:?}");
+        }
         let gone = Declaration::of(&json!({ "status": "revoked" }));
-        assert!(gone.excluded(None, None).is_some());
+        assert!(gone.out_of_scope(&json!("x"), None).is_some());
+        let schema = json!({ "io_contract": {
+            "input": { "max_tokens": 100, "required_format": "prompt+schema" },
+            "output": { "format": "json", "schema_ref": "o.json" } }, "verifier": { "type": "json_schema" } });
+        assert_eq!(
+            Declaration::of(&schema).out_of_scope(&json!("x"), None),
+            None
+        );
         assert_eq!(task(&json!({ "task": "poems" })), Some("poems"));
         assert_eq!(task(&json!("poems")), None);
-    }
-
-    #[test]
-    fn serving_keeps_the_first_and_ranks_the_rest() {
-        let list = eligible(&[Some(0.1), Some(0.5), None, Some(0.9)]);
-        assert_eq!(serving(&list, 2), [0, 3]);
-        assert_eq!(serving(&list, 9), [0, 3, 1, 2]);
-        assert_eq!(serving(&[], 2), [0usize; 0]);
     }
 
     #[test]
@@ -198,7 +264,7 @@ mod tests {
         ) {
             let list = eligible(&scores);
             let trials = counts.iter().enumerate().map(|(at, n)| (format!("v{at}"), *n)).collect();
-            for order in [serving(&list, k), learning(&list, &trials, k)] {
+            for order in [learning(&list, &trials, k)] {
                 let distinct: BTreeSet<usize> = order.iter().copied().collect();
                 prop_assert_eq!(distinct.len(), order.len());
                 prop_assert_eq!(order.len(), k.min(list.len()));

@@ -1,228 +1,220 @@
-//! Who is likely to win: a linear one-vs-all model on hashed words, trained from the rewards of past contests.
+//! How likely is a version's answer to this input acceptable? One independent, calibrated probability a version, learned
+//! from past contests, and whether the input is like those at all.
 //!
-//! Small and deterministic: the same log gives the same bytes, a text is scored against all models in one pass, and no
-//! prompt has to be kept, only its hashed features. A text unlike everything it was trained on is said to be unfamiliar,
-//! and then nobody's score counts.
+//! Small and deterministic: the same log gives the same bytes, an input is looked at once for all versions, and no prompt
+//! has to be kept, only its hashed features. Reading order: [`features`] (what is seen of an input), `linear` and
+//! [`calibration`] (how a score is learned and what it means), [`examples`] (what is learned from), [`evaluation`] and
+//! [`curve`] (how good that is), [`book`] (the file).
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub mod book;
+pub mod calibration;
+pub mod curve;
 pub mod evaluation;
 pub mod examples;
 pub mod features;
+mod linear;
+mod table;
 
 pub use book::Book;
 pub use features::Features;
 
-use features::BUCKETS;
+use calibration::Calibration;
+use linear::{MANY, MAX_ROWS, Matrix, length, number};
+use table::Table;
 
-/// Temperature of the soft labels.
-pub const TEMPERATURE: f64 = 0.25;
-/// How often the examples are gone through.
-const EPOCHS: usize = 8;
-/// Step of the descent at the start.
-const RATE: f32 = 0.5;
-/// Pull of the weights towards 0.
-const DECAY: f32 = 1e-6;
-/// This share of the trained texts is less familiar than the threshold.
-const UNFAMILIAR_SHARE: f64 = 0.01;
-/// A text with this share of known words is familiar, however narrow the trained ones were.
-const FAMILIAR_ENOUGH: f32 = 0.8;
-/// More models than this are no role's candidates.
-const MAX_MODELS: usize = 1024;
+/// This share of the inputs that were learned from would have been unfamiliar.
+const UNFAMILIAR_SHARE: f64 = 0.005;
+/// The same share of a bell curve lies so many deviations below its middle.
+const UNFAMILIAR_DEVIATIONS: f64 = 2.576;
+/// Parts that the examples are cut into; each is scored by what the others teach.
+const PARTS: u64 = 5;
+/// Fewer answers than this that are known to be acceptable or not teach nothing about a version.
+pub const LEAST_LABELS: u64 = 10;
+/// More versions than this are no role's candidates.
+const MAX_VERSIONS: usize = 1024;
+/// More weights than this are not kept.
+const MAX_WEIGHTS: usize = 1 << 24;
 
 /// What is learned from one contest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Example {
     /// The input.
     pub features: Features,
-    /// Rewards by model; a candidate that failed has none.
-    pub rewards: BTreeMap<String, Option<f64>>,
+    /// What each version's answer came to, by the version's id.
+    pub outcomes: BTreeMap<String, Outcome>,
+    /// What the general model's came to, where it took part.
+    pub general: Option<Outcome>,
 }
 
-impl Example {
-    /// The best model and its reward; nobody when all failed.
-    #[must_use]
-    pub fn best(&self) -> Option<(&str, f64)> {
-        let passed = self
-            .rewards
-            .iter()
-            .filter_map(|(model, reward)| Some((model.as_str(), (*reward)?)));
-        passed.reduce(|best, next| if next.1 > best.1 { next } else { best })
-    }
+/// What an answer came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Whether it was acceptable; nothing where that is not known.
+    pub acceptable: Option<bool>,
+    /// What it was worth.
+    pub reward: f64,
+    /// Its cost under the metric.
+    pub cost: f64,
+    /// Its price in US dollars, where one is known.
+    pub price_usd: Option<f64>,
 }
 
 /// A trained selector of one role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "File", into = "File")]
 pub struct Selector {
-    models: Vec<String>,
-    /// By bucket, then by model: one bucket's weights lie together.
+    versions: Vec<Known>,
+    keys: Vec<u64>,
+    /// By feature, then by version: one feature's weights lie together.
     weights: Vec<f32>,
-    bias: Vec<f32>,
-    /// Which buckets training saw.
-    seen: Vec<bool>,
-    familiar_from: f32,
+    table: Table,
+    familiar_from: f64,
     examples: u64,
+}
+
+/// What is known of one version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    /// Its id.
+    pub version: String,
+    /// Answers that were known to be acceptable or not.
+    pub labels: u64,
+    /// Of them, how many were acceptable.
+    pub acceptable: u64,
+    calibration: Calibration,
+    /// Mean worth of an answer that is not acceptable, and of one that is.
+    rewards: [f64; 2],
+}
+
+/// What one version is worth for an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// How likely its answer is acceptable.
+    pub probability: f64,
+    /// What its answer is worth on average.
+    pub reward: f64,
 }
 
 /// A selector file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the selector cannot be used: {0}")]
-pub struct BadSelector(String);
+pub enum BadSelector {
+    /// An earlier version wrote it.
+    #[error("its format is `{0}`, which scores in another way; run `roleos selector train`")]
+    Old(String),
+    /// It is damaged or none of ours.
+    #[error("the selector cannot be used: {0}")]
+    Damaged(String),
+}
 
 /// As it lies in the file.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct File {
-    models: Vec<String>,
-    bias: Vec<f32>,
-    familiar_from: f32,
+    versions: Vec<Known>,
+    familiar_from: f64,
     examples: u64,
-    /// Hex of the weights of each bucket that training saw.
-    buckets: BTreeMap<u32, String>,
+    /// Hex: of each feature its key, then its weight for each version.
+    rows: String,
 }
 
-/// What each candidate should have scored: 1 for a clear winner, less where rewards are close, 0 for one that failed.
-#[must_use]
-pub fn soft_labels(rewards: &BTreeMap<String, Option<f64>>) -> BTreeMap<&str, f64> {
-    let passed = rewards.values().flatten().copied();
-    let best = passed.fold(f64::NEG_INFINITY, f64::max);
-    let weight = |reward: Option<f64>| match reward {
-        Some(reward) => ((reward - best) / TEMPERATURE).exp(),
-        None => 0.0,
-    };
-    let sum: f64 = rewards.values().map(|reward| weight(*reward)).sum();
-    rewards
-        .iter()
-        .map(|(model, reward)| {
-            let share = if sum > 0.0 {
-                weight(*reward) / sum
-            } else {
-                0.0
-            };
-            (model.as_str(), share)
-        })
-        .collect()
+/// Examples with scores that were not learned from them.
+pub(crate) struct Tried {
+    pub(crate) selector: Selector,
+    /// By version in the order of the selector, then by example.
+    raw: Vec<Vec<Option<f64>>>,
+    familiar: Vec<bool>,
+}
+
+impl Tried {
+    /// The score of a version for an example; nothing where that was not tried or the input was unfamiliar.
+    pub(crate) fn score(&self, version: &str, example: usize) -> Option<Score> {
+        let at = self.selector.place(version)?;
+        let known = self.familiar.get(example).copied().unwrap_or(false);
+        let raw = self.raw.get(at)?.get(example).copied().flatten();
+        Some(
+            self.selector
+                .versions
+                .get(at)?
+                .score(raw.filter(|_| known)?),
+        )
+    }
+
+    /// Whether an example was tried at all.
+    pub(crate) fn is_tried(&self, example: usize) -> bool {
+        let tried = |raw: &Vec<Option<f64>>| raw.get(example).is_some_and(Option::is_some);
+        self.raw.iter().any(tried)
+    }
+}
+
+impl Known {
+    fn score(&self, raw: f64) -> Score {
+        let probability = self.calibration.at(raw);
+        let [wrong, right] = self.rewards;
+        Score {
+            probability,
+            reward: wrong + probability * (right - wrong),
+        }
+    }
 }
 
 impl Selector {
     /// Learns from examples, in their order.
     #[must_use]
     pub fn train(examples: &[Example]) -> Self {
-        let mut models: Vec<String> = examples
-            .iter()
-            .flat_map(|example| example.rewards.keys().cloned())
-            .collect();
-        models.sort();
-        models.dedup();
-        models.truncate(MAX_MODELS);
-        let width = models.len();
-        let mut selector = Self {
-            models,
-            weights: vec![0.0; BUCKETS * width],
-            bias: vec![0.0; width],
-            seen: vec![false; BUCKETS],
-            familiar_from: 0.0,
+        Self::try_out(examples).selector
+    }
+
+    /// Learns from examples and scores each by what the others teach; of many only one part.
+    pub(crate) fn try_out(examples: &[Example]) -> Tried {
+        let names = teachable(examples);
+        let most = MAX_ROWS.min(MAX_WEIGHTS / names.len().max(1));
+        let all: Vec<&Features> = examples.iter().map(|example| &example.features).collect();
+        let matrix = Matrix::of(&all, most);
+        let parts = if examples.len() > MANY { 1 } else { PARTS };
+        let width = names.len();
+        let mut weights = vec![0.0_f32; matrix.keys.len() * width];
+        let (mut versions, mut raw) = (Vec::new(), Vec::new());
+        for (at, name) in names.into_iter().enumerate() {
+            let labels = labels(examples, &name);
+            let tried = tried(&matrix, &labels, parts);
+            for (row, weight) in matrix.weights(&labels).into_iter().enumerate() {
+                let value = matrix.values.get(row).copied().unwrap_or(0.0);
+                if let Some(place) = weights.get_mut(row * width + at) {
+                    #[expect(clippy::cast_possible_truncation, reason = "a weight")]
+                    let weight = (weight * value) as f32;
+                    *place = weight;
+                }
+            }
+            versions.push(known(examples, name, &labels, &tried));
+            raw.push(tried);
+        }
+        let shares = elsewhere(&all);
+        let familiar_from = familiar_from(&shares);
+        let is_familiar = |share: &f64| *share > 0.0 && *share >= familiar_from;
+        let selector = Self {
+            versions,
+            table: Table::of(&matrix.keys),
+            keys: matrix.keys,
+            weights,
+            familiar_from,
             examples: examples.len() as u64,
         };
-        for example in examples {
-            for (bucket, _) in example.features.iter() {
-                if let Some(seen) = selector.seen.get_mut(bucket) {
-                    *seen = true;
-                }
-            }
-        }
-        let targets: Vec<Vec<Option<f32>>> = examples
-            .iter()
-            .map(|example| selector.targets(example))
-            .collect();
-        let (mut scores, mut errors) = (Vec::new(), vec![0.0; width]);
-        for epoch in 0..EPOCHS {
-            #[expect(clippy::cast_precision_loss, reason = "eight epochs")]
-            let rate = RATE / (1.0 + epoch as f32);
-            for (example, targets) in examples.iter().zip(&targets) {
-                selector.raw(&example.features, &mut scores);
-                for ((error, score), target) in errors.iter_mut().zip(&scores).zip(targets) {
-                    *error = target.map_or(0.0, |target| rate * (target - sigmoid(*score)));
-                }
-                selector.step(&example.features, &errors);
-            }
-        }
-        selector.familiar_from = selector.threshold(examples);
-        selector
-    }
-
-    /// The label of each model for an example; none for a model that was no candidate.
-    fn targets(&self, example: &Example) -> Vec<Option<f32>> {
-        let labels = soft_labels(&example.rewards);
-        #[expect(clippy::cast_possible_truncation, reason = "a probability")]
-        let of = |model: &String| labels.get(model.as_str()).map(|label| *label as f32);
-        self.models.iter().map(of).collect()
-    }
-
-    fn step(&mut self, features: &Features, errors: &[f32]) {
-        for (bias, error) in self.bias.iter_mut().zip(errors) {
-            *bias += 0.1 * error;
-        }
-        let width = self.models.len();
-        for (bucket, value) in features.iter() {
-            let Some(weights) = self.weights.get_mut(bucket * width..(bucket + 1) * width) else {
-                continue;
-            };
-            for (weight, error) in weights.iter_mut().zip(errors) {
-                *weight += error * value - DECAY * *weight;
-            }
+        Tried {
+            selector,
+            raw,
+            familiar: shares.iter().map(is_familiar).collect(),
         }
     }
 
-    /// Fills in the score of each model, before it is bent to lie between 0 and 1.
-    fn raw(&self, features: &Features, scores: &mut Vec<f32>) {
-        let width = self.models.len();
-        scores.clear();
-        scores.extend_from_slice(&self.bias);
-        for (bucket, value) in features.iter() {
-            let Some(weights) = self.weights.get(bucket * width..(bucket + 1) * width) else {
-                continue;
-            };
-            for (score, weight) in scores.iter_mut().zip(weights) {
-                *score += weight * value;
-            }
-        }
-    }
-
-    fn threshold(&self, examples: &[Example]) -> f32 {
-        // How familiar would a trained text be had it not been trained on? Its own rare words would be unseen.
-        let mut count = vec![0_u32; BUCKETS];
-        for example in examples {
-            for (bucket, _) in example.features.iter() {
-                if let Some(count) = count.get_mut(bucket) {
-                    *count = count.saturating_add(1);
-                }
-            }
-        }
-        let elsewhere = |bucket: usize| count.get(bucket).is_some_and(|count| *count > 1);
-        let mut all: Vec<f32> = examples
-            .iter()
-            .map(|example| example.features.word_share(elsewhere))
-            .collect();
-        all.sort_by(f32::total_cmp);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "an index into the list"
-        )]
-        let at = (all.len() as f64 * UNFAMILIAR_SHARE) as usize;
-        all.get(at).copied().unwrap_or(0.0).min(FAMILIAR_ENOUGH)
-    }
-
-    /// The models that it knows.
+    /// What is known of each version, in order.
     #[must_use]
-    pub fn models(&self) -> &[String] {
-        &self.models
+    pub fn versions(&self) -> &[Known] {
+        &self.versions
     }
 
     /// How many contests it was trained on.
@@ -231,79 +223,200 @@ impl Selector {
         self.examples
     }
 
-    /// The score of each model from 0 to 1, in the order of [`Selector::models`].
+    /// The share of known words from which on an input is familiar.
     #[must_use]
-    pub fn scores(&self, features: &Features) -> Vec<f32> {
-        let mut scores = Vec::new();
-        self.raw(features, &mut scores);
-        scores.iter_mut().for_each(|score| *score = sigmoid(*score));
-        scores
+    pub fn familiar_from(&self) -> f64 {
+        self.familiar_from
     }
 
-    /// One model's score; none when it was never trained on it.
+    /// Looks at an input, once for all versions.
     #[must_use]
-    pub fn score(&self, features: &Features, model: &str) -> Option<f32> {
-        let at = self
-            .models
-            .binary_search_by(|known| known.as_str().cmp(model));
-        let (at, width) = (at.ok()?, self.models.len());
-        let weight = |bucket: usize| self.weights.get(bucket * width + at).copied();
-        let terms = features
+    pub fn judge(&self, features: &Features) -> Judged<'_> {
+        let mut raw = vec![0.0_f32; self.versions.len()];
+        let (width, mut known) = (raw.len(), 0);
+        for key in table::keys(features) {
+            let Some(row) = self.table.row(key) else {
+                continue;
+            };
+            known += usize::from(table::is_word(key));
+            let weights = self.weights.get(row * width..(row + 1) * width);
+            for (sum, weight) in raw.iter_mut().zip(weights.unwrap_or_default()) {
+                *sum += weight;
+            }
+        }
+        Judged {
+            selector: self,
+            length: length(features),
+            raw,
+            familiarity: number(known) / number(features.words().len()).max(1.0),
+        }
+    }
+
+    fn place(&self, version: &str) -> Option<usize> {
+        let by_name = |known: &Known| known.version.as_str().cmp(version);
+        self.versions.binary_search_by(by_name).ok()
+    }
+}
+
+/// An input as a selector sees it.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    selector: &'a Selector,
+    length: f64,
+    raw: Vec<f32>,
+    familiarity: f64,
+}
+
+impl Judged<'_> {
+    /// The share of its words that were met before.
+    #[must_use]
+    pub fn familiarity(&self) -> f64 {
+        self.familiarity
+    }
+
+    /// Whether it is like what was learned from. A text without a known word never is.
+    #[must_use]
+    pub fn is_familiar(&self) -> bool {
+        self.familiarity > 0.0 && self.familiarity >= self.selector.familiar_from
+    }
+
+    /// What a version is worth for it; nothing when it was never trained on.
+    #[must_use]
+    pub fn score(&self, version: &str) -> Option<Score> {
+        let at = self.selector.place(version)?;
+        let raw = f64::from(*self.raw.get(at)?) / self.length;
+        Some(self.selector.versions.get(at)?.score(raw))
+    }
+}
+
+/// The versions of which enough is known, in order.
+fn teachable(examples: &[Example]) -> Vec<String> {
+    let mut labels: BTreeMap<&String, u64> = BTreeMap::new();
+    for (version, outcome) in examples.iter().flat_map(|example| &example.outcomes) {
+        *labels.entry(version).or_insert(0) += u64::from(outcome.acceptable.is_some());
+    }
+    let enough = labels.into_iter().filter(|(_, n)| *n >= LEAST_LABELS);
+    enough
+        .take(MAX_VERSIONS)
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+fn labels(examples: &[Example], version: &str) -> Vec<Option<bool>> {
+    let label = |example: &Example| example.outcomes.get(version)?.acceptable;
+    examples.iter().map(label).collect()
+}
+
+/// The raw score of each labelled example by weights that were not learned from it.
+fn tried(matrix: &Matrix, labels: &[Option<bool>], parts: u64) -> Vec<Option<f64>> {
+    let mut raw = vec![None; labels.len()];
+    for wanted in 0..parts {
+        let all = labels.iter().zip(0..);
+        let others: Vec<Option<bool>> = all
+            .map(|(label, at)| label.filter(|_| part(at) != wanted))
+            .collect();
+        let weights = matrix.weights(&others);
+        for (at, (raw, label)) in raw.iter_mut().zip(labels).enumerate() {
+            if label.is_some() && part(at as u64) == wanted {
+                *raw = Some(matrix.raw(&weights, at));
+            }
+        }
+    }
+    raw
+}
+
+/// The part that an example belongs to; inputs that come in turns are spread over all.
+fn part(at: u64) -> u64 {
+    (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % PARTS
+}
+
+fn known(
+    examples: &[Example],
+    version: String,
+    labels: &[Option<bool>],
+    tried: &[Option<f64>],
+) -> Known {
+    let scored = tried.iter().zip(labels);
+    let scored: Vec<(f64, bool)> = scored
+        .filter_map(|(raw, is)| Some(((*raw)?, (*is)?)))
+        .collect();
+    let mean = |wanted: bool| {
+        let outcomes = examples
             .iter()
-            .map(|(bucket, value)| value * weight(bucket).unwrap_or(0.0));
-        let bias = self.bias.get(at).copied().unwrap_or(0.0);
-        Some(sigmoid(terms.fold(bias, |sum, term| sum + term)))
+            .filter_map(|example| example.outcomes.get(&version));
+        let rewards = outcomes
+            .filter(|one| one.acceptable == Some(wanted))
+            .map(|one| one.reward);
+        let (sum, n) = rewards.fold((0.0, 0.0), |(sum, n), reward| (sum + reward, n + 1.0));
+        (n > 0.0).then(|| sum / n)
+    };
+    let right = mean(true);
+    let known = labels.iter().flatten();
+    Known {
+        labels: known.clone().count() as u64,
+        acceptable: known.filter(|is| **is).count() as u64,
+        calibration: Calibration::fit(&scored),
+        rewards: [mean(false).unwrap_or(0.0), right.unwrap_or(0.0)],
+        version,
     }
+}
 
-    /// Whether a text is like what it was trained on; an unfamiliar one is out of distribution for everybody.
-    #[must_use]
-    pub fn familiar(&self, features: &Features) -> bool {
-        let seen = |bucket: usize| self.seen.get(bucket).copied().unwrap_or(false);
-        self.examples > 0 && features.word_share(seen) >= self.familiar_from
+/// How familiar each input would be had it not been learned from: the share of its words that others have too.
+fn elsewhere(all: &[&Features]) -> Vec<f64> {
+    let mut texts: std::collections::HashMap<u64, u32> = std::collections::HashMap::new();
+    for features in all {
+        let mut words = features.words().to_vec();
+        words.sort_unstable();
+        words.dedup();
+        for word in words {
+            *texts.entry(word).or_insert(0) += 1;
+        }
     }
+    let share = |features: &&Features| {
+        let common = |word: &&u64| texts.get(word).is_some_and(|texts| *texts > 1);
+        let found = features.words().iter().filter(common).count();
+        number(found) / number(features.words().len()).max(1.0)
+    };
+    all.iter().map(share).collect()
+}
 
-    /// The best of some models for a text; nobody when it knows none of them. Ties go to the first name.
-    #[must_use]
-    pub fn choose<'a>(
-        &self,
-        features: &Features,
-        among: impl IntoIterator<Item = &'a str>,
-    ) -> Option<&'a str> {
-        let scored = among
-            .into_iter()
-            .filter_map(|model| Some((model, self.score(features, model)?)));
-        scored
-            .reduce(|best, next| match next.1.total_cmp(&best.1) {
-                Ordering::Greater => next,
-                Ordering::Equal if next.0 < best.0 => next,
-                _ => best,
-            })
-            .map(|(model, _)| model)
-    }
+/// The familiarity that [`UNFAMILIAR_SHARE`] of the list lies below: as counted, or as a bell curve has it where that is
+/// less, because the lowest of a few says little.
+fn familiar_from(shares: &[f64]) -> f64 {
+    let mut sorted = shares.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = number(sorted.len()).max(1.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index into the list"
+    )]
+    let at = (n * UNFAMILIAR_SHARE) as usize;
+    let mean = sorted.iter().sum::<f64>() / n;
+    let square = sorted
+        .iter()
+        .map(|share| (share - mean).powi(2))
+        .sum::<f64>()
+        / n;
+    let curve = mean - UNFAMILIAR_DEVIATIONS * square.sqrt();
+    sorted.get(at).copied().unwrap_or(0.0).min(curve).max(0.0)
 }
 
 impl From<Selector> for File {
     fn from(selector: Selector) -> Self {
-        let width = selector.models.len();
-        let row = |bucket: usize| {
-            let weights = selector
-                .weights
-                .get(bucket * width..(bucket + 1) * width)
-                .unwrap_or_default();
-            let bytes: Vec<u8> = weights
-                .iter()
-                .flat_map(|weight| weight.to_le_bytes())
-                .collect();
-            Some((u32::try_from(bucket).ok()?, hex::encode(bytes)))
-        };
-        let seen = selector.seen.iter().enumerate().filter(|(_, seen)| **seen);
-        let buckets = seen.filter_map(|(bucket, _)| row(bucket)).collect();
+        let width = selector.versions.len();
+        let mut rows = Vec::with_capacity(selector.keys.len() * (8 + 4 * width));
+        for (row, key) in selector.keys.iter().enumerate() {
+            rows.extend(key.to_be_bytes());
+            let weights = selector.weights.get(row * width..(row + 1) * width);
+            let bytes = weights.unwrap_or_default().iter();
+            rows.extend(bytes.flat_map(|weight| weight.to_be_bytes()));
+        }
         Self {
-            buckets,
-            models: selector.models,
-            bias: selector.bias,
+            versions: selector.versions,
             familiar_from: selector.familiar_from,
             examples: selector.examples,
+            rows: hex::encode(rows),
         }
     }
 }
@@ -312,55 +425,51 @@ impl TryFrom<File> for Selector {
     type Error = BadSelector;
 
     fn try_from(file: File) -> Result<Self, BadSelector> {
-        let bad = |problem: &str| BadSelector(problem.to_owned());
-        let width = file.models.len();
-        if width > MAX_MODELS || file.bias.len() != width {
-            return Err(bad("its models and its biases do not fit"));
+        let bad = |problem: &str| BadSelector::Damaged(problem.to_owned());
+        let width = file.versions.len();
+        if width > MAX_VERSIONS || !file.versions.is_sorted_by(|a, b| a.version < b.version) {
+            return Err(bad("its versions are too many or not in order"));
         }
-        if !file.models.is_sorted_by(|one, other| one < other) {
-            return Err(bad("its models are not in order"));
+        let sound = |known: &Known| {
+            known.calibration.is_sound() && known.rewards.iter().all(|reward| reward.is_finite())
+        };
+        if !file.versions.iter().all(sound) || !(0.0..=1.0).contains(&file.familiar_from) {
+            return Err(bad("a level is no number from 0 to 1"));
         }
-        let mut weights = vec![0.0; BUCKETS * width];
-        let mut seen = vec![false; BUCKETS];
-        for (bucket, row) in &file.buckets {
-            let bucket = usize::try_from(*bucket).map_err(|_| bad("a bucket is out of range"))?;
-            let bytes = hex::decode(row).map_err(|_| bad("weights are no hex digits"))?;
-            let place = weights
-                .get_mut(
-                    bucket.saturating_mul(width)..bucket.saturating_add(1).saturating_mul(width),
-                )
-                .ok_or_else(|| bad("a bucket is out of range"))?;
-            let (chunks, rest) = bytes.as_chunks::<4>();
-            if chunks.len() != width || !rest.is_empty() {
-                return Err(bad("weights of a bucket do not fit its models"));
-            }
-            for (weight, chunk) in place.iter_mut().zip(chunks) {
-                *weight = f32::from_le_bytes(*chunk);
-            }
-            if let Some(seen) = seen.get_mut(bucket) {
-                *seen = true;
-            }
+        let bytes = hex::decode(&file.rows).map_err(|_| bad("its weights are no hex digits"))?;
+        let rows = bytes.chunks_exact(8 + 4 * width);
+        if !rows.remainder().is_empty() || rows.len() > MAX_ROWS {
+            return Err(bad("its weights do not fit its versions"));
         }
-        let numbers = weights
-            .iter()
-            .chain(&file.bias)
-            .chain([&file.familiar_from]);
-        if numbers.into_iter().any(|number| !number.is_finite()) {
+        let (mut keys, mut weights) = (Vec::new(), Vec::new());
+        for row in rows {
+            let (key, rest) = row
+                .split_first_chunk::<8>()
+                .ok_or_else(|| bad("a row is short"))?;
+            keys.push(u64::from_be_bytes(*key));
+            weights.extend(
+                rest.as_chunks::<4>()
+                    .0
+                    .iter()
+                    .copied()
+                    .map(f32::from_be_bytes),
+            );
+        }
+        if !keys.is_sorted_by(|one, other| one < other) {
+            return Err(bad("its features are not in order"));
+        }
+        if weights.iter().any(|weight| !weight.is_finite()) {
             return Err(bad("a weight is no number"));
         }
         Ok(Self {
-            models: file.models,
+            versions: file.versions,
+            table: Table::of(&keys),
+            keys,
             weights,
-            bias: file.bias,
-            seen,
             familiar_from: file.familiar_from,
             examples: file.examples,
         })
     }
-}
-
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 #[cfg(test)]

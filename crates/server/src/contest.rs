@@ -331,7 +331,7 @@ impl Arena<'_> {
             run_id,
             role: asked.role.to_owned(),
             prompt_hash: asking.prompt_hash.to_owned(),
-            features: Features::of_input(asked.input, &[]),
+            features: Features::of_input(asked.input),
         };
         vec![
             runs::append(&self.logs.runs, records)

@@ -22,21 +22,66 @@ pub trait Classifier {
     /// It cannot be told, and why.
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String>;
 
-    /// Both at once, for those who look at the input only once. An input that is out of distribution needs no score.
-    ///
-    /// # Errors
-    /// It cannot be told whether the input is out of distribution, and why.
-    fn judge(
-        &self,
-        role: &str,
-        input: &Value,
-        version: &Version,
-    ) -> Result<Option<Result<f64, String>>, String> {
-        if self.is_ood(role, input, version)? {
-            return Ok(None);
-        }
-        Ok(Some(self.score(role, input, version)))
+    /// Both for several versions, in their order, with one look at the input. An input that is out of distribution needs
+    /// no score.
+    fn judge(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
+        let one = |version: &&Version| match self.is_ood(role, input, version) {
+            Err(why) => Verdict::OodUnknown(why),
+            Ok(true) => Verdict::Unfamiliar(None),
+            Ok(false) => match self.score(role, input, version) {
+                Err(why) => Verdict::ScoreUnknown(why),
+                Ok(score) => Verdict::Scored(Fit::plain(score)),
+            },
+        };
+        versions.iter().map(one).collect()
     }
+}
+
+/// What is found out about a version and an input.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// There is a score.
+    Scored(Fit),
+    /// The input is out of distribution.
+    Unfamiliar(Option<Familiarity>),
+    /// Nothing was learned about the version yet; what to do next.
+    NotTrained(String),
+    /// Whether the input is out of distribution cannot be told, and why.
+    OodUnknown(String),
+    /// There is no score, and why.
+    ScoreUnknown(String),
+}
+
+/// How well a version suits an input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// The probability that its answer is acceptable.
+    pub score: f64,
+    /// What its answer is worth on average; among versions that may answer, the one that is worth most does.
+    pub reward: f64,
+    /// How familiar the input is, where that is measured.
+    pub familiarity: Option<Familiarity>,
+}
+
+impl Fit {
+    /// A score that is its own worth.
+    #[must_use]
+    pub fn plain(score: f64) -> Self {
+        Self {
+            score,
+            reward: score,
+            familiarity: None,
+        }
+    }
+}
+
+/// How familiar an input is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Familiarity {
+    /// The share of its words that were met before.
+    pub share: f64,
+    /// The share from which on it is familiar.
+    pub from: f64,
 }
 
 /// Compares the caller's `input.embedding` with the version's `exam_centroid`. Without both, everything is out of distribution.

@@ -1,11 +1,12 @@
-//! The gate: may the active adapter answer this dispatch? A pure function; every refusal has a name.
+//! The gate: may an adapter answer this dispatch, and which one? A pure function; every refusal has a name.
 //!
 //! The order is part of the contract: a halt is looked at before all but the entry's existence, the quota before the
-//! input, and whether the input is out of distribution before its score. Any doubt routes to the general model.
+//! input, and whether the input is out of distribution before its score. Any doubt routes to the general model. Each
+//! version that serves the role is weighed by itself; of those that may answer, the one that is worth most does.
 
 use serde_json::{Value, json};
 
-use crate::classifier::Classifier;
+use crate::classifier::{Classifier, Fit, Verdict};
 use crate::quota::{Source, View};
 use crate::registry::{Entry, Version};
 use crate::role_block::RoleBlock;
@@ -37,6 +38,10 @@ pub enum Reason {
     QuotaExhausted,
     /// Whether the input is out of distribution could not be told.
     OodCheckThrew,
+    /// The version does not take such inputs, by its own manifest.
+    OutOfScope,
+    /// Nothing was learned about the version yet.
+    NotTrained,
     /// The input is out of distribution.
     Ood,
     /// There is no score.
@@ -68,6 +73,8 @@ impl Reason {
             Self::RoleBlockMismatch => "role_block_mismatch",
             Self::QuotaExhausted => "quota_exhausted",
             Self::OodCheckThrew => "ood_check_threw",
+            Self::OutOfScope => "out_of_scope",
+            Self::NotTrained => "not_trained",
             Self::Ood => "ood",
             Self::ScoreFnThrew => "score_fn_threw",
             Self::ScoreInvalid => "score_invalid",
@@ -138,8 +145,58 @@ pub struct Question<'a> {
     pub quota: View,
     /// Why the role is halted, when it is.
     pub halt: Option<&'a str>,
-    /// Who judges the input.
+    /// Judges the input.
     pub classifier: &'a dyn Classifier,
+    /// What a version's manifest says of the input.
+    pub declared: &'a dyn Fn(&Version) -> Declared,
+}
+
+/// What a version's manifest says of an input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Declared {
+    /// Why the version does not take it.
+    pub out_of_scope: Option<String>,
+    /// The least score at which the version wants to answer.
+    pub least_score: f64,
+}
+
+impl Declared {
+    /// Of a version without a manifest.
+    #[must_use]
+    pub fn nothing(_: &Version) -> Self {
+        Self::default()
+    }
+}
+
+/// What the gate found.
+#[derive(Clone, Debug)]
+pub struct Weighing<'a> {
+    /// Where the dispatch goes, and why.
+    pub decision: Decision,
+    /// The versions that may answer, the one that is worth most first.
+    pub admitted: Vec<&'a Version>,
+    /// Every version that serves the role, as far as the gate came to look at them.
+    pub weighed: Vec<Weighed<'a>>,
+}
+
+/// One version, as the gate found it.
+#[derive(Clone, Debug)]
+pub struct Weighed<'a> {
+    /// The version.
+    pub version: &'a Version,
+    /// What the classifier said; nothing when it was not asked.
+    pub verdict: Option<Verdict>,
+    /// The gate's word on this version alone.
+    pub decision: Decision,
+}
+
+impl Weighed<'_> {
+    fn reward(&self) -> f64 {
+        match self.verdict {
+            Some(Verdict::Scored(Fit { reward, .. })) => reward,
+            _ => f64::NEG_INFINITY,
+        }
+    }
 }
 
 impl std::fmt::Debug for Question<'_> {
@@ -158,19 +215,56 @@ impl Gate {
     /// Decides. The entry is trusted as it is: what is wrong with a registry is found when it is read.
     #[must_use]
     pub fn decide(question: Question<'_>) -> Decision {
-        decide(question).unwrap_or_else(|refused| *refused)
+        Self::weigh(question).decision
     }
 
-    /// The version that may serve and its entry, up to the quota: all that does not depend on the input.
-    ///
-    /// # Errors
-    /// Why none may.
-    pub fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<Decision>> {
-        version(question)
+    /// Weighs every version that serves the role.
+    #[must_use]
+    pub fn weigh<'a>(question: Question<'a>) -> Weighing<'a> {
+        let general = |refused: Box<Decision>| Weighing {
+            decision: *refused,
+            admitted: Vec::new(),
+            weighed: Vec::new(),
+        };
+        let entry = match version(question) {
+            Ok((entry, _)) => entry,
+            Err(refused) => return general(refused),
+        };
+        if let Err(refused) = quota(entry, question.quota) {
+            return general(refused);
+        }
+        let weighed = Self::suits(question, &serving(entry, question.input));
+        let mut admitted: Vec<&Weighed<'a>> = weighed
+            .iter()
+            .filter(|one| one.decision.route == Source::Specialist)
+            .collect();
+        admitted.sort_by(|one, other| other.reward().total_cmp(&one.reward()));
+        let first = admitted.first().copied().or(weighed.first());
+        let nobody = || Decision::open(Reason::NoActiveVersion, "no version may serve");
+        Weighing {
+            decision: first.map_or_else(nobody, |one| one.decision.clone()),
+            admitted: admitted.into_iter().map(|one| one.version).collect(),
+            weighed,
+        }
     }
-}
 
-impl Gate {
+    /// What the input alone decides, for some versions, whether they serve or not.
+    #[must_use]
+    pub fn suits<'a>(question: Question<'a>, versions: &[&'a Version]) -> Vec<Weighed<'a>> {
+        let Question { role, input, .. } = question;
+        let verdicts = question.classifier.judge(role, input, versions);
+        let one = |(version, verdict): (&&'a Version, Verdict)| {
+            let declared = (question.declared)(version);
+            let decision = suits(version, &declared, &verdict).unwrap_or_else(|refused| *refused);
+            Weighed {
+                version,
+                verdict: Some(verdict),
+                decision,
+            }
+        };
+        versions.iter().zip(verdicts).map(one).collect()
+    }
+
     /// Whether the quota has room for one more dispatch.
     ///
     /// # Errors
@@ -180,25 +274,23 @@ impl Gate {
     }
 }
 
-fn open(reason: Reason, detail: impl Into<String>) -> Box<Decision> {
-    Box::new(Decision::open(reason, detail))
+/// The versions that serve this input: the canary in place of the active one where the input is in its share.
+fn serving<'a>(entry: &'a Entry, input: &Value) -> Vec<&'a Version> {
+    let mut versions: Vec<&Version> = entry.serving().collect();
+    let text = || match input.as_str() {
+        Some(text) => text.to_owned(),
+        None => input.to_string(),
+    };
+    let canary = entry.canary.as_ref();
+    let canary = canary.and_then(|_| entry.canary_for(&text()));
+    if let (Some(canary), Some(first)) = (canary, versions.first_mut()) {
+        *first = canary;
+    }
+    versions
 }
 
-fn decide(question: Question<'_>) -> Result<Decision, Box<Decision>> {
-    let (entry, version) = version(question)?;
-    quota(entry, question.quota)?;
-    let score = suits(question, version)?;
-    Ok(Decision {
-        route: Source::Specialist,
-        reason: Reason::Ok,
-        score,
-        ood: false,
-        quota_ok: true,
-        detail: format!(
-            "score {score:.3} >= threshold {:.3}; {} at {}",
-            version.gate_threshold, version.id, version.certified_level
-        ),
-    })
+fn open(reason: Reason, detail: impl Into<String>) -> Box<Decision> {
+    Box::new(Decision::open(reason, detail))
 }
 
 fn version<'a>(question: Question<'a>) -> Result<(&'a Entry, &'a Version), Box<Decision>> {
@@ -256,36 +348,57 @@ fn quota(entry: &Entry, view: View) -> Result<(), Box<Decision>> {
     Err(decision)
 }
 
-/// The score, when the input suits the version.
-fn suits(question: Question<'_>, version: &Version) -> Result<f64, Box<Decision>> {
-    let Question {
-        role,
-        input,
-        classifier,
-        ..
-    } = question;
-    let score = match classifier.judge(role, input, version) {
-        Err(why) => return Err(open(Reason::OodCheckThrew, why)),
-        Ok(None) => {
-            let mut decision = open(
-                Reason::Ood,
-                "the input is out of distribution, or cannot be placed",
+/// The version may answer, or why not.
+fn suits(
+    version: &Version,
+    declared: &Declared,
+    verdict: &Verdict,
+) -> Result<Decision, Box<Decision>> {
+    if let Some(why) = &declared.out_of_scope {
+        return Err(open(Reason::OutOfScope, why));
+    }
+    let score = match verdict {
+        Verdict::OodUnknown(why) => return Err(open(Reason::OodCheckThrew, why)),
+        Verdict::ScoreUnknown(why) => return Err(open(Reason::ScoreFnThrew, why)),
+        Verdict::NotTrained(what) => return Err(open(Reason::NotTrained, what)),
+        Verdict::Unfamiliar(found) => {
+            let detail = found.map_or_else(
+                || "the input is out of distribution, or cannot be placed".to_owned(),
+                |found| {
+                    let (share, from) = (found.share, found.from);
+                    format!("{share:.3} of its words are known, {from:.3} are needed")
+                },
             );
+            let mut decision = open(Reason::Ood, detail);
             decision.ood = true;
             return Err(decision);
         }
-        Ok(Some(Err(why))) => return Err(open(Reason::ScoreFnThrew, why)),
-        Ok(Some(Ok(score))) => score,
+        Verdict::Scored(fit) => fit.score,
     };
     if !(0.0..=1.0).contains(&score) {
         let detail = format!("score {score} is no number from 0 to 1");
         return Err(open(Reason::ScoreInvalid, detail));
     }
-    if score < version.gate_threshold {
-        let detail = format!("score {score:.3} < threshold {:.3}", version.gate_threshold);
+    let (threshold, least) = (version.gate_threshold, declared.least_score);
+    if score < threshold.max(least) {
+        let detail = if score < threshold {
+            format!("score {score:.3} < threshold {threshold:.3}")
+        } else {
+            format!("score {score:.3} < its least confidence {least:.3}")
+        };
         let mut decision = open(Reason::ScoreBelowThreshold, detail);
         decision.score = score;
         return Err(decision);
     }
-    Ok(score)
+    Ok(Decision {
+        route: Source::Specialist,
+        reason: Reason::Ok,
+        score,
+        ood: false,
+        quota_ok: true,
+        detail: format!(
+            "score {score:.3} >= threshold {threshold:.3}; {} at {}",
+            version.id, version.certified_level
+        ),
+    })
 }

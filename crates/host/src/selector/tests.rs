@@ -106,6 +106,7 @@ fn record(run_id: &str, index: usize, model: &str, prompt_hash: &str, q1: f64) -
             candidate_index: u32::try_from(index).ok(),
             role: Some("writer".to_owned()),
             mode: Some("learn".to_owned()),
+            version: Some(model.to_owned()),
             ..More::default()
         },
     }
@@ -113,7 +114,7 @@ fn record(run_id: &str, index: usize, model: &str, prompt_hash: &str, q1: f64) -
 
 fn version(model: &str) -> Version {
     Version {
-        id: "v1".to_owned(),
+        id: model.to_owned(),
         adapter_id: model.to_owned(),
         model_id: model.to_owned(),
         backend_url: None,
@@ -138,11 +139,11 @@ fn the_gate_asks_the_selector_where_there_is_one() {
     let judge = Judge::new(place.selector.clone());
     let input = json!("river bank flood water stream bridge");
     let (rivers, music) = (version("rivers"), version("music"));
-    assert_eq!(
-        judge.is_ood("writer", &input, &rivers),
-        Ok(true),
-        "nothing is known yet"
+    let verdict = |role: &str, version: &Version| judge.judge(role, &input, &[version]).remove(0);
+    assert!(
+        matches!(verdict("writer", &rivers), Verdict::NotTrained(what) if what.contains("roleos selector train"))
     );
+    assert!(judge.missing("writer", &rivers).is_some());
     place.learn(200, true);
     place.train(false).unwrap();
     assert_eq!(judge.is_ood("writer", &input, &rivers), Ok(false));
@@ -150,11 +151,31 @@ fn the_gate_asks_the_selector_where_there_is_one() {
     assert!(judge.score("writer", &input, &music).unwrap() < 0.2);
     let strange = json!({ "text": "quantum chromodynamics lattice gauge hadron" });
     assert_eq!(judge.is_ood("writer", &strange, &rivers), Ok(true));
-    assert_eq!(judge.is_ood("another role", &input, &rivers), Ok(true));
-    assert_eq!(
-        judge.is_ood("writer", &input, &version("newcomer")),
-        Ok(true)
-    );
+    for (role, version) in [("another role", &rivers), ("writer", &version("newcomer"))] {
+        assert!(
+            matches!(verdict(role, version), Verdict::NotTrained(_)),
+            "{role}"
+        );
+        assert!(judge.missing(role, version).is_some());
+    }
+    assert_eq!(judge.missing("writer", &rivers), None);
+    let both = judge.judge("writer", &input, &[&music, &rivers]);
+    assert_eq!(both[1], verdict("writer", &rivers), "rivals change nothing");
+}
+
+#[test]
+fn an_older_selector_fails_open_and_is_replaced_without_a_word() {
+    let place = Place::new();
+    let old = br#"{"format":"roleos-selector/v1","roles":{}}"#;
+    files::write(&place.selector, old, Privacy::Shared).unwrap();
+    let judge = Judge::new(place.selector.clone());
+    let why = judge
+        .is_ood("writer", &json!("river"), &version("rivers"))
+        .unwrap_err();
+    assert!(why.contains("run `roleos selector train`"), "{why}");
+    place.learn(40, true);
+    place.train(false).unwrap();
+    assert_eq!(judge.missing("writer", &version("rivers")), None);
 }
 
 #[test]
@@ -172,7 +193,7 @@ fn a_damaged_selector_is_an_error_and_never_a_score() {
     let place = Place::new();
     files::write(
         &place.selector,
-        b"{\"format\":\"roleos-selector/v1\"",
+        b"{\"format\":\"roleos-selector/v2\"",
         Privacy::Shared,
     )
     .unwrap();

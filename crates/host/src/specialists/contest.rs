@@ -1,19 +1,19 @@
-//! Who takes part when several versions of a role are asked: the gate for each when serving, halts alone when learning.
-//! One dispatch takes one place in the quota, however many versions it asks; a learning run takes none.
+//! Who takes part when several versions of a role are asked: those that the gate admits when serving, every version when
+//! learning, where halts alone count. One dispatch takes one place in the quota, however many versions it asks; a learning
+//! run takes none.
 
 use std::collections::BTreeMap;
 
-use ::specialist::classifier::Classifier;
+use ::specialist::classifier::{Classifier, Verdict};
 use ::specialist::contract::Call;
-use ::specialist::gate::{Decision, Gate, Question, Reason};
+use ::specialist::gate::{Decision, Gate, Question, Reason, Weighing};
 use ::specialist::quota::Source;
-use ::specialist::registry::{Entry, Registry, Version, joined};
-use ::specialist::role_block::RoleBlock;
-use ::specialist::state::State;
+use ::specialist::registry::{Entry, Registry, Version};
 use selection::candidates::{self, Declaration, Eligible};
 use serde_json::Value;
 
 use super::dispatch::said;
+use super::route::aside;
 use super::{Asked, Begun, Specialists};
 use crate::files::FileError;
 
@@ -92,11 +92,8 @@ impl Specialists {
             spare: Vec::new(),
             left_out: Vec::new(),
         };
-        let registry = match self.see() {
-            Ok(seen) if !seen.is_trusted => {
-                return nobody(Reason::RegistryUntrusted, self.distrust());
-            }
-            Ok(seen) => seen.registry,
+        let seen = match self.see() {
+            Ok(seen) => seen,
             Err(error) => return nobody(Reason::NoRegistryEntry, said(&error)),
         };
         let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
@@ -113,7 +110,14 @@ impl Specialists {
             admitted,
             mut entrants,
             mut left_out,
-        } = self.field(asked, wanted, &registry, &state, classifier);
+        } = self.weigh(
+            asked,
+            wanted.task,
+            &seen,
+            &state,
+            classifier,
+            |weighing, question| field(asked, wanted, &seen.registry, weighing, question),
+        );
         entrants.retain(|entrant| {
             let Err(why) = may_call(&entrant.call) else {
                 return true;
@@ -149,118 +153,107 @@ impl Specialists {
             left_out,
         }
     }
-
-    fn field(
-        &self,
-        asked: Asked<'_>,
-        wanted: Wanted<'_>,
-        registry: &Registry,
-        state: &State,
-        classifier: &dyn Classifier,
-    ) -> Field {
-        let settings = self.settings();
-        let question = |entry, block| Question {
-            role: asked.role,
-            input: asked.input,
-            entry,
-            block,
-            quota: state.quota(asked.role, settings.scope, settings.quota_window),
-            halt: state.halt(asked.role).map(|halt| halt.reason.as_str()),
-            classifier,
-        };
-        let Some(entry) = registry.entry(asked.role) else {
-            let mut decision = Gate::decide(question(None, &RoleBlock::NoFile));
-            let problems = registry.problems_of(asked.role);
-            if !problems.is_empty() {
-                decision.detail = joined(&problems);
-            }
-            return Field {
-                decision,
-                admitted: None,
-                entrants: Vec::new(),
-                left_out: Vec::new(),
-            };
-        };
-        let block = self.blocks.of(asked.role);
-        let mut found = Field {
-            decision: Gate::decide(question(Some(entry), &block)),
-            admitted: None,
-            entrants: Vec::new(),
-            left_out: Vec::new(),
-        };
-        // The gate looks at the active version: each is asked about as if it were.
-        let alone = |version: &Version| Entry {
-            active_version: Some(version.id.clone()),
-            ..entry.clone()
-        };
-        let each: Vec<Entry> = ordered(entry).into_iter().map(alone).collect();
-        for (version, alone) in ordered(entry).into_iter().zip(&each) {
-            let asked_for = question(Some(alone), &block);
-            let decision = if wanted.learn {
-                learning(asked_for, version)
-            } else {
-                Gate::decide(asked_for)
-            };
-            let active = entry.active_version.as_deref() == Some(&version.id);
-            match entrant(
-                asked, wanted, registry, entry, version, &decision, classifier,
-            ) {
-                Ok(entrant) => {
-                    found.entrants.push(entrant);
-                    found.admitted.get_or_insert(decision);
-                }
-                Err(why) => {
-                    found.left_out.push(LeftOut {
-                        version: version.id.clone(),
-                        why: match why.reason {
-                            Reason::UncertifiedActiveVersion => {
-                                format!("it is not certified ({})", version.certified_level)
-                            }
-                            _ => why.detail.clone(),
-                        },
-                    });
-                    if active || (wanted.learn && entry.active_version.is_none()) {
-                        found.decision = why;
-                    }
-                }
-            }
-        }
-        found
-    }
 }
 
-fn entrant(
+fn field(
     asked: Asked<'_>,
     wanted: Wanted<'_>,
     registry: &Registry,
-    entry: &Entry,
-    version: &Version,
-    decision: &Decision,
-    classifier: &dyn Classifier,
-) -> Result<Entrant, Decision> {
-    if decision.route == Source::Claude {
-        return Err(decision.clone());
-    }
-    let written = registry.written(asked.role, &version.id);
-    let declaration = Declaration::of(written.unwrap_or(&Value::Null));
-    let score = if wanted.learn {
-        score(asked, version, classifier)
-    } else {
-        Some(decision.score)
+    weighing: Weighing<'_>,
+    question: Option<Question<'_>>,
+) -> Field {
+    let mut found = Field {
+        decision: weighing.decision.clone(),
+        admitted: None,
+        entrants: Vec::new(),
+        left_out: Vec::new(),
     };
-    // A newcomer is tried whatever its score.
-    let newcomer = wanted.learn && !candidates::is_tried(&version.id, wanted.trials);
-    let counted = score.filter(|_| !newcomer);
-    if let Some(why) = declaration.excluded(wanted.task, counted) {
-        return Err(Decision::open(Reason::ScoreBelowThreshold, why));
+    let entered = question.and_then(|question| question.entry.map(|entry| (entry, question)));
+    let Some((entry, question)) = entered else {
+        return found;
+    };
+    let entrant = |version: &Version, score: Option<f64>| {
+        let written = registry.written(asked.role, &version.id);
+        Entrant {
+            call: Call::new(entry, version, asked.input, asked.trace_id),
+            version: version.clone(),
+            declaration: Declaration::of(written.unwrap_or(&Value::Null)),
+            score,
+            active: entry.active_version.as_deref() == Some(&version.id),
+        }
+    };
+    if wanted.learn {
+        found.learn(wanted, entry, question, entrant);
+    } else {
+        found.serve(entry, weighing, entrant);
     }
-    Ok(Entrant {
-        call: Call::new(entry, version, asked.input, asked.trace_id),
-        version: version.clone(),
-        declaration,
-        score,
-        active: entry.active_version.as_deref() == Some(&version.id),
-    })
+    found
+}
+
+impl Field {
+    /// Takes those that the gate admits, the best first.
+    fn serve(
+        &mut self,
+        entry: &Entry,
+        weighing: Weighing<'_>,
+        entrant: impl Fn(&Version, Option<f64>) -> Entrant,
+    ) {
+        let of = |id: &str| weighing.weighed.iter().find(|one| one.version.id == id);
+        for version in &weighing.admitted {
+            let score = of(&version.id).map(|one| one.decision.score);
+            self.entrants.push(entrant(version, score));
+        }
+        for version in &entry.versions {
+            if weighing.admitted.iter().any(|one| one.id == version.id) {
+                continue;
+            }
+            let why = of(&version.id).map(|one| one.decision.detail.clone());
+            self.left_out.push(LeftOut {
+                version: version.id.clone(),
+                why: why.unwrap_or_else(|| aside(entry, version, &weighing)),
+            });
+        }
+        self.admitted = (!self.entrants.is_empty()).then_some(weighing.decision);
+    }
+
+    /// Takes every version that may learn.
+    fn learn(
+        &mut self,
+        wanted: Wanted<'_>,
+        entry: &Entry,
+        question: Question<'_>,
+        entrant: impl Fn(&Version, Option<f64>) -> Entrant,
+    ) {
+        for weighed in Gate::suits(question, &ordered(entry)) {
+            let version = weighed.version;
+            let score = match &weighed.verdict {
+                Some(Verdict::Scored(fit)) => Some(fit.score),
+                _ => None,
+            };
+            // A newcomer is tried whatever its score.
+            let tried = candidates::is_tried(&version.id, wanted.trials);
+            let declared = (question.declared)(version);
+            let least = declared.least_score;
+            let below = score.filter(|score| tried && *score < least);
+            let mut decision = learning(question, version);
+            if let Some(why) = declared.out_of_scope {
+                decision = Decision::open(Reason::OutOfScope, why);
+            } else if let Some(score) = below {
+                let why = format!("score {score:.3} < its least confidence {least:.3}");
+                decision = Decision::open(Reason::ScoreBelowThreshold, why);
+            }
+            if decision.route == Source::Specialist {
+                self.entrants.push(entrant(version, score));
+                self.admitted.get_or_insert(decision);
+                continue;
+            }
+            self.left_out.push(LeftOut {
+                version: version.id.clone(),
+                why: decision.detail.clone(),
+            });
+            self.decision = decision;
+        }
+    }
 }
 
 /// The active version first, then the others as they were written.
@@ -297,13 +290,6 @@ fn learning(question: Question<'_>, version: &Version) -> Decision {
     }
 }
 
-fn score(asked: Asked<'_>, version: &Version, classifier: &dyn Classifier) -> Option<f64> {
-    let known = !classifier
-        .is_ood(asked.role, asked.input, version)
-        .unwrap_or(true);
-    known.then(|| classifier.score(asked.role, asked.input, version).ok())?
-}
-
 /// Those who are asked, in order, and the rest.
 fn chosen(entrants: Vec<Entrant>, wanted: Wanted<'_>) -> (Vec<Entrant>, Vec<Entrant>) {
     let eligible: Vec<Eligible> = entrants
@@ -316,7 +302,7 @@ fn chosen(entrants: Vec<Entrant>, wanted: Wanted<'_>) -> (Vec<Entrant>, Vec<Entr
     let order = if wanted.learn {
         candidates::learning(&eligible, wanted.trials, wanted.k)
     } else {
-        candidates::serving(&eligible, wanted.k)
+        (0..eligible.len().min(wanted.k)).collect()
     };
     let mut places: Vec<Option<Entrant>> = entrants.into_iter().map(Some).collect();
     let take = |at: usize| places.get_mut(at).and_then(Option::take);

@@ -7,9 +7,8 @@ use ::specialist::classifier::Classifier;
 use ::specialist::contract::Call;
 use ::specialist::event::Event;
 use ::specialist::field::Row;
-use ::specialist::gate::{Decision, Gate, Question, Reason};
+use ::specialist::gate::{Decision, Reason};
 use ::specialist::quota::Source;
-use ::specialist::registry::joined;
 use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
 use ::specialist::state::{Halt, Number, State};
 use serde_json::Value;
@@ -107,17 +106,6 @@ pub(super) fn said(error: &FileError) -> String {
 }
 
 impl Specialists {
-    /// What the gate would say now. Nothing is counted.
-    pub fn peek(&self, asked: Asked<'_>, classifier: &dyn Classifier) -> Decision {
-        match self.see() {
-            Err(error) => Decision::open(Reason::NoRegistryEntry, said(&error)),
-            Ok(seen) => match self.state() {
-                Err(error) => Decision::open(Reason::StateUnreadable, error.to_string()),
-                Ok(state) => self.decide(asked, &seen, &state, classifier).0,
-            },
-        }
-    }
-
     /// Asks the gate and takes a place in the quota. `may_call` can keep a backend from being asked, and says why.
     pub fn begin(
         &self,
@@ -139,11 +127,18 @@ impl Specialists {
             Ok(state) => state,
             Err(error) => return open(Reason::StateUnreadable, error.to_string()),
         };
-        let (mut decision, mut call, mut version) = self.decide(asked, &seen, &state, classifier);
-        if let Some(Err(why)) = call.as_ref().map(may_call) {
-            decision = Decision::open(Reason::CircuitOpen, why);
-            (call, version) = (None, None);
+        let (mut decision, calls) = self.decide(asked, &seen, &state, classifier);
+        let mut first = None;
+        for (call, version) in calls {
+            match may_call(&call) {
+                Ok(()) => {
+                    first = Some((call, version));
+                    break;
+                }
+                Err(why) => decision = Decision::open(Reason::CircuitOpen, why),
+            }
         }
+        let (call, version) = first.unzip();
         self.count(asked.role, &mut state, decision, call, version)
     }
 
@@ -184,45 +179,30 @@ impl Specialists {
         }
     }
 
+    /// The decision, and what the versions that may answer are asked, the best first.
     fn decide(
         &self,
         asked: Asked<'_>,
         seen: &Seen,
         state: &State,
         classifier: &dyn Classifier,
-    ) -> (Decision, Option<Call>, Option<String>) {
-        let (settings, registry) = (self.settings(), &seen.registry);
-        let entry = registry.entry(asked.role);
-        if entry.is_some() && !seen.is_trusted {
-            let decision = Decision::open(Reason::RegistryUntrusted, self.distrust());
-            return (decision, None, None);
-        }
-        let block = match entry {
-            Some(_) => self.blocks.of(asked.role),
-            None => ::specialist::role_block::RoleBlock::NoFile,
-        };
-        let question = Question {
-            role: asked.role,
-            input: asked.input,
-            entry,
-            block: &block,
-            quota: state.quota(asked.role, settings.scope, settings.quota_window),
-            halt: state.halt(asked.role).map(|halt| halt.reason.as_str()),
+    ) -> (Decision, Vec<(Call, String)>) {
+        self.weigh(
+            asked,
+            None,
+            seen,
+            state,
             classifier,
-        };
-        let mut decision = Gate::decide(question);
-        let problems = registry.problems_of(asked.role);
-        if entry.is_none() && !problems.is_empty() {
-            decision.detail = joined(&problems);
-        }
-        if decision.route == Source::Claude {
-            return (decision, None, None);
-        }
-        let Ok((entry, version)) = Gate::version(question) else {
-            return (decision, None, None);
-        };
-        let call = Call::new(entry, version, asked.input, asked.trace_id);
-        (decision, Some(call), Some(version.id.clone()))
+            |weighing, question| {
+                let entry = question.and_then(|question| question.entry);
+                let call = |version: &&_| {
+                    let call = Call::new(entry?, version, asked.input, asked.trace_id);
+                    Some((call, version.id.clone()))
+                };
+                let calls = weighing.admitted.iter().filter_map(call).collect();
+                (weighing.decision, calls)
+            },
+        )
     }
 
     /// Writes down who answered, and says whether a probe is due. `can_probe` is false when nobody could be compared with.

@@ -16,6 +16,7 @@ use server::blocking;
 use server::dispatch::{Answer, Dispatcher};
 use server::fallback::{Fallback, FallbackError};
 use specialist::contract::read_text;
+use specialist::gate::Decision;
 
 use super::specialist::{now, open};
 use crate::context::Context;
@@ -67,7 +68,7 @@ pub struct Args {
     /// The task, where the input does not name one as its `task`; versions that are not for it are left out.
     #[arg(long, value_name = "TASK")]
     task: Option<String>,
-    /// Only what the gate says; nobody is asked and nothing is counted.
+    /// Only where it would go and why, version by version; nothing is asked and nothing is counted.
     #[arg(long)]
     dry_run: bool,
 }
@@ -102,18 +103,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     };
     let judge = Judge::of(&context.workspace);
     if args.dry_run {
-        let decision = specialists.peek(asked, &judge);
-        if ui.json {
-            ui.json(&json!({ "decision": decision.to_json() }))?;
-        } else {
-            let detail = clean::name(decision.detail.as_bytes());
-            ui.line(format_args!(
-                "{}: {} — {detail}",
-                decision.route,
-                decision.reason.name()
-            ))?;
-        }
-        return Ok(Exit::Done);
+        let route = specialists.route(asked, args.task.as_deref(), &judge);
+        return super::explain_route::show(ui, &route);
     }
     let backends = Backends::new(Limits::from(&context.config.specialist));
     let fallback = Fallback::new(
@@ -175,11 +166,7 @@ fn show(ui: &Ui, answer: Answer) -> Result<Exit, Failure> {
     }
     let decision = &answer.receipt.decision;
     match answer.result {
-        Err(error) => Err(no_answer(
-            &error,
-            decision.reason.name(),
-            answer.receipt.call.as_ref(),
-        )),
+        Err(error) => Err(no_answer(&error, decision, answer.receipt.call.as_ref())),
         Ok(_) if ui.json => Ok(Exit::Done),
         Ok(result) => {
             let text = match &result {
@@ -198,12 +185,16 @@ fn show(ui: &Ui, answer: Answer) -> Result<Exit, Failure> {
 
 fn no_answer(
     error: &FallbackError,
-    reason: &str,
+    decision: &Decision,
     call: Option<&Result<specialist::contract::Answered, specialist::contract::CallError>>,
 ) -> Failure {
     let specialist = match call {
         Some(Err(error)) => format!("the specialist failed ({})", error.error),
-        _ => format!("the gate sent this to the general model ({reason})"),
+        _ => format!(
+            "the gate sent this to the general model ({}: {})",
+            decision.reason.name(),
+            clean::name(decision.detail.as_bytes())
+        ),
     };
     let mut failure = Failure::refused(
         "no_answer",
@@ -231,7 +222,7 @@ fn warn(ui: &Ui, specialists: &host::specialists::Specialists, role: &str) {
     }
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(if path == Path::new("-") {
         let mut bytes = Vec::new();
         let read = io::stdin()
@@ -253,7 +244,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
-fn value(path: &Path, bytes: &[u8]) -> Result<Value, Failure> {
+pub(super) fn value(path: &Path, bytes: &[u8]) -> Result<Value, Failure> {
     let text = std::str::from_utf8(bytes).map_err(|_| {
         Failure::input(
             "bad_input",

@@ -1,4 +1,5 @@
-//! `roleos selector`: who is likely to win, learned from the log, and how good that is on what was held out.
+//! `roleos selector`: how likely a version's answer is acceptable, learned from the log, and how good that is on what was
+//! held out.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,8 +8,9 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use host::runs;
 use host::selector::{self, SelectorError};
-use selection::selector::Book;
 use selection::selector::book::{LEAST_CONTESTS, Trained};
+use selection::selector::evaluation::THRESHOLD;
+use selection::selector::{Book, Known};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -17,13 +19,17 @@ use crate::failure::{Failure, chain};
 use crate::render::clean;
 use crate::ui::{BOLD, DIM, GOOD, Ui, WARN};
 
+mod calibrate;
+
 /// Words of `selector`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Learn from the run log who is good at what.
+    /// Learn from the run log whose answers to what are acceptable.
     Train(TrainArgs),
     /// Show what was learned and how good it is.
     Show,
+    /// Show what each threshold brings, propose one, and set it.
+    Calibrate(calibrate::Args),
 }
 
 /// Words of `selector train`.
@@ -49,6 +55,7 @@ pub fn run(ui: &Ui, context: &Context, command: &Command) -> Result<Exit, Failur
     match command {
         Command::Train(args) => train(ui, context, args),
         Command::Show => show(ui, context),
+        Command::Calibrate(args) => calibrate::run(ui, context, args),
     }
 }
 
@@ -67,8 +74,8 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
     let book = Book::train(&lessons.roles);
     if book.roles().is_empty() {
         let why = format!(
-            "the log has {} contests with features, and no role has {LEAST_CONTESTS} that are not held out",
-            lessons.contests
+            "no role has {LEAST_CONTESTS} contests that are not held out and tell which answers were acceptable; the log has {}, and {} that do not tell",
+            lessons.contests, lessons.without_reference
         );
         return Err(nothing(why));
     }
@@ -88,6 +95,8 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
         if let Some(object) = object.as_object_mut() {
             object.insert("lines".to_owned(), json!(lessons.lines));
             object.insert("contests".to_owned(), json!(lessons.contests));
+            let without = json!(lessons.without_reference);
+            object.insert("without_reference".to_owned(), without);
             object.insert("unreadable".to_owned(), json!(lessons.unreadable));
             object.insert("left_out".to_owned(), left_out.collect());
         }
@@ -105,6 +114,12 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
             clean::name(role.as_bytes())
         ));
     }
+    if lessons.without_reference > 0 {
+        ui.note(format_args!(
+            "{} contests have neither a target nor the general model's answer, and teach nothing",
+            lessons.without_reference
+        ));
+    }
     if lessons.unreadable > 0 {
         ui.note(format_args!(
             "{} lines could not be read",
@@ -116,7 +131,7 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
 
 fn nothing(message: String) -> Failure {
     Failure::input("nothing_to_learn", message).hint(
-        "`roleos dispatch <role> --learn` makes contests and keeps the features of their inputs",
+        "`roleos dispatch <role> --learn --target FILE` makes contests and keeps the features of their inputs",
     )
 }
 
@@ -143,13 +158,17 @@ fn show(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
 fn described(path: &Path, size: u64, book: &Book) -> Value {
     let roles = book.roles().iter().map(|(role, trained)| {
         let found = &trained.evaluation;
-        let accuracy = found.accuracy();
+        let (share, quality) = (found.share(), found.quality());
+        let version = |known: &Known| {
+            json!({ "version": known.version, "labels": known.labels, "acceptable": known.acceptable })
+        };
+        let versions: Vec<Value> = trained.selector.versions().iter().map(version).collect();
         json!({
-            "role": role, "models": trained.selector.models(), "trained_on": trained.selector.examples(),
-            "held_out": found.contests, "accuracy": accuracy.value,
-            "accuracy_low": accuracy.low, "accuracy_high": accuracy.high,
-            "chosen_reward": found.chosen_reward, "best_reward": found.best_reward,
-            "calibration_error": found.calibration_error, "confusion": found.confusion,
+            "role": role, "versions": versions, "trained_on": trained.selector.examples(),
+            "familiar_from": trained.selector.familiar_from(), "held_out": found.contests,
+            "share": share.value, "share_low": share.low, "share_high": share.high,
+            "quality": quality.value, "quality_low": quality.low, "quality_high": quality.high,
+            "brier": found.brier, "calibration_error": found.calibration_error,
         })
     });
     json!({ "path": path, "size_bytes": size, "roles": roles.collect::<Vec<_>>() })
@@ -162,35 +181,33 @@ fn table(ui: &Ui, path: &Path, size: u64, book: &Book) -> Result<(), Failure> {
             evaluation,
             selector,
         } = trained;
-        let accuracy = evaluation.accuracy();
+        let (share, quality) = (evaluation.share(), evaluation.quality());
         writeln!(
             out,
-            "{BOLD}{}{BOLD:#}: {} models, learned from {} contests",
+            "{BOLD}{}{BOLD:#}: {} versions, learned from {} contests",
             clean::name(role.as_bytes()),
-            selector.models().len(),
+            selector.versions().len(),
             selector.examples()
         )?;
         writeln!(
             out,
-            "  held out {}: names a best model in {:.1} % ({:.1}–{:.1}), reward {:.3} of {:.3} possible, calibration error {:.3}",
+            "  held out {}: at threshold {THRESHOLD} specialists answer {:.1} % ({:.1}–{:.1}), acceptably in {:.1} % ({:.1}–{:.1}); calibration error {:.3}",
             evaluation.contests,
-            100.0 * accuracy.value,
-            100.0 * accuracy.low,
-            100.0 * accuracy.high,
-            evaluation.chosen_reward,
-            evaluation.best_reward,
+            100.0 * share.value,
+            100.0 * share.low,
+            100.0 * share.high,
+            100.0 * quality.value,
+            100.0 * quality.low,
+            100.0 * quality.high,
             evaluation.calibration_error
         )?;
-        for (best, chosen) in &evaluation.confusion {
-            let chosen: Vec<String> = chosen
-                .iter()
-                .map(|(model, count)| format!("{} {count}", clean::name(model.as_bytes())))
-                .collect();
+        for known in selector.versions() {
             writeln!(
                 out,
-                "  where {} was best, it chose {}",
-                clean::name(best.as_bytes()),
-                chosen.join(", ")
+                "  {}: {} of {} answers were acceptable",
+                clean::name(known.version.as_bytes()),
+                known.acceptable,
+                known.labels
             )?;
         }
     }

@@ -154,7 +154,7 @@ pub struct Who {
 }
 
 impl Who {
-    pub(super) fn name(&self, context: &Context) -> String {
+    pub(crate) fn name(&self, context: &Context) -> String {
         let given = self.operator.clone().filter(|name| !name.is_empty());
         given
             .or_else(|| git::user(context.workspace.root()))

@@ -758,6 +758,45 @@ fn two_topics(workspace: &Workspace) {
     }
 }
 
+/// Half of the inputs suit the active version; nothing tells what the general model costs.
+fn calibrated(workspace: &Workspace) {
+    let calibrate = |more: &[&str]| {
+        let mut words = vec!["selector", "calibrate", "Atlas", "--json"];
+        words.extend(more);
+        workspace.roleos(&words)
+    };
+    let found = calibrate(&[]).exits(0).json();
+    assert_eq!(
+        (&found["share"], &found["quality"]),
+        (&json!(0.5), &json!(1.0))
+    );
+    assert_eq!(found["cost"], Value::Null);
+    assert_eq!(found["curve"].as_array().unwrap().len(), 21);
+    let all = calibrate(&["--min-quality", "0.5"]).exits(0).json();
+    assert_eq!(
+        (&all["threshold"], &all["share"]),
+        (&json!(0.0), &json!(1.0))
+    );
+    assert_eq!(calibrate(&["--write"]).exits(0).json()["written"], true);
+    let registry: Value =
+        serde_json::from_str(&workspace.read(".role-os/specialists.json")).unwrap();
+    let versions = &registry["specialists"][0]["versions"];
+    assert_eq!(
+        versions[0]["gate_threshold"], found["threshold"],
+        "the active one"
+    );
+    assert_ne!(versions[1]["gate_threshold"], found["threshold"]);
+    let refused = calibrate(&["--max-cost", "0.5"]).exits(1).json_error();
+    assert_eq!(refused["code"], "out_of_reach");
+    assert_eq!(
+        workspace
+            .roleos(&["selector", "calibrate", "Nobody", "--json"])
+            .exits(1)
+            .json_error()["code"],
+        "unknown_role"
+    );
+}
+
 #[test]
 fn a_selector_is_trained_shown_and_asked() {
     let workspace = registered(
@@ -778,6 +817,16 @@ fn a_selector_is_trained_shown_and_asked() {
             .json_error()["code"],
         "no_selector"
     );
+    workspace.write("in.txt", TOPICS[0]);
+    let words = ["explain-route", "Atlas", "--input", "in.txt", "--json"];
+    let decision = workspace.roleos(&words).exits(0).json()["decision"].clone();
+    assert_eq!(decision["reason"], "not_trained");
+    assert!(
+        decision["detail"]
+            .as_str()
+            .unwrap()
+            .contains("roleos selector train")
+    );
     two_topics(&workspace);
     let trained = train(&[]).exits(0).json();
     let role = &trained["roles"][0];
@@ -786,9 +835,10 @@ fn a_selector_is_trained_shown_and_asked() {
         (&json!(200), &json!(100))
     );
     assert_eq!(
-        (&role["accuracy"], &role["models"]),
-        (&json!(1.0), &json!(["bad-adapter", "good-adapter"]))
+        (&role["share"], &role["quality"]),
+        (&json!(1.0), &json!(1.0))
     );
+    assert_eq!(role["versions"][1]["version"], "good");
     assert_eq!(
         role["trained_on"].as_u64().unwrap() + role["held_out"].as_u64().unwrap(),
         100
@@ -805,15 +855,12 @@ fn a_selector_is_trained_shown_and_asked() {
         .exits(0)
         .json();
     assert_eq!(shown["size_bytes"].as_u64().unwrap(), first.len() as u64);
-    assert_eq!(
-        shown["roles"][0]["confusion"]["good-adapter"]["bad-adapter"],
-        Value::Null
-    );
+    assert_eq!(&shown["roles"], &trained["roles"]);
     assert!(
         workspace
             .roleos(&["selector", "show"])
             .succeeds()
-            .contains("names a best model in 100.0 %")
+            .contains("acceptably in 100.0 %")
     );
     let ask = |text: &str| {
         workspace.write("in.txt", text);
@@ -827,9 +874,29 @@ fn a_selector_is_trained_shown_and_asked() {
         ]);
         said.exits(0).json()["decision"].clone()
     };
-    assert_eq!(ask(TOPICS[0])["route"], "specialist");
-    assert_eq!(ask(TOPICS[1])["reason"], "score_below_threshold");
-    assert_eq!(ask("quantum chromodynamics lattice gauge")["reason"], "ood");
+    for (text, reason) in [
+        (TOPICS[0], "ok"),
+        (TOPICS[1], "score_below_threshold"),
+        ("quantum chromodynamics lattice gauge", "ood"),
+    ] {
+        let dry = ask(text);
+        assert_eq!(dry["reason"], reason);
+        let words = ["explain-route", "Atlas", "--input", "in.txt", "--json"];
+        let explained = workspace.roleos(&words).exits(0).json();
+        assert_eq!(explained["decision"], dry, "one function decides");
+        let [good, bad] = [0, 1].map(|at| explained["versions"][at].clone());
+        assert_eq!(
+            (&good["serves"], &good["reason"]),
+            (&json!(true), &json!(reason))
+        );
+        assert_eq!(good["would_answer"], reason == "ok");
+        assert_eq!(
+            (&bad["serves"], &bad["would_answer"]),
+            (&json!(false), &json!(false))
+        );
+        assert!(good["familiarity"].is_number() && good["threshold"].is_number());
+    }
+    calibrated(&workspace);
     workspace.write(".role-os/selector.json", "{");
     assert_eq!(
         ask(TOPICS[0])["reason"],

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluation::{Evaluation, evaluate};
+use super::evaluation::{Evaluation, evaluate, worse};
 use super::examples::Split;
 use super::{BadSelector, Selector};
 
 /// The format of the file.
-const FORMAT: &str = "roleos-selector/v1";
+const FORMAT: &str = "roleos-selector/v2";
+/// What came before it.
+const OLD: &str = "roleos-selector/v1";
 
 /// Fewer contests than this teach nothing about a role.
 pub const LEAST_CONTESTS: usize = 10;
@@ -33,18 +35,16 @@ pub struct Trained {
 /// Why a new book may not simply replace an old one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Worse {
-    /// It chooses worse on the same held-out contests.
+    /// Its scores are worse on the same held-out contests.
     #[error(
-        "on the {contests} held-out contests of `{role}` the new one reaches a mean reward of {new:.4}, the present one {old:.4}"
+        "on the held-out contests of `{role}` the scores of the new one are off by {new:.4} (mean square), those of the present one by {old:.4}"
     )]
-    Chooses {
+    Scores {
         /// The role.
         role: String,
-        /// How many contests were held out.
-        contests: u64,
-        /// What the present one reaches.
+        /// How far the present one's are off.
         old: f64,
-        /// What the new one reaches.
+        /// How far the new one's are off.
         new: f64,
     },
     /// It knows nothing of a role any more.
@@ -56,17 +56,17 @@ impl Book {
     /// Trains a selector for each role with enough contests; the others are left out.
     #[must_use]
     pub fn train(roles: &BTreeMap<String, Split>) -> Self {
-        let enough = roles
-            .iter()
-            .filter(|(_, split)| split.training.len() >= LEAST_CONTESTS);
-        let trained = enough.map(|(role, split)| {
+        let trained = roles.iter().filter_map(|(role, split)| {
+            if split.training.len() < LEAST_CONTESTS {
+                return None;
+            }
             let selector = Selector::train(&split.training);
-            let evaluation = evaluate(Some(&selector), &split.held_out);
+            let evaluation = evaluate(&selector, &split.held_out);
             let trained = Trained {
                 evaluation,
                 selector,
             };
-            (role.clone(), trained)
+            (!trained.selector.versions().is_empty()).then(|| (role.clone(), trained))
         });
         Self {
             format: FORMAT.to_owned(),
@@ -77,19 +77,22 @@ impl Book {
     /// Reads the file.
     ///
     /// # Errors
-    /// It is no book of ours, or damaged.
+    /// It is no book of ours, an older one, or damaged.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadSelector> {
         #[derive(Deserialize)]
         struct Head {
             format: String,
         }
-        let unreadable = |error: serde_json::Error| BadSelector(error.to_string());
+        let unreadable = |error: serde_json::Error| BadSelector::Damaged(error.to_string());
         let Head { format } = serde_json::from_slice(bytes).map_err(unreadable)?;
-        if format != FORMAT {
-            let why = format!("its format is `{format}`, not `{FORMAT}`");
-            return Err(BadSelector(why));
+        match format.as_str() {
+            FORMAT => serde_json::from_slice(bytes).map_err(unreadable),
+            OLD => Err(BadSelector::Old(format)),
+            _ => {
+                let why = format!("its format is `{format}`, not `{FORMAT}`");
+                Err(BadSelector::Damaged(why))
+            }
         }
-        serde_json::from_slice(bytes).map_err(unreadable)
     }
 
     /// The file's text.
@@ -113,25 +116,16 @@ impl Book {
     /// Whether this one is worse than the one that it would replace, on the contests held out from both.
     #[must_use]
     pub fn worse_than(&self, present: &Self, roles: &BTreeMap<String, Split>) -> Vec<Worse> {
-        let mut worse = Vec::new();
-        for role in present.roles.keys() {
+        let judge = |(role, trained): (&String, &Trained)| {
             let Some(new) = self.of(role) else {
-                worse.push(Worse::Forgets(role.clone()));
-                continue;
+                return Some(Worse::Forgets(role.clone()));
             };
             let held_out = roles.get(role).map_or(&[][..], |split| &split.held_out);
-            let before = evaluate(present.of(role), held_out);
-            let after = evaluate(Some(new), held_out);
-            if after.total() + 1e-9 < before.total() {
-                worse.push(Worse::Chooses {
-                    role: role.clone(),
-                    contests: before.contests,
-                    old: before.chosen_reward,
-                    new: after.chosen_reward,
-                });
-            }
-        }
-        worse
+            let (new, old) = worse(new, &trained.selector, held_out)?;
+            let role = role.clone();
+            Some(Worse::Scores { role, old, new })
+        };
+        present.roles.iter().filter_map(judge).collect()
     }
 }
 
@@ -162,18 +156,27 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_refused() {
+    fn a_damaged_or_old_file_is_refused() {
         let text = Book::train(&roles(30)).to_json();
         for bad in [
-            text.replace("selector/v1", "selector/v9"),
-            text.replacen("\"models\":[\"music\",", "\"models\":[", 1),
-            text.replacen("\"models\":[\"music\"", "\"models\":[\"zebra\"", 1),
+            text.replace("selector/v2", "selector/v9"),
+            text.replacen("\"version\":\"music\"", "\"version\":\"zebra\"", 1),
+            text.replacen("\"high\":0", "\"high\":9", 1),
+            text.replacen("\"familiar_from\":", "\"familiar_from\":7", 1),
+            text.replacen("\"rows\":\"", "\"rows\":\"00", 1),
+            text.replacen("\"rows\":\"", "\"rows\":\"zz", 1),
             "{}".to_owned(),
             String::new(),
-            text.replacen(":\"", ":\"zz", 4),
         ] {
-            assert!(Book::parse(bad.as_bytes()).is_err(), "{bad:.80}");
+            assert_ne!(bad, text);
+            let refused = Book::parse(bad.as_bytes());
+            assert!(matches!(refused, Err(BadSelector::Damaged(_))), "{bad:.80}");
         }
+        let old = Book::parse(br#"{"format":"roleos-selector/v1","roles":{}}"#).unwrap_err();
+        assert!(
+            old.to_string().contains("run `roleos selector train`"),
+            "{old}"
+        );
     }
 
     #[test]
@@ -185,17 +188,17 @@ mod tests {
     #[test]
     fn a_worse_one_is_told_from_a_better_one() {
         let good = Book::train(&roles(300));
-        // Rewards turned around teach the wrong thing.
+        // Labels turned around teach the wrong thing.
         let mut turned = roles(300);
         for example in &mut turned.get_mut("editor").unwrap().training {
-            for reward in example.rewards.values_mut() {
-                *reward = reward.map(|reward| -reward);
+            for outcome in example.outcomes.values_mut() {
+                outcome.acceptable = outcome.acceptable.map(|is| !is);
             }
         }
         let bad = Book::train(&turned);
         assert!(matches!(
             bad.worse_than(&good, &roles(300)).as_slice(),
-            [Worse::Chooses { .. }]
+            [Worse::Scores { .. }]
         ));
         assert_eq!(good.worse_than(&bad, &roles(300)), []);
         assert_eq!(good.worse_than(&good, &roles(300)), []);

@@ -1,83 +1,128 @@
-//! How good a selector is on contests that it has not seen: how often it names the winner, how much worth it gives away,
-//! and whether its scores mean what they say.
-
-use statistics::rate::{Rate, rate};
-use std::collections::BTreeMap;
+//! How good a selector is on contests that it has not seen: what the gate would send to a version at the usual threshold,
+//! how much of that was acceptable, and whether its scores mean what they say.
 
 use serde::{Deserialize, Serialize};
+use statistics::rate::{Rate, rate};
 
-use super::{Example, Selector, soft_labels};
+use super::{Example, Selector};
+
+/// The threshold that a version gets that names none.
+pub const THRESHOLD: f64 = 0.75;
 
 /// Bins of the calibration.
 const BINS: usize = 10;
 
-/// What was found. Only contests that somebody won count: where all failed nobody could have been chosen.
+/// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// Held-out contests with a winner.
+    /// Held-out contests in which it is known of some version whether its answer was acceptable.
     pub contests: u64,
-    /// Of them, how often the chosen model was a best one.
-    pub right: u64,
-    /// Mean worth of the chosen model; one that failed or was not known is worth nothing.
-    pub chosen_reward: f64,
-    /// Mean worth of the best model of each contest.
-    pub best_reward: f64,
-    /// Mean distance between score and outcome, from 0 to 1.
+    /// Of them, how often a version would answer.
+    pub routed: u64,
+    /// Of these, how often its answer was acceptable.
+    pub acceptable: u64,
+    /// Mean square of the distance between a score and what came of it.
+    pub brier: f64,
+    /// Distance between the scores of a bin and the share of acceptable answers in it, from 0 to 1.
     pub calibration_error: f64,
-    /// How often each model was chosen where each one was best: by best, then by chosen.
-    pub confusion: BTreeMap<String, BTreeMap<String, u64>>,
 }
-
-/// What stands in the confusion when no model was chosen.
-const NOBODY: &str = "(nobody)";
 
 impl Evaluation {
-    /// How often the choice was right, with its bounds.
+    /// How often a version would answer, with its bounds.
     #[must_use]
-    pub fn accuracy(&self) -> Rate {
-        rate(self.right, self.contests)
+    pub fn share(&self) -> Rate {
+        rate(self.routed, self.contests)
     }
 
-    /// The worth of all choices together.
+    /// How often the answer of a version was acceptable, with its bounds.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a count of contests")]
-    pub fn total(&self) -> f64 {
-        self.chosen_reward * self.contests as f64
+    pub fn quality(&self) -> Rate {
+        rate(self.acceptable, self.routed)
     }
 }
 
-/// Tries a selector on held-out contests. It chooses among those that took part. Without a selector nobody is chosen.
+/// Tries a selector on held-out contests. It chooses among the versions that took part, as the gate does.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "a count of contests")]
-pub fn evaluate(selector: Option<&Selector>, held_out: &[Example]) -> Evaluation {
+pub fn evaluate(selector: &Selector, held_out: &[Example]) -> Evaluation {
     let mut found = Evaluation::default();
-    let mut bins = [(0.0_f64, 0.0_f64, 0_u64); BINS];
+    let mut bins = [(0.0_f64, 0.0_f64); BINS];
+    let (mut squares, mut labels) = (0.0, 0.0);
     for example in held_out {
-        let Some((best, best_reward)) = example.best() else {
-            continue;
-        };
-        let took_part = example.rewards.keys().map(String::as_str);
-        let chosen = selector.and_then(|selector| selector.choose(&example.features, took_part));
-        let reward = chosen.and_then(|chosen| example.rewards.get(chosen).copied().flatten());
-        found.contests += 1;
-        found.right += u64::from(reward.is_some_and(|reward| reward >= best_reward));
-        found.chosen_reward += reward.unwrap_or(0.0);
-        found.best_reward += best_reward;
-        let row = found.confusion.entry(best.to_owned()).or_default();
-        *row.entry(chosen.unwrap_or(NOBODY).to_owned()).or_insert(0) += 1;
-        for (model, label) in soft_labels(&example.rewards) {
-            let score = selector.and_then(|selector| selector.score(&example.features, model));
-            fill(&mut bins, f64::from(score.unwrap_or(0.0)), label);
+        let scored = scored(selector, example);
+        found.contests += u64::from(!scored.is_empty());
+        for (probability, _, label) in &scored {
+            squares += (probability - label).powi(2);
+            labels += 1.0;
+            fill(&mut bins, *probability, *label);
+        }
+        let over = scored
+            .into_iter()
+            .filter(|(probability, ..)| *probability >= THRESHOLD);
+        if let Some((_, _, label)) =
+            over.reduce(|best, next| if next.1 > best.1 { next } else { best })
+        {
+            found.routed += 1;
+            found.acceptable += u64::from(label > 0.5);
         }
     }
-    let n = (found.contests as f64).max(1.0);
-    found.chosen_reward /= n;
-    found.best_reward /= n;
-    found.calibration_error = calibration(&bins);
+    let off: f64 = bins
+        .iter()
+        .map(|(scores, labels)| (scores - labels).abs())
+        .sum();
+    found.brier = squares / f64::max(labels, 1.0);
+    found.calibration_error = off / f64::max(labels, 1.0);
     found
 }
 
-fn fill(bins: &mut [(f64, f64, u64); BINS], score: f64, label: f64) {
+/// Whether a new selector scores worse than the present one on the same contests, beyond chance: both mean squares.
+#[must_use]
+pub fn worse(new: &Selector, present: &Selector, held_out: &[Example]) -> Option<(f64, f64)> {
+    let (mut n, mut sum, mut squares, mut before, mut after) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for example in held_out {
+        let (was, is) = (
+            present.judge(&example.features),
+            new.judge(&example.features),
+        );
+        for (version, outcome) in &example.outcomes {
+            let Some(label) = outcome.acceptable else {
+                continue;
+            };
+            let label = f64::from(u8::from(label));
+            // Who is not known is not routed to, as if the score were 0.
+            let off = |score: Option<super::Score>| {
+                (score.map_or(0.0, |score| score.probability) - label).powi(2)
+            };
+            let (was, is) = (off(was.score(version)), off(is.score(version)));
+            n += 1.0;
+            before += was;
+            after += is;
+            sum += is - was;
+            squares += (is - was).powi(2);
+        }
+    }
+    let mean = sum / f64::max(n, 1.0);
+    let error = ((squares / f64::max(n, 1.0) - mean * mean).max(0.0) / f64::max(n, 1.0)).sqrt();
+    (mean > 2.0 * error && mean > 1e-9).then(|| (after / n, before / n))
+}
+
+/// Probability, expected worth and label of each version that took part, is known to the selector and has a label.
+fn scored(selector: &Selector, example: &Example) -> Vec<(f64, f64, f64)> {
+    let judged = selector.judge(&example.features);
+    let familiar = judged.is_familiar();
+    let outcomes = example.outcomes.iter();
+    let one = outcomes.filter_map(|(version, outcome)| {
+        let score = judged.score(version)?;
+        let probability = if familiar { score.probability } else { 0.0 };
+        Some((
+            probability,
+            score.reward,
+            f64::from(u8::from(outcome.acceptable?)),
+        ))
+    });
+    one.collect()
+}
+
+fn fill(bins: &mut [(f64, f64); BINS], score: f64, label: f64) {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -85,21 +130,8 @@ fn fill(bins: &mut [(f64, f64, u64); BINS], score: f64, label: f64) {
         reason = "a score from 0 to 1 picks one of ten bins"
     )]
     let at = ((score * BINS as f64) as usize).min(BINS - 1);
-    if let Some((scores, labels, n)) = bins.get_mut(at) {
+    if let Some((scores, labels)) = bins.get_mut(at) {
         *scores += score;
         *labels += label;
-        *n += 1;
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts of scores")]
-fn calibration(bins: &[(f64, f64, u64); BINS]) -> f64 {
-    let total: u64 = bins.iter().map(|(_, _, n)| n).sum();
-    if total == 0 {
-        return 0.0;
-    }
-    let off = bins
-        .iter()
-        .map(|(scores, labels, _)| (scores - labels).abs());
-    off.sum::<f64>() / total as f64
 }

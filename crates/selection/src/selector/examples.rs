@@ -1,13 +1,19 @@
 //! What is learned from: the contests of the run log, joined with the features of their inputs.
 //!
+//! An answer is acceptable when its verifier passed it and it is right: its score against the right answer, or else
+//! against the general model's, reaches [`FLOOR`]. A contest without either teaches nothing: it would only show failures.
+//!
 //! One contest in five is held out, by the hash of its input: the same input is always on the same side, so that what was
 //! held out from an older selector is held out from a newer one, and the two can be compared.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::Example;
 use super::features::Line;
+use super::{Example, Outcome};
 use crate::run_log::Record;
+
+/// Least score of an acceptable answer, against the right one or against the general model's.
+pub const FLOOR: f64 = 0.8;
 
 /// More contests of one role than this are not learned from; the newest are.
 pub const MAX_CONTESTS: usize = 50_000;
@@ -28,19 +34,25 @@ pub struct Split {
 struct Contest {
     role: String,
     prompt_hash: String,
-    learning: bool,
-    rewards: BTreeMap<String, Option<f64>>,
+    /// Whether it is known what a good answer was.
+    has_reference: bool,
+    outcomes: BTreeMap<String, Outcome>,
+    general: Option<Outcome>,
 }
 
-/// Collects contests, the log first, then the features.
+/// Collects contests: the log first, then what was said of the answers, then the features.
 #[derive(Debug, Default)]
 pub struct Examples {
     contests: HashMap<String, Contest>,
+    /// Contests by their dispatch.
+    traces: HashMap<String, String>,
     roles: BTreeMap<String, Split>,
     /// Lines of the log that belong to a contest.
     pub lines: u64,
-    /// Contests that were found with their features.
+    /// Contests that were found with their features and teach something.
     pub joined: u64,
+    /// Contests that were found with their features, and nothing tells which answers were acceptable.
+    pub without_reference: u64,
 }
 
 impl Examples {
@@ -54,24 +66,53 @@ impl Examples {
             return;
         }
         self.lines += 1;
+        if let Some(trace) = &record.more.trace_id {
+            self.traces.insert(trace.clone(), run_id.clone());
+        }
         let contest = self
             .contests
             .entry(run_id.clone())
             .or_insert_with(|| Contest {
                 role: role.clone(),
                 prompt_hash: record.prompt_hash.clone(),
-                learning: mode == Some("learn"),
-                rewards: BTreeMap::new(),
+                has_reference: false,
+                outcomes: BTreeMap::new(),
+                general: None,
             });
-        let reward = (record.passed() && record.reward.is_finite()).then_some(record.reward);
-        let known = contest
-            .rewards
-            .entry(record.model_id.clone())
-            .or_insert(reward);
-        // Two versions of one model in one contest: the better one speaks for the model.
-        if reward > *known {
-            *known = reward;
+        let outcome = Outcome {
+            acceptable: acceptable(record),
+            reward: if record.reward.is_finite() {
+                record.reward
+            } else {
+                0.0
+            },
+            cost: record.cost.max(0.0),
+            price_usd: record.more.price_usd,
+        };
+        contest.has_reference |= record.q1.or(record.more.agreement).is_some();
+        if record.is_general() {
+            contest.general = Some(outcome);
+            return;
         }
+        let version = record.more.version.as_ref().unwrap_or(&record.model_id);
+        contest.outcomes.insert(version.clone(), outcome);
+    }
+
+    /// Takes what somebody said of an answer of a dispatch, by the version that gave it. Says whether it was found.
+    pub fn feedback(&mut self, trace_id: &str, version: &str, acceptable: bool) -> bool {
+        let contest = self
+            .traces
+            .get(trace_id)
+            .and_then(|run| self.contests.get_mut(run));
+        let Some(contest) = contest else {
+            return false;
+        };
+        let outcome = contest.outcomes.get_mut(version);
+        let found = outcome
+            .map(|outcome| outcome.acceptable = Some(acceptable))
+            .is_some();
+        contest.has_reference |= found;
+        found
     }
 
     /// Takes a line of features. A line whose contest is not in the log is passed over.
@@ -79,14 +120,16 @@ impl Examples {
         let Some(contest) = self.contests.get(&line.run_id) else {
             return;
         };
-        // One candidate that was served alone says nothing about others, but for learning it was asked on purpose.
-        let teaches = contest.learning || contest.rewards.len() > 1;
-        if contest.role != line.role || contest.prompt_hash != line.prompt_hash || !teaches {
+        if contest.role != line.role || contest.prompt_hash != line.prompt_hash {
             return;
         }
         let Some(contest) = self.contests.remove(&line.run_id) else {
             return;
         };
+        if !contest.has_reference {
+            self.without_reference += 1;
+            return;
+        }
         self.joined += 1;
         let split = self.roles.entry(contest.role).or_default();
         let side = if is_held_out(&contest.prompt_hash) {
@@ -96,7 +139,8 @@ impl Examples {
         };
         side.push(Example {
             features: line.features,
-            rewards: contest.rewards,
+            outcomes: contest.outcomes,
+            general: contest.general,
         });
         if side.len() >= 2 * MAX_CONTESTS {
             side.drain(..MAX_CONTESTS);
@@ -116,6 +160,15 @@ impl Examples {
     }
 }
 
+/// Whether an answer was acceptable, where the line tells.
+fn acceptable(record: &Record) -> Option<bool> {
+    if !record.passed() && record.more.unverified != Some(true) {
+        return Some(false);
+    }
+    let quality = record.q1.or(record.more.agreement)?;
+    Some(quality >= FLOOR)
+}
+
 fn is_held_out(prompt_hash: &str) -> bool {
     let digits = prompt_hash.get(..2);
     let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
@@ -125,10 +178,10 @@ fn is_held_out(prompt_hash: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_log::More;
+    use crate::run_log::{GENERAL, More};
     use crate::selector::Features;
 
-    fn record(run: &str, model: &str, mode: &str, passed: bool, reward: f64) -> Record {
+    fn record(run: &str, model: &str, mode: &str, passed: bool, q1: Option<f64>) -> Record {
         Record {
             timestamp: "2026-03-04T05:06:07Z".to_owned(),
             prompt_hash: "01".repeat(32),
@@ -136,15 +189,17 @@ mod tests {
             metric_version: "metric_v1".to_owned(),
             verifier_result: if passed { "PASS" } else { "FAIL" }.to_owned(),
             q0: u8::from(passed),
-            q1: None,
+            q1,
             cost: 0.0,
             refusal_penalty: 0.0,
-            reward,
+            reward: 1.5,
             winner_model_id: None,
             more: More {
                 run_id: Some(run.to_owned()),
                 role: Some("editor".to_owned()),
                 mode: Some(mode.to_owned()),
+                version: (model != GENERAL).then(|| format!("{model}-1")),
+                trace_id: Some(format!("trace-{run}")),
                 ..More::default()
             },
         }
@@ -160,34 +215,72 @@ mod tests {
     }
 
     #[test]
+    fn what_is_acceptable_follows_the_verifier_and_the_reference() {
+        let with = |passed, unverified: bool, q1, agreement| {
+            let mut record = record("r", "a", "learn", passed, q1);
+            record.more.unverified = unverified.then_some(true);
+            record.more.agreement = agreement;
+            acceptable(&record)
+        };
+        for (found, expected) in [
+            (with(true, false, Some(0.8), None), Some(true)),
+            (with(true, false, Some(0.79), None), Some(false)),
+            (with(true, false, Some(0.4), Some(1.0)), Some(false)),
+            (with(true, false, None, Some(1.0)), Some(true)),
+            (with(true, false, None, Some(0.0)), Some(false)),
+            (with(true, false, None, None), None),
+            (with(false, false, Some(1.0), None), Some(false)),
+            (with(false, false, None, None), Some(false)),
+            (with(false, true, Some(1.0), None), Some(true)),
+            (with(false, true, None, None), None),
+        ] {
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
     fn contests_are_joined_with_their_features() {
         let mut examples = Examples::default();
         for record in [
-            record("r1", "a", "learn", true, 1.5),
-            record("r1", "b", "learn", false, 0.2),
-            record("r1", "a", "learn", true, 1.7),
-            record("r2", "a", "serve", true, 1.0),
-            record("r3", "a", "audit", true, 1.0),
-            record("r4", "a", "serve", true, 1.0),
-            record("r4", "b", "serve", true, 1.1),
+            record("r1", "a", "learn", true, Some(0.9)),
+            record("r1", "b", "learn", false, Some(0.2)),
+            record("r1", GENERAL, "learn", true, Some(1.0)),
+            record("r2", "a", "serve", true, None),
+            record("r3", "a", "audit", true, Some(1.0)),
+            record("r4", "a", "serve", true, None),
+            record("r4", "b", "serve", false, None),
         ] {
             examples.record(&record);
         }
+        assert!(examples.feedback("trace-r4", "a-1", true));
+        assert!(
+            !examples.feedback("trace-r4", "c-1", true) && !examples.feedback("x", "a-1", true)
+        );
         for run in ["r1", "r1", "r2", "r3", "r4", "r9"] {
             examples.features(line(run));
         }
-        assert_eq!((examples.lines, examples.joined), (6, 2));
+        assert_eq!(
+            (examples.lines, examples.joined, examples.without_reference),
+            (6, 2, 1)
+        );
         let roles = examples.finish();
         let split = &roles["editor"];
         assert!(split.held_out.is_empty(), "01 is no multiple of five");
-        let rewards: Vec<_> = split
-            .training
-            .iter()
-            .map(|one| one.rewards.clone())
-            .collect();
-        assert_eq!(rewards[0]["a"], Some(1.7));
-        assert_eq!(rewards[0]["b"], None);
-        assert_eq!(rewards[1]["b"], Some(1.1));
+        let label = |at: usize, version: &str| split.training[at].outcomes[version].acceptable;
+        assert_eq!(
+            (label(0, "a-1"), label(0, "b-1")),
+            (Some(true), Some(false))
+        );
+        assert_eq!(
+            (label(1, "a-1"), label(1, "b-1")),
+            (Some(true), Some(false))
+        );
+        assert_eq!(
+            split.training[0].outcomes.len(),
+            2,
+            "the general model stands apart"
+        );
+        assert!(split.training[0].general.is_some() && split.training[1].general.is_none());
     }
 
     #[test]

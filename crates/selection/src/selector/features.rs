@@ -1,24 +1,21 @@
-//! What the selector sees of a text: its words and pairs of words, hashed into buckets, of unit length. The text cannot be
-//! read back from it.
+//! What the selector sees of an input: hashes of its words, of neighbouring words, of the letters that long words begin
+//! with, and of its tags. No order is kept and no text; a dictionary can still tell which words are likely in it.
 //!
 //! `.role-os/features.jsonl` keeps one [`Line`] per contest beside the run log, so that no prompt has to be kept.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Buckets that words (the lower half) and pairs and tags (the upper half) are hashed into.
-pub const BUCKETS: usize = 1 << 13;
+use crate::candidates;
 
-const HALF: usize = BUCKETS / 2;
-
-/// Only this much of a text is looked at.
-const MAX_TEXT: usize = 64 * 1024;
+/// Only this much of an input is looked at.
+const MAX_TEXT: usize = 16 * 1024;
 
 /// Longest line of features that is read.
 pub const MAX_LINE: usize = 256 * 1024;
 
 /// The features of one contest's input, as a line of `features.jsonl`:
-/// `{"run_id":"…","role":"…","prompt_hash":"…","features":[bucket,count,bucket,count,…]}`.
+/// `{"run_id":"…","role":"…","prompt_hash":"…","features":{"words":"…","others":"…"}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// The contest, as the run log names it.
@@ -50,183 +47,319 @@ impl Line {
     }
 }
 
-/// How often each bucket was met, by bucket. Weights are roots of the counts, scaled so that the sum of their squares is 1.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Vec<u16>", into = "Vec<u16>")]
+/// Hashes, each as often as it occurs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Features {
-    counts: Vec<(u16, u16)>,
-    scale: f32,
+    words: Vec<u64>,
+    others: Vec<u32>,
 }
 
-impl From<Features> for Vec<u16> {
-    fn from(features: Features) -> Self {
-        let flat = features.counts.into_iter();
-        flat.flat_map(|(bucket, count)| [bucket, count]).collect()
+/// As it lies in the file: sorted, 16 and 8 hex digits each.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    words: String,
+    others: String,
+}
+
+impl From<Features> for Written {
+    fn from(mut features: Features) -> Self {
+        features.words.sort_unstable();
+        features.others.sort_unstable();
+        let words = features.words.iter().flat_map(|word| word.to_be_bytes());
+        let others = features.others.iter().flat_map(|other| other.to_be_bytes());
+        Self {
+            words: hex::encode(words.collect::<Vec<u8>>()),
+            others: hex::encode(others.collect::<Vec<u8>>()),
+        }
     }
 }
 
-impl TryFrom<Vec<u16>> for Features {
+impl TryFrom<Written> for Features {
     type Error = &'static str;
 
-    fn try_from(flat: Vec<u16>) -> Result<Self, Self::Error> {
-        let (pairs, rest) = flat.as_chunks::<2>();
-        let counts: Vec<(u16, u16)> = pairs
-            .iter()
-            .map(|[bucket, count]| (*bucket, *count))
-            .collect();
-        let sound = |(bucket, count): &(u16, u16)| usize::from(*bucket) < BUCKETS && *count > 0;
-        if !rest.is_empty() || !counts.iter().all(sound) {
-            return Err("features are no pairs of a bucket and a count");
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let bad = "features are no list of hashes";
+        let words = hex::decode(written.words).map_err(|_| bad)?;
+        let others = hex::decode(written.others).map_err(|_| bad)?;
+        let (words, words_rest) = words.as_chunks::<8>();
+        let (others, others_rest) = others.as_chunks::<4>();
+        if !words_rest.is_empty() || !others_rest.is_empty() {
+            return Err(bad);
         }
-        if !counts.is_sorted_by(|one, other| one.0 < other.0) {
-            return Err("features are not in the order of their buckets");
-        }
-        Ok(Self::scaled(counts))
+        Ok(Self {
+            words: words.iter().copied().map(u64::from_be_bytes).collect(),
+            others: others.iter().copied().map(u32::from_be_bytes).collect(),
+        })
     }
 }
 
 impl Features {
-    /// Of an input: text as it is, the `text` of an object that has one, anything else as its JSON.
+    /// Of an input with its tags: text as it is, the `text` of an object that has one, anything else by its keys and values.
     #[must_use]
-    pub fn of_input(input: &Value, tags: &[String]) -> Self {
-        match input.get("text").unwrap_or(input) {
-            Value::String(text) => Self::of(text, tags),
-            _ => Self::of(&input.to_string(), tags),
-        }
+    pub fn of_input(input: &Value) -> Self {
+        let mut reader = Reader::default();
+        reader.value(input.get("text").unwrap_or(input));
+        candidates::tags(input).for_each(|tag| reader.tag(&tag));
+        reader.features
     }
 
     /// Of a text and the tags that came with it.
     #[must_use]
     pub fn of(text: &str, tags: &[String]) -> Self {
-        let mut counts = vec![0_u16; BUCKETS];
-        let mut touched = [0_u64; BUCKETS / 64];
-        let mut add = |hash: u64, first: usize| {
-            let bucket = first + usize::try_from(hash).unwrap_or(usize::MAX) % HALF;
-            if let (Some(count), Some(word)) =
-                (counts.get_mut(bucket), touched.get_mut(bucket / 64))
-            {
-                *count = count.saturating_add(1);
-                *word |= 1 << (bucket % 64);
-            }
-        };
-        let mut last = OFFSET;
-        let mut word = OFFSET;
-        for byte in text.bytes().take(MAX_TEXT).chain([b' ']) {
-            // Letters and digits of any script make words; ASCII is compared without case.
-            if byte.is_ascii_alphanumeric() || byte >= 0x80 || byte == b'_' {
-                word = mix(word, byte.to_ascii_lowercase());
-            } else if word != OFFSET {
-                add(finish(word), 0);
-                add(finish(last.rotate_left(17) ^ word), HALF);
-                last = word;
-                word = OFFSET;
-            }
-        }
-        for tag in tags {
-            add(finish(tag.bytes().fold(TAG, mix)), HALF);
-        }
-        let mut met = Vec::new();
-        for (at, word) in touched.into_iter().enumerate() {
-            let mut word = word;
-            while word != 0 {
-                let bucket = at * 64 + word.trailing_zeros() as usize;
-                word &= word - 1;
-                if let (Some(count), Ok(bucket)) = (counts.get(bucket), u16::try_from(bucket)) {
-                    met.push((bucket, *count));
+        let mut reader = Reader::default();
+        reader.text(text);
+        tags.iter().for_each(|tag| reader.tag(tag));
+        reader.features
+    }
+
+    /// Hashes of the words.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Hashes of everything else.
+    #[must_use]
+    pub fn others(&self) -> &[u32] {
+        &self.others
+    }
+}
+
+const WORD: u64 = 0x9e37_79b9_7f4a_7c15;
+const PAIR: u64 = 0xbf58_476d_1ce4_e5b9;
+const HEAD: u64 = 0x94d0_49bb_1331_11eb;
+const TAG: u64 = 0xa076_1d64_78bd_642f;
+
+#[derive(Default)]
+struct Reader {
+    features: Features,
+    last: u64,
+    seen: usize,
+}
+
+impl Reader {
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    self.text(key);
+                    self.value(value);
                 }
             }
+            Value::Bool(_) | Value::Number(_) | Value::Null => self.text(&value.to_string()),
         }
-        Self::scaled(met)
     }
 
-    fn scaled(counts: Vec<(u16, u16)>) -> Self {
-        let total: f32 = counts.iter().map(|(_, count)| f32::from(*count)).sum();
-        let scale = if total > 0.0 { 1.0 / total.sqrt() } else { 0.0 };
-        Self { counts, scale }
-    }
-
-    /// Bucket and weight.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, f32)> + '_ {
-        let weighed = |(bucket, count): &(u16, u16)| {
-            (usize::from(*bucket), f32::from(*count).sqrt() * self.scale)
-        };
-        self.counts.iter().map(weighed)
-    }
-
-    /// The share of the text's words that lie in some buckets, from 0 to 1; 0 when there are none.
-    #[must_use]
-    pub fn word_share(&self, inside: impl Fn(usize) -> bool) -> f32 {
-        let (mut all, mut found) = (0.0, 0.0);
-        for (bucket, weight) in self.iter().filter(|(bucket, _)| *bucket < HALF) {
-            all += weight * weight;
-            if inside(bucket) {
-                found += weight * weight;
+    /// Letters and digits of any script make words; ASCII is compared without case.
+    fn text(&mut self, text: &str) {
+        let text = text.as_bytes();
+        let text = text.get(..MAX_TEXT - self.seen).unwrap_or(text);
+        self.seen += text.len();
+        self.features.words.reserve(text.len() / 6);
+        self.features.others.reserve(text.len() / 4);
+        let mut start = None;
+        for (block, at) in text.chunks(64).zip((0..).step_by(64)) {
+            // A bit for each letter; the changes between letters and others are where words begin and end.
+            let letters = letters(block);
+            let mut changes = letters ^ (letters << 1 | u64::from(start.is_some()));
+            while changes != 0 {
+                let here = at + changes.trailing_zeros() as usize;
+                changes &= changes - 1;
+                start = match start {
+                    None => Some(here),
+                    Some(first) => {
+                        self.word(text.get(first..).unwrap_or_default(), here - first);
+                        None
+                    }
+                };
             }
         }
-        if all > 0.0 { found / all } else { 0.0 }
+        if let Some(first) = start {
+            let rest = text.get(first..).unwrap_or_default();
+            self.word(rest, rest.len());
+        }
+    }
+
+    /// The word that these bytes begin with.
+    fn word(&mut self, bytes: &[u8], length: usize) {
+        let word = hash(bytes, length, WORD);
+        self.features.words.push(word);
+        self.other(fold(self.last.rotate_left(17) ^ word, PAIR));
+        self.last = word;
+        // Most letters beyond ASCII have two bytes.
+        let wide = bytes.first().is_some_and(|byte| *byte >= 0x80);
+        let head = if wide { 8 } else { 4 };
+        if length > head {
+            self.other(hash(bytes, head, HEAD));
+        }
+    }
+
+    fn tag(&mut self, tag: &str) {
+        self.other(hash(tag.as_bytes(), tag.len(), TAG));
+    }
+
+    fn other(&mut self, hash: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is kept")]
+        self.features.others.push(hash as u32);
     }
 }
 
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const TAG: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// FNV-1a: short words, no state, the same on every machine.
-fn mix(hash: u64, byte: u8) -> u64 {
-    (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+/// Which of at most 64 bytes are letters, digits, `_` or part of a character beyond ASCII, the first in the lowest bit.
+fn letters(block: &[u8]) -> u64 {
+    let (whole, rest) = block.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let all = whole.iter().chain((!rest.is_empty()).then_some(&last));
+    let bits = all.map(|eight| letters_of_eight(u64::from_le_bytes(*eight)));
+    bits.zip((0..).step_by(8))
+        .fold(0, |sum, (bits, at)| sum | bits << at)
 }
 
-/// Spreads the high bits, which FNV leaves uneven, over the low ones that pick the bucket.
-fn finish(hash: u64) -> u64 {
-    let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
+/// The same for eight bytes at once: each comparison leaves its answer in a byte's highest bit.
+fn letters_of_eight(bytes: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let low = bytes & !HIGH;
+    let small = low | (0x20 * EACH);
+    let from = |least: u64, bytes: u64| bytes + (0x80 - least) * EACH;
+    let alphabetic = from(0x61, small) & !from(0x7b, small);
+    let digit = from(0x30, low) & !from(0x3a, low);
+    let underscore = !from(0x01, low ^ (0x5f * EACH));
+    let found = (alphabetic | digit | underscore | bytes) & HIGH;
+    // Gathers the highest bits of all bytes in one.
+    (found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Of the first `length` bytes, eight at a time, the same on every machine.
+fn hash(bytes: &[u8], length: usize, seed: u64) -> u64 {
+    let mut hash = seed ^ (length as u64);
+    let mut at = 0;
+    while at < length {
+        hash = fold(hash ^ eight(bytes, at, length), seed);
+        at += 8;
+    }
+    hash
+}
+
+/// Up to eight bytes from `at` on, in lower case, with blanks behind the end.
+fn eight(bytes: &[u8], at: usize, length: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let whole = rest.first_chunk::<8>().copied().unwrap_or_else(|| {
+        let mut short = [0; 8];
+        short
+            .iter_mut()
+            .zip(rest)
+            .for_each(|(to, from)| *to = *from);
+        short
+    });
+    let used = (length - at).min(8);
+    let bits = u64::from_le_bytes(whole) & (u64::MAX >> (64 - 8 * used));
+    bits | ((!bits & 0x8080_8080_8080_8080) >> 2)
+}
+
+fn fold(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    #[expect(clippy::cast_possible_truncation, reason = "both halves are used")]
+    let (low, high) = (product as u64, (product >> 64) as u64);
+    low ^ high
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn features_have_unit_length_and_ignore_case_and_punctuation() {
-        let one = Features::of("Sum up, the Report!", &[]);
-        assert_eq!(one, Features::of("sum up the report", &[]));
-        assert_ne!(one, Features::of("report the sum up", &[]));
-        let length: f32 = one.iter().map(|(_, weight)| weight * weight).sum();
-        assert!((length - 1.0).abs() < 1e-5);
-    }
-
-    #[test]
-    fn nothing_has_no_features_and_tags_count() {
-        assert_eq!(Features::of(" \n", &[]), Features::default());
-        assert_ne!(
-            Features::of("x", &["format:json".to_owned()]),
-            Features::of("x", &[])
-        );
-        let cut = Features::of(&"word ".repeat(100_000), &[]);
-        assert_eq!(
-            cut.iter().count(),
-            5,
-            "one word, its pairs, and what the cut leaves of one"
-        );
-    }
-
-    #[test]
-    fn a_line_reads_back_and_a_bad_one_is_refused() {
+    fn line(text: &str) -> String {
         let line = Line {
             run_id: "r1".to_owned(),
             role: "editor".to_owned(),
             prompt_hash: "ab".repeat(32),
-            features: Features::of("a b a b a", &[]),
+            features: Features::of(text, &[]),
         };
-        let text = line.to_line();
-        assert_eq!(Line::parse(text.as_bytes()), Ok(line));
+        line.to_line()
+    }
+
+    #[test]
+    fn case_and_punctuation_do_not_count_and_the_order_does() {
+        let one = Features::of("Sum up, the Report!", &[]);
+        assert_eq!(one, Features::of("sum up the report", &[]));
+        assert_ne!(
+            one.others(),
+            Features::of("report the sum up", &[]).others()
+        );
+        assert_eq!(one.words().len(), 4);
+        assert_eq!(Features::of(" \n", &[]), Features::default());
+    }
+
+    #[test]
+    fn every_byte_is_told_apart() {
+        for byte in 0..=255_u8 {
+            let letter = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
+            for length in [1, 7, 8, 9, 64] {
+                let expected = if letter { u64::MAX >> (64 - length) } else { 0 };
+                assert_eq!(letters(&vec![byte; length]), expected, "{byte} × {length}");
+            }
+        }
+        let long = "x".repeat(200);
+        for text in [
+            format!("{long} y"),
+            format!("y {long}"),
+            format!("{} y", &long[..64]),
+        ] {
+            assert_eq!(Features::of(&text, &[]).words().len(), 2, "{}", text.len());
+        }
+        assert_eq!(
+            Features::of(&format!("{}yz", " ".repeat(63)), &[])
+                .words()
+                .len(),
+            1
+        );
+    }
+
+    #[test]
+    fn forms_of_a_word_share_their_beginning() {
+        let share = |one: &str, other: &str| {
+            let (one, other) = (Features::of(one, &[]), Features::of(other, &[]));
+            let found = one
+                .others()
+                .iter()
+                .filter(|hash| other.others().contains(hash));
+            found.count()
+        };
+        assert_eq!(share("routing", "routed"), 1);
+        assert_eq!(share("ROUTING", "router"), 1);
+        assert_eq!(share("маршрутам", "маршрутов"), 1);
+        assert_eq!(share("cat", "cats"), 0);
+    }
+
+    #[test]
+    fn tags_count_and_long_texts_are_cut() {
+        let tagged = Features::of("x", &["format:json".to_owned()]);
+        assert_ne!(tagged, Features::of("x", &[]));
+        let input = serde_json::json!({ "text": "x", "tags": ["format:json"] });
+        assert_eq!(Features::of_input(&input), tagged);
+        let cut = Features::of(&"word ".repeat(100_000), &[]);
+        assert_eq!(cut.words().len(), MAX_TEXT.div_ceil(5));
+        let list = serde_json::json!(vec!["word "; 100_000]);
+        assert_eq!(
+            Features::of_input(&list).words().len(),
+            MAX_TEXT.div_ceil(5)
+        );
+    }
+
+    #[test]
+    fn a_line_reads_back_without_its_order_and_a_bad_one_is_refused() {
+        let text = line("a b a b a");
+        let read = Line::parse(text.as_bytes()).unwrap();
+        assert_eq!(read.to_line(), text);
+        assert_eq!(read.features.words().len(), 5);
+        assert!(line(&"a ".repeat(MAX_TEXT)).len() < MAX_LINE);
         for bad in [
-            "[1]",
-            "[9000,1]",
-            "[1,0]",
-            "[2,1,1,1]",
-            "[1,1,1,1]",
-            "[-1,1]",
-            "[1,70000]",
+            "[1,2]",
+            r#"{"words":"ab","others":""}"#,
+            r#"{"words":"","others":"zz"}"#,
         ] {
             let line = format!(r#"{{"run_id":"r","role":"x","prompt_hash":"","features":{bad}}}"#);
             assert!(Line::parse(line.as_bytes()).is_err(), "{bad}");
@@ -236,10 +369,14 @@ mod tests {
     #[test]
     fn an_input_is_its_text() {
         let text = Features::of("sum up", &[]);
-        assert_eq!(Features::of_input(&"sum up".into(), &[]), text);
+        assert_eq!(Features::of_input(&"sum up".into()), text);
         let beside = serde_json::json!({ "text": "sum up", "embedding": [1.0] });
-        assert_eq!(Features::of_input(&beside, &[]), text);
-        let other = serde_json::json!({ "sum": "up" });
-        assert_eq!(Features::of_input(&other, &[]), Features::of("sum up", &[]));
+        assert_eq!(Features::of_input(&beside), text);
+        assert_eq!(
+            Features::of_input(&serde_json::json!({ "sum": "up" })),
+            text
+        );
+        let rest = serde_json::json!({ "sum": [1, null] });
+        assert_eq!(Features::of_input(&rest), Features::of("sum 1 null", &[]));
     }
 }

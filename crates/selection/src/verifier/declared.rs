@@ -88,7 +88,9 @@ impl Declared {
         Ok(Some(declared))
     }
 
-    fn has_schema(&self) -> bool {
+    /// Whether it names a schema, here or in a file.
+    #[must_use]
+    pub fn has_schema(&self) -> bool {
         ["schema", "schema_path"]
             .iter()
             .any(|key| self.config.contains_key(*key))
@@ -112,7 +114,11 @@ impl Declared {
             Kind::JsonSchema => {
                 let schema = self.config.get("schema").or(schema);
                 let missing = || BadVerifier("the verifier names no schema".to_owned());
-                Verifier::json_schema(schema.ok_or_else(missing)?).map(Step::Read)
+                let schema = schema.ok_or_else(missing)?;
+                if self.config.get("strict_mode") != Some(&Value::Bool(true)) {
+                    return Verifier::json_schema(schema).map(Step::Read);
+                }
+                Verifier::json_schema(&closed(schema)).map(Step::Read)
             }
             Kind::RuleCheck => Verifier::rules(&Value::Object(self.config.clone())).map(Step::Read),
             Kind::UnitTest | Kind::StaticAnalysis => self.command().map(Step::Run),
@@ -196,6 +202,25 @@ fn does_something(script: &str) -> bool {
     lines.any(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
+/// The schema under `strict_mode`: an object has no other keys than those that are named, unless the schema says so.
+fn closed(schema: &Value) -> Value {
+    match schema {
+        Value::Array(items) => items.iter().map(closed).collect(),
+        Value::Object(fields) => {
+            let mut fields: Map<String, Value> = fields
+                .iter()
+                .map(|(key, value)| (key.clone(), closed(value)))
+                .collect();
+            if fields.get("properties").is_some_and(Value::is_object) {
+                let no_more = fields.entry("additionalProperties");
+                no_more.or_insert(Value::Bool(false));
+            }
+            Value::Object(fields)
+        }
+        other => other.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -251,6 +276,29 @@ mod tests {
             refused(
                 &json!({ "verifier": { "type": "unit_test", "config": { "command": "true", "output_file": name } } }),
                 "output_file",
+            );
+        }
+    }
+
+    #[test]
+    fn strict_mode_takes_no_key_that_the_schema_does_not_name() {
+        let schema = json!({ "type": "object", "properties": {
+            "a": { "type": "object", "properties": { "b": {} } }, "free": { "type": "object" } } });
+        for (strict, output, passes) in [
+            (true, json!({ "a": { "b": 1 }, "free": { "x": 1 } }), true),
+            (true, json!({ "a": {}, "more": 1 }), false),
+            (true, json!({ "a": { "c": 1 } }), false),
+            (false, json!({ "a": { "c": 1 }, "more": 1 }), true),
+        ] {
+            let declared = declared(&json!({ "verifier": { "type": "json_schema",
+                "config": { "schema": schema, "strict_mode": strict } } }));
+            let Step::Read(verifier) = declared.step(None).unwrap() else {
+                panic!("a schema is read");
+            };
+            assert_eq!(
+                declared.read(&verifier, &output).passed(),
+                passes,
+                "{output}"
             );
         }
     }

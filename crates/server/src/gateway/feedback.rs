@@ -105,7 +105,7 @@ fn subject(app: &App, trace: &str) -> Option<Subject> {
         role: Some(known.role),
         version: Some(known.version),
         prompt_hash: hash.ok().map(|(hash, _)| hash),
-        features: Some(Features::of_input(&known.input, &[])),
+        features: Some(Features::of_input(&known.input)),
         answer: Some(known.answer),
     })
 }

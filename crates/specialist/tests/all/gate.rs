@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use specialist::classifier::{Classifier, Embedding, cosine};
-use specialist::gate::{Decision, Gate, Question};
+use specialist::gate::{Decision, Declared, Gate, Question};
 use specialist::quota::{Source, View};
 use specialist::registry::{Entry, Version};
 use specialist::role_block::RoleBlock;
@@ -57,6 +57,7 @@ fn decide(case: &Case) -> Decision {
         },
         halt: case.halt,
         classifier: &case.says,
+        declared: &Declared::nothing,
     })
 }
 
@@ -268,6 +269,7 @@ fn end_to_end_with_and_without_an_embedding() {
             },
             halt: None,
             classifier: &Embedding,
+            declared: &Declared::nothing,
         })
     };
     let served = ask(json!({ "embedding": [0.6, 0.8] }));

@@ -67,6 +67,6 @@ fn a_refused_entry_is_named_and_the_breaker_has_its_own_reason() {
         "{}",
         begun.decision.detail
     );
-    let peeked = place.open().peek(asked(&input), &Embedding);
+    let peeked = place.open().route(asked(&input), None, &Embedding).decision;
     assert_eq!(peeked.reason.name(), "no_registry_entry");
 }

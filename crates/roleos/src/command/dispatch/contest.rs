@@ -7,6 +7,7 @@ use host::specialists::{Asked, Specialists, Wanted};
 use host::verifiers::Verifiers;
 use host::{events, metrics, runs};
 use selection::event::Event;
+use selection::run_log::GENERAL;
 use selection::verifier::Outcome;
 use selection::{candidates, canonical, output};
 use serde_json::{Map, Value, json};
@@ -36,7 +37,7 @@ pub(super) struct Question<'a> {
 
 /// Whether several are asked, or one whose answer is held against a verifier.
 pub(super) fn is_wanted(context: &Context, specialists: &Specialists, args: &Args) -> bool {
-    if args.k.is_some() || args.learn || args.target.is_some() {
+    if args.k.is_some() || args.learn || args.target.is_some() || args.task.is_some() {
         return true;
     }
     contest::is_wanted(&context.config.selection, specialists, &args.role)
@@ -150,7 +151,7 @@ pub(super) fn tell(
         let version = entry.and_then(|entry| entry.active().ok().flatten());
         let model = served
             .and(version)
-            .map_or("claude", |version| &version.model_id);
+            .map_or(GENERAL, |version| &version.model_id);
         told.push(Event::InferResult {
             model_id: model.to_owned(),
             time_ms: served.map_or(0, |served| whole(served.wire_ms)),
@@ -187,7 +188,7 @@ pub(super) fn show(ui: &Ui, held: &Contested) -> Result<Exit, Failure> {
     match &held.answer.result {
         Err(error) => Err(super::no_answer(
             error,
-            decision.reason.name(),
+            decision,
             held.answer.receipt.call.as_ref(),
         )),
         Ok(result) => {

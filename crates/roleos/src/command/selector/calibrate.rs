@@ -1,0 +1,212 @@
+//! `roleos selector calibrate`: which threshold gives which share, quality and cost, and the one that is wanted.
+
+use std::io::Write as _;
+
+use host::specialists::{Named, Operator};
+use host::{runs, selector};
+use selection::selector::Example;
+use selection::selector::curve::{Point, Wanted, curve, propose};
+use serde_json::{Value, json};
+
+use crate::command::specialist::{Who, now, open};
+use crate::context::Context;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::person::not_below_an_agent;
+use crate::render::clean;
+use crate::ui::{BOLD, DIM, GOOD, Ui};
+
+/// Words of `selector calibrate`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  roleos selector calibrate support
+  roleos selector calibrate support --min-quality 0.95
+  roleos selector calibrate support --max-cost 0.4 --write
+
+Quality is the share of acceptable answers, the general model's among them. Cost is relative to the
+general model alone, which is 1. Every contest is scored by what the others teach. Without a wish the
+lowest threshold is proposed at which the role is not worse than the general model alone.")]
+pub struct Args {
+    /// The role.
+    #[arg(value_name = "ROLE")]
+    role: String,
+    /// Least share of acceptable answers, from 0 to 1.
+    #[arg(long, value_name = "Q", value_parser = share, conflicts_with = "max_cost")]
+    min_quality: Option<f64>,
+    /// Most that the role may cost, where the general model alone is 1.
+    #[arg(long, value_name = "C", value_parser = share)]
+    max_cost: Option<f64>,
+    /// Set the threshold of the versions that serve the role.
+    #[arg(long)]
+    write: bool,
+    #[command(flatten)]
+    who: Who,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number: f64 = text
+        .parse()
+        .map_err(|_| "give a number from 0 to 1".to_owned())?;
+    if (0.0..=1.0).contains(&number) {
+        return Ok(number);
+    }
+    Err("give a number from 0 to 1".to_owned())
+}
+
+/// Does it.
+///
+/// # Errors
+/// The role does not serve, nothing was learned about it, no threshold gives what is wanted, or an agent asks to write.
+pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
+    if args.write {
+        not_below_an_agent("selector calibrate --write")?;
+    }
+    let specialists = open(context, &Named::default())?;
+    let registry = specialists.registry()?;
+    let unknown = || {
+        Failure::input(
+            "unknown_role",
+            format!("no role `{}` is registered", args.role),
+        )
+        .hint("`roleos specialist list` shows those that are")
+    };
+    let entry = registry.entry(&args.role).ok_or_else(unknown)?;
+    let serving: Vec<&str> = entry.serving().map(|version| version.id.as_str()).collect();
+    if serving.is_empty() {
+        let message = format!("no version serves `{}`", args.role);
+        return Err(Failure::input("nothing_serves", message).hint(format!(
+            "`roleos specialist promote {} VERSION` makes one active",
+            args.role
+        )));
+    }
+    let curve = curve(&examples(context, &args.role)?, &serving);
+    let wanted = match (args.min_quality, args.max_cost) {
+        (Some(quality), _) => Wanted::Quality(quality),
+        (_, Some(cost)) => Wanted::Cost(cost),
+        _ => Wanted::AsGeneral,
+    };
+    if curve.is_empty() {
+        let version = serving.first().copied().unwrap_or_default();
+        let message = selector::next_step(&args.role, version);
+        return Err(Failure::input("not_trained", message));
+    }
+    let Some(point) = propose(&curve, wanted) else {
+        return Err(out_of_reach(wanted, &curve));
+    };
+    if args.write {
+        for version in &serving {
+            let keys = vec![("gate_threshold", json!(point.threshold))];
+            let (name, now) = (args.who.name(context), now());
+            let operator = Operator {
+                name: &name,
+                reason: "selector calibrate",
+                now: &now,
+            };
+            let not_in_step =
+                specialists.set(&args.role, Some(version), Vec::new(), keys, operator)?;
+            if let Some(why) = not_in_step {
+                ui.note(format_args!("warning: {}", clean::name(why.as_bytes())));
+            }
+        }
+    }
+    show(ui, args, &serving, &curve, point)
+}
+
+/// All contests of the role: each is scored by what the others teach, so none has to be held out.
+fn examples(context: &Context, role: &str) -> Result<Vec<Example>, Failure> {
+    let workspace = &context.workspace;
+    let log = runs::path(workspace);
+    let mut lessons = selector::lessons(&log, &selector::features_path(workspace))?;
+    let split = lessons.roles.remove(role).unwrap_or_default();
+    Ok(split.training.into_iter().chain(split.held_out).collect())
+}
+
+fn out_of_reach(wanted: Wanted, curve: &[Point]) -> Failure {
+    let best = curve.iter().map(|point| point.quality).fold(0.0, f64::max);
+    let least = curve
+        .iter()
+        .filter_map(|point| point.cost)
+        .fold(None, |least, cost| {
+            Some(least.map_or(cost, |least: f64| least.min(cost)))
+        });
+    let (message, hint) = match (wanted, least) {
+        (Wanted::Cost(_), None) => (
+            "the log does not tell what the general model costs".to_owned(),
+            "configure `[fallback.claude]` with its price, then `roleos dispatch ROLE --learn`",
+        ),
+        (Wanted::Cost(cost), Some(least)) => (
+            format!("no threshold brings the cost to {cost:.3}: the least is {least:.3}"),
+            "more inputs need a version that answers them well",
+        ),
+        (_, _) => (
+            format!("no threshold brings that quality: the best is {best:.3}"),
+            "the general model alone is not better than that",
+        ),
+    };
+    Failure::input("out_of_reach", message).hint(hint)
+}
+
+fn as_json(point: &Point) -> Value {
+    json!({
+        "threshold": point.threshold, "share": point.share,
+        "quality": point.quality, "cost": point.cost,
+    })
+}
+
+fn show(
+    ui: &Ui,
+    args: &Args,
+    serving: &[&str],
+    curve: &[Point],
+    point: Point,
+) -> Result<Exit, Failure> {
+    if ui.json {
+        let mut object = as_json(&point);
+        if let Some(object) = object.as_object_mut() {
+            object.insert("role".to_owned(), json!(args.role));
+            object.insert("versions".to_owned(), json!(serving));
+            object.insert("written".to_owned(), json!(args.write));
+            object.insert("curve".to_owned(), curve.iter().map(as_json).collect());
+        }
+        ui.json(&object)?;
+        return Ok(Exit::Done);
+    }
+    let cost = |point: &Point| {
+        point
+            .cost
+            .map_or_else(|| "–".to_owned(), |cost| format!("{cost:.3}"))
+    };
+    let mut out = ui.out();
+    writeln!(out, "{BOLD}threshold   share  quality    cost{BOLD:#}")?;
+    for one in curve {
+        let mark = if one == &point { "◀" } else { "" };
+        writeln!(
+            out,
+            "{:>9.2}{:>8.3}{:>9.3}{:>8}  {mark}",
+            one.threshold,
+            one.share,
+            one.quality,
+            cost(one)
+        )?;
+    }
+    writeln!(
+        out,
+        "{GOOD}threshold {:.2}{GOOD:#}: {:.1} % by specialists, quality {:.3}, cost {}",
+        point.threshold,
+        100.0 * point.share,
+        point.quality,
+        cost(&point)
+    )?;
+    let role = clean::name(args.role.as_bytes());
+    if args.write {
+        writeln!(out, "set for {} versions of {role}", serving.len())?;
+    } else {
+        writeln!(
+            out,
+            "{DIM}`roleos selector calibrate {role} … --write` sets it{DIM:#}"
+        )?;
+    }
+    out.flush()?;
+    Ok(Exit::Done)
+}

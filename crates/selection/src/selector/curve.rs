@@ -1,0 +1,166 @@
+//! What a threshold brings: the share of inputs that versions would answer, how many answers would be acceptable, and the
+//! cost against the general model alone. Scores are those that were not learned from the contest they belong to.
+
+use super::{Example, Outcome, Selector};
+
+/// Thresholds that are looked at, from 0 to 1.
+const STEPS: u32 = 20;
+
+/// One threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// The threshold.
+    pub threshold: f64,
+    /// The share of inputs that a version answers.
+    pub share: f64,
+    /// The share of acceptable answers, the general model's among them.
+    pub quality: f64,
+    /// The cost against the general model alone, which is 1; nothing when no contest tells its cost.
+    pub cost: Option<f64>,
+}
+
+/// What is wanted of a threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    /// Not worse than the general model alone.
+    AsGeneral,
+    /// At least this share of acceptable answers.
+    Quality(f64),
+    /// At most this cost against the general model alone.
+    Cost(f64),
+}
+
+/// The curve over all contests in which one of these versions took part, from the lowest threshold to the highest. Empty
+/// when there is none.
+#[must_use]
+pub fn curve(examples: &[Example], serving: &[&str]) -> Vec<Point> {
+    let tried = Selector::try_out(examples);
+    let trial = |(at, example): (usize, &Example)| {
+        let scored = |version: &&str| {
+            let outcome = *example.outcomes.get(*version)?;
+            outcome.acceptable?;
+            let score = tried.score(version, at);
+            Some((
+                score.map(|score| (score.probability, score.reward)),
+                outcome,
+            ))
+        };
+        let versions: Vec<_> = serving.iter().filter_map(scored).collect();
+        (tried.is_tried(at) && !versions.is_empty()).then_some(Trial {
+            versions,
+            general: example.general,
+        })
+    };
+    let trials: Vec<Trial> = examples.iter().enumerate().filter_map(trial).collect();
+    if trials.is_empty() {
+        return Vec::new();
+    }
+    let point = |step: u32| point(&trials, f64::from(step) / f64::from(STEPS));
+    (0..=STEPS).map(point).collect()
+}
+
+/// The threshold of a curve that gives what is wanted: the lowest with the quality, or the highest within the cost.
+#[must_use]
+pub fn propose(curve: &[Point], wanted: Wanted) -> Option<Point> {
+    let least = |quality: f64| {
+        curve
+            .iter()
+            .copied()
+            .find(|point| point.quality >= quality - 1e-12)
+    };
+    match wanted {
+        Wanted::AsGeneral => least(curve.last()?.quality),
+        Wanted::Quality(quality) => least(quality),
+        Wanted::Cost(most) => {
+            let within = |point: &Point| point.cost.is_some_and(|cost| cost <= most);
+            curve.iter().copied().rev().find(within)
+        }
+    }
+}
+
+/// One contest: each version's probability and expected worth, where it has them, with what its answer came to.
+struct Trial {
+    versions: Vec<(Option<(f64, f64)>, Outcome)>,
+    general: Option<Outcome>,
+}
+
+impl Trial {
+    /// The answer that is served: the version that is worth most among those over the threshold.
+    fn served(&self, threshold: f64) -> Option<Outcome> {
+        let over = self.versions.iter().filter_map(|(score, outcome)| {
+            let (probability, reward) = (*score)?;
+            // Nothing is over a threshold of 1, so that the curve ends at the general model.
+            (probability >= threshold && threshold < 1.0).then_some((reward, *outcome))
+        });
+        let best = over.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        best.map(|(_, outcome)| outcome)
+    }
+}
+
+fn point(trials: &[Trial], threshold: f64) -> Point {
+    let (mut routed, mut good, mut spent, mut usual) = (0.0, 0.0, 0.0, 0.0);
+    for trial in trials {
+        let served = trial.served(threshold);
+        routed += f64::from(u8::from(served.is_some()));
+        // The general model is what others are measured by, unless a right answer is known.
+        let general = trial.general.and_then(|general| general.acceptable);
+        let acceptable = served.map_or(general.unwrap_or(true), |one| one.acceptable == Some(true));
+        good += f64::from(u8::from(acceptable));
+        if let Some(general) = trial.general {
+            let (own, other) = costs(served.unwrap_or(general), general);
+            spent += own;
+            usual += other;
+        }
+    }
+    let n = super::number(trials.len());
+    Point {
+        threshold,
+        share: routed / n,
+        quality: good / n,
+        cost: (usual > 0.0).then(|| spent / usual),
+    }
+}
+
+/// What two answers cost, in dollars where both prices are known, else under the metric.
+fn costs(own: Outcome, general: Outcome) -> (f64, f64) {
+    match (own.price_usd, general.price_usd) {
+        (Some(own), Some(general)) => (own, general),
+        _ => (own.cost, general.cost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+
+    #[test]
+    fn a_threshold_trades_share_and_cost_for_quality() {
+        let examples: Vec<Example> = (0..300).map(example).collect();
+        let curve = curve(&examples, &["music", "numbers"]);
+        let (first, last) = (curve[0], curve[STEPS as usize]);
+        assert!((first.share, last.share) == (1.0, 0.0), "{curve:?}");
+        assert!((last.quality, last.cost) == (1.0, Some(1.0)), "{curve:?}");
+        assert!(
+            first.quality < 0.9 && first.cost.unwrap() < 0.2,
+            "{first:?}"
+        );
+        assert!(curve.is_sorted_by(|one, other| one.share >= other.share));
+        let as_good = propose(&curve, Wanted::AsGeneral).unwrap();
+        assert!((as_good.share - 2.0 / 3.0).abs() < 0.05, "{as_good:?}");
+        let cheap = propose(&curve, Wanted::Cost(0.5)).unwrap();
+        assert!(
+            cheap.cost.unwrap() <= 0.5 && cheap.quality > 0.95,
+            "{cheap:?}"
+        );
+        assert_eq!(propose(&curve, Wanted::Quality(0.0)), Some(first));
+        assert_eq!(propose(&curve, Wanted::Cost(0.01)), None);
+    }
+
+    #[test]
+    fn nothing_known_is_no_curve() {
+        assert_eq!(curve(&[], &["music"]), []);
+        let examples: Vec<Example> = (0..50).map(example).collect();
+        assert_eq!(curve(&examples, &["stranger"]), []);
+    }
+}
