@@ -371,6 +371,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "plays an edit by hand")]
     fn lines_are_linked_and_an_edit_is_found() {
         let guard = tempfile::tempdir().unwrap();
         let path = guard.path().join("feedback.jsonl");

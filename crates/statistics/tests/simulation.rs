@@ -1,5 +1,7 @@
 //! What the tests promise, played out: rarely wrong however often one looks, and quick where it matters.
 
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use statistics::paired::Comparison;
 use statistics::sequence::{evidence_below, is_above, is_below};
 

@@ -425,6 +425,7 @@ routing: { tags: ['task:capitals'], recommended_min_confidence: 0.65, fallback: 
 ";
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, told in order")]
 fn the_log_and_the_supply_chain_earn_the_second_level() {
     let adapter = atlas();
     let workspace = registered(&adapter.url, None, &[]);
@@ -798,6 +799,7 @@ fn calibrated(workspace: &Workspace) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story, told in order")]
 fn a_selector_is_trained_shown_and_asked() {
     let workspace = registered(
         "http://127.0.0.1:1",

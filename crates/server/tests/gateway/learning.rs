@@ -116,7 +116,7 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
     let mut lines = Vec::new();
     let texts = dataset::path(&workspace);
     let done = dataset::export(&runs::path(&workspace), &texts, None, |line| {
-        lines.push(line.clone())
+        lines.push(line.clone());
     })
     .unwrap();
     // The one that the general model contradicts may win by its speed, and is then not trained on.

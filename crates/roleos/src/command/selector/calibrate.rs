@@ -103,8 +103,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
                 reason: "selector calibrate",
                 now: &now,
             };
-            let not_in_step =
-                specialists.set(&args.role, Some(version), Vec::new(), keys, operator)?;
+            let not_in_step = specialists.set(&args.role, Some(version), &[], &keys, operator)?;
             if let Some(why) = not_in_step {
                 ui.note(format_args!("warning: {}", clean::name(why.as_bytes())));
             }

@@ -375,7 +375,7 @@ pub fn set(
     let count = role_keys.len() + version_keys.len();
     let error = args.who.act(context, |operator| {
         let version = args.version.as_deref();
-        specialists.set(&args.role, version, role_keys, version_keys, operator)
+        specialists.set(&args.role, version, &role_keys, &version_keys, operator)
     })?;
     if ui.json {
         ui.json(&json!({ "role": args.role, "settings": count, "block_error": error }))?;
