@@ -62,6 +62,7 @@ impl Draft<'_> {
             tests: runs.tests,
             change: change(diff),
             broke: breakdown.is_some(),
+            is_cut: self.story.is_cut,
         };
         let mut decision = outcome::decide(known);
         if decision.outcome == Outcome::Failed && runs.log_passes {
@@ -168,6 +169,7 @@ impl Draft<'_> {
             (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards))) => {
                 format!("Unproved: the tests passed, but {}.\n", doubt.text())
             }
+            (_, Some(doubt @ Doubt::RecordCut)) => format!("Unproved: {}.\n", doubt.text()),
             (Outcome::Skipped, Some(doubt)) => format!("Unproved: {}.\n", doubt.text()),
             (Outcome::Error, _) if known.tests.is_some() => {
                 "The tests could not be started.\n".to_owned()
