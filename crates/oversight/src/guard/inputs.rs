@@ -7,6 +7,7 @@ use crate::words::names;
 
 use super::Touch;
 use super::programs::Touches;
+use super::things::is_settings_folder;
 
 /// Arguments that hold a path, or a list of them.
 const PATHS: &[&str] = &[
@@ -185,13 +186,14 @@ fn every(
             }
         }
         Value::Object(entries) => {
-            let beside: Vec<String> = entries.values().filter_map(folder).collect();
+            let texts = entries.values().filter_map(Value::as_str);
+            let beside: Vec<String> = texts.filter_map(folder).collect();
             for (key, value) in entries {
                 found.extend(as_path(key).map(|path| (touch, path)));
                 let joined = above.iter().filter_map(|folder| below(folder, key));
                 found.extend(joined.map(|path| (touch, path)));
                 let mut folders: Vec<String> = above.iter().chain(&beside).cloned().collect();
-                folders.extend(as_path(key));
+                folders.extend(folder(key));
                 folders.truncate(MAX_FOLDERS);
                 every(value, key, touch, &folders, deeper, found);
             }
@@ -200,9 +202,9 @@ fn every(
     }
 }
 
-/// Returns the path of a folder that holds protected things, if a value can be one.
-fn folder(value: &Value) -> Option<String> {
-    as_path(value.as_str()?)
+/// Returns the path of a folder in which an agent looks for its settings, if a text is one.
+fn folder(text: &str) -> Option<String> {
+    as_path(text).filter(|path| is_settings_folder(&path.to_lowercase()))
 }
 
 /// Returns the path of a name in a folder, if the name can be one.

@@ -404,7 +404,7 @@ fn branch_with_settings(granted: bool) -> Workspace {
 fn a_person_may_approve_settings_that_a_branch_brings() {
     let workspace = branch_with_settings(false);
     let merge = json!({ "command": "git merge -q team" });
-    let refused = before(&workspace, "Bash", &merge).stdout;
+    let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
     let id = refused.split("roleos approve ").nth(1).expect(&refused);
     let id = id.get(..12).unwrap().to_owned();
     let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
@@ -413,7 +413,7 @@ fn a_person_may_approve_settings_that_a_branch_brings() {
         .expects("[y/N] ")
         .types("y");
     terminal.ends().exits(0);
-    assert_eq!(before(&workspace, "Bash", &merge).stdout, "");
+    before(&workspace, "Bash", &merge).exits(0);
     shell(&workspace, "git merge -q team");
     after(&workspace, "Bash", &merge);
     // The settings stay, and hooks stay on.
@@ -434,16 +434,17 @@ fn an_approval_of_settings_covers_nothing_else() {
     ] {
         let workspace = branch_with_settings(granted);
         shell(&workspace, "git fetch -q . team");
-        let refused = before(&workspace, "Bash", &json!({ "command": command })).stdout;
+        let refused = before(&workspace, "Bash", &json!({ "command": command }));
+        let refused = refused.exits(2).stderr;
         assert!(refused.contains("no approval can allow it"), "{refused}");
     }
     // A file that git takes for the branch.
     let workspace = branch_with_settings(false);
     let merge = json!({ "command": "git merge -q team" });
-    let refused = before(&workspace, "Bash", &merge).stdout;
+    let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
     assert!(refused.contains("roleos approve"), "{refused}");
     shell(&workspace, "git rev-parse team > .git/team");
-    let refused = before(&workspace, "Bash", &merge).stdout;
+    let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
     assert!(refused.contains("no approval can allow it"), "{refused}");
 }
 

@@ -241,6 +241,7 @@ fn a_protected_path_in_parts_or_in_a_patch_is_refused() {
         json!({"directory": ".claude", "name": "notes.md"}),
         json!({"files": [".claude"]}),
         json!({"directory": "src", "name": "settings.json"}),
+        json!({"title": ".claude/commands", "state": "settings.json"}),
     ] {
         verdict("mcp__any__put", &input, Verdict::Allow);
     }
