@@ -114,16 +114,20 @@ impl Draft<'_> {
                     0
                 };
             }
-            if deciding.contains(&index) {
+            let decides = deciding.contains(&index);
+            // The log of another tree says nothing about this one.
+            if decides && run.credit != Credit::Elsewhere {
                 let _ = writeln!(log, "$ {command}");
                 log.push_str(&String::from_utf8_lossy(&run.output));
                 if !log.ends_with('\n') {
                     log.push('\n');
                 }
-                decided.push(Tested { place, run, judged });
             } else {
                 let end = judged.end.name();
                 let _ = writeln!(log, "# another run of `{command}`: {end}");
+            }
+            if decides {
+                decided.push(Tested { place, run, judged });
             }
         }
         let log_passes = test_log::read(log.as_bytes()).is_some_and(|reading| reading.passes());
