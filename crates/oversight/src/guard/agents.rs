@@ -28,7 +28,6 @@ const WITH_WORD: &[(&str, &[&str])] = &[
     ("acli", &["rovodev"]),
     ("amp", names!("-x --execute threads")),
     ("cursor", &["agent"]),
-    ("gh", &["copilot"]),
     ("goose", names!("run session")),
     ("q", &["chat"]),
 ];

@@ -56,7 +56,6 @@ fn agents_without_a_hook_of_ours_are_asked_about() {
             "droid exec x",
             "q chat",
             "cursor agent x",
-            "gh copilot suggest x",
             "npx opencode-ai run x",
             "acli rovodev run x",
             "sweagent run",
