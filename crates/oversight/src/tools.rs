@@ -244,7 +244,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         evaluator.run(&words);
     }
     if !inputs::is_known(tool) {
-        strings::follow(&mut evaluator, input);
+        strings::follow(&mut evaluator, tool, input);
     }
     if !runs {
         // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.

@@ -205,7 +205,7 @@ fn conclude(
     }
     for guarded in &findings.guarded {
         decision.verdict = decision.verdict.max(guarded.verdict);
-        decision.approvable &= guarded.verdict != Verdict::Deny;
+        decision.approvable &= guarded.verdict != Verdict::Deny || guarded.is_bound;
         decision.reasons.push(guarded.reason.clone());
         decision.spans.extend(guarded.span);
     }

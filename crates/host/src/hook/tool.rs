@@ -29,8 +29,13 @@ use crate::pins::Held;
 use crate::said;
 use crate::second_seam;
 
-/// Judges a call and writes it down.
-pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
+/// Judges a call and writes it down. `approved` becomes what a person approved, where that is why the call may run.
+pub(super) fn judge(
+    desk: &Desk<'_>,
+    event: &Event,
+    progress: &Progress,
+    approved: &mut String,
+) -> Answer {
     let begun = Instant::now();
     let mut journal = match desk.journal(event) {
         Ok(journal) => Some(journal),
@@ -64,6 +69,9 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         }
     }
     drop(journal);
+    if ruling.decision.approved {
+        *approved = ruling.decision.reasons.join("; ");
+    }
     around::call(
         desk,
         event,
