@@ -200,7 +200,10 @@ fn no_answer(
         "no_answer",
         format!("nobody could answer: {specialist}, and {error}"),
     )
-    .hint(error.hint());
+    .hint(format!(
+        "{}; `roleos explain-route` shows for each version why it does not answer",
+        error.hint()
+    ));
     failure.retryable = error.is_retryable();
     failure
 }

@@ -151,6 +151,11 @@ fn verify(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> 
         ui.line(format_args!(
             "{GOOD}OK{GOOD:#} {lines} lines: every reward, winner and link holds"
         ))?;
+    } else {
+        ui.note(format_args!(
+            "{DIM}it counts for no certificate and teaches nothing; put it back from a copy, or move `{}` away to begin a new one{DIM:#}",
+            args.path(context).display()
+        ));
     }
     Ok(Exit::of_check(ok))
 }

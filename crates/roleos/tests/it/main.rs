@@ -90,6 +90,7 @@ mod inside_agent;
 
 mod effects;
 mod evidence;
+mod readme_adapter;
 mod overview;
 
 mod own_powers;

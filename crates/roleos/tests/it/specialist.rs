@@ -374,10 +374,9 @@ fn who_serves_is_set_beside_retired_and_rolled_back() {
         (&json!(0.9), &json!(2000), &json!("openai"), &json!("T"))
     );
     assert_eq!(now["versions"][1]["gate_threshold"], 0.4);
-    assert_eq!(
-        code(&["set", "Checker", "--threshold", "4"], 2),
-        "registry_invalid"
-    );
+    for beyond in [["--threshold", "4"], ["--quota", "0"]] {
+        run(&[&["set", "Checker"][..], &beyond].concat()).exits(1);
+    }
     assert_eq!(code(&["set", "Checker"], 1), "nothing_to_set");
     run(&["retire", "Checker", "v1"]).exits(0);
     assert_eq!(active(&place), Value::Null);
@@ -395,6 +394,49 @@ fn who_serves_is_set_beside_retired_and_rolled_back() {
             "withdraw"
         ]
     );
+}
+
+#[test]
+fn without_an_active_version_only_the_general_model_answers_and_who_was_left_serves_nowhere() {
+    let adapter = Adapter::new(|request| {
+        let echo = request.body["adapter_id"].clone();
+        reply(&json!({ "verdict": "adapter", "adapter_id": echo }))
+    });
+    let place = workspace(&adapter.url);
+    place.write("in.json", "{\"embedding\":[1,0]}");
+    place.write(
+        ".role-os/config.toml",
+        "[specialist]\nshadow_every = 1000000\n[fallback.claude]\nkind = \"command\"\n\
+         command = [\"sh\", \"-c\", \"cat >/dev/null; echo '\\\"general\\\"'\"]\n",
+    );
+    let run = |words: &[&str]| place.roleos(&[&["specialist"], words].concat());
+    let dispatch = |more: &[&str]| {
+        let words = ["--json", "dispatch", "Checker", "--input", "in.json"];
+        let answer = place.roleos(&[&words[..], more].concat()).exits(0).json();
+        answer["result"].clone()
+    };
+    let said = run(&["rollback", "Checker"]).exits(2);
+    assert!(said.stderr.contains("nothing to roll back to"), "{said:?}");
+    run(&["deactivate", "Checker"]).exits(0);
+    for more in [&[][..], &["--k", "1"], &["--k", "2"]] {
+        assert_eq!(dispatch(more), "general", "{more:?}");
+    }
+    place.write(
+        ".role-os/config.toml",
+        format!("{}[selection]\nk_infer = 2\n", place.read(".role-os/config.toml")),
+    );
+    assert_eq!(dispatch(&[]), "general", "k_infer");
+    assert_eq!(adapter.seen().len(), 0);
+    for version in ["v1-l1", "v2-l2"] {
+        run(&["promote", "Checker", version, "--force", "--reason", "x"]).exits(0);
+    }
+    run(&["rollback", "Checker"]).exits(0);
+    for more in [&[][..], &["--k", "1"], &["--k", "2"]] {
+        assert_eq!(dispatch(more), "adapter", "{more:?}");
+    }
+    for request in adapter.seen() {
+        assert_eq!(request.body["adapter_id"], "v1-l1-adapter");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use host::specialists::{Named, Operator};
-use host::{runs, selector};
+use host::selector;
 use selection::selector::Example;
 use selection::selector::curve::{Point, Wanted, curve, propose};
 use serde_json::{Value, json};
@@ -115,8 +115,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
 /// All contests of the role: each is scored by what the others teach, so none has to be held out.
 fn examples(context: &Context, role: &str) -> Result<Vec<Example>, Failure> {
     let workspace = &context.workspace;
-    let log = runs::path(workspace);
-    let mut lessons = selector::lessons(&log, &selector::features_path(workspace))?;
+    let mut lessons = selector::lessons_of(workspace)?;
     let split = lessons.roles.remove(role).unwrap_or_default();
     Ok(split.training.into_iter().chain(split.held_out).collect())
 }
