@@ -12,7 +12,7 @@ use ::specialist::classifier::{Classifier, Embedding, Familiarity, Fit, Verdict}
 use ::specialist::registry::Version;
 use selection::run_log::Record;
 use selection::selector::book::Worse;
-use selection::selector::examples::{Examples, Opinion, Split};
+use selection::selector::examples::{Examples, Split};
 use selection::selector::features::Line;
 use selection::selector::{BadSelector, Book, Features, LEAST_LABELS};
 use serde_json::Value;
@@ -127,7 +127,7 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
     })?;
     let mut counted = 0;
     if let Some(path) = said {
-        let (opinions, passed_over) = opinions(path)?;
+        let (opinions, passed_over) = feedback::opinions(path)?;
         unreadable += passed_over;
         counted = opinions
             .into_iter()
@@ -149,33 +149,6 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
         feedback: counted,
         unreadable,
     })
-}
-
-/// What was said of answers, the last word on each; none where the links do not hold. Also says how many lines do not count.
-fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
-    let (lines, bad) = feedback::verify(path)?;
-    if !bad.is_empty() {
-        return Ok((Vec::new(), lines));
-    }
-    let mut last = BTreeMap::new();
-    let unreadable = feedback::read(path, |line| {
-        let subject = line.subject;
-        let named = subject.role.zip(subject.version).zip(line.acceptable);
-        if let Some(((role, version), acceptable)) = named {
-            let trace_id = line.said.trace_id;
-            last.insert(
-                (trace_id.clone(), version.clone()),
-                Opinion {
-                    trace_id,
-                    role,
-                    version,
-                    acceptable,
-                    input: subject.prompt_hash.zip(subject.features),
-                },
-            );
-        }
-    })?;
-    Ok((last.into_values().collect(), unreadable))
 }
 
 /// What there is to learn from in a workspace: the run log, what users said, and the features.

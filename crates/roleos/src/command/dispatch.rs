@@ -134,7 +134,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         };
         let held = contest::hold(ui, context, &dispatcher, args, question)?;
         warn(ui, &specialists, &args.role);
-        return contest::show(ui, &held);
+        return contest::show(ui, &held, args.learn);
     }
     let answer = blocking::run(dispatcher.dispatch(asked, instructions.as_deref()))
         .map_err(|error| Failure::refused("runtime", error.to_string()))?;

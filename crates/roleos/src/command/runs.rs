@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use host::dataset;
+use host::{dataset, feedback};
 use host::files::{self, Privacy};
 use host::runs::{self, Stats};
 use selection::growth::{DOMINANT, TOO_DOMINANT};
@@ -322,7 +322,8 @@ fn dataset(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failur
     let mut out = ui.out();
     let mut failed = None;
     let log = args.log.path(context);
-    let done = dataset::export(&log, &texts, args.role.as_deref(), |line| {
+    let said = feedback::path(&context.workspace);
+    let done = dataset::export(&log, &texts, &said, args.role.as_deref(), |line| {
         if failed.is_none() {
             failed = writeln!(out, "{line}").err();
         }
@@ -333,7 +334,7 @@ fn dataset(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failur
     out.flush()?;
     let dataset::Exported { lines, left_out } = done;
     ui.note(format_args!(
-        "{lines} contests; {left_out} left out, because the run log does not confirm their winner or the general model contradicts it"
+        "{lines} contests; {left_out} left out, because the run log does not confirm their winner, or the general model or feedback contradicts it"
     ));
     Ok(Exit::Done)
 }

@@ -775,6 +775,10 @@ fn calibrated(workspace: &Workspace) {
         (&found["share"], &found["quality"]),
         (&json!(0.5), &json!(1.0))
     );
+    assert_eq!(
+        found["threshold"], 0.75,
+        "a lower one would bring the same: {found}"
+    );
     assert_eq!(found["cost"], Value::Null);
     assert_eq!(found["curve"].as_array().unwrap().len(), 21);
     let all = calibrate(&["--min-quality", "0.5"]).exits(0).json();
@@ -782,15 +786,13 @@ fn calibrated(workspace: &Workspace) {
         (&all["threshold"], &all["share"]),
         (&json!(0.0), &json!(1.0))
     );
-    assert_eq!(calibrate(&["--write"]).exits(0).json()["written"], true);
+    let written = calibrate(&["--min-quality", "0.5", "--write"]);
+    assert_eq!(written.exits(0).json()["written"], true);
     let registry: Value =
         serde_json::from_str(&workspace.read(".role-os/specialists.json")).unwrap();
     let versions = &registry["specialists"][0]["versions"];
-    assert_eq!(
-        versions[0]["gate_threshold"], found["threshold"],
-        "the active one"
-    );
-    assert_ne!(versions[1]["gate_threshold"], found["threshold"]);
+    assert_eq!(versions[0]["gate_threshold"], 0.0, "the active one");
+    assert_eq!(versions[1]["gate_threshold"], 0.75);
     let refused = calibrate(&["--max-cost", "0.5"]).exits(1).json_error();
     assert_eq!(refused["code"], "out_of_reach");
     assert_eq!(

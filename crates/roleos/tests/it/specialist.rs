@@ -482,6 +482,15 @@ fn a_level_is_taken_from_a_file_only_with_a_name() {
         "[specialist]\nclaimed_levels = \"refuse\"\n",
     );
     assert_eq!(reason(), "uncertified_active_version");
+    // What a registry says of its own evidence may have come with it.
+    let mut registry: Value = serde_json::from_str(&place.read(REGISTRY)).unwrap();
+    for version in registry["specialists"][0]["versions"].as_array_mut().unwrap() {
+        version["evidence_level"] = version["certified_level"].clone();
+    }
+    place.write(REGISTRY, registry.to_string());
+    assert_eq!(reason(), "uncertified_active_version");
+    let listed = place.roleos(&["specialist", "list"]).succeeds();
+    assert!(listed.contains(" claimed  "), "{listed}");
 }
 
 #[test]
