@@ -97,7 +97,11 @@ pub fn export(
         .map(|opinion| (opinion.trace_id, opinion.version))
         .collect();
     let is_bad = |record: &Record| {
-        let named = record.more.trace_id.clone().zip(record.more.version.clone());
+        let named = record
+            .more
+            .trace_id
+            .clone()
+            .zip(record.more.version.clone());
         named.is_some_and(|named| bad.contains(&named))
     };
     let mut done = Exported::default();
@@ -108,7 +112,8 @@ pub fn export(
             let hash = canonical::hash_bytes(output::text(&texts.output).as_bytes());
             let is_winners = record.more.output_hash.as_ref() == Some(&hash);
             // What won by its speed and not by what it says teaches nothing good.
-            let agrees = record.more.agreement.is_none_or(|agreed| agreed >= FLOOR) && !is_bad(record);
+            let agrees =
+                record.more.agreement.is_none_or(|agreed| agreed >= FLOOR) && !is_bad(record);
             (is_winners && (agrees || texts.target.is_some())).then_some((texts, record))
         });
         let Some((texts, record)) = found else {

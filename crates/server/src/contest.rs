@@ -73,7 +73,10 @@ pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool
         written.is_some_and(|version| version.get("verifier").is_some_and(Value::is_object))
     };
     let canary = entry.canary.iter().map(|canary| canary.version.as_str());
-    let mut serving = entry.serving().map(|version| version.id.as_str()).chain(canary);
+    let mut serving = entry
+        .serving()
+        .map(|version| version.id.as_str())
+        .chain(canary);
     set.k_infer.get() > 1 || serving.any(declares)
 }
 

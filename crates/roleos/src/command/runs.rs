@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use host::{dataset, feedback};
 use host::files::{self, Privacy};
 use host::runs::{self, Stats};
+use host::{dataset, feedback};
 use selection::growth::{DOMINANT, TOO_DOMINANT};
 use selection::run_log::Record;
 use serde_json::{Value, json};

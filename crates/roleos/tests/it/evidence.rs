@@ -856,11 +856,14 @@ fn what_users_say_labels_answers_and_raises_no_level() {
         host::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
             .unwrap();
     }
-    let train = |more: &[&str]| workspace.roleos(&[&["selector", "train", "--json"], more].concat());
+    let train =
+        |more: &[&str]| workspace.roleos(&[&["selector", "train", "--json"], more].concat());
     assert_eq!(train(&[]).exits(1).json_error()["code"], "nothing_to_learn");
     // The last word on an answer counts, once.
     told(&workspace, 0..60, |_| 1.0);
-    told(&workspace, 0..60, |number| f64::from(u8::from(number % 2 == 0)));
+    told(&workspace, 0..60, |number| {
+        f64::from(u8::from(number % 2 == 0))
+    });
     let trained = train(&[]).exits(0).json();
     assert_eq!(
         (&trained["feedback"], &trained["contests"]),
@@ -890,7 +893,10 @@ fn a_run_log_that_was_changed_teaches_nothing() {
     let log = workspace.read(".role-os/run_log.jsonl");
     let last = log.lines().last().unwrap();
     workspace.write(".role-os/run_log.jsonl", format!("{log}{last}\n"));
-    for words in [&["selector", "train"][..], &["selector", "calibrate", "Atlas"]] {
+    for words in [
+        &["selector", "train"][..],
+        &["selector", "calibrate", "Atlas"],
+    ] {
         let refused = workspace.roleos(&[&["--json"], words].concat()).exits(2);
         assert_eq!(refused.json_error()["code"], "run_log_broken");
     }
@@ -944,7 +950,9 @@ fn a_selector_is_trained_shown_and_asked() {
     let forced = workspace.roleos(&[&promote[..], &["--force", "--reason", "x"]].concat());
     let said = forced.succeeds();
     assert!(said.contains("next: `bad` has no training data"), "{said}");
-    workspace.roleos(&["specialist", "rollback", "Atlas"]).exits(2);
+    workspace
+        .roleos(&["specialist", "rollback", "Atlas"])
+        .exits(2);
     two_topics(&workspace);
     let trained = train(&[]).exits(0).json();
     let role = &trained["roles"][0];

@@ -90,8 +90,8 @@ mod inside_agent;
 
 mod effects;
 mod evidence;
-mod readme_adapter;
 mod overview;
+mod readme_adapter;
 
 mod own_powers;
 

@@ -45,7 +45,8 @@ fn python() -> PathBuf {
 
 /// A line as typed; the program under test and the interpreter come first on the path.
 fn shell(line: &str, folder: &Path, home: &Path) -> Command {
-    let own = [ROLEOS.as_ref(), python().as_path()].map(|program| program.parent().unwrap().to_owned());
+    let own =
+        [ROLEOS.as_ref(), python().as_path()].map(|program| program.parent().unwrap().to_owned());
     let rest = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths(own.into_iter().chain(env::split_paths(&rest))).unwrap();
     // So that ending the shell ends a server.
@@ -99,8 +100,15 @@ fn the_lines_for_adapters_serve_the_adapter() {
         } else {
             let said = ran(shell(&line, folder.path(), home.path())).exits(0);
             if line.contains("| roleos dispatch") {
-                assert_eq!(said.stdout.trim(), "{\n  \"team\": \"billing\"\n}", "{said:?}");
-                assert!(said.stderr.contains("\"source\":\"specialist\""), "{said:?}");
+                assert_eq!(
+                    said.stdout.trim(),
+                    "{\n  \"team\": \"billing\"\n}",
+                    "{said:?}"
+                );
+                assert!(
+                    said.stderr.contains("\"source\":\"specialist\""),
+                    "{said:?}"
+                );
             }
         }
     }

@@ -423,7 +423,10 @@ fn without_an_active_version_only_the_general_model_answers_and_who_was_left_ser
     }
     place.write(
         ".role-os/config.toml",
-        format!("{}[selection]\nk_infer = 2\n", place.read(".role-os/config.toml")),
+        format!(
+            "{}[selection]\nk_infer = 2\n",
+            place.read(".role-os/config.toml")
+        ),
     );
     assert_eq!(dispatch(&[]), "general", "k_infer");
     assert_eq!(adapter.seen().len(), 0);
@@ -484,7 +487,10 @@ fn a_level_is_taken_from_a_file_only_with_a_name() {
     assert_eq!(reason(), "uncertified_active_version");
     // What a registry says of its own evidence may have come with it.
     let mut registry: Value = serde_json::from_str(&place.read(REGISTRY)).unwrap();
-    for version in registry["specialists"][0]["versions"].as_array_mut().unwrap() {
+    for version in registry["specialists"][0]["versions"]
+        .as_array_mut()
+        .unwrap()
+    {
         version["evidence_level"] = version["certified_level"].clone();
     }
     place.write(REGISTRY, registry.to_string());

@@ -316,7 +316,11 @@ mod tests {
             ("trace-r1", "a-1", false), // the right answer is known
             ("x", "a-1", false),        // neither the contest nor the input is known
         ] {
-            assert_eq!(examples.feedback(opinion(trace, version)), counts, "{trace}");
+            assert_eq!(
+                examples.feedback(opinion(trace, version)),
+                counts,
+                "{trace}"
+            );
         }
         for run in ["r1", "r1", "r2", "r3", "r4", "r9"] {
             examples.features(line(run));

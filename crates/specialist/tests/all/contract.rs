@@ -172,7 +172,9 @@ fn nothing_is_sent_without_address_and_pin() {
 #[test]
 fn tokens_that_no_model_takes_are_not_told_on() {
     let read = |usage: Value| Usage::read(&usage).map(|usage| (usage.input, usage.output));
-    let told = |input: Value, output: Value| read(json!({ "input_tokens": input, "output_tokens": output }));
+    let told = |input: Value, output: Value| {
+        read(json!({ "input_tokens": input, "output_tokens": output }))
+    };
     assert_eq!(told(json!(9), json!(5)), Some((9, 5)));
     for (input, output) in [
         (json!(u64::MAX), json!(5)),
