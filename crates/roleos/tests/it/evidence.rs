@@ -832,7 +832,7 @@ fn what_users_say_labels_answers_and_raises_no_level() {
     );
     let hash = |number: usize| hex::encode(host::digest(format!("{number}").as_bytes()));
     log(&workspace, 0..60, |number| {
-        let mut record = line(number, 0, "good", true, 0.0, None);
+        let mut record = line(number, 0, "good", true, 0.0, Some("good"));
         record.prompt_hash = hash(number);
         record.more.mode = Some("serve".to_owned());
         record.more.trace_id = Some(format!("trace-{number}"));

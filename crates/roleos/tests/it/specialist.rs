@@ -255,7 +255,11 @@ fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
         role: "Checker",
         version: id,
         model_id: id,
-        finished_at: "2026-09-03T10:00:00Z",
+        finished_at: if exam == "one" {
+            "2026-09-03T10:00:01Z"
+        } else {
+            "2026-09-03T10:00:00Z"
+        },
     };
     let record = AuditRecord::of(whose, &set, &metric, answers.collect(), None);
     let text = serde_json::to_string(&record).unwrap();
@@ -453,7 +457,6 @@ fn a_level_is_taken_from_a_file_only_with_a_name() {
         place.roleos(&[&words[..], more].concat()).exits(0)
     };
     let plain = register("n1", &[]);
-    assert!(plain.stderr.contains("--certified-by NAME"), "{plain:?}");
     let plain = plain.json();
     assert_eq!(
         (&plain["certified_level"], &plain["refused_level"]),
@@ -892,7 +895,7 @@ fn dispatch_answers_with_its_receipt() {
     let said = said.exits(0).json();
     assert_eq!(
         (&said["version"], &said["acceptable"]),
-        (&json!("v1"), &json!(false))
+        (&json!("v1-l1"), &json!(false))
     );
     assert_eq!(feedback(&["--verify"]).exits(0).json()["lines"], 1);
     feedback(&["never", "--score", "1"]).exits(1);
@@ -1031,6 +1034,9 @@ fn a_kill_at_any_time_leaves_the_old_pointer_or_the_new_one_and_a_log_that_agree
         &["promote", "Checker", "v2-l2", "--operator", "ana"],
         &["rollback", "Checker", "v1-l1", "--operator", "ana"],
     ];
+    for id in ["v1-l1", "v2-l2"] {
+        examined(&workspace, id, "one", 60);
+    }
     let begun = Instant::now();
     start(moves[0]).wait().unwrap();
     let mut longest = begun.elapsed();
@@ -1067,6 +1073,9 @@ fn a_kill_between_receipt_and_pointer_is_finished_by_whoever_looks_next() {
         let registry: Value = serde_json::from_str(&workspace.read(REGISTRY)).unwrap();
         registry["specialists"][0]["active_version"].clone()
     };
+    for id in ["v1-l1", "v2-l2"] {
+        examined(&workspace, id, "one", 60);
+    }
     let pending = workspace.path(".role-os/specialists.json.pending");
     for round in 0..100 {
         let (verb, from, to) = if round % 2 == 0 {
