@@ -156,7 +156,7 @@ fn window(condition: &Condition) -> Check {
     } else {
         "are not yet"
     };
-    let more = match condition.window as u64 - condition.rate.n.min(condition.window as u64) {
+    let more = match (condition.window as u64).saturating_sub(condition.rate.n) {
         0 => String::new(),
         more => format!(", {more} more before they are full"),
     };

@@ -124,15 +124,9 @@ pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading,
 
 /// The highest level that evidence on this machine carried, as the events log has it.
 pub(super) fn earned(events: &Log, role: &str, version: &str) -> Level {
-    let attempts = events.of(role, &[Kind::CertificationAttempt]);
-    let text = |event: &'_ Event, key: &str| {
-        event
-            .data
-            .get(key)
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    attempts
+    let text = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
+    events
+        .of(role, &[Kind::CertificationAttempt])
         .filter(|event| text(event, "version_id").as_deref() == Some(version))
         .filter_map(|event| Level::parse(&text(event, "earned_level")?))
         .max()
