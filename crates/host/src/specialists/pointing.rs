@@ -119,8 +119,8 @@ impl Specialists {
         let entry = registry
             .entry(role)
             .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        let nothing = || Refusal::NothingActive(role.to_owned());
-        let active = entry.active_version.clone().ok_or_else(nothing)?;
+        let active = entry.active_version.clone();
+        let active = active.ok_or_else(|| Refusal::NothingActive(role.to_owned()))?;
         let events = self.events()?;
         let moves: Vec<&Event> = events.of(role, &[Kind::Promote, Kind::Rollback]).collect();
         let id = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
@@ -129,7 +129,7 @@ impl Specialists {
             .iter()
             .rfind(into)
             .and_then(|event| id(event, "from_version"));
-        Ok(before.ok_or_else(nothing)?)
+        Ok(before.ok_or_else(|| Refusal::NothingBefore(role.to_owned()))?)
     }
 
     fn repoint(
