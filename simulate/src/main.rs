@@ -1,0 +1,94 @@
+//! The learning loop, played from registration to serving through the real program, and what it brought.
+//!
+//! Nothing is simulated but the models: exams, certificates, promotions, contests, training and requests go through
+//! `roleos`. Only figures that need thousands of repetitions call the deciding functions directly ([`repeated`]).
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it talks to the person who runs it"
+)]
+
+mod chance;
+#[path = "../../xtask/src/failure.rs"]
+mod failure;
+mod models;
+mod place;
+mod repeated;
+mod report;
+mod scenario;
+#[path = "../../e2e/src/serving.rs"]
+mod serving;
+mod traffic;
+mod world;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+
+use crate::failure::Result;
+use crate::report::Run;
+
+/// What to play.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The `roleos` to play with.
+    #[arg(long, value_name = "FILE", default_value = "roleos")]
+    roleos: PathBuf,
+    /// Where words, inputs and answers come from; several make several columns.
+    #[arg(long = "seed", value_name = "N", default_values_t = [1])]
+    seeds: Vec<u64>,
+    /// Only these scenarios; nothing is written then.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Fresh requests per scenario.
+    #[arg(long, value_name = "N", default_value_t = 1500, value_parser = clap::value_parser!(u64).range(1000..=100_000))]
+    requests: u64,
+    /// Folder of documents, for the table and the picture.
+    #[arg(long, value_name = "DIR")]
+    docs: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => {
+            eprintln!("a goal was missed");
+            ExitCode::FAILURE
+        }
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<bool> {
+    let started = Instant::now();
+    let tell = |seed: u64, text: &str| {
+        eprintln!("[{:>4} s] seed {seed}: {text}", started.elapsed().as_secs());
+    };
+    let mut runs: Vec<Run> = Vec::new();
+    for seed in &arguments.seeds {
+        let wanted = |name: &str| {
+            arguments.only.is_empty() || arguments.only.iter().any(|only| name.contains(only.as_str()))
+        };
+        let tell = |text: &str| tell(*seed, text);
+        let mut figures = scenario::play(&arguments.roleos, *seed, arguments.requests, &wanted, &tell)?;
+        let (repeated, halting) = repeated::figures(*seed, &wanted, &tell);
+        figures.extend(repeated);
+        let run = Run {
+            seed: *seed,
+            seconds: started.elapsed().as_secs(),
+            figures,
+            halting,
+        };
+        println!("{}", report::table(std::slice::from_ref(&run)));
+        runs.push(run);
+    }
+    if let Some(docs) = arguments.docs.as_ref().filter(|_| arguments.only.is_empty()) {
+        report::write(docs, &runs)?;
+    }
+    Ok(runs.iter().all(Run::holds))
+}
