@@ -72,22 +72,30 @@ fn run(arguments: &Arguments) -> Result<bool> {
     let mut runs: Vec<Run> = Vec::new();
     for seed in &arguments.seeds {
         let wanted = |name: &str| {
-            arguments.only.is_empty() || arguments.only.iter().any(|only| name.contains(only.as_str()))
+            arguments.only.is_empty()
+                || arguments
+                    .only
+                    .iter()
+                    .any(|only| name.contains(only.as_str()))
         };
         let tell = |text: &str| tell(*seed, text);
-        let mut figures = scenario::play(&arguments.roleos, *seed, arguments.requests, &wanted, &tell)?;
+        let mut figures =
+            scenario::play(&arguments.roleos, *seed, arguments.requests, &wanted, &tell)?;
         let (repeated, halting) = repeated::figures(*seed, &wanted, &tell);
         figures.extend(repeated);
         let run = Run {
             seed: *seed,
-            seconds: started.elapsed().as_secs(),
             figures,
             halting,
         };
         println!("{}", report::table(std::slice::from_ref(&run)));
         runs.push(run);
     }
-    if let Some(docs) = arguments.docs.as_ref().filter(|_| arguments.only.is_empty()) {
+    if let Some(docs) = arguments
+        .docs
+        .as_ref()
+        .filter(|_| arguments.only.is_empty())
+    {
         report::write(docs, &runs)?;
     }
     Ok(runs.iter().all(Run::holds))

@@ -25,8 +25,8 @@ pub(crate) const GENERAL: &str = "general";
 const GENERAL_RIGHT: f64 = 0.95;
 /// Dollars per million tokens of the general model, in and out.
 pub(crate) const PRICE: (f64, f64) = (3.0, 15.0);
-/// What an adapter costs against that.
-pub(crate) const ADAPTER_PRICE: f64 = 0.1;
+/// The same for an adapter: what the hosting of a model of some billion parameters costs.
+pub(crate) const ADAPTER_PRICE: (f64, f64) = (0.2, 0.2);
 
 const TEAMS: [&str; 8] = [
     "billing", "access", "returns", "network", "payroll", "safety", "legal", "travel",
@@ -186,7 +186,11 @@ impl Models {
                 json!({ "team": team((self.truth_at(text) + step) % TEAMS.len()) })
             }
             Form::Text => {
-                let opening = if model == GENERAL { "Summary:" } else { "In short:" };
+                let opening = if model == GENERAL {
+                    "Summary:"
+                } else {
+                    "In short:"
+                };
                 let from = if is_right { 0 } else { 30 };
                 json!(format!("{opening} {}", excerpt(text, from)))
             }
@@ -196,10 +200,13 @@ impl Models {
     /// What a call costs in dollars.
     #[expect(clippy::cast_precision_loss, reason = "the length of a text")]
     pub(crate) fn price(model: &str, text: &str, answer: &Value) -> f64 {
-        let (input, output) = PRICE;
-        let share = if model == GENERAL { 1.0 } else { ADAPTER_PRICE };
+        let (input, output) = if model == GENERAL {
+            PRICE
+        } else {
+            ADAPTER_PRICE
+        };
         let usd = |text: &str, price: f64| tokens(text) as f64 * price / 1e6;
-        share * (usd(text, input) + usd(&said(answer), output))
+        usd(text, input) + usd(&said(answer), output)
     }
 
     fn bill(&self, model: &str, text: &str, answer: &Value) {
@@ -231,7 +238,9 @@ fn pick(share: f64, count: usize) -> usize {
 }
 
 fn said(answer: &Value) -> String {
-    answer.as_str().map_or_else(|| answer.to_string(), str::to_owned)
+    answer
+        .as_str()
+        .map_or_else(|| answer.to_string(), str::to_owned)
 }
 
 /// A quarter of the bytes.
@@ -240,7 +249,10 @@ fn tokens(text: &str) -> u64 {
 }
 
 fn serve(listener: TcpListener, models: Models) {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
         return;
     };
     runtime.block_on(async {
@@ -257,7 +269,8 @@ fn serve(listener: TcpListener, models: Models) {
 
 async fn adapter(State(models): State<Models>, body: Bytes) -> Response {
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let (Some(model), Some(text)) = (string(&request, "adapter_id"), string(&request, "input")) else {
+    let (Some(model), Some(text)) = (string(&request, "adapter_id"), string(&request, "input"))
+    else {
         return StatusCode::BAD_REQUEST.into_response();
     };
     let verdict = models.answer(model, text);

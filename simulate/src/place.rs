@@ -88,7 +88,7 @@ impl Place {
     pub(crate) fn configure(&self, more: &str) -> Result<()> {
         let (input, output) = PRICE;
         let url = self.models.url();
-        let (small, large) = (input * ADAPTER_PRICE, output * ADAPTER_PRICE);
+        let (small, large) = ADAPTER_PRICE;
         let text = format!(
             "[fallback.claude]\nkind = \"openai\"\nbase_url = \"{url}\"\nmodel = \"{GENERAL}\"\n\
              usd_per_million_input = {input:?}\nusd_per_million_output = {output:?}\n\n\
@@ -157,7 +157,9 @@ impl Place {
                 Form::Text => ("rule_check", rule()),
             };
             let truth = self.models.truth(input);
-            let truth = truth.as_str().map_or_else(|| truth.to_string(), str::to_owned);
+            let truth = truth
+                .as_str()
+                .map_or_else(|| truth.to_string(), str::to_owned);
             json!({ "input": input, "expected_format": format, "verifier_config": config, "expected_output": truth })
         };
         let set = json!({
@@ -226,7 +228,14 @@ impl Place {
         let manifest = self.manifest(model)?;
         let (manifest, url) = (manifest.to_string_lossy(), self.models.url());
         self.roleos(&[
-            "specialist", "register", ROLE, &manifest, "--backend-url", url, "--workload-quota", "1",
+            "specialist",
+            "register",
+            ROLE,
+            &manifest,
+            "--backend-url",
+            url,
+            "--workload-quota",
+            "1",
         ])?;
         self.version(model)
     }
@@ -236,10 +245,13 @@ impl Place {
         let registry = self.read(".role-os/specialists.json")?;
         let registry: Value = serde_json::from_str(&registry)
             .map_err(|error| Failure::of("cannot read the registry", error))?;
-        let versions = registry.pointer("/specialists/0/versions").and_then(Value::as_array);
-        let found = versions.into_iter().flatten().find(|version| {
-            version.get("adapter_id").and_then(Value::as_str) == Some(model)
-        });
+        let versions = registry
+            .pointer("/specialists/0/versions")
+            .and_then(Value::as_array);
+        let found = versions
+            .into_iter()
+            .flatten()
+            .find(|version| version.get("adapter_id").and_then(Value::as_str) == Some(model));
         let id = found.and_then(|version| version.get("id")?.as_str());
         id.map(str::to_owned)
             .ok_or_else(|| Failure::new(format!("`{model}` is not in the registry")))
@@ -257,7 +269,10 @@ impl Place {
         match fs::read_to_string(&path) {
             Ok(text) => Ok(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => Err(Failure::of(format!("cannot read `{}`", path.display()), error)),
+            Err(error) => Err(Failure::of(
+                format!("cannot read `{}`", path.display()),
+                error,
+            )),
         }
     }
 }

@@ -70,7 +70,9 @@ pub(crate) fn figures(
             format!("L2 reached at one of {LENGTH} looks with full windows"),
             level,
         ));
-        tell(&format!("{levels}: {early} and {level} of {TIMES} reached L2"));
+        tell(&format!(
+            "{levels}: {early} and {level} of {TIMES} reached L2"
+        ));
     }
     (figures, halting)
 }

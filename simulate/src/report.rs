@@ -50,7 +50,7 @@ impl Figure {
             Goal::AtLeast(0.0) => "not worse".to_owned(),
             Goal::AtLeast(goal) => format!("≥ {goal}"),
             Goal::AtMost(0.0) => "0".to_owned(),
-            Goal::AtMost(goal) if goal == 0.01 => "≤ 1 %".to_owned(),
+            Goal::AtMost(goal) if goal < 0.02 => format!("≤ {} %", 100.0 * goal),
             Goal::AtMost(goal) => format!("≤ {goal}"),
             Goal::None => String::new(),
         }
@@ -72,7 +72,6 @@ pub(crate) struct Halting {
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     pub(crate) seed: u64,
-    pub(crate) seconds: u64,
     pub(crate) figures: Vec<Figure>,
     pub(crate) halting: Vec<Halting>,
 }
@@ -93,8 +92,16 @@ pub(crate) fn table(runs: &[Run]) -> String {
     text.push_str("\n|---|---|---|");
     text.push_str(&"---|".repeat(runs.len()));
     let mut scenario = "";
-    for (at, figure) in runs.first().iter().flat_map(|run| run.figures.iter().enumerate()) {
-        let name = if figure.scenario == scenario { "" } else { figure.scenario };
+    for (at, figure) in runs
+        .first()
+        .iter()
+        .flat_map(|run| run.figures.iter().enumerate())
+    {
+        let name = if figure.scenario == scenario {
+            ""
+        } else {
+            figure.scenario
+        };
         scenario = figure.scenario;
         _ = write!(text, "\n| {name} | {} | {} |", figure.name, figure.goal());
         for run in runs {
@@ -108,9 +115,15 @@ pub(crate) fn table(runs: &[Run]) -> String {
 
 /// Writes the page and its picture below the folder of documents.
 pub(crate) fn write(docs: &Path, runs: &[Run]) -> Result<()> {
-    let seeds: Vec<String> = runs.iter().map(|run| format!(" --seed {}", run.seed)).collect();
+    let seeds: Vec<String> = runs
+        .iter()
+        .map(|run| format!(" --seed {}", run.seed))
+        .collect();
     let page = include_str!("report/learning-loop.md")
-        .replace("{command}", &format!("cargo xtask simulate{}", seeds.concat()))
+        .replace(
+            "{command}",
+            &format!("cargo xtask simulate{}", seeds.concat()),
+        )
         .replace("{table}", &table(runs));
     put(&docs.join("learning-loop.md"), &page)?;
     put(&docs.join("img/learning-loop.svg"), &picture::svg(runs))

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::models::{Bill, Form, Models, Skill};
 use crate::place::{Place, ROLE, Up};
 use crate::report::{Figure, Goal};
@@ -54,7 +54,11 @@ pub(crate) fn play(
         if !wanted(name) {
             continue;
         }
-        let form = if name == "free text" { Form::Text } else { Form::Label };
+        let form = if name == "free text" {
+            Form::Text
+        } else {
+            Form::Label
+        };
         let models = Models::start(seed, form)?;
         let mut stage = Stage {
             name,
@@ -135,6 +139,9 @@ impl Stage<'_> {
         let strange = send(&up, &self.models, &foreign)?;
         drop(up);
         let cost = spent / seen.general_usd;
+        // What exams and learning have cost so far, over what a request saves.
+        let learning = self::spent(&Bills::new(), &before);
+        let paid_back = learning * part(seen.n, 1) / (seen.general_usd - spent).max(1e-9);
         let (routed, right) = (part(seen.routed, seen.n), part(seen.right, seen.n));
         let general = part(seen.general_right, seen.n);
         let own = part(seen.routed_right, seen.routed);
@@ -149,9 +156,25 @@ impl Stage<'_> {
         let shown = format!("{right:.3} ({general:.3})");
         Ok(vec![
             self.figure("share routed", routed, format!("{routed:.3}"), share),
-            self.figure("accuracy (general model alone)", right - general, shown, goal_right),
+            self.figure(
+                "accuracy (general model alone)",
+                right - general,
+                shown,
+                goal_right,
+            ),
             self.figure("accuracy of adapters", own, format!("{own:.3}"), Goal::None),
-            self.figure("cost against all-general", cost, format!("{cost:.3}"), goal_cost),
+            self.figure(
+                "cost against all-general",
+                cost,
+                format!("{cost:.3}"),
+                goal_cost,
+            ),
+            self.figure(
+                "requests until exams and learning are paid back",
+                paid_back,
+                format!("{paid_back:.0}"),
+                Goal::None,
+            ),
             self.figure(
                 "false halts (agreeing probes)",
                 f64::from(u8::from(seen.halted > 0)),
@@ -193,7 +216,10 @@ impl Stage<'_> {
 /// Three adapters that know one topic each, of five.
 fn topics(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let mut versions = Vec::new();
-    for (home, model) in ["adapter-one", "adapter-two", "adapter-three"].into_iter().enumerate() {
+    for (home, model) in ["adapter-one", "adapter-two", "adapter-three"]
+        .into_iter()
+        .enumerate()
+    {
         let skill = Skill {
             home: Some(home),
             at_home: GOOD,
@@ -205,7 +231,9 @@ fn topics(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     stage.learn()?;
     let mut words = vec!["specialist", "beside", ROLE];
     if let Some((first, others)) = versions.split_first() {
-        stage.place.roleos(&["specialist", "promote", ROLE, first])?;
+        stage
+            .place
+            .roleos(&["specialist", "promote", ROLE, first])?;
         words.extend(others.iter().map(String::as_str));
     }
     stage.place.roleos(&words)?;
@@ -217,8 +245,12 @@ fn twins(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let first = stage.certify("adapter-one", Skill::even(GOOD), &exam)?;
     let second = stage.certify("adapter-two", Skill::even(GOOD), &exam)?;
-    stage.place.roleos(&["specialist", "promote", ROLE, &first])?;
-    stage.place.roleos(&["specialist", "beside", ROLE, &second])?;
+    stage
+        .place
+        .roleos(&["specialist", "promote", ROLE, &first])?;
+    stage
+        .place
+        .roleos(&["specialist", "beside", ROLE, &second])?;
     stage.place.configure("[selection]\nlearn_share = 0.5\n")?;
     let up = stage.place.up()?;
     let inputs = stage.source.take(LEARNED, None);
@@ -251,7 +283,11 @@ impl Stage<'_> {
 
 fn stage_learning(place: &Place) -> Result<String> {
     let ran = place.roleos(&["specialist", "status"])?;
-    Ok(ran.value.get("learning").map(ToString::to_string).unwrap_or_default())
+    Ok(ran
+        .value
+        .get("learning")
+        .map(ToString::to_string)
+        .unwrap_or_default())
 }
 
 /// One good adapter; then worse versions take the same exam and try to replace it.
@@ -259,7 +295,9 @@ fn one(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let exam = stage.exam("exam", None)?;
     let version = stage.certify("adapter-one", Skill::even(GOOD), &exam)?;
     stage.learn()?;
-    stage.place.roleos(&["specialist", "promote", ROLE, &version])?;
+    stage
+        .place
+        .roleos(&["specialist", "promote", ROLE, &version])?;
     let mut figures = stage.serve(Goal::AtLeast(0.9), false)?;
     let mut promoted = 0;
     for at in 0..ATTEMPTS {
@@ -267,11 +305,17 @@ fn one(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
         stage.models.set(&model, Skill::even(WORSE));
         let worse = stage.place.register(&model)?;
         stage.place.audit(&worse, &exam)?;
-        stage.place.try_roleos(&["specialist", "certify", ROLE, &worse])?;
-        let ran = stage.place.try_roleos(&["specialist", "promote", ROLE, &worse])?;
+        stage
+            .place
+            .try_roleos(&["specialist", "certify", ROLE, &worse])?;
+        let ran = stage
+            .place
+            .try_roleos(&["specialist", "promote", ROLE, &worse])?;
         promoted += u32::from(ran.code == 0);
     }
-    (stage.tell)(&format!("{promoted} of {ATTEMPTS} worse versions were promoted"));
+    (stage.tell)(&format!(
+        "{promoted} of {ATTEMPTS} worse versions were promoted"
+    ));
     figures.push(stage.figure(
         "false promotions (right in 0.90, over 0.98)",
         f64::from(promoted),
@@ -288,7 +332,9 @@ fn wrong(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     stage.models.set(model, Skill::even(0.0));
     let version = stage.place.register(model)?;
     let examined = stage.place.audit(&version, &exam)?;
-    let certified = stage.place.try_roleos(&["specialist", "certify", ROLE, &version])?;
+    let certified = stage
+        .place
+        .try_roleos(&["specialist", "certify", ROLE, &version])?;
     let reason = ["--force", "--reason", "a test"];
     let promote = [&["specialist", "promote", ROLE, &version][..], &reason].concat();
     let promoted = stage.place.try_roleos(&promote)?;
@@ -358,7 +404,9 @@ impl Stage<'_> {
             0 => (f64::INFINITY, format!("not halted in {made}")),
             _ => (part(made, 1), made.to_string()),
         };
-        (self.tell)(&format!("{shown} probes to halt, {wrong} wrong answers served"));
+        (self.tell)(&format!(
+            "{shown} probes to halt, {wrong} wrong answers served"
+        ));
         Ok(vec![
             self.figure("probes to halt", value, shown, goal),
             self.figure(

@@ -90,7 +90,12 @@ impl Seen {
     }
 
     fn note(&mut self, models: &Models, input: &str, answer: &Value) {
-        let at = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str).unwrap_or("");
+        let at = |pointer: &str| {
+            answer
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or("")
+        };
         let is_routed = at("/receipt/source") == "specialist";
         let reason = at("/receipt/decision/reason");
         let is_right = models.is_right(input, answer.get("result").unwrap_or(&Value::Null));
@@ -102,7 +107,8 @@ impl Seen {
         self.general_right += u64::from(models.is_right(input, &general));
         self.general_usd += Models::price(GENERAL, input, &general);
         self.halted += u64::from(reason == "shadow_probe_halt");
-        self.probes += u64::from(answer.pointer("/receipt/shadow/fired") == Some(&Value::Bool(true)));
+        self.probes +=
+            u64::from(answer.pointer("/receipt/shadow/fired") == Some(&Value::Bool(true)));
         if !is_routed {
             *self.reasons.entry(reason.to_owned()).or_default() += 1;
         }
@@ -124,15 +130,21 @@ pub(crate) fn send(up: &Up, models: &Models, inputs: &[String]) -> Result<Seen> 
         let ask = async |input: &String| -> Result<Value> {
             let body = json!({ "role": ROLE, "input": input }).to_string();
             let failed = |error: reqwest::Error| Failure::of("a request got no answer", error);
-            let request = client.post(&url).header("content-type", "application/json").body(body);
+            let request = client
+                .post(&url)
+                .header("content-type", "application/json")
+                .body(body);
             let response = request.send().await.map_err(failed)?;
             let status = response.status();
             let bytes = response.bytes().await.map_err(failed)?;
             if !status.is_success() {
                 let text = String::from_utf8_lossy(&bytes);
-                return Err(Failure::new(format!("a request was answered with {status}: {text}")));
+                return Err(Failure::new(format!(
+                    "a request was answered with {status}: {text}"
+                )));
             }
-            serde_json::from_slice(&bytes).map_err(|error| Failure::of("an answer is not JSON", error))
+            serde_json::from_slice(&bytes)
+                .map_err(|error| Failure::of("an answer is not JSON", error))
         };
         let mut seen = Seen::default();
         let asked = inputs.iter().map(async |input| (input, ask(input).await));
@@ -147,10 +159,14 @@ pub(crate) fn send(up: &Up, models: &Models, inputs: &[String]) -> Result<Seen> 
 /// Probes that were recorded: all, and those that agreed.
 pub(crate) fn probes(place: &Place) -> Result<(u64, u64)> {
     let text = place.read(".role-os/specialist-shadow-probes.jsonl")?;
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let made = lines.filter_map(|line| {
         let told = line.get("agreed").or_else(|| line.pointer("/data/agreed"));
         told.and_then(Value::as_bool)
     });
-    Ok(made.fold((0, 0), |(all, agreed), one| (all + 1, agreed + u64::from(one))))
+    Ok(made.fold((0, 0), |(all, agreed), one| {
+        (all + 1, agreed + u64::from(one))
+    }))
 }

@@ -32,13 +32,19 @@ pub(super) fn svg(runs: &[Run]) -> String {
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
     );
     served(&mut out, runs);
-    halted(&mut out, runs.first().map_or(&[], |run| run.halting.as_slice()));
+    halted(
+        &mut out,
+        runs.first().map_or(&[], |run| run.halting.as_slice()),
+    );
     out.push_str("</svg>\n");
     out
 }
 
 fn text(out: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
-    _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>");
+    _ = writeln!(
+        out,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>"
+    );
 }
 
 fn line(out: &mut String, from: (f64, f64), to: (f64, f64)) {
@@ -60,14 +66,24 @@ fn dot(out: &mut String, (x, y): (f64, f64), colour: &str, hint: &str) {
 fn served(out: &mut String, runs: &[Run]) {
     let (from, to) = LEFT;
     let across = |share: f64| from + share.clamp(0.0, 1.0) * (to - from);
-    text(out, (24.0, 28.0), "start", "Fresh requests at default settings, a dot per seed");
+    text(
+        out,
+        (24.0, 28.0),
+        "start",
+        "Fresh requests at default settings, a dot per seed",
+    );
     for ((_, colour, name), x) in MARKS.into_iter().zip([24.0, 210.0, 330.0]) {
         dot(out, (x + 4.0, 48.0), colour, name);
         text(out, (x + 14.0, 52.0), "start", name);
     }
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
         line(out, (across(share), TOP), (across(share), BOTTOM));
-        text(out, (across(share), BOTTOM + 18.0), "middle", &share.to_string());
+        text(
+            out,
+            (across(share), BOTTOM + 18.0),
+            "middle",
+            &share.to_string(),
+        );
     }
     let mut rows: Vec<&str> = Vec::new();
     for figure in runs.iter().flat_map(|run| &run.figures) {
@@ -97,15 +113,35 @@ fn halted(out: &mut String, all: &[Halting]) {
     let (from, to) = RIGHT;
     let across = |probes: f64| from + probes.max(1.0).log10() / 3.0 * (to - from);
     let up = |share: f64| BOTTOM - share * (BOTTOM - TOP);
-    text(out, (from - 40.0, 28.0), "start", "Share of adapters that are halted, by probes");
-    text(out, (from - 40.0, 52.0), "start", "a curve per true agreement; 0.85 is required");
+    text(
+        out,
+        (from - 40.0, 28.0),
+        "start",
+        "Share of adapters that are halted, by probes",
+    );
+    text(
+        out,
+        (from - 40.0, 52.0),
+        "start",
+        "a curve per true agreement; 0.85 is required",
+    );
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
         line(out, (from, up(share)), (to, up(share)));
-        text(out, (from - 8.0, up(share) + 4.0), "end", &share.to_string());
+        text(
+            out,
+            (from - 8.0, up(share) + 4.0),
+            "end",
+            &share.to_string(),
+        );
     }
     for probes in [1.0, 10.0, 100.0, 1000.0] {
         line(out, (across(probes), TOP), (across(probes), BOTTOM));
-        text(out, (across(probes), BOTTOM + 18.0), "middle", &probes.to_string());
+        text(
+            out,
+            (across(probes), BOTTOM + 18.0),
+            "middle",
+            &probes.to_string(),
+        );
     }
     let mut key = TOP + 8.0;
     for (halting, colour) in all.iter().zip(COLOURS) {
