@@ -23,11 +23,12 @@ mod world;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::report::Run;
 
 /// What to play.
@@ -66,31 +67,20 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<bool> {
     let started = Instant::now();
-    let tell = |seed: u64, text: &str| {
-        eprintln!("[{:>4} s] seed {seed}: {text}", started.elapsed().as_secs());
-    };
-    let mut runs: Vec<Run> = Vec::new();
-    for seed in &arguments.seeds {
-        let wanted = |name: &str| {
-            arguments.only.is_empty()
-                || arguments
-                    .only
-                    .iter()
-                    .any(|only| name.contains(only.as_str()))
+    // Seeds share nothing, and most of the time is spent waiting for other processes.
+    let runs: Vec<Result<Run>> = thread::scope(|scope| {
+        let seeds = arguments.seeds.iter();
+        let threads: Vec<_> = seeds
+            .map(|seed| scope.spawn(move || play(arguments, *seed, started)))
+            .collect();
+        let broken = || Err(Failure::new("a seed was not played to its end"));
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<Run>>| {
+            thread.join().unwrap_or_else(|_| broken())
         };
-        let tell = |text: &str| tell(*seed, text);
-        let mut figures =
-            scenario::play(&arguments.roleos, *seed, arguments.requests, &wanted, &tell)?;
-        let (repeated, halting) = repeated::figures(*seed, &wanted, &tell);
-        figures.extend(repeated);
-        let run = Run {
-            seed: *seed,
-            figures,
-            halting,
-        };
-        println!("{}", report::table(std::slice::from_ref(&run)));
-        runs.push(run);
-    }
+        threads.into_iter().map(join).collect()
+    });
+    let runs: Vec<Run> = runs.into_iter().collect::<Result<_>>()?;
+    println!("{}", report::table(&runs));
     if let Some(docs) = arguments
         .docs
         .as_ref()
@@ -99,4 +89,25 @@ fn run(arguments: &Arguments) -> Result<bool> {
         report::write(docs, &runs)?;
     }
     Ok(runs.iter().all(Run::holds))
+}
+
+/// Plays one seed.
+fn play(arguments: &Arguments, seed: u64, started: Instant) -> Result<Run> {
+    let wanted = |name: &str| {
+        let mut only = arguments.only.iter();
+        arguments.only.is_empty() || only.any(|only| name.contains(only.as_str()))
+    };
+    let tell = |text: &str| {
+        eprintln!("[{:>4} s] seed {seed}: {text}", started.elapsed().as_secs());
+    };
+    tell("begins");
+    let roleos = &arguments.roleos;
+    let mut figures = scenario::play(roleos, seed, arguments.requests, &wanted, &tell)?;
+    let (repeated, halting) = repeated::figures(seed, &wanted, &tell);
+    figures.extend(repeated);
+    Ok(Run {
+        seed,
+        figures,
+        halting,
+    })
 }

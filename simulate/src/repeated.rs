@@ -110,8 +110,10 @@ fn count(seed: u64, name: &str, happens: impl Fn(&mut Chance) -> bool + Sync) ->
 fn halted_after(chance: &mut Chance, agreement: f64, settings: &Settings) -> Option<u64> {
     let mut probes = Probes::default();
     (1..=LENGTH).find(|_| {
-        probes.push(chance.share() < agreement, settings);
-        probes.judge(settings).halts
+        let agreed = chance.share() < agreement;
+        probes.push(agreed, settings);
+        // Agreement never halts.
+        !agreed && probes.judge(settings).halts
     })
 }
 

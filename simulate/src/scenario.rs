@@ -123,7 +123,8 @@ impl Stage<'_> {
 
     fn train(&self) -> Result<()> {
         let ran = self.place.roleos(&["selector", "train"])?;
-        (self.tell)(&format!("selector trained: {}", ran.text.trim()));
+        let contests = ran.value.get("contests").cloned().unwrap_or_default();
+        (self.tell)(&format!("selector trained from {contests} contests"));
         Ok(())
     }
 
@@ -433,7 +434,7 @@ fn drifting(stage: &mut Stage<'_>) -> Result<Vec<Figure>> {
     let before = probes(&stage.place)?.0;
     stage.models.set(model, Skill::even(0.3));
     let seen = stage.until_halted(&up)?;
-    figures.extend(stage.halting(&seen, before, Goal::None)?);
+    figures.extend(stage.halting(&seen, before, Goal::AtMost(60.0))?);
     Ok(figures)
 }
 
