@@ -278,28 +278,36 @@ struct Repository {
     branch: Option<String>,
 }
 
+/// Returns the top of the working tree around a directory, with its folder of git and the text of `HEAD`.
+fn around(directory: &str, lookup: &dyn Lookup) -> Option<(String, String, String)> {
+    let mut folder = directory.trim_end_matches('/').to_owned();
+    loop {
+        let dot = format!("{folder}/.git");
+        if let Content::Text(head) = lookup.read(&format!("{dot}/HEAD")) {
+            return Some((folder, dot, head));
+        }
+        if let Content::Text(link) = lookup.read(&dot) {
+            let linked = absolute(&folder, link.trim().strip_prefix("gitdir:")?.trim());
+            let Content::Text(head) = lookup.read(&format!("{linked}/HEAD")) else {
+                return None;
+            };
+            return Some((folder, linked, head));
+        }
+        let (parent, _) = folder.rsplit_once('/')?;
+        folder = parent.to_owned();
+    }
+}
+
+/// Returns the top of the working tree around a directory.
+pub(crate) fn repository_top(directory: &str, lookup: &dyn Lookup) -> Option<String> {
+    around(directory, lookup).map(|(top, ..)| top)
+}
+
 impl Repository {
     fn find(directory: &str, lookup: &dyn Lookup) -> Option<Self> {
-        let mut folder = directory.trim_end_matches('/').to_owned();
-        loop {
-            let dot = format!("{folder}/.git");
-            if let Content::Text(head) = lookup.read(&format!("{dot}/HEAD")) {
-                return Some(Self::read(&dot, &head, lookup));
-            }
-            if let Content::Text(link) = lookup.read(&dot) {
-                let linked = absolute(&folder, link.trim().strip_prefix("gitdir:")?.trim());
-                let Content::Text(head) = lookup.read(&format!("{linked}/HEAD")) else {
-                    return None;
-                };
-                let common = match linked.split_once("/worktrees/") {
-                    Some((common, _)) => common.to_owned(),
-                    None => linked.clone(),
-                };
-                return Some(Self::read(&common, &head, lookup));
-            }
-            let (parent, _) = folder.rsplit_once('/')?;
-            folder = parent.to_owned();
-        }
+        let (_, git, head) = around(directory, lookup)?;
+        let common = git.split_once("/worktrees/").map_or(git.as_str(), |(common, _)| common);
+        Some(Self::read(common, &head, lookup))
     }
 
     fn read(common: &str, head: &str, lookup: &dyn Lookup) -> Self {

@@ -1,0 +1,123 @@
+//! Paths whose loss or reading matters, and what would be lost of a repository. Files and git's objects are read through
+//! the lookup; git is never run.
+
+use super::{Around, PUBLIC, SECRET};
+use crate::evaluate::pattern;
+use crate::lookup::{Content, Work, absolute, base_name};
+use crate::scope::repository_top;
+use crate::value::has_hole;
+
+/// A kind of path that a rule names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Root, home, a folder of the system, a repository, or what holds one of them.
+    Precious,
+    /// A disk.
+    Device,
+    /// A key or credentials, among all words.
+    Secret,
+    /// The same among all words but the first: that is a pattern.
+    Searched,
+    /// The same among all words but the last: that is where it goes.
+    Taken,
+}
+
+impl Class {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "<precious>" => Self::Precious,
+            "<device>" => Self::Device,
+            "<secret>" => Self::Secret,
+            "<searched>" => Self::Searched,
+            "<taken>" => Self::Taken,
+            _ => return None,
+        })
+    }
+
+    /// Whether one of the words is such a path.
+    pub(super) fn is_among(self, arguments: &[String], around: &Around<'_>) -> bool {
+        let words = arguments.iter().filter(|word| !has_hole(word));
+        let mut words: Vec<&str> = words.map(String::as_str).collect();
+        if matches!(self, Self::Searched | Self::Taken) {
+            words.retain(|word| !word.starts_with('-'));
+        }
+        if self == Self::Taken {
+            words.pop();
+        }
+        let from = usize::from(self == Self::Searched);
+        let words = words.get(from..).unwrap_or_default();
+        words.iter().any(|word| match self {
+            Self::Precious => !word.starts_with('-') && is_precious(word, around),
+            Self::Device => is_device(word.strip_prefix("of=").unwrap_or(word)),
+            Self::Secret | Self::Searched | Self::Taken => is_secret(word, around),
+        })
+    }
+}
+
+/// Folders that the system needs.
+const SYSTEM: &str = " /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /usr/bin /usr/lib \
+    /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users ";
+
+fn is_precious(word: &str, around: &Around<'_>) -> bool {
+    let all = word.strip_suffix("/*").or_else(|| (word == "*").then_some("."));
+    let path = match all {
+        Some("") => "/".to_owned(),
+        other => around.lookup.real(&absolute(around.directory, other.unwrap_or(word))),
+    };
+    let holds = |inner: &str| {
+        let below = inner.strip_prefix(path.trim_end_matches('/'));
+        below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let has_repository = |path: &str| matches!(around.lookup.read(&format!("{path}/.git/HEAD")), Content::Text(_));
+    // What was cloned into a folder for temporary files is one.
+    let is_scratch = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
+    holds(around.home)
+        || SYSTEM.contains(&format!(" {path} "))
+        || repository_top(around.directory, around.lookup).is_some_and(|top| holds(&top) || path == format!("{top}/.git"))
+        || (!is_scratch && has_repository(&path))
+}
+
+fn is_device(path: &str) -> bool {
+    let harmless = ["null", "zero", "full", "stdout", "stderr", "stdin", "tty", "random", "urandom"];
+    path.strip_prefix("/dev/").is_some_and(|name| {
+        !name.is_empty() && !harmless.contains(&name) && !name.starts_with("fd/") && !name.starts_with("shm/") && !name.starts_with("pts/")
+    })
+}
+
+/// Whether a path, or a file that an argument names behind `@` or `=`, holds a secret.
+pub(crate) fn is_secret(word: &str, around: &Around<'_>) -> bool {
+    let parts = [Some(word), word.rsplit_once('@').map(|(_, path)| path), word.split_once('=').map(|(_, path)| path)];
+    parts.into_iter().flatten().any(|path| {
+        let path = match path.strip_prefix("~/") {
+            Some(below) => format!("{}/{below}", around.home),
+            None => absolute(around.directory, path),
+        };
+        let fits = |wanted: &&&str| match wanted.strip_prefix("~/") {
+            Some(below) => pattern::matches(&format!("{}/{below}", around.home), &path),
+            None if wanted.contains('/') => pattern::matches(wanted, &path),
+            None => pattern::matches(wanted, base_name(&path)),
+        };
+        SECRET.iter().find(fits).is_some() && PUBLIC.iter().find(fits).is_none()
+    })
+}
+
+/// What a rule may ask of the repository.
+pub(super) const FACTS: &[&str] = &["repository", "changes", "new-files", "commits", "branch"];
+
+/// Whether a fact holds, or cannot be told. Without a repository nothing is lost.
+pub(super) fn fact(name: &str, directory: &str, behind: &[String], around: &Around<'_>) -> bool {
+    if has_hole(directory) || repository_top(directory, around.lookup).is_none() {
+        return false;
+    }
+    let loses = |work: Work<'_>| around.lookup.loses(directory, work) != Some(false);
+    match name {
+        "changes" => loses(Work::Changes),
+        "new-files" => loses(Work::NewFiles),
+        "commits" => {
+            let to = behind.first().map_or("HEAD", String::as_str);
+            !has_hole(to) && to != "HEAD" && loses(Work::Commits { of: "HEAD", to: Some(to) })
+        }
+        "branch" => behind.iter().any(|of| !has_hole(of) && loses(Work::Commits { of, to: None })),
+        _ => true,
+    }
+}
