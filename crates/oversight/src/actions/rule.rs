@@ -107,6 +107,10 @@ impl<'c> Call<'c> {
             "git" => git_command(arguments),
             _ => GitCall { rest: arguments.to_vec(), ..GitCall::default() },
         };
+        let mut rest = git.rest;
+        if program == "cargo" && rest.first().is_some_and(|word| word.starts_with('+')) {
+            rest.remove(0);
+        }
         let valued = valued(program);
         let directory = match git.directory {
             Some(moved) => absolute(around.directory, &moved),
@@ -114,8 +118,8 @@ impl<'c> Call<'c> {
         };
         Self {
             program,
-            readings: words::readings(valued, &git.rest),
-            arguments: git.rest,
+            readings: words::readings(valued, &rest),
+            arguments: rest,
             valued,
             only_prints: git.only_prints,
             directory,
@@ -130,7 +134,8 @@ impl<'c> Call<'c> {
         }
         let path: Vec<&str> = rest.split_whitespace().take_while(|token| is_word(token)).collect();
         let conditions = || rest.split_whitespace().skip(path.len());
-        let ways = self.readings.iter().map(|words| begins(&path, words));
+        // Of equal ones the last is taken: that is the strict reading.
+        let ways = self.readings.iter().rev().map(|words| begins(&path, words));
         let Some((mut fit, behind)) = ways.max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No) else {
             return Fit::No;
         };
@@ -159,7 +164,7 @@ impl<'c> Call<'c> {
                 let mut words = self.arguments.iter().enumerate();
                 let next = |at: usize| self.arguments.get(at.saturating_add(1));
                 let is_there = words.any(|(at, word)| token.split('|').any(|one| is_option(one, word, next(at))));
-                let may_be = || self.arguments.iter().any(|word| has_hole(word));
+                let may_be = || self.arguments.iter().any(|word| has_hole(word) && without_holes(word).is_empty());
                 if !is_there && may_be() { Fit::Unknown } else { sure(is_there) }
             }
         }
