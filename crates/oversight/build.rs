@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use toml::{Table, Value};
 
-const SOURCE: &str = "src/actions/actions.toml";
+const SOURCE: &str = "actions.toml";
 
 #[expect(
     clippy::disallowed_methods,
@@ -26,10 +26,18 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
     let mut actions = String::new();
     let mut examples = String::new();
     let mut rules = Vec::new();
-    for action in table.get("action").and_then(Value::as_array).ok_or("no actions")? {
+    for action in table
+        .get("action")
+        .and_then(Value::as_array)
+        .ok_or("no actions")?
+    {
         let text = |key: &str| action.get(key).and_then(Value::as_str);
         let list = |key: &str| {
-            let items = action.get(key).and_then(Value::as_array).into_iter().flatten();
+            let items = action
+                .get(key)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
             items.filter_map(Value::as_str)
         };
         let id = text("id").ok_or("an action without an id")?;
@@ -63,22 +71,43 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
         }
     }
     rules.sort();
-    let words = |key: &str, name: &str| {
-        let text = table.get(key).and_then(|table| table.get(name)?.as_str());
-        text.unwrap_or_default().split_whitespace().collect::<Vec<_>>()
+    let words = |table: &Value, name: &str| {
+        let text = table.get(name).and_then(Value::as_str).unwrap_or_default();
+        format!("&{:?}", text.split_whitespace().collect::<Vec<_>>())
     };
-    let options = table.get("options").and_then(Value::as_table).ok_or("no options")?;
-    let options: Vec<(&String, Vec<&str>)> =
-        options.keys().map(|name| (name, words("options", name))).collect();
-    let options: String = options.iter().map(|(name, list)| format!("({name:?}, &{list:?}),")).collect();
+    let part = |key: &str| table.get(key).ok_or(format!("no `{key}`"));
+    let names = |table: &Value| {
+        table
+            .as_table()
+            .into_iter()
+            .flat_map(Table::keys)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let known = part("options")?;
+    let options: String = names(known)
+        .iter()
+        .map(|name| format!("({name:?}, {}),", words(known, name)))
+        .collect();
+    let mut senders = String::new();
+    for name in names(part("senders")?) {
+        let sender = part("senders")?.get(&name).ok_or("no sender")?;
+        let fields = ["programs", "method", "body", "upload", "address", "valued"];
+        let fields: String = fields
+            .iter()
+            .map(|field| format!("{field}: {}, ", words(sender, field)))
+            .collect();
+        write!(senders, "request::Sender {{ {fields} }},")?;
+    }
     Ok(format!(
         "pub(super) static ACTIONS: &[Known] = &[{actions}];\n\
          /// Program, action and the rest of the rule, in the order of the programs.\n\
          pub(super) static RULES: &[(&str, &str, &str)] = &{rules:?};\n\
          static OPTIONS: &[(&str, &[&str])] = &[{options}];\n\
-         static SECRET: &[&str] = &{:?};\nstatic PUBLIC: &[&str] = &{:?};\n\
+         static SENDERS: &[request::Sender] = &[{senders}];\n\
+         static SECRET: &[&str] = {};\nstatic PUBLIC: &[&str] = {};\n\
          #[cfg(test)]\nstatic EXAMPLES: &[(&str, bool, &str)] = &[{examples}];\n",
-        words("paths", "secret"),
-        words("paths", "public"),
+        words(part("paths")?, "secret"),
+        words(part("paths")?, "public"),
     ))
 }

@@ -1,4 +1,4 @@
-//! The actions: what a program's words perform, by one table in `actions/actions.toml`, with what undoes it.
+//! The actions: what a program's words perform, by one table in `actions.toml`, with what undoes it.
 //!
 //! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
 //! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
@@ -101,7 +101,9 @@ pub struct Around<'a> {
 
 impl std::fmt::Debug for Around<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Around").field("directory", &self.directory).finish_non_exhaustive()
+        f.debug_struct("Around")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
     }
 }
 
@@ -170,19 +172,30 @@ impl Catalog {
             names.into_iter().map(move |name| (name, rule.clone()))
         };
         let own: Vec<(String, Rule)> = rules.into_iter().flat_map(split).collect();
-        let gates = |id: &str| actions.iter().any(|action| action.id == id && action.set.needs_grant());
+        let gates = |id: &str| {
+            actions
+                .iter()
+                .any(|action| action.id == id && action.set.needs_grant())
+        };
         let known = RULES.iter().filter(|(_, id, _)| gates(id));
-        let mut programs: Vec<Cow<'static, str>> = known.map(|(program, ..)| Cow::Borrowed(*program)).collect();
+        let mut programs: Vec<Cow<'static, str>> =
+            known.map(|(program, ..)| Cow::Borrowed(*program)).collect();
         let mine = own.iter().filter(|(_, rule)| gates(&rule.action));
         programs.extend(mine.map(|(program, _)| Cow::Owned(program.clone())));
         programs.sort_unstable();
         programs.dedup();
-        Self { actions, own, programs }
+        Self {
+            actions,
+            own,
+            programs,
+        }
     }
 
     /// Returns all known actions, whether or not they count.
     pub fn known() -> impl Iterator<Item = Action> {
-        Self::new(&|_| true, Vec::new(), Vec::new()).actions.into_iter()
+        Self::new(&|_| true, Vec::new(), Vec::new())
+            .actions
+            .into_iter()
     }
 
     /// Returns all actions that count.
@@ -204,33 +217,48 @@ impl Catalog {
     /// Program and last word of each act that needs a grant.
     pub(crate) fn acts(&self) -> impl Iterator<Item = (&str, &str)> {
         let known = RULES.iter().copied();
-        let own = self.own.iter().map(|(program, rule)| (program.as_str(), rule.action.as_str(), rule.text.as_str()));
-        let gates = |id: &str| self.action(id).is_some_and(|action| action.set.needs_grant());
+        let own = self
+            .own
+            .iter()
+            .map(|(program, rule)| (program.as_str(), rule.action.as_str(), rule.text.as_str()));
+        let gates = |id: &str| {
+            self.action(id)
+                .is_some_and(|action| action.set.needs_grant())
+        };
         let rules = known.chain(own).filter(move |(_, id, _)| gates(id));
         rules.flat_map(|(program, _, rest)| rule::verbs(rest).map(move |verb| (program, verb)))
     }
 
     pub(crate) fn is_program(&self, name: &str) -> bool {
-        self.programs.binary_search_by(|program| program.as_ref().cmp(name)).is_ok()
+        self.programs
+            .binary_search_by(|program| program.as_ref().cmp(name))
+            .is_ok()
     }
 
     /// Whether the text may name one of the programs at all.
     pub(crate) fn mentions(&self, text: &str) -> bool {
         has_hole(text)
-            || ["$", "`", "\\", "sh"].iter().any(|mark| text.contains(mark))
+            || ["$", "`", "\\", "sh"]
+                .iter()
+                .any(|mark| text.contains(mark))
             || self.names_program(text)
             || mentions_guarded(text)
     }
 
     /// Whether the text names a part of an act, so that a computed word may complete it.
     pub(crate) fn mentions_part(&self, text: &str) -> bool {
-        const PARTS: &[&str] = &["push", "publish", "upload", "deploy", "release", "hsup", "hsilbup"];
+        const PARTS: &[&str] = &[
+            "push", "publish", "upload", "deploy", "release", "hsup", "hsilbup",
+        ];
         PARTS.iter().any(|word| text.contains(word)) || self.names_program(text)
     }
 
     fn names_program(&self, text: &str) -> bool {
-        let mut words = text.split(|one: char| !one.is_ascii_alphanumeric() && one != '-' && one != '_');
-        words.any(|word| word.split(['-', '_']).any(|part| self.is_program(part)) || self.is_program(word))
+        let mut words =
+            text.split(|one: char| !one.is_ascii_alphanumeric() && one != '-' && one != '_');
+        words.any(|word| {
+            word.split(['-', '_']).any(|part| self.is_program(part)) || self.is_program(word)
+        })
     }
 
     /// Says what a program does with these words; its name has no directory and is in lower case.
@@ -238,10 +266,18 @@ impl Catalog {
     pub fn classify(&self, program: &str, arguments: &[String], around: &Around<'_>) -> Answer {
         let mut answer = Answer::default();
         let from = RULES.partition_point(|(name, ..)| *name < program);
-        let known = RULES.iter().skip(from).take_while(|(name, ..)| *name == program);
+        let known = RULES
+            .iter()
+            .skip(from)
+            .take_while(|(name, ..)| *name == program);
         let known = known.map(|(_, id, rest)| (*id, *rest));
         let own = self.own.iter().filter(|(name, _)| name == program);
-        let own = own.map(|(_, rule)| (rule.action.as_str(), rule.text.split_once(' ').map_or("", |(_, rest)| rest)));
+        let own = own.map(|(_, rule)| {
+            (
+                rule.action.as_str(),
+                rule.text.split_once(' ').map_or("", |(_, rest)| rest),
+            )
+        });
         let mut call = None;
         for (id, rest) in known.chain(own) {
             let Some(action) = self.action(id) else {
@@ -250,16 +286,23 @@ impl Catalog {
             let call = call.get_or_insert_with(|| Call::new(program, arguments, around));
             match call.fits(rest, action) {
                 Fit::No => {}
-                Fit::Unknown if action.set.needs_grant() => answer.unknown = Some("the subcommand is not known"),
+                Fit::Unknown if action.set.needs_grant() => {
+                    answer.unknown = Some("the subcommand is not known")
+                }
                 Fit::Unknown => {}
                 Fit::Yes => answer.add(id, rule::label(program, rest)),
             }
         }
         if let Some(request) = request::of(program, arguments) {
-            for known in ACTIONS.iter().filter(|known| self.action(known.id).is_some()) {
+            for known in ACTIONS
+                .iter()
+                .filter(|known| self.action(known.id).is_some())
+            {
                 match request.fits(known.requests) {
                     Fit::No => {}
-                    Fit::Unknown => answer.unknown = Some("the address or the method of the call is not known"),
+                    Fit::Unknown => {
+                        answer.unknown = Some("the address or the method of the call is not known")
+                    }
                     Fit::Yes => answer.add(known.id, format!("{program} {}", request.method())),
                 }
             }
@@ -269,13 +312,20 @@ impl Catalog {
 
     /// Tries examples of an action, as whole commands: which of them are not answered as they should be.
     #[must_use]
-    pub fn wrong_examples<'e>(&self, id: &str, must: &'e [String], must_not: &'e [String]) -> Vec<&'e str> {
-        let policy = Policy { catalog: self.clone(), ..Policy::default() };
-        let place = Place { directory: "/home/me/project", home: "/home/me" };
+    pub fn wrong_examples<'e>(
+        &self,
+        id: &str,
+        must: &'e [String],
+        must_not: &'e [String],
+    ) -> Vec<&'e str> {
+        let policy = Policy {
+            catalog: self.clone(),
+            ..Policy::default()
+        };
         let is_found = |command: &str| {
             let grants = crate::grants::Grants::none();
             let now = jiff::Timestamp::UNIX_EPOCH;
-            let decision = decide_command(&policy, command, place, &Example, &grants, now);
+            let decision = decide_command(&policy, command, EXAMPLE, &Example, &grants, now);
             decision.actions.iter().any(|found| found == id)
         };
         let missed = must.iter().filter(|command| !is_found(command));
@@ -287,28 +337,51 @@ impl Catalog {
 /// Writes the table of actions for people: `docs/actions.md`.
 #[must_use]
 pub fn reference_markdown() -> String {
-    let mut text = "# Actions\n\n<!-- Written by `cargo xtask codegen` from crates/oversight/src/actions/actions.toml. -->\n".to_owned();
+    let mut text = "# Actions\n\n<!-- Written by `cargo xtask codegen` from crates/oversight/actions.toml. -->\n".to_owned();
     let sets = [
-        (Set::Gated, "Denied without a grant, while the gate is on: what leaves under a name and cannot be taken back."),
-        (Set::Extended, "The same for those that `[oversight] extended` switches on: what another deployment or a revert replaces."),
-        (Set::Destructive, "Asked about while the gate is on, or what `[oversight] destructive` says: `allow`, `ask` or `deny`."),
-        (Set::Secrets, "Asked about while the gate is on, or what `[oversight] secrets` says: `allow`, `ask` or `deny`."),
+        (
+            Set::Gated,
+            "Denied without a grant, while the gate is on: what leaves under a name and cannot be taken back.",
+        ),
+        (
+            Set::Extended,
+            "The same for those that `[oversight] extended` switches on: what another deployment or a revert replaces.",
+        ),
+        (
+            Set::Destructive,
+            "Asked about while the gate is on, or what `[oversight] destructive` says: `allow`, `ask` or `deny`.",
+        ),
+        (
+            Set::Secrets,
+            "Asked about while the gate is on, or what `[oversight] secrets` says: `allow`, `ask` or `deny`.",
+        ),
     ];
     for (set, what) in sets {
         text.push_str(&format!("\n## `{}`\n\n{what}\n\n| action | what it is | how it is undone, as far as possible | programs |\n|---|---|---|---|\n", set.as_str()));
         for known in ACTIONS.iter().filter(|known| known.set == set) {
             let rules = RULES.iter().filter(|(_, id, _)| *id == known.id);
-            let mut programs: Vec<String> = rules.map(|(program, ..)| format!("`{program}`")).collect();
+            let mut programs: Vec<String> =
+                rules.map(|(program, ..)| format!("`{program}`")).collect();
             programs.dedup();
             if !known.requests.is_empty() {
                 programs.push("requests to its address".to_owned());
             }
             let (label, undo) = (known.label, known.compensator.replace('<', "&lt;"));
-            text.push_str(&format!("| `{}` | {label} | {undo} | {} |\n", known.id, programs.join(" ")));
+            text.push_str(&format!(
+                "| `{}` | {label} | {undo} | {} |\n",
+                known.id,
+                programs.join(" ")
+            ));
         }
     }
     text
 }
+
+/// Where examples are tried.
+const EXAMPLE: Place<'static> = Place {
+    directory: "/home/me/project",
+    home: "/home/me",
+};
 
 /// A repository of which nothing is known.
 struct Example;
@@ -316,7 +389,9 @@ struct Example;
 impl Lookup for Example {
     fn read(&self, path: &str) -> crate::lookup::Content {
         match path {
-            "/home/me/project/.git/HEAD" => crate::lookup::Content::Text("ref: refs/heads/main\n".to_owned()),
+            "/home/me/project/.git/HEAD" => {
+                crate::lookup::Content::Text("ref: refs/heads/main\n".to_owned())
+            }
             _ => Nothing.read(path),
         }
     }
@@ -329,6 +404,9 @@ impl Lookup for Example {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::grants::Grants;
+    use crate::lookup::{Content, Work};
+    use crate::verdict::{Answers, Verdict, decide_tool};
 
     #[test]
     fn every_example_of_the_table_is_answered_as_written() {
@@ -336,17 +414,156 @@ mod tests {
         let mut wrong = Vec::new();
         for (id, is_match, command) in EXAMPLES {
             let command = vec![(*command).to_owned()];
-            let (must, must_not) = if *is_match { (command, Vec::new()) } else { (Vec::new(), command) };
+            let (must, must_not) = if *is_match {
+                (command, Vec::new())
+            } else {
+                (Vec::new(), command)
+            };
             let found = catalog.wrong_examples(id, &must, &must_not);
-            wrong.extend(found.into_iter().map(|one| format!("{id} must{} match: {one}", if *is_match { "" } else { " not" })));
+            wrong.extend(found.into_iter().map(|one| {
+                format!(
+                    "{id} must{} match: {one}",
+                    if *is_match { "" } else { " not" }
+                )
+            }));
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     #[test]
-    fn every_rule_can_be_read() {
+    fn every_rule_can_be_read_and_a_wrong_one_is_named() {
         for (program, id, rest) in RULES {
             assert_eq!(check_rule(&format!("{program} {rest}")), Ok(()), "{id}");
         }
+        for (rule, part) in [
+            ("", "program"),
+            ("a/b push", "program"),
+            ("x ?nothing", "?nothing"),
+            ("x @<y>", "@<y>"),
+            ("x -f push", "push"),
+        ] {
+            let message = check_rule(rule).unwrap_err();
+            assert!(message.contains(part), "{message}");
+        }
+    }
+
+    /// A repository that holds this work and no other.
+    struct Holding(Option<Work<'static>>);
+
+    impl Lookup for Holding {
+        fn read(&self, path: &str) -> Content {
+            Example.read(path)
+        }
+
+        fn list(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn loses(&self, _: &str, work: Work<'_>) -> Option<bool> {
+            Some(self.0.as_ref().is_some_and(|held| match (held, work) {
+                (Work::Commits { .. }, Work::Commits { .. }) => true,
+                (held, work) => *held == work,
+            }))
+        }
+    }
+
+    fn verdict(policy: &Policy, tool: &str, text: &str, lookup: &dyn Lookup) -> Verdict {
+        let input = serde_json::json!({ "command": text, "file_path": text });
+        let (now, grants) = (jiff::Timestamp::UNIX_EPOCH, Grants::none());
+        decide_tool(policy, tool, &input, EXAMPLE, lookup, &grants, now).verdict
+    }
+
+    #[test]
+    fn work_that_is_held_elsewhere_may_be_thrown_away() {
+        let commits = Work::Commits { of: "", to: None };
+        let policy = Policy::default();
+        for (command, work) in [
+            ("git reset --hard", Work::Changes),
+            ("git -C . reset --hard origin/main", commits),
+            ("git clean -fd", Work::NewFiles),
+            ("git branch -D a", commits),
+        ] {
+            let when = |held| verdict(&policy, "Bash", command, &Holding(held));
+            assert_eq!(when(Some(work)), Verdict::Ask, "{command}");
+            assert_eq!(when(None), Verdict::Allow, "{command}");
+            // Without a repository there is nothing to lose.
+            assert_eq!(verdict(&policy, "Bash", command, &Nothing), Verdict::Allow);
+        }
+    }
+
+    #[test]
+    fn settings_answer_for_acts_that_need_no_grant() {
+        let mut policy = Policy::default();
+        let asked = [
+            ("Bash", "rm -rf ~"),
+            ("Bash", "cat .env"),
+            ("Read", "/home/me/.ssh/id_rsa"),
+        ];
+        for answer in [Verdict::Ask, Verdict::Deny] {
+            policy.answers = Answers {
+                destructive: answer,
+                secrets: answer,
+            };
+            for (tool, text) in asked {
+                assert_eq!(verdict(&policy, tool, text, &Nothing), answer, "{text}");
+            }
+        }
+        policy.catalog = Catalog::new(&|action| action.set.needs_grant(), Vec::new(), Vec::new());
+        for (tool, text) in asked {
+            assert_eq!(
+                verdict(&policy, tool, text, &Nothing),
+                Verdict::Allow,
+                "{text}"
+            );
+        }
+        assert_eq!(
+            verdict(&policy, "Read", "src/main.rs", &Nothing),
+            Verdict::Allow
+        );
+    }
+
+    #[test]
+    fn an_own_action_adds_to_the_table_and_takes_nothing_away() {
+        let own = |id: &str, set| Action {
+            id: id.to_owned().into(),
+            label: "".into(),
+            compensator: "".into(),
+            set,
+        };
+        let rule = |action: &str, text: &str| Rule {
+            action: action.to_owned(),
+            text: text.to_owned(),
+        };
+        let catalog = Catalog::new(
+            &|action| action.set != Set::Extended,
+            vec![own("git:push", Set::Secrets), own("acme:ship", Set::Gated)],
+            vec![
+                rule("git:push", "shove !--plan"),
+                rule("acme:ship", "Acme|acmectl ship --now"),
+            ],
+        );
+        let text = |one: &str| vec![one.to_owned()];
+        let wrong = catalog.wrong_examples(
+            "git:push",
+            &["git push".to_owned(), "shove x".to_owned()],
+            &text("shove --plan"),
+        );
+        assert_eq!(wrong, Vec::<&str>::new());
+        assert_eq!(
+            catalog.wrong_examples("acme:ship", &text("acmectl ship --now"), &text("acme ship")),
+            Vec::<&str>::new()
+        );
+        assert_eq!(
+            catalog.wrong_examples("acme:ship", &text("acme ship"), &[]),
+            ["acme ship"]
+        );
+        let policy = Policy {
+            catalog,
+            ..Policy::default()
+        };
+        assert_eq!(
+            verdict(&policy, "Bash", "git push", &Nothing),
+            Verdict::Deny
+        );
     }
 }

@@ -92,10 +92,14 @@ fn aims(finding: &Finding, lookup: &dyn Lookup) -> Target {
         return Err("variables of the command change what it aims at");
     }
     match finding.action.as_str() {
-        "npm:publish" => npm(arguments, &finding.directory, lookup),
+        "npm:publish" if matches!(program.as_str(), "npm" | "pnpm" | "yarn" | "bun") => {
+            npm(arguments, &finding.directory, lookup)
+        }
         "pypi:publish" => pypi(program, arguments, &finding.directory, lookup),
         "git:push" => push(arguments, &finding.directory, lookup),
-        id if id.starts_with("gh:") => github(arguments, &finding.directory, lookup),
+        id if id.starts_with("gh:") && program == "gh" => {
+            github(arguments, &finding.directory, lookup)
+        }
         _ => Err("the target of this action cannot be read from a command"),
     }
 }
@@ -191,7 +195,7 @@ fn python_name(name: &str) -> String {
 }
 
 fn pypi(program: &str, arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target {
-    if program == "twine" || program == "python" {
+    if program == "twine" || arguments.iter().any(|word| word == "upload") {
         let valued = [
             "-r",
             "--repository",
@@ -306,7 +310,9 @@ pub(crate) fn repository_top(directory: &str, lookup: &dyn Lookup) -> Option<Str
 impl Repository {
     fn find(directory: &str, lookup: &dyn Lookup) -> Option<Self> {
         let (_, git, head) = around(directory, lookup)?;
-        let common = git.split_once("/worktrees/").map_or(git.as_str(), |(common, _)| common);
+        let common = git
+            .split_once("/worktrees/")
+            .map_or(git.as_str(), |(common, _)| common);
         Some(Self::read(common, &head, lookup))
     }
 

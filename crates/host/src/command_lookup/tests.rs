@@ -404,7 +404,10 @@ fn work_that_no_commit_and_no_other_branch_holds_is_seen() {
     assert_eq!(loses(of_head(Some("HEAD"))), Some(false));
     place.git(&["branch", "beside"]);
     assert_eq!(loses(of_head(Some("HEAD~1"))), Some(false));
-    let beside = Work::Commits { of: "beside", to: None };
+    let beside = Work::Commits {
+        of: "beside",
+        to: None,
+    };
     assert_eq!(loses(beside), Some(false));
     place.git(&["checkout", "-q", "beside"]);
     place.git(&["commit", "-q", "--allow-empty", "-m", "three"]);

@@ -45,17 +45,27 @@ impl Repository {
         let is_same = |entry: &index::Entry| {
             entry.mode == SUBMODULE
                 || fs::symlink_metadata(self.location.top.join(&entry.path)).is_ok_and(|facts| {
-                    let modified = (u32::try_from(facts.mtime()), u32::try_from(facts.mtime_nsec()));
+                    let modified = (
+                        u32::try_from(facts.mtime()),
+                        u32::try_from(facts.mtime_nsec()),
+                    );
                     // A file that changed in the second in which the index was written may look the same.
                     modified == (Ok(entry.modified.0), Ok(entry.modified.1))
                         && u64::from(entry.size) == facts.size() & u64::from(u32::MAX)
                         && facts.mtime() < written
                 })
         };
-        Ok(entries.iter().any(|entry| !is_same(entry) && self.is_changed(entry)))
+        Ok(entries
+            .iter()
+            .any(|entry| !is_same(entry) && self.is_changed(entry)))
     }
 
-    fn flatten(&self, tree: &Id, prefix: &str, all: &mut BTreeMap<String, Id>) -> Result<(), NotUnderstood> {
+    fn flatten(
+        &self,
+        tree: &Id,
+        prefix: &str,
+        all: &mut BTreeMap<String, Id>,
+    ) -> Result<(), NotUnderstood> {
         for (name, entry) in self.tree(tree)? {
             let path = format!("{prefix}{name}");
             if entry.mode == DIRECTORY {
@@ -115,7 +125,11 @@ impl Repository {
             return Some(false);
         };
         let head = read_text(&self.location.git_dir.join("HEAD")).unwrap_or_default();
-        let moved = if of == "HEAD" { head.trim().strip_prefix("ref: ").unwrap_or_default() } else { &branch };
+        let moved = if of == "HEAD" {
+            head.trim().strip_prefix("ref: ").unwrap_or_default()
+        } else {
+            &branch
+        };
         let mut queue: VecDeque<Id> = self.refs(moved).into();
         if of != "HEAD" {
             queue.extend(self.resolve("HEAD"));
@@ -125,7 +139,9 @@ impl Repository {
         }
         let mut seen = BTreeSet::new();
         while let Some(id) = queue.pop_front() {
-            let Some(id) = self.commit_of(&id) else { continue };
+            let Some(id) = self.commit_of(&id) else {
+                continue;
+            };
             if id == tip {
                 return Some(false);
             }
@@ -142,16 +158,25 @@ impl Repository {
     /// Returns what all refs name, but that one and those of Role OS.
     fn refs(&self, but: &str) -> Vec<Id> {
         let common = &self.location.common_dir;
-        let counts = |name: &str| name != but && !name.starts_with("refs/roleos/") && name != "refs/stash";
+        let counts =
+            |name: &str| name != but && !name.starts_with("refs/roleos/") && name != "refs/stash";
         let packed = read_text(&common.join("packed-refs")).unwrap_or_default();
         let packed = packed.lines().filter_map(|line| line.split_once(' '));
         let mut found: BTreeMap<String, Id> = packed
             .filter(|(_, name)| counts(name))
             .filter_map(|(id, name)| Some((name.to_owned(), parse_id(id)?)))
             .collect();
-        let loose = WalkDir::new(common.join("refs")).into_iter().flatten().take(MAX_ENTRIES);
+        let loose = WalkDir::new(common.join("refs"))
+            .into_iter()
+            .flatten()
+            .take(MAX_ENTRIES);
         for entry in loose.filter(|entry| entry.file_type().is_file()) {
-            let name = entry.path().strip_prefix(common).unwrap_or(entry.path()).to_string_lossy().into_owned();
+            let name = entry
+                .path()
+                .strip_prefix(common)
+                .unwrap_or(entry.path())
+                .to_string_lossy()
+                .into_owned();
             let id = read_text(entry.path()).and_then(|text| parse_id(text.trim()));
             if let Some(id) = id.filter(|_| counts(&name)) {
                 found.insert(name, id);
@@ -168,8 +193,12 @@ struct Ignored(Vec<(String, String)>);
 impl Ignored {
     fn read(&mut self, file: &Path, folder: &str) {
         let text = read_text(file).unwrap_or_default();
-        let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        self.0.extend(lines.map(|line| (folder.to_owned(), line.to_owned())));
+        let lines = text
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
+        self.0
+            .extend(lines.map(|line| (folder.to_owned(), line.to_owned())));
     }
 
     fn holds(&self, path: &str, is_directory: bool) -> bool {
@@ -177,11 +206,17 @@ impl Ignored {
         for (folder, line) in &self.0 {
             let below = match folder.as_str() {
                 "" => Some(path),
-                folder => path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')),
+                folder => path
+                    .strip_prefix(folder)
+                    .and_then(|rest| rest.strip_prefix('/')),
             };
             let Some(below) = below else { continue };
-            let (wanted, holds) = line.strip_prefix('!').map_or((line.as_str(), true), |rest| (rest, false));
-            let (wanted, only_directories) = wanted.strip_suffix('/').map_or((wanted, false), |rest| (rest, true));
+            let (wanted, holds) = line
+                .strip_prefix('!')
+                .map_or((line.as_str(), true), |rest| (rest, false));
+            let (wanted, only_directories) = wanted
+                .strip_suffix('/')
+                .map_or((wanted, false), |rest| (rest, true));
             if only_directories && !is_directory {
                 continue;
             }
@@ -203,7 +238,9 @@ fn parts_fit(wanted: &[&str], parts: &[&str]) -> bool {
     match (wanted, parts) {
         ([], []) | (["**"], [_, ..]) => true,
         (["**", rest @ ..], [_, below @ ..]) => parts_fit(rest, parts) || parts_fit(wanted, below),
-        ([first, rest @ ..], [part, below @ ..]) => fits_pattern(first, part) && parts_fit(rest, below),
+        ([first, rest @ ..], [part, below @ ..]) => {
+            fits_pattern(first, part) && parts_fit(rest, below)
+        }
         _ => false,
     }
 }

@@ -270,7 +270,10 @@ impl OwnAction {
     fn checked(self) -> Result<Self, String> {
         let rules = self.all_rules();
         if rules.is_empty() {
-            return Err(format!("action `{}` has neither `program` nor `rules`", self.id));
+            return Err(format!(
+                "action `{}` has neither `program` nor `rules`",
+                self.id
+            ));
         }
         rules.iter().try_for_each(|rule| check_rule(rule))?;
         Ok(self)
@@ -432,7 +435,10 @@ impl Oversight {
         });
         let rules = self.action.iter().flat_map(|own| {
             let rules = own.all_rules().into_iter();
-            rules.map(|text| Rule { action: own.id.clone(), text })
+            rules.map(|text| Rule {
+                action: own.id.clone(),
+                text,
+            })
         });
         Catalog::new(&is_on, own.collect(), rules.collect())
     }
@@ -442,9 +448,17 @@ impl Oversight {
     pub fn wrong_examples(&self) -> Vec<(&str, &str)> {
         let catalog = self.catalog();
         let wrong = |own| {
-            let OwnAction { id, must_match, must_not_match, .. } = own;
+            let OwnAction {
+                id,
+                must_match,
+                must_not_match,
+                ..
+            } = own;
             let found = catalog.wrong_examples(id, must_match, must_not_match);
-            found.into_iter().map(|example| (id.as_str(), example)).collect::<Vec<_>>()
+            found
+                .into_iter()
+                .map(|example| (id.as_str(), example))
+                .collect::<Vec<_>>()
         };
         self.action.iter().flat_map(wrong).collect()
     }

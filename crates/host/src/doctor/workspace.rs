@@ -146,11 +146,17 @@ pub(super) fn actions_check(config: &Config) -> Option<Check> {
     }
     let wrong = config.oversight.wrong_examples();
     let Some((id, example)) = wrong.first() else {
-        return Some(Check::good("actions", format!("{own} of your own, their examples hold")));
+        return Some(Check::good(
+            "actions",
+            format!("{own} of your own, their examples hold"),
+        ));
     };
     Some(Check::wrong(
         "actions",
-        format!("{} of the examples of your own actions fail, first `{example}` of `{id}`", wrong.len()),
+        format!(
+            "{} of the examples of your own actions fail, first `{example}` of `{id}`",
+            wrong.len()
+        ),
         "correct `rules`, `must_match` or `must_not_match` of the action in `.role-os/config.toml`",
     ))
 }

@@ -59,45 +59,69 @@ const SYSTEM: &str = " /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /
     /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users ";
 
 fn is_precious(word: &str, around: &Around<'_>) -> bool {
-    let all = word.strip_suffix("/*").or_else(|| (word == "*").then_some("."));
+    let all = word
+        .strip_suffix("/*")
+        .or_else(|| (word == "*").then_some("."));
     let path = match all {
         Some("") => "/".to_owned(),
-        other => around.lookup.real(&absolute(around.directory, other.unwrap_or(word))),
+        other => around
+            .lookup
+            .real(&absolute(around.directory, other.unwrap_or(word))),
     };
     let holds = |inner: &str| {
         let below = inner.strip_prefix(path.trim_end_matches('/'));
         below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let has_repository = |path: &str| matches!(around.lookup.read(&format!("{path}/.git/HEAD")), Content::Text(_));
+    let has_repository = |path: &str| {
+        matches!(
+            around.lookup.read(&format!("{path}/.git/HEAD")),
+            Content::Text(_)
+        )
+    };
     // What was cloned into a folder for temporary files is one.
     let is_scratch = path.starts_with("/tmp/") || path.starts_with("/var/tmp/");
     holds(around.home)
         || SYSTEM.contains(&format!(" {path} "))
-        || repository_top(around.directory, around.lookup).is_some_and(|top| holds(&top) || path == format!("{top}/.git"))
+        || repository_top(around.directory, around.lookup)
+            .is_some_and(|top| holds(&top) || path == format!("{top}/.git"))
         || (!is_scratch && has_repository(&path))
 }
 
 fn is_device(path: &str) -> bool {
-    let harmless = ["null", "zero", "full", "stdout", "stderr", "stdin", "tty", "random", "urandom"];
+    let harmless = [
+        "null", "zero", "full", "stdout", "stderr", "stdin", "tty", "random", "urandom",
+    ];
     path.strip_prefix("/dev/").is_some_and(|name| {
-        !name.is_empty() && !harmless.contains(&name) && !name.starts_with("fd/") && !name.starts_with("shm/") && !name.starts_with("pts/")
+        !name.is_empty()
+            && !harmless.contains(&name)
+            && !name.starts_with("fd/")
+            && !name.starts_with("shm/")
+            && !name.starts_with("pts/")
     })
 }
 
 /// Whether a path, or a file that an argument names behind `@` or `=`, holds a secret.
 pub(crate) fn is_secret(word: &str, around: &Around<'_>) -> bool {
-    let parts = [Some(word), word.rsplit_once('@').map(|(_, path)| path), word.split_once('=').map(|(_, path)| path)];
+    let parts = [
+        Some(word),
+        word.rsplit_once('@').map(|(_, path)| path),
+        word.split_once('=').map(|(_, path)| path),
+    ];
     parts.into_iter().flatten().any(|path| {
         let path = match path.strip_prefix("~/") {
             Some(below) => format!("{}/{below}", around.home),
             None => absolute(around.directory, path),
         };
-        let fits = |wanted: &&&str| match wanted.strip_prefix("~/") {
-            Some(below) => pattern::matches(&format!("{}/{below}", around.home), &path),
-            None if wanted.contains('/') => pattern::matches(wanted, &path),
-            None => pattern::matches(wanted, base_name(&path)),
+        let fits = |wanted: &&str| {
+            let literal = wanted.split(['*', '~']).max_by_key(|part| part.len());
+            literal.is_some_and(|literal| path.contains(literal))
+                && match wanted.strip_prefix("~/") {
+                    Some(below) => pattern::matches(&format!("{}/{below}", around.home), &path),
+                    None if wanted.contains('/') => pattern::matches(wanted, &path),
+                    None => pattern::matches(wanted, base_name(&path)),
+                }
         };
-        SECRET.iter().find(fits).is_some() && PUBLIC.iter().find(fits).is_none()
+        SECRET.iter().any(fits) && !PUBLIC.iter().any(fits)
     })
 }
 
@@ -115,9 +139,16 @@ pub(super) fn fact(name: &str, directory: &str, behind: &[String], around: &Arou
         "new-files" => loses(Work::NewFiles),
         "commits" => {
             let to = behind.first().map_or("HEAD", String::as_str);
-            !has_hole(to) && to != "HEAD" && loses(Work::Commits { of: "HEAD", to: Some(to) })
+            !has_hole(to)
+                && to != "HEAD"
+                && loses(Work::Commits {
+                    of: "HEAD",
+                    to: Some(to),
+                })
         }
-        "branch" => behind.iter().any(|of| !has_hole(of) && loses(Work::Commits { of, to: None })),
+        "branch" => behind
+            .iter()
+            .any(|of| !has_hole(of) && loses(Work::Commits { of, to: None })),
         _ => true,
     }
 }

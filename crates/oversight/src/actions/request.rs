@@ -1,8 +1,10 @@
 //! What a program sends over HTTP: `gh api`, `curl` and their kin do the same acts by address.
 
+use super::SENDERS;
 use super::rule::Fit;
 use crate::evaluate::pattern;
 use crate::value::has_hole;
+use crate::words::names;
 
 /// One request, as far as the words tell.
 pub(super) struct Request {
@@ -14,93 +16,78 @@ pub(super) struct Request {
 }
 
 /// Options of a program that say what is sent.
-struct Reading {
-    method: &'static [&'static str],
-    /// They carry a body, which makes the method `POST`.
-    body: &'static [&'static str],
-    upload: &'static [&'static str],
-    address: &'static [&'static str],
+pub(super) struct Sender {
+    pub(super) programs: &'static [&'static str],
+    pub(super) method: &'static [&'static str],
+    pub(super) body: &'static [&'static str],
+    pub(super) upload: &'static [&'static str],
+    pub(super) address: &'static [&'static str],
     /// Other options that take the next word.
-    valued: &'static [&'static str],
+    pub(super) valued: &'static [&'static str],
 }
 
-impl Reading {
-    fn takes_value(&self, option: &str) -> bool {
-        let all = [self.method, self.body, self.upload, self.address, self.valued];
-        all.iter().any(|options| options.contains(&option))
+impl Sender {
+    /// Options that take the next word.
+    fn all(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            self.method,
+            self.body,
+            self.upload,
+            self.address,
+            self.valued,
+        ];
+        all.into_iter().flatten().copied()
     }
 
     /// Divides an option from its value: `--method=POST`, `-XPOST`, `-X=POST`, `-sX POST`.
     fn split<'w>(&self, word: &'w str) -> (&'w str, Option<&'w str>) {
-        if !word.starts_with('-') || self.takes_value(word) {
+        if !word.starts_with('-') || self.all().any(|option| option == word) {
             return (word, None);
         }
         if word.starts_with("--") {
-            return word.split_once('=').map_or((word, None), |(option, value)| (option, Some(value)));
+            return word
+                .split_once('=')
+                .map_or((word, None), |(option, value)| (option, Some(value)));
         }
-        let letters = word.char_indices().skip(1);
-        for (at, letter) in letters {
-            let Some(option) = self.short(letter) else { continue };
-            let rest = word.get(at.saturating_add(1)..).unwrap_or_default();
-            let rest = rest.strip_prefix('=').unwrap_or(rest);
-            return (option, Some(rest).filter(|rest| !rest.is_empty()));
+        for (at, letter) in word.char_indices().skip(1) {
+            let short = |option: &&str| option.len() == 2 && option.ends_with(letter);
+            if let Some(option) = self.all().find(short) {
+                let rest = word.get(at.saturating_add(1)..).unwrap_or_default();
+                let rest = rest.strip_prefix('=').unwrap_or(rest);
+                return (option, Some(rest).filter(|rest| !rest.is_empty()));
+            }
         }
         (word, None)
     }
-
-    fn short(&self, letter: char) -> Option<&'static str> {
-        let all = [self.method, self.body, self.upload, self.address, self.valued];
-        let mut options = all.into_iter().flatten().copied();
-        options.find(|option| option.len() == 2 && option.ends_with(letter))
-    }
 }
-
-const GH: Reading = Reading {
-    method: &["-X", "--method"],
-    body: &["-f", "-F", "--field", "--raw-field", "--input"],
-    upload: &[],
-    address: &[],
-    valued: &["-H", "--header", "-q", "--jq", "-t", "--template", "--hostname", "-p", "--preview", "--cache"],
-};
-const CURL: Reading = Reading {
-    method: &["-X", "--request", "-Method"],
-    body: &["-d", "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "-F", "--form", "--form-string", "-Body", "-InFile"],
-    upload: &["-T", "--upload-file"],
-    address: &["--url", "-Uri"],
-    valued: &["-H", "--header", "-o", "--output", "-u", "--user", "-w", "--write-out", "-A", "--user-agent", "-b", "-c", "-e", "-m", "--max-time", "--retry", "-x", "-K", "-Headers"],
-};
-const WGET: Reading = Reading {
-    method: &["--method"],
-    body: &["--post-data", "--post-file", "--body-data", "--body-file"],
-    upload: &[],
-    address: &[],
-    valued: &["-O", "--output-document", "--header", "-P", "-o", "-U"],
-};
-const HTTPIE: Reading = Reading { method: &[], body: &["--raw"], upload: &[], address: &[], valued: &["-a", "--auth", "-o", "--output", "-A"] };
 
 /// Reads the request of a program that sends one.
 pub(super) fn of(program: &str, arguments: &[String]) -> Option<Request> {
-    let (reading, arguments, front) = match program {
-        "curl" | "invoke-restmethod" | "irm" | "invoke-webrequest" | "iwr" => (&CURL, arguments, ""),
-        "wget" => (&WGET, arguments, ""),
-        "http" | "https" | "xh" | "httpie" => (&HTTPIE, arguments, ""),
-        "gh" | "hub" | "glab" => {
-            let at = arguments.iter().position(|word| word == "api")?;
-            let front = if program == "glab" { "gitlab.com/api/v4" } else { "api.github.com" };
-            (&GH, arguments.get(at.saturating_add(1)..)?, front)
-        }
-        _ => return None,
+    let sender = SENDERS
+        .iter()
+        .find(|sender| sender.programs.contains(&program))?;
+    let front = match program {
+        "gh" | "hub" => "api.github.com",
+        "glab" => "gitlab.com/api/v4",
+        _ => return read(sender, arguments, ""),
     };
-    read(reading, arguments, front)
+    let at = arguments.iter().position(|word| word == "api")?;
+    read(sender, arguments.get(at.saturating_add(1)..)?, front)
 }
 
-fn read(reading: &Reading, arguments: &[String], front: &str) -> Option<Request> {
-    let mut request = Request { method: String::new(), addresses: Vec::new(), body: String::new(), hides: false };
+fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> {
+    let mut request = Request {
+        method: String::new(),
+        addresses: Vec::new(),
+        body: String::new(),
+        hides: false,
+    };
     let mut implied = "GET";
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let (option, glued) = reading.split(word);
-        let mut value = || glued.map_or_else(|| words.next().cloned().unwrap_or_default(), str::to_owned);
+        let mut value =
+            || glued.map_or_else(|| words.next().cloned().unwrap_or_default(), str::to_owned);
         let is = |options: &[&str]| options.contains(&option);
         if is(reading.method) {
             request.method = value().to_ascii_uppercase();
@@ -123,6 +110,8 @@ fn read(reading: &Reading, arguments: &[String], front: &str) -> Option<Request>
         } else if reading.method.is_empty() && word.bytes().all(|one| one.is_ascii_uppercase()) {
             // `http POST address`.
             request.method.clone_from(word);
+        } else if reading.method.is_empty() && !word.contains("://") && word.contains('=') {
+            implied = "POST";
         } else if front.is_empty() || request.addresses.is_empty() {
             request.addresses.push(word.clone());
         }
@@ -143,10 +132,21 @@ fn plain(address: &str, front: &str) -> String {
         Some((_, rest)) => (rest, ""),
         None => (address, front),
     };
-    let whole = if front.is_empty() { whole.to_owned() } else { format!("{front}/{whole}") };
+    let whole = if front.is_empty() {
+        whole.to_owned()
+    } else {
+        format!("{front}/{whole}")
+    };
     let mut parts = whole.split('/').filter(|part| !part.is_empty());
     let host = parts.next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or(host).split(':').next().unwrap_or_default().to_lowercase();
+    let host = host
+        .rsplit('@')
+        .next()
+        .unwrap_or(host)
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .to_lowercase();
     let parts: Vec<&str> = std::iter::once(host.as_str()).chain(parts).collect();
     // `repos/$REPO/issues`: a variable in the place of the owner holds the name as well.
     match parts.as_slice() {
@@ -160,10 +160,10 @@ fn plain(address: &str, front: &str) -> String {
 }
 
 /// What stands below `repos/owner/name`.
-const BELOW: &[&str] = &[
-    "actions", "branches", "check-runs", "comments", "commits", "contents", "dispatches", "git", "issues", "labels", "merges",
-    "milestones", "pages", "pulls", "releases", "statuses", "transfer",
-];
+const BELOW: &[&str] = names!(
+    "actions branches check-runs comments commits contents dispatches git issues labels merges milestones pages pulls \
+    releases statuses transfer"
+);
 
 impl Request {
     pub(super) fn method(&self) -> &str {
@@ -172,12 +172,19 @@ impl Request {
 
     /// Whether the request is one of these of the table.
     pub(super) fn fits(&self, wanted: &[&str]) -> Fit {
-        wanted.iter().map(|one| self.fits_one(one)).max().unwrap_or(Fit::No)
+        wanted
+            .iter()
+            .map(|one| self.fits_one(one))
+            .max()
+            .unwrap_or(Fit::No)
     }
 
     fn fits_one(&self, wanted: &str) -> Fit {
         let mut tokens = wanted.split_whitespace();
-        let (method, address) = (tokens.next().unwrap_or_default(), tokens.next().unwrap_or_default());
+        let (method, address) = (
+            tokens.next().unwrap_or_default(),
+            tokens.next().unwrap_or_default(),
+        );
         let by_method = match self.method.as_str() {
             unknown if has_hole(unknown) => Fit::Unknown,
             "GET" | "HEAD" | "OPTIONS" => Fit::No,
@@ -198,7 +205,9 @@ impl Request {
         }
         for token in tokens {
             match token.split_at_checked(1) {
-                Some(("!", end)) if self.addresses.iter().any(|address| address.ends_with(end)) => return Fit::No,
+                Some(("!", end)) if self.addresses.iter().any(|address| address.ends_with(end)) => {
+                    return Fit::No;
+                }
                 Some(("~", words)) if !words.split('|').any(|word| self.body.contains(word)) => {
                     let open = self.hides && !self.body.contains("query {");
                     fit = fit.min(if open { Fit::Unknown } else { Fit::No });
@@ -227,4 +236,3 @@ fn path_fits(wanted: &[&str], parts: &[&str]) -> Fit {
         _ => Fit::No,
     }
 }
-

@@ -46,15 +46,23 @@ fn valued(program: &str) -> &'static [&'static str] {
 
 /// Returns the words that perform an act by themselves, behind the program.
 pub(super) fn verbs(rest: &str) -> impl Iterator<Item = &str> {
-    let last = rest.split_whitespace().take_while(|token| is_word(token)).last();
-    last.unwrap_or_default().split('|').filter(|verb| !verb.is_empty() && *verb != "*")
+    let last = rest
+        .split_whitespace()
+        .take_while(|token| is_word(token))
+        .last();
+    last.unwrap_or_default()
+        .split('|')
+        .filter(|verb| !verb.is_empty() && *verb != "*")
 }
 
 /// Returns what stands in the chain of reasons.
 pub(super) fn label(program: &str, rest: &str) -> String {
     let path = rest.split_whitespace().take_while(|token| is_word(token));
     let path = path.map(|part| part.split('|').next().unwrap_or(part));
-    std::iter::once(program).chain(path).collect::<Vec<_>>().join(" ")
+    std::iter::once(program)
+        .chain(path)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn is_word(token: &str) -> bool {
@@ -70,7 +78,9 @@ pub fn check(text: &str) -> Result<(), String> {
     let mut tokens = text.split_whitespace();
     let program = tokens.next().unwrap_or_default();
     if program.is_empty() || !is_word(program) || program.contains('/') {
-        return Err(format!("`{text}` does not begin with the name of a program"));
+        return Err(format!(
+            "`{text}` does not begin with the name of a program"
+        ));
     }
     let mut options = false;
     for token in tokens {
@@ -89,7 +99,9 @@ pub fn check(text: &str) -> Result<(), String> {
 }
 
 fn one_of(alternatives: &str, word: &str) -> bool {
-    alternatives.split('|').any(|wanted| wanted == word || (wanted.contains('*') && pattern::matches(wanted, word)))
+    alternatives
+        .split('|')
+        .any(|wanted| wanted == word || (wanted.contains('*') && pattern::matches(wanted, word)))
 }
 
 /// One option of a rule: `-x` never means a long one, and `--long=value` may be two words.
@@ -105,7 +117,10 @@ impl<'c> Call<'c> {
     pub(super) fn new(program: &'c str, arguments: &[String], around: &'c Around<'c>) -> Self {
         let git = match program {
             "git" => git_command(arguments),
-            _ => GitCall { rest: arguments.to_vec(), ..GitCall::default() },
+            _ => GitCall {
+                rest: arguments.to_vec(),
+                ..GitCall::default()
+            },
         };
         let mut rest = git.rest;
         if program == "cargo" && rest.first().is_some_and(|word| word.starts_with('+')) {
@@ -132,11 +147,17 @@ impl<'c> Call<'c> {
         if self.only_prints {
             return Fit::No;
         }
-        let path: Vec<&str> = rest.split_whitespace().take_while(|token| is_word(token)).collect();
+        let path: Vec<&str> = rest
+            .split_whitespace()
+            .take_while(|token| is_word(token))
+            .collect();
         let conditions = || rest.split_whitespace().skip(path.len());
         // Of equal ones the last is taken: that is the strict reading.
         let ways = self.readings.iter().rev().map(|words| begins(&path, words));
-        let Some((mut fit, behind)) = ways.max_by_key(|(fit, _)| *fit).filter(|(fit, _)| *fit > Fit::No) else {
+        let Some((mut fit, behind)) = ways
+            .max_by_key(|(fit, _)| *fit)
+            .filter(|(fit, _)| *fit > Fit::No)
+        else {
             return Fit::No;
         };
         for token in conditions() {
@@ -145,17 +166,24 @@ impl<'c> Call<'c> {
                 return Fit::No;
             }
         }
-        let harmless: Vec<&str> = conditions().filter_map(|token| token.strip_prefix('!')).collect();
-        if self.is_harmless(&harmless, &path, action, behind) { Fit::No } else { fit }
+        let harmless: Vec<&str> = conditions()
+            .filter_map(|token| token.strip_prefix('!'))
+            .collect();
+        if self.is_harmless(&harmless, &path, action, behind) {
+            Fit::No
+        } else {
+            fit
+        }
     }
 
     fn holds(&self, token: &str, behind: &[String]) -> Fit {
         let sure = |holds: bool| if holds { Fit::Yes } else { Fit::No };
         match token.split_at_checked(1) {
             Some(("!", _)) => Fit::Yes,
-            Some(("@", class)) if class.starts_with('<') => {
-                sure(Class::named(class).is_some_and(|class| class.is_among(&self.arguments, self.around)))
-            }
+            Some(("@", class)) if class.starts_with('<') => sure(
+                Class::named(class)
+                    .is_some_and(|class| class.is_among(&self.arguments, self.around)),
+            ),
             Some(("@", wanted)) => sure(behind.iter().any(|word| one_of(wanted, word))),
             Some(("^", wanted)) => sure(!behind.first().is_some_and(|word| one_of(wanted, word))),
             Some(("~", wanted)) => sure(self.says(wanted)),
@@ -163,9 +191,18 @@ impl<'c> Call<'c> {
             _ => {
                 let mut words = self.arguments.iter().enumerate();
                 let next = |at: usize| self.arguments.get(at.saturating_add(1));
-                let is_there = words.any(|(at, word)| token.split('|').any(|one| is_option(one, word, next(at))));
-                let may_be = || self.arguments.iter().any(|word| has_hole(word) && without_holes(word).is_empty());
-                if !is_there && may_be() { Fit::Unknown } else { sure(is_there) }
+                let is_there = words
+                    .any(|(at, word)| token.split('|').any(|one| is_option(one, word, next(at))));
+                let may_be = || {
+                    self.arguments
+                        .iter()
+                        .any(|word| has_hole(word) && without_holes(word).is_empty())
+                };
+                if !is_there && may_be() {
+                    Fit::Unknown
+                } else {
+                    sure(is_there)
+                }
             }
         }
     }
@@ -181,21 +218,41 @@ impl<'c> Call<'c> {
             path.ends_with(".sql")
                 && matches!(self.around.lookup.read(&absolute(self.around.directory, path)), Content::Text(text) if has(&text))
         };
-        self.around.input.is_some_and(has) || self.arguments.iter().any(|word| has(word) || in_file(word))
+        self.around.input.is_some_and(has)
+            || self.arguments.iter().any(|word| has(word) || in_file(word))
     }
 
     /// Whether options or words make the act harmless: help, a dry run that is not undone. An option counts only where it
     /// cannot be the value of the option before it.
-    fn is_harmless(&self, harmless: &[&str], path: &[&str], action: &Action, behind: &[String]) -> bool {
-        if self.program == "git" && path.first().is_some_and(|verb| verb.split('|').any(|one| one == "push")) {
+    fn is_harmless(
+        &self,
+        harmless: &[&str],
+        path: &[&str],
+        action: &Action,
+        behind: &[String],
+    ) -> bool {
+        if self.program == "git"
+            && path
+                .first()
+                .is_some_and(|verb| verb.split('|').any(|one| one == "push"))
+        {
             return words::git_push_is_dry(self.arguments.get(1..).unwrap_or_default());
         }
         let gated = action.set.needs_grant();
         let homepage = self.program == "gh" && self.arguments.iter().any(|word| word == "edit");
         let javascript = harmless.contains(&"$npm_config_dry_run");
-        let is_on = |name: &str| (self.around.environment)(name).is_some_and(|value| value == "true" || value == "1");
-        let mut dry = harmless.iter().filter_map(|one| one.strip_prefix('$')).any(is_on)
-            || behind.iter().any(|word| harmless.iter().any(|one| !one.starts_with(['-', '$']) && one_of(one, word)));
+        let is_on = |name: &str| {
+            (self.around.environment)(name).is_some_and(|value| value == "true" || value == "1")
+        };
+        let mut dry = harmless
+            .iter()
+            .filter_map(|one| one.strip_prefix('$'))
+            .any(is_on)
+            || behind.iter().any(|word| {
+                harmless
+                    .iter()
+                    .any(|one| !one.starts_with(['-', '$']) && one_of(one, word))
+            });
         let mut words = self.arguments.iter().peekable();
         if gated && !path.is_empty() && words.peek().is_some_and(|word| *word == "help") {
             return true;
@@ -213,7 +270,11 @@ impl<'c> Call<'c> {
                 "-h" if gated && !homepage => return true,
                 "--no-dry-run" | "--dry-run=false" | "--dry-run=0" => dry = false,
                 "--dry-run=true" | "--dry-run=1" => dry |= harmless.contains(&"--dry-run"),
-                option if harmless.iter().any(|one| is_option(one, option, words.peek().copied())) => {
+                option
+                    if harmless
+                        .iter()
+                        .any(|one| is_option(one, option, words.peek().copied())) =>
+                {
                     dry = !(javascript && words.peek().is_some_and(|next| *next == "false"));
                 }
                 _ => {}

@@ -357,7 +357,11 @@ impl Evaluator<'_> {
         if self.findings.actions.len() > before {
             let catalog = self.catalog;
             let inside = self.findings.actions.split_off(before);
-            let stays = |id: &str| catalog.action(id).is_none_or(|action| action.set != Set::Secrets);
+            let stays = |id: &str| {
+                catalog
+                    .action(id)
+                    .is_none_or(|action| action.set != Set::Secrets)
+            };
             let kept = inside.into_iter().filter(|finding| stays(&finding.action));
             self.findings.actions.extend(kept);
         }
