@@ -14,12 +14,14 @@ pub(super) enum Class {
     Precious,
     /// A disk.
     Device,
-    /// A key or credentials, among all words.
+    /// A key or credentials.
     Secret,
-    /// The same among all words but the first: that is a pattern.
+    /// The same, but not the first word: that is a pattern.
     Searched,
-    /// The same among all words but the last: that is where it goes.
+    /// The same, but not the last word: that is where it goes.
     Taken,
+    /// The same behind `@` or an option that sends a file.
+    Sent,
 }
 
 impl Class {
@@ -30,27 +32,34 @@ impl Class {
             "<secret>" => Self::Secret,
             "<searched>" => Self::Searched,
             "<taken>" => Self::Taken,
+            "<sent>" => Self::Sent,
             _ => return None,
         })
     }
 
-    /// Whether one of the words is such a path.
-    pub(super) fn is_among(self, arguments: &[String], around: &Around<'_>) -> bool {
-        let words = arguments.iter().filter(|word| !has_hole(word));
-        let mut words: Vec<&str> = words.map(String::as_str).collect();
-        if matches!(self, Self::Searched | Self::Taken) {
-            words.retain(|word| !word.starts_with('-'));
+    /// Whether one of the words that are no options is such a path; `all` are all words.
+    pub(super) fn is_among(self, words: &[String], all: &[String], around: &Around<'_>) -> bool {
+        let is_secret = |word: &String| is_secret(word, around);
+        match self {
+            Self::Precious => words.iter().any(|word| is_precious(word, around)),
+            Self::Device => {
+                let path = |word: &String| is_device(word.strip_prefix("of=").unwrap_or(word));
+                words.iter().any(path)
+            }
+            Self::Secret => words.iter().any(is_secret),
+            Self::Searched => words.iter().skip(1).any(is_secret),
+            Self::Taken => words.iter().rev().skip(1).any(is_secret),
+            Self::Sent => {
+                let sends = ["-T", "--upload-file", "--post-file", "--body-file"];
+                let pairs = all.iter().zip(all.iter().skip(1));
+                let mut apart = pairs.filter(|(option, _)| sends.contains(&option.as_str()));
+                let glued = |word: &String| {
+                    word.rsplit_once(['@', '='])
+                        .is_some_and(|(_, path)| is_secret(&path.to_owned()))
+                };
+                apart.any(|(_, path)| is_secret(path)) || all.iter().any(glued)
+            }
         }
-        if self == Self::Taken {
-            words.pop();
-        }
-        let from = usize::from(self == Self::Searched);
-        let words = words.get(from..).unwrap_or_default();
-        words.iter().any(|word| match self {
-            Self::Precious => !word.starts_with('-') && is_precious(word, around),
-            Self::Device => is_device(word.strip_prefix("of=").unwrap_or(word)),
-            Self::Secret | Self::Searched | Self::Taken => is_secret(word, around),
-        })
     }
 }
 
@@ -59,6 +68,9 @@ const SYSTEM: &str = " /bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /
     /usr/local /usr/sbin /usr/share /var /var/lib /Applications /Library /System /Users ";
 
 fn is_precious(word: &str, around: &Around<'_>) -> bool {
+    if has_hole(word) {
+        return false;
+    }
     let all = word
         .strip_suffix("/*")
         .or_else(|| (word == "*").then_some("."));
@@ -100,29 +112,25 @@ fn is_device(path: &str) -> bool {
     })
 }
 
-/// Whether a path, or a file that an argument names behind `@` or `=`, holds a secret.
-pub(crate) fn is_secret(word: &str, around: &Around<'_>) -> bool {
-    let parts = [
-        Some(word),
-        word.rsplit_once('@').map(|(_, path)| path),
-        word.split_once('=').map(|(_, path)| path),
-    ];
-    parts.into_iter().flatten().any(|path| {
-        let path = match path.strip_prefix("~/") {
-            Some(below) => format!("{}/{below}", around.home),
-            None => absolute(around.directory, path),
-        };
-        let fits = |wanted: &&str| {
-            let literal = wanted.split(['*', '~']).max_by_key(|part| part.len());
-            literal.is_some_and(|literal| path.contains(literal))
-                && match wanted.strip_prefix("~/") {
-                    Some(below) => pattern::matches(&format!("{}/{below}", around.home), &path),
-                    None if wanted.contains('/') => pattern::matches(wanted, &path),
-                    None => pattern::matches(wanted, base_name(&path)),
-                }
-        };
-        SECRET.iter().any(fits) && !PUBLIC.iter().any(fits)
-    })
+/// Whether a path holds a secret.
+fn is_secret(word: &str, around: &Around<'_>) -> bool {
+    if has_hole(word) || word.contains("://") {
+        return false;
+    }
+    let path = match word.strip_prefix("~/") {
+        Some(below) => format!("{}/{below}", around.home),
+        None => absolute(around.directory, word),
+    };
+    let fits = |wanted: &&str| {
+        let literal = wanted.split(['*', '~']).max_by_key(|part| part.len());
+        literal.is_some_and(|literal| path.contains(literal))
+            && match wanted.strip_prefix("~/") {
+                Some(below) => pattern::matches(&format!("{}/{below}", around.home), &path),
+                None if wanted.contains('/') => pattern::matches(wanted, &path),
+                None => pattern::matches(wanted, base_name(&path)),
+            }
+    };
+    SECRET.iter().any(fits) && !PUBLIC.iter().any(fits)
 }
 
 /// What a rule may ask of the repository.

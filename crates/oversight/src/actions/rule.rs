@@ -180,10 +180,11 @@ impl<'c> Call<'c> {
         let sure = |holds: bool| if holds { Fit::Yes } else { Fit::No };
         match token.split_at_checked(1) {
             Some(("!", _)) => Fit::Yes,
-            Some(("@", class)) if class.starts_with('<') => sure(
-                Class::named(class)
-                    .is_some_and(|class| class.is_among(&self.arguments, self.around)),
-            ),
+            Some(("@", class)) if class.starts_with('<') => {
+                let words = self.readings.first().map_or([].as_slice(), Vec::as_slice);
+                let is_among = |class: Class| class.is_among(words, &self.arguments, self.around);
+                sure(Class::named(class).is_some_and(is_among))
+            }
             Some(("@", wanted)) => sure(behind.iter().any(|word| one_of(wanted, word))),
             Some(("^", wanted)) => sure(!behind.first().is_some_and(|word| one_of(wanted, word))),
             Some(("~", wanted)) => sure(self.says(wanted)),
