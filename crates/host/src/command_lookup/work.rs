@@ -40,7 +40,7 @@ impl Repository {
         if entries.len() != committed.len() || entries.iter().any(is_staged) {
             return Ok(true);
         }
-        let written = fs::metadata(self.location.git_dir.join("index")).map_err(|_| NotUnderstood);
+        let written = fs::metadata(self.location.git_dir.join("index"));
         let written = written.map_or(0, |facts| facts.mtime());
         let is_same = |entry: &index::Entry| {
             entry.mode == SUBMODULE
@@ -95,18 +95,15 @@ impl Repository {
             if seen > MAX_ENTRIES {
                 return Err(NotUnderstood);
             }
-            if path == ".git" || (is_directory && entry.path().join(".git").exists()) {
-                if is_directory {
-                    walk.skip_current_dir();
-                }
-            } else if known.contains(&path) {
-            } else if ignored.holds(&path, is_directory) {
+            let is_known = known.contains(&path);
+            let is_other = path == ".git" || (is_directory && entry.path().join(".git").exists());
+            if is_other || (!is_known && ignored.holds(&path, is_directory)) {
                 if is_directory {
                     walk.skip_current_dir();
                 }
             } else if is_directory {
                 ignored.read(&entry.path().join(".gitignore"), &path);
-            } else {
+            } else if !is_known {
                 return Ok(true);
             }
         }

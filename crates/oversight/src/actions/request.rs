@@ -107,6 +107,7 @@ fn read(reading: &Sender, arguments: &[String], front: &str) -> Option<Request> 
         } else if matches!(option, "-G" | "--get" | "-I" | "--head") && front.is_empty() {
             request.method = "GET".to_owned();
         } else if word.starts_with('-') {
+            // It changes nothing that counts.
         } else if reading.method.is_empty() && word.bytes().all(|one| one.is_ascii_uppercase()) {
             // `http POST address`.
             request.method.clone_from(word);
