@@ -10,6 +10,7 @@ mod rule;
 mod words;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 pub use rule::check as check_rule;
 pub(crate) use words::{GitCall, git_command, is_git_builtin};
@@ -172,11 +173,9 @@ impl Catalog {
             names.into_iter().map(move |name| (name, rule.clone()))
         };
         let own: Vec<(String, Rule)> = rules.into_iter().flat_map(split).collect();
-        let gates = |id: &str| {
-            actions
-                .iter()
-                .any(|action| action.id == id && action.set.needs_grant())
-        };
+        let gating = actions.iter().filter(|action| action.set.needs_grant());
+        let gating: BTreeSet<&str> = gating.map(|action| action.id.as_ref()).collect();
+        let gates = |id: &str| gating.contains(id);
         let known = RULES.iter().filter(|(_, id, _)| gates(id));
         let mut programs: Vec<Cow<'static, str>> =
             known.map(|(program, ..)| Cow::Borrowed(*program)).collect();
