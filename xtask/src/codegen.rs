@@ -22,7 +22,7 @@ const GENERATED: &[Generated] = &[
     },
     Generated {
         file: "docs/actions.md",
-        text: oversight::actions::reference_markdown,
+        text: crate::actions_doc::text,
     },
     Generated {
         file: ".env.example",

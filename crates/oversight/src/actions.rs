@@ -36,17 +36,6 @@ pub enum Set {
 }
 
 impl Set {
-    /// Returns its name, as in the table.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Gated => "gated",
-            Self::Extended => "extended",
-            Self::Destructive => "destructive",
-            Self::Secrets => "secrets",
-        }
-    }
-
     /// Returns `true` if the act needs a grant.
     #[must_use]
     pub fn needs_grant(self) -> bool {
@@ -331,49 +320,6 @@ impl Catalog {
         let wrong = must_not.iter().filter(|command| is_found(command));
         missed.chain(wrong).map(String::as_str).collect()
     }
-}
-
-/// Writes the table of actions for people: `docs/actions.md`.
-#[must_use]
-pub fn reference_markdown() -> String {
-    let mut text = "# Actions\n\n<!-- Written by `cargo xtask codegen` from crates/oversight/actions.toml. -->\n".to_owned();
-    let sets = [
-        (
-            Set::Gated,
-            "Denied without a grant, while the gate is on: what leaves under a name and cannot be taken back.",
-        ),
-        (
-            Set::Extended,
-            "The same for those that `[oversight] extended` switches on: what another deployment or a revert replaces.",
-        ),
-        (
-            Set::Destructive,
-            "Asked about while the gate is on, or what `[oversight] destructive` says: `allow`, `ask` or `deny`.",
-        ),
-        (
-            Set::Secrets,
-            "Asked about while the gate is on, or what `[oversight] secrets` says: `allow`, `ask` or `deny`.",
-        ),
-    ];
-    for (set, what) in sets {
-        text.push_str(&format!("\n## `{}`\n\n{what}\n\n| action | what it is | how it is undone, as far as possible | programs |\n|---|---|---|---|\n", set.as_str()));
-        for known in ACTIONS.iter().filter(|known| known.set == set) {
-            let rules = RULES.iter().filter(|(_, id, _)| *id == known.id);
-            let mut programs: Vec<String> =
-                rules.map(|(program, ..)| format!("`{program}`")).collect();
-            programs.dedup();
-            if !known.requests.is_empty() {
-                programs.push("requests to its address".to_owned());
-            }
-            let (label, undo) = (known.label, known.compensator.replace('<', "&lt;"));
-            text.push_str(&format!(
-                "| `{}` | {label} | {undo} | {} |\n",
-                known.id,
-                programs.join(" ")
-            ));
-        }
-    }
-    text
 }
 
 /// Where examples are tried.
