@@ -435,7 +435,7 @@ impl Oversight {
         });
         let rules = self.action.iter().flat_map(|own| {
             let rules = own.all_rules().into_iter();
-            rules.map(|text| Rule {
+            rules.map(move |text| Rule {
                 action: own.id.clone(),
                 text,
             })
@@ -447,20 +447,12 @@ impl Oversight {
     #[must_use]
     pub fn wrong_examples(&self) -> Vec<(&str, &str)> {
         let catalog = self.catalog();
-        let wrong = |own| {
-            let OwnAction {
-                id,
-                must_match,
-                must_not_match,
-                ..
-            } = own;
-            let found = catalog.wrong_examples(id, must_match, must_not_match);
-            found
-                .into_iter()
-                .map(|example| (id.as_str(), example))
-                .collect::<Vec<_>>()
-        };
-        self.action.iter().flat_map(wrong).collect()
+        let examples = self.action.iter().flat_map(|own| {
+            let wrong = catalog.wrong_examples(&own.id, &own.must_match, &own.must_not_match);
+            let id = own.id.as_str();
+            wrong.into_iter().map(move |example| (id, example))
+        });
+        examples.collect()
     }
 
     /// Mode, lists and budgets: the published ones of the mode, with what is set here in their place.

@@ -182,7 +182,7 @@ fn unknown(catalog: &Catalog, action: &str) -> Failure {
             "it is known and not gated here; `extended = [\"{action}\"]` under `[oversight]` in `.role-os/config.toml` gates it"
         ));
     }
-    let ids = || catalog.actions().iter().map(|known| known.id.as_ref());
+    let ids = || catalog.actions().iter().map(|known| &*known.id);
     let alike = |id: &str| TextDiff::from_chars(id, action).ratio();
     let best = ids().max_by(|one, other| alike(one).total_cmp(&alike(other)));
     match best.filter(|id| alike(id) >= ALIKE) {
