@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 
 use crate::project::Project;
 
+mod actions_doc;
 mod bench;
 mod codegen;
 mod e2e;

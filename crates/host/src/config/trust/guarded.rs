@@ -59,6 +59,8 @@ pub(super) const GUARDED: &[Guarded] = &[
         },
     },
     guarded!(oversight.enforce_scope, WeakensTheGate, turns_off),
+    guarded!(oversight.destructive, WeakensTheGate, answers_less),
+    guarded!(oversight.secrets, WeakensTheGate, answers_less),
     Guarded {
         key: "oversight.extended",
         why: Why::WeakensTheGate,
@@ -222,6 +224,10 @@ fn at_least_approved(base: GovernanceMode) -> GovernanceMode {
         GovernanceMode::Restricted => base,
         _ => GovernanceMode::Approved,
     }
+}
+
+fn answers_less(set: &Answer, base: &Answer) -> bool {
+    rank(*set) < rank(*base)
 }
 
 fn turns_off(set: &bool, base: &bool) -> bool {
