@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use host::chance::Chance;
 use host::files::{self, Privacy};
 use host::manifests::registering::{self, How};
 use host::selector::Judge;
@@ -144,10 +142,7 @@ fn made(specialists: &Specialists) -> Result<usize, Failure> {
 /// Makes the dispatches up to this number.
 fn dispatch(stage: &Stage<'_>, upto: usize, learn: bool) -> Result<bool, Failure> {
     let context = stage.context;
-    // The demo is the same each time: every K-th answer is probed.
-    let draws = AtomicU64::new(1);
-    let chance = Chance::new(move || draws.fetch_add(1, Ordering::Relaxed));
-    let specialists = open(context, &Named::default())?.with_chance(chance);
+    let specialists = open(context, &Named::default())?;
     let made = made(&specialists)?;
     let drifts = drifts_from(stage.place.dispatches());
     if made > drifts {

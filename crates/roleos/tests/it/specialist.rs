@@ -909,7 +909,7 @@ fn dispatch_answers_with_its_receipt() {
         .json();
     assert_eq!(
         (&open["result"], &open["receipt"]["decision"]["reason"]),
-        (&json!({ "label": "general" }), &json!("ood"))
+        (&json!({ "label": "general" }), &json!("not_trained"))
     );
     let unknown = workspace
         .roleos(&["--json", "dispatch", "Nobody", "--input", "text.txt"])
