@@ -31,6 +31,9 @@ const PATIENCE: usize = 4_000;
 /// How long probes in the background are waited for.
 const SETTLING: Duration = Duration::from_secs(20);
 
+/// A scenario from its first command to its figures.
+type Scenario = fn(&mut Stage<'_>) -> Result<Vec<Figure>>;
+
 /// Plays every wanted scenario.
 pub(crate) fn play(
     roleos: &Path,
@@ -41,7 +44,7 @@ pub(crate) fn play(
 ) -> Result<Vec<Figure>> {
     let world = World::new(seed);
     let requests = usize::try_from(requests).unwrap_or(1000);
-    let scenarios: [(&'static str, fn(&mut Stage<'_>) -> Result<Vec<Figure>>); 6] = [
+    let scenarios: [(&'static str, Scenario); 6] = [
         ("three topic specialists", topics),
         ("two equally good", twins),
         ("one good", one),
