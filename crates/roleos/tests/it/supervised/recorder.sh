@@ -1,0 +1,122 @@
+#!/bin/sh
+# Stands for a program that can act on the world: writes down its words and does nothing.
+# What such a program does without acting (git on local repositories, scripts of packages) the real one does.
+
+name=${0##*/}
+
+# Writes down the words and ends as if all had gone well.
+record() {
+    printf '%s\037' "$name" "$@" ${npm_config_dry_run:+--dry-run=$npm_config_dry_run} end-of-record >>/record/log
+    exit 0
+}
+
+# Finds the first word that is neither an option nor the value of one of the options in `$values`.
+find_verb() {
+    verb= value= place=0
+    for word; do
+        place=$((place + 1))
+        if [ -n "$value" ]; then
+            value=
+            continue
+        fi
+        case $word in
+        -*) case " $values " in *" $word "*) value=1 ;; esac ;;
+        *)
+            verb=$word
+            return
+            ;;
+        esac
+    done
+    place=$((place + 1))
+}
+
+# Starts a program of a package by its name, without its version.
+start() {
+    program=$1
+    shift
+    case $program in ?*@*) program=${program%@*} ;; esac
+    exec "$program" "$@"
+}
+
+scripts_of_npm() { exec /opt/real/npm "$@"; }
+
+case $name in
+git | git-*)
+    full=$*
+    values='-C -c --git-dir --work-tree --namespace --super-prefix --config-env --attr-source'
+    [ "$name" = git ] || set -- "${name#git-}" "$@"
+    find_verb "$@"
+    case $verb in
+    push | send-pack | http-push) record "$@" ;;
+    subtree | lfs) case " $full " in *' push '*) record "$@" ;; esac ;;
+    esac
+    exec /opt/real/git "$@"
+    ;;
+npm | pnpm | yarn | bun)
+    values='--prefix -C --dir --cwd -w --workspace --registry --loglevel --tag --access --otp --userconfig --filter -F'
+    all=$*
+    find_verb "$@"
+    case $name,$verb in
+    *,pub*) record "$@" ;;
+    yarn,npm | yarn,workspace | yarn,workspaces) case " $all " in *' publish'*) record "$@" ;; esac ;;
+    npm,exec | npm,x | *,dlx | pnpm,exec | yarn,exec | bun,x | bun,exec)
+        shift "$place"
+        values='-p --package --call'
+        while :; do
+            case ${1-} in
+            -c | --call) exec sh -c "$2" ;;
+            -p | --package) shift 2 ;;
+            -*) shift ;;
+            *) break ;;
+            esac
+        done
+        start "$@"
+        ;;
+    npm,*) scripts_of_npm "$@" ;;
+    esac
+    case $verb in
+    '' | install | i | add | ci) scripts_of_npm install --offline --no-audit --no-fund ;;
+    run | test) scripts_of_npm "$@" ;;
+    *) scripts_of_npm run "$@" ;;
+    esac
+    ;;
+npx | bunx | pnpx | uvx | pipx)
+    while :; do
+        case ${1-} in
+        -c | --call) exec sh -c "$2" ;;
+        -p | --package | --from | --with | --spec | --python) shift 2 ;;
+        -* | run) shift ;;
+        *) break ;;
+        esac
+    done
+    [ $# = 0 ] || start "$@"
+    ;;
+sudo | doas | gosu | su-exec | caffeinate | torsocks | proxychains4 | xvfb-run | dbus-run-session)
+    case $name in gosu | su-exec) shift ;; esac
+    while :; do
+        case ${1-} in
+        -u | -g | -p | -C | -D | -h | -T) shift 2 ;;
+        --) shift && break ;;
+        -*) shift ;;
+        *=*)
+            export "$1"
+            shift
+            ;;
+        *) break ;;
+        esac
+    done
+    exec "$@"
+    ;;
+ssh)
+    while :; do
+        case ${1-} in
+        -[bcDEeFIiJLlmOopQRSWw]) shift 2 ;;
+        -*) shift ;;
+        *) break ;;
+        esac
+    done
+    shift
+    exec sh -c "$*"
+    ;;
+*) record "$@" ;;
+esac
