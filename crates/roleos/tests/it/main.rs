@@ -59,6 +59,9 @@ mod refusals;
 
 mod sessions;
 
+#[cfg(target_os = "linux")]
+mod supervised;
+
 mod terminal;
 
 mod saying_yes;

@@ -70,7 +70,7 @@ npm | pnpm | yarn | bun)
             *) break ;;
             esac
         done
-        start "$@"
+        case $1 in *' '*) exec sh -c "$*" ;; *) start "$@" ;; esac
         ;;
     npm,*) scripts_of_npm "$@" ;;
     esac
@@ -78,6 +78,26 @@ npm | pnpm | yarn | bun)
     '' | install | i | add | ci) scripts_of_npm install --offline --no-audit --no-fund ;;
     run | test) scripts_of_npm "$@" ;;
     *) scripts_of_npm run "$@" ;;
+    esac
+    ;;
+uv | poetry | hatch)
+    values='--directory --project -C -P --env -e --with --index-url'
+    find_verb "$@"
+    [ "$name,$verb" != uv,tool ] || place=$((place + 1))
+    case $verb in run | tool) ;; *) record "$@" ;; esac
+    shift "$place"
+    while :; do
+        case ${1-} in
+        --with | --python | -p | --from | --extra | --group) shift 2 ;;
+        -m) break ;;
+        -*) shift ;;
+        *) break ;;
+        esac
+    done
+    case ${1-} in
+    -m) exec python3 "$@" ;;
+    *' '*) exec sh -c "$*" ;;
+    *) start "$@" ;;
     esac
     ;;
 npx | bunx | pnpx | uvx | pipx)

@@ -28,8 +28,15 @@ MODULES = ["twine", "uv", "poetry", "hatch", "flit"]
 ENVIRONMENT = {
     "HOME": HOME, "USER": "dev", "LOGNAME": "dev", "SHELL": "/bin/bash", "LANG": "C.UTF-8", "TERM": "dumb",
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/rust/bin",
+    "npm_config_update_notifier": "false", "npm_config_logs_max": "0",
     "ROLEOS_ROOT": "/var/lib/roleos", "ROLEOS_CAPABILITY_GATE": "1",
 }
+# A recorder that Python can be given as a script, as people do with the real one.
+TWINE = """#!/usr/bin/python3
+import sys
+with open("/record/log", "a") as log:
+    log.write("".join(word + "\\x1f" for word in ["twine", *sys.argv[1:], "end-of-record"]))
+"""
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -66,30 +73,32 @@ def write(path, text, mode=0o644):
 def repository(home):
     """A small repository with a remote, the same each time."""
     day = "2024-01-02T03:04:05Z"
-    environment = dict(os.environ, HOME=home, GIT_AUTHOR_DATE=day, GIT_COMMITTER_DATE=day, GIT_CONFIG_NOSYSTEM="1")
+    environment = dict(os.environ, HOME=home, GIT_AUTHOR_DATE=day, GIT_COMMITTER_DATE=day, GIT_CONFIG_SYSTEM=f"{LAYER}/etc/gitconfig")
     origin = f"{LAYER}/srv/origin.git"
 
     def git(*words):
         subprocess.run([f"{LAYER}/opt/real/git", *words], cwd=home, env=environment, check=True, stdout=subprocess.DEVNULL)
 
-    write(f"{home}/.gitconfig", "[user]\n\tname = Dev\n\temail = dev@example.com\n[init]\n\tdefaultBranch = main\n"
-          "[safe]\n\tdirectory = *\n[advice]\n\tdetachedHead = false\n")
+    write(f"{LAYER}/etc/gitconfig", "[user]\n\tname = Dev\n\temail = dev@example.com\n[safe]\n\tdirectory = *\n"
+          "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n")
     git("init", "-q", "--template=", "--bare", origin)
     git("init", "-q", "--template=")
-    write(f"{home}/.gitignore", ".gitconfig\n")
-    for number in range(3):
-        write(f"{home}/README.md", "# Widget\n" * (number + 1))
+    for number, message in enumerate(["first", "third", "second"]):
+        write(f"{home}/README.md", "# A demo\n" * (number + 1))
         write(f"{home}/src/main{number}.txt", f"{number}\n")
         git("add", ".")
-        git("commit", "-q", "-m", f"Change {number}")
+        git("commit", "-q", "-m", message)
     for branch in ["feat/x", "feature/push-notifications"]:
         git("branch", branch)
     git("remote", "add", "origin", origin)
     git("push", "-q", "origin", "main")
-    git("config", "remote.origin.url", "/srv/origin.git")
+    git("submodule", "--quiet", "add", origin, "vendor/lib")
+    for place in [".git", ".git/modules/vendor/lib"]:
+        git("config", "--file", f"{place}/config", "remote.origin.url", "/srv/origin.git")
+    git("commit", "-q", "-m", "second")
     git("config", "branch.main.remote", "origin")
     git("config", "branch.main.merge", "refs/heads/main")
-    write(f"{home}/README.md", "# Widget, changed\n")
+    write(f"{home}/README.md", "# A demo, changed\n")
     write(f"{home}/notes.txt", "untracked\n")
 
 
@@ -117,6 +126,9 @@ def prepare(recorder):
             write(f"{LAYER}{place}/{name}", recorder, 0o755)
     for name in ["git", "git-push", "git-send-pack", "git-http-push"]:
         write(f"{LAYER}{library}/{name}", recorder, 0o755)
+    write(f"{LAYER}/usr/bin/twine", TWINE, 0o755)
+    if not os.path.exists("/usr/bin/python"):
+        os.symlink("python3", f"{LAYER}/usr/bin/python")
     for name in MODULES:
         text = f"import os, sys\nos.execvp({name!r}, [{name!r}, *sys.argv[1:]])\n"
         write(f"{LAYER}/usr/lib/python3/dist-packages/{name}/__main__.py", text)

@@ -1,0 +1,216 @@
+//! The corpora through real execution: every command runs in a machine of its own, plainly and under `roleos run`.
+//!
+//! Nothing gated may run under supervision, and nothing harmless may be refused or end differently. What a command does
+//! is seen by recorders in the place of the programs that act, so a command whose tools are not installed does nothing
+//! here; the test says how many. `ROLEOS_SUPERVISED=40` takes every fortieth command only.
+
+mod acts;
+mod machine;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use machine::{Machine, Ran};
+
+/// The words that put a command under supervision.
+const SUPERVISED: &[&str] = &[
+    "/opt/roleos/roleos",
+    "run",
+    "--report",
+    "/record/report",
+    "--",
+];
+
+/// The corpora by their names.
+const CORPORA: [(&str, &str); 4] = [
+    (
+        "gated",
+        include_str!("../../../oversight/tests/corpus/gated.jsonl"),
+    ),
+    (
+        "benign",
+        include_str!("../../../oversight/tests/corpus/benign.jsonl"),
+    ),
+    (
+        "techniques",
+        include_str!("../../../oversight/tests/corpus/techniques.jsonl"),
+    ),
+    (
+        "own-launchers",
+        include_str!("../../../oversight/tests/corpus/own-launchers.jsonl"),
+    ),
+];
+
+/// One command of a corpus.
+#[derive(Debug)]
+struct Case {
+    corpus: &'static str,
+    id: String,
+    command: String,
+    gated: bool,
+    files: BTreeMap<String, String>,
+}
+
+/// What is known of one corpus or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    /// Commands that are said to act.
+    gated: usize,
+    /// Those of them that act here without supervision.
+    acted: usize,
+    /// Commands that performed a gated act under supervision.
+    executed: usize,
+    /// Commands that are said not to act, and did not without supervision.
+    harmless: usize,
+    /// Those of them that were refused something under supervision.
+    refused: usize,
+    /// Those of them that printed or ended differently under supervision.
+    changed: usize,
+    /// Those of them that cannot be compared: they differ from run to run, or do not end.
+    unsteady: usize,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.gated += other.gated;
+        self.acted += other.acted;
+        self.executed += other.executed;
+        self.harmless += other.harmless;
+        self.refused += other.refused;
+        self.changed += other.changed;
+        self.unsteady += other.unsteady;
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let read = |corpus, line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| value[key].as_str().unwrap().to_owned();
+        let files = value["files"].as_object().into_iter().flatten();
+        let files = files.map(|(path, text)| (path.clone(), text.as_str().unwrap().to_owned()));
+        Case {
+            corpus,
+            id: text("id"),
+            command: text("command"),
+            gated: !value["expected"].as_array().unwrap().is_empty(),
+            files: files.collect(),
+        }
+    };
+    let lines = CORPORA
+        .iter()
+        .flat_map(|(name, text)| text.lines().map(|line| (*name, line)));
+    lines.map(|(name, line)| read(name, line)).collect()
+}
+
+fn acts(ran: &Ran) -> bool {
+    ran.log.iter().any(|words| acts::action(words).is_some())
+}
+
+/// What `roleos run` says that it refused.
+fn refusals(ran: &Ran) -> Vec<Value> {
+    let report: Value = serde_json::from_str(&ran.report).unwrap_or_default();
+    let refused = report["refused"].as_array();
+    refused.cloned().unwrap_or_default()
+}
+
+/// Runs one command both ways, and says in the second value what is wrong with it.
+fn judge(case: &Case, machine: &mut Machine) -> (Tally, Option<String>) {
+    let mut run = |prefix: &[&str]| machine.run(&case.command, &case.files, prefix);
+    let plain = run(&[]);
+    let watched = run(SUPERVISED);
+    let mut tally = Tally::default();
+    let seen = |ran: &Ran| (ran.exit, ran.stdout.clone());
+    let mut wrong = None;
+    if acts(&watched) {
+        tally.executed = 1;
+        wrong = Some(format!("EXECUTED {:?}", watched.log));
+    }
+    if case.gated {
+        tally.gated = 1;
+        tally.acted = usize::from(acts(&plain));
+        return (tally, wrong);
+    }
+    if acts(&plain) {
+        // The corpus was recorded elsewhere; here the command acts, so it has to be refused.
+        return (tally, wrong);
+    }
+    tally.harmless = 1;
+    let refused = refusals(&watched);
+    if !refused.is_empty() {
+        tally.refused = 1;
+        return (tally, Some(format!("REFUSED {refused:?}")));
+    }
+    if watched.report.is_empty() && !watched.late {
+        tally.changed = 1;
+        return (tally, Some(format!("NO REPORT {}", watched.stderr)));
+    }
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        if plain.late || watched.late {
+            break;
+        }
+        if seen(&plain) == seen(&watched) || others.contains(&seen(&watched)) {
+            return (tally, wrong);
+        }
+        others.push(seen(&run(&[])));
+    }
+    let steady = others.iter().all(|other| *other == seen(&plain)) && !others.is_empty();
+    if steady && seen(&run(SUPERVISED)) != seen(&plain) {
+        tally.changed = 1;
+        wrong = Some(format!(
+            "CHANGED {:?} to {:?} {}",
+            seen(&plain),
+            seen(&watched),
+            watched.stderr
+        ));
+    } else {
+        tally.unsteady = 1;
+    }
+    (tally, wrong)
+}
+
+#[test]
+fn nothing_gated_runs_and_nothing_harmless_changes() {
+    let step = std::env::var("ROLEOS_SUPERVISED").unwrap_or_default();
+    let step: usize = step.parse().unwrap_or(1);
+    let cases: Vec<Case> = cases().into_iter().step_by(step.max(1)).collect();
+    let next = AtomicUsize::new(0);
+    let tallies: Mutex<BTreeMap<&str, Tally>> = Mutex::default();
+    let findings: Mutex<Vec<String>> = Mutex::default();
+    // Some commands only wait, so there are more machines than cores.
+    let machines = std::thread::available_parallelism().map_or(2, usize::from) * 2;
+    std::thread::scope(|scope| {
+        for _ in 0..machines {
+            scope.spawn(|| {
+                let mut machine = Machine::start();
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let (tally, wrong) = judge(case, &mut machine);
+                    let mut tallies = tallies.lock().unwrap();
+                    tallies.entry(case.corpus).or_default().add(tally);
+                    if let Some(wrong) = wrong {
+                        let line = format!("{} {:?}: {wrong}", case.id, case.command);
+                        findings.lock().unwrap().push(line);
+                    }
+                }
+            });
+        }
+    });
+    let tallies = tallies.into_inner().unwrap();
+    let findings = findings.into_inner().unwrap();
+    let mut all = Tally::default();
+    for (corpus, tally) in &tallies {
+        println!("supervised {corpus}: {tally:?}");
+        all.add(*tally);
+    }
+    println!("supervised all: {all:?}");
+    assert!(
+        all.acted * 4 > all.gated * 3,
+        "only {} of {} gated commands act without supervision: the recorders are broken",
+        all.acted,
+        all.gated
+    );
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
