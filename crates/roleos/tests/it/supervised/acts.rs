@@ -20,7 +20,7 @@ pub(super) fn action(words: &[String]) -> Option<&'static str> {
     let (name, words) = words.split_first()?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let has = |word: &str| words.contains(&word);
-    if has("--help") {
+    if has("--help") || words.first() == Some(&"help") {
         return None;
     }
     match name.as_str() {
@@ -32,7 +32,8 @@ pub(super) fn action(words: &[String]) -> Option<&'static str> {
         "uv" | "poetry" | "hatch" | "flit" if has("publish") => rehearsed(&words, "pypi:publish"),
         "gh-pages" => {
             let folder = |word: &&str| word.starts_with("-d") || word.starts_with("--dist");
-            words.iter().any(folder).then_some("pages:deploy")
+            let stays = has("-n") || has("--no-push");
+            (words.iter().any(folder) && !stays).then_some("pages:deploy")
         }
         "wrangler" => {
             let deploys = has("deploy") || has("publish");
@@ -55,20 +56,37 @@ fn verb<'w>(words: &'w [&'w str], values: &[&str]) -> (&'w str, &'w [&'w str]) {
     ("", &[])
 }
 
+/// Options of pushing that take the next word.
+const PUSH: &[&str] = &["-o", "--push-option", "--repo", "--receive-pack", "--exec"];
+
 /// Returns the action unless the words ask for a rehearsal or for help.
 fn rehearsed(words: &[&str], action: &'static str) -> Option<&'static str> {
     let mut rehearsal = false;
-    for word in words.iter().take_while(|word| **word != "--") {
-        match *word {
-            "--dry-run" | "-n" | "--dry-run=true" | "-h" => rehearsal = true,
-            "--no-dry-run" | "--dry-run=false" => rehearsal = false,
-            _ => {}
+    let mut words = words.iter().take_while(|word| **word != "--");
+    while let Some(word) = words.next() {
+        if PUSH.contains(word) {
+            words.next();
+        } else if let Some(long) = word.strip_prefix("--") {
+            match long {
+                "dry-run" | "dry-run=true" => rehearsal = true,
+                "dry-run=false" => rehearsal = false,
+                _ if long.starts_with("no-dry") => rehearsal = false,
+                _ => {}
+            }
+        } else if let Some(letters) = word.strip_prefix('-') {
+            rehearsal |= letters
+                .split('o')
+                .next()
+                .is_some_and(|flags| flags.contains(['n', 'h']));
         }
     }
     (!rehearsal).then_some(action)
 }
 
 fn git(words: &[&str]) -> Option<&'static str> {
+    if words.first() == Some(&"--exec-path") {
+        return None;
+    }
     match verb(words, GIT) {
         ("push" | "send-pack" | "http-push", rest) => rehearsed(rest, "git:push"),
         ("subtree" | "lfs", rest) if rest.contains(&"push") => rehearsed(rest, "git:push"),
@@ -93,24 +111,25 @@ fn api(words: &[&str]) -> Option<&'static str> {
     let mut method = None;
     let mut path = None;
     let mut sends = false;
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
         match *word {
-            "-X" | "--method" => method = words.next().copied(),
+            "-X" | "--method" => method = rest.next().copied(),
             _ if word.starts_with("-X") => method = word.get(2..),
             _ if word.starts_with("--method=") => method = word.get(9..),
             "-H" | "--header" | "-q" | "--jq" | "-t" | "--template" | "--hostname" | "-p" => {
-                words.next();
+                rest.next();
             }
             _ if fields.contains(word) => {
                 sends = true;
-                words.next();
+                rest.next();
             }
             _ if fields.iter().any(|field| word.starts_with(field)) => sends = true,
             _ if word.starts_with('-') => {}
             _ => path = path.or(Some(*word)),
         }
     }
+    let changes = words.iter().any(|word| word.contains("mutation"));
     let method = method.unwrap_or(if sends { "POST" } else { "GET" });
     let path = path?.trim_start_matches('/');
     let parts: Vec<&str> = path.split(['/', '?']).collect();
@@ -118,7 +137,7 @@ fn api(words: &[&str]) -> Option<&'static str> {
         ("POST" | "PATCH" | "DELETE", ["repos", _, _, "releases", ..]) => Some("gh:release"),
         ("POST", ["repos", _, _, "pulls"]) => Some("gh:pr-create"),
         ("PATCH" | "DELETE", ["repos", _, _]) => Some("gh:repo-edit"),
-        ("POST", ["graphql"]) => Some("gh:api"),
+        ("POST", ["graphql"]) if changes => Some("gh:api"),
         _ => None,
     }
 }

@@ -86,12 +86,13 @@ impl Machine {
         command: &str,
         files: &BTreeMap<String, String>,
         prefix: &[&str],
+        seconds: u32,
     ) -> Ran {
         let job = Job {
             command,
             files,
             prefix,
-            seconds: 10,
+            seconds,
         };
         let mut line = serde_json::to_string(&job).unwrap();
         line.push('\n');

@@ -20,7 +20,7 @@ import sys
 import time
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
-BIND, REC, PRIVATE, NOSUID, DETACH = 0x1000, 0x4000, 0x40000, 2, 2
+READ_ONLY, REMOUNT, BIND, REC, PRIVATE, NOSUID, DETACH = 1, 0x20, 0x1000, 0x4000, 0x40000, 2, 2
 HOME, LAYER, EACH, DEVICES = "/home/dev", "/mnt/layer", "/mnt/each", "/mnt/devices"
 RECORDED = """git npm pnpm yarn bun gh twine uv poetry hatch flit gh-pages wrangler npx bunx pnpx uvx pipx
 sudo doas gosu su-exec caffeinate torsocks proxychains4 xvfb-run dbus-run-session ssh""".split()
@@ -79,8 +79,10 @@ def repository(home):
     def git(*words):
         subprocess.run([f"{LAYER}/opt/real/git", *words], cwd=home, env=environment, check=True, stdout=subprocess.DEVNULL)
 
-    write(f"{LAYER}/etc/gitconfig", "[user]\n\tname = Dev\n\temail = dev@example.com\n[safe]\n\tdirectory = *\n"
-          "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n")
+    settings = ("[user]\n\tname = Dev\n\temail = dev@example.com\n[safe]\n\tdirectory = *\n"
+                "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n")
+    for place in ["/etc", "/usr/local/etc"]:
+        write(f"{LAYER}{place}/gitconfig", settings)
     git("init", "-q", "--template=", "--bare", origin)
     git("init", "-q", "--template=")
     for number, message in enumerate(["first", "third", "second"]):
@@ -123,9 +125,10 @@ def prepare(recorder):
     for name in RECORDED:
         found = [place for place in places if os.path.lexists(f"{place}/{name}")]
         for place in found or ["/usr/bin"]:
-            write(f"{LAYER}{place}/{name}", recorder, 0o755)
-    for name in ["git", "git-push", "git-send-pack", "git-http-push"]:
-        write(f"{LAYER}{library}/{name}", recorder, 0o755)
+            write(f"{LAYER}{place}/{name}", recorder.replace("SELF", name), 0o755)
+    for place in filter(os.path.isdir, {library, "/usr/lib/git-core"}):
+        for name in ["git", "git-push", "git-send-pack", "git-http-push"]:
+            write(f"{LAYER}{place}/{name}", recorder.replace("SELF", name), 0o755)
     write(f"{LAYER}/usr/bin/twine", TWINE, 0o755)
     if not os.path.exists("/usr/bin/python"):
         os.symlink("python3", f"{LAYER}/usr/bin/python")
@@ -155,6 +158,8 @@ def enter(roleos, toolchain, options):
     mount("overlay", root, "overlay", 0, f"lowerdir={LAYER}:/,upperdir={EACH}/up,workdir={EACH}/work{options}")
     mount("proc", f"{root}/proc", "proc")
     mount(DEVICES, f"{root}/dev", None, BIND | REC)
+    mount("/sys", f"{root}/sys", None, BIND)
+    mount(None, f"{root}/sys", None, REMOUNT | BIND | READ_ONLY)
     for place in ["tmp", "run", "root", "var/tmp"]:
         mount("tmpfs", f"{root}/{place}", "tmpfs", NOSUID, "mode=1777")
     for source, place in [(roleos, "opt/roleos"), (toolchain, "opt/rust")]:
