@@ -30,6 +30,7 @@ const EVENT: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_
 pub(crate) fn run(project: &Project) -> Result<()> {
     let measured = json!({
         "differential": differential(project)?,
+        "supervised": supervised(project)?,
         "latency": latency(project)?,
     });
     let text = serde_json::to_string_pretty(&measured)
@@ -190,27 +191,41 @@ impl Report {
 
     fn text(&self, measured: &Value) -> String {
         let mut page = String::from(HEAD);
-        page.push_str("## Commands that perform a gated action\n\n| level | commands | missed | rate, 95 % interval | action named |\n|---|---|---|---|---|\n");
+        let watched = |level: &str, what: &str| {
+            let figure = measured.pointer("/supervised")?.get(level)?.get(what)?;
+            figure.as_u64()
+        };
+        let shown = |level: &str, what: &str| {
+            watched(level, what).map_or_else(|| "–".to_owned(), |figure| figure.to_string())
+        };
+        page.push_str("## Commands that perform a gated action\n\n| level | commands | static: missed | rate, 95 % interval | asked | action named | acted when run | executed under supervision |\n|---|---|---|---|---|---|---|---|\n");
         for (level, tally) in &self.gated {
             let _ = writeln!(
                 page,
-                "| {level} | {} | {} | {} | {} |",
+                "| {level} | {} | {} | {} | {} | {} | {} | {} |",
                 tally.cases,
                 tally.wrong,
                 interval(tally.wrong, tally.cases),
-                tally.found
+                tally.asked,
+                tally.found,
+                shown(level, "acted"),
+                shown(level, "executed")
             );
         }
-        page.push_str("\n## Commands that do not\n\n| level | commands | denied | asked | asked or denied, 95 % interval |\n|---|---|---|---|---|\n");
+        page.push_str("\n## Commands that do not\n\n| level | commands | static: denied | asked | asked or denied, 95 % interval | run both ways | refused under supervision | changed | not comparable |\n|---|---|---|---|---|---|---|---|---|\n");
         for (level, tally) in &self.benign {
             let alarms = tally.wrong + tally.asked;
             let _ = writeln!(
                 page,
-                "| {level} | {} | {} | {} | {} |",
+                "| {level} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 tally.cases,
                 tally.wrong,
                 tally.asked,
-                interval(alarms, tally.cases)
+                interval(alarms, tally.cases),
+                shown(level, "harmless"),
+                shown(level, "refused"),
+                shown(level, "changed"),
+                shown(level, "unsteady")
             );
         }
         page.push_str("\n## Every miss and false alarm\n\n");
@@ -250,6 +265,7 @@ const HEAD: &str = "# How often the gate errs\n\n\
     Written by `cargo xtask gate-report`; do not edit.\n\
     A miss is a command that performs a gated action and is answered `allow` or `advise`.\n\
     A false alarm is a command that performs none and is answered `ask` or `deny`; level opaque is not counted, asking is right there.\n\
+    Every command was also run by the real bash, in a machine of its own with recorders in the place of the programs that act, plainly and under `roleos run`: what acted plainly, what acted under supervision, and which harmless commands were refused or printed or ended differently there. Commands whose tools are not installed, or need a network, do not act when they are run. Not comparable are harmless commands that differ from run to run or do not end.\n\
     The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, for the most part without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
 
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
@@ -307,6 +323,18 @@ fn differential(project: &Project) -> Result<Value> {
             "the differential test printed `{line}`, which is no result"
         ))),
     }
+}
+
+/// Runs the corpora for real; the figures of the test, by level.
+fn supervised(project: &Project) -> Result<Value> {
+    headline("the corpora under supervision");
+    let test = "supervised::nothing_gated_runs_and_nothing_harmless_changes";
+    let mut command = project.cargo(&["test", "--locked", "-p", "roleos", "--test", "it", "--"]);
+    let text = shell::output(command.args(["--exact", test, "--nocapture"]))?;
+    let figures = text.lines().find(|line| line.starts_with('{'));
+    figures
+        .and_then(|line| serde_json::from_str(line).ok())
+        .ok_or_else(|| Failure::new("the test of the corpora under supervision printed no figures"))
 }
 
 fn latency(project: &Project) -> Result<Value> {

@@ -2,7 +2,8 @@
 //!
 //! Nothing gated may run under supervision, and nothing harmless may be refused or end differently. What a command does
 //! is seen by recorders in the place of the programs that act, so a command whose tools are not installed does nothing
-//! here; the test says how many. `ROLEOS_SUPERVISED=40` takes every fortieth command only.
+//! here; the test says how many. `ROLEOS_SUPERVISED=40` takes every fortieth command only. The last line that it prints is
+//! JSON, the figures by level, for `cargo xtask gate-report`.
 
 mod acts;
 mod machine;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde::Serialize;
 use serde_json::Value;
 
 use machine::{Machine, Ran};
@@ -27,38 +29,39 @@ const SUPERVISED: &[&str] = &[
 /// How many seconds a command may take. Some never end.
 const PATIENCE: u32 = 4;
 
-/// The corpora by their names.
-const CORPORA: [(&str, &str); 4] = [
+/// The corpora, and whether they were written against the analysis.
+const CORPORA: [(&str, bool); 4] = [
     (
-        "gated",
         include_str!("../../../oversight/tests/corpus/gated.jsonl"),
+        false,
     ),
     (
-        "benign",
         include_str!("../../../oversight/tests/corpus/benign.jsonl"),
+        false,
     ),
     (
-        "techniques",
         include_str!("../../../oversight/tests/corpus/techniques.jsonl"),
+        true,
     ),
     (
-        "own-launchers",
         include_str!("../../../oversight/tests/corpus/own-launchers.jsonl"),
+        true,
     ),
 ];
 
 /// One command of a corpus.
 #[derive(Debug)]
 struct Case {
-    corpus: &'static str,
+    /// As the report names it.
+    level: String,
     id: String,
     command: String,
     gated: bool,
     files: BTreeMap<String, String>,
 }
 
-/// What is known of one corpus or of all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What is known of one level or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Tally {
     /// Commands that are said to act.
     gated: usize,
@@ -89,13 +92,21 @@ impl Tally {
 }
 
 fn cases() -> Vec<Case> {
-    let read = |corpus, line: &str| {
+    let read = |own, line: &str| {
         let value: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| value[key].as_str().unwrap().to_owned();
         let files = value["files"].as_object().into_iter().flatten();
         let files = files.map(|(path, text)| (path.clone(), text.as_str().unwrap().to_owned()));
+        let flagged = value["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("static may flag"));
+        let level = match (flagged, own) {
+            (true, _) => "static may flag".to_owned(),
+            (_, true) => format!("techniques: {}", text("level")),
+            _ => text("level"),
+        };
         Case {
-            corpus,
+            level,
             id: text("id"),
             command: text("command"),
             gated: !value["expected"].as_array().unwrap().is_empty(),
@@ -104,8 +115,8 @@ fn cases() -> Vec<Case> {
     };
     let lines = CORPORA
         .iter()
-        .flat_map(|(name, text)| text.lines().map(|line| (*name, line)));
-    lines.map(|(name, line)| read(name, line)).collect()
+        .flat_map(|(text, own)| text.lines().map(|line| (*own, line)));
+    lines.map(|(own, line)| read(own, line)).collect()
 }
 
 fn acts(ran: &Ran) -> bool {
@@ -186,7 +197,7 @@ fn nothing_gated_runs_and_nothing_harmless_changes() {
     let step: usize = step.parse().unwrap_or(1);
     let cases: Vec<Case> = cases().into_iter().step_by(step.max(1)).collect();
     let next = AtomicUsize::new(0);
-    let tallies: Mutex<BTreeMap<&str, Tally>> = Mutex::default();
+    let tallies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
     let findings: Mutex<Vec<String>> = Mutex::default();
     // Some commands only wait, so there are more machines than cores.
     let machines = std::thread::available_parallelism().map_or(2, usize::from) * 3;
@@ -197,7 +208,8 @@ fn nothing_gated_runs_and_nothing_harmless_changes() {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let (tally, wrong) = judge(case, &mut machine);
                     let mut tallies = tallies.lock().unwrap();
-                    tallies.entry(case.corpus).or_default().add(tally);
+                    let level = tallies.entry(case.level.clone()).or_default();
+                    level.add(tally);
                     if let Some(wrong) = wrong {
                         let line = format!("{} {:?}: {wrong}", case.id, case.command);
                         findings.lock().unwrap().push(line);
@@ -209,16 +221,21 @@ fn nothing_gated_runs_and_nothing_harmless_changes() {
     let tallies = tallies.into_inner().unwrap();
     let findings = findings.into_inner().unwrap();
     let mut all = Tally::default();
-    for (corpus, tally) in &tallies {
-        println!("supervised {corpus}: {tally:?}");
-        all.add(*tally);
+    tallies.values().for_each(|tally| all.add(*tally));
+    for finding in &findings {
+        println!("{finding}");
     }
-    println!("supervised all: {all:?}");
+    println!("{}", serde_json::to_string(&tallies).unwrap());
     assert!(
         all.acted * 4 > all.gated * 3,
         "only {} of {} gated commands act without supervision: the recorders are broken",
         all.acted,
         all.gated
     );
-    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    assert!(
+        findings.is_empty(),
+        "{} findings: {all:?}\n{}",
+        findings.len(),
+        findings.join("\n")
+    );
 }
