@@ -152,6 +152,16 @@ pub(crate) fn agent_mark(name: &str) -> Option<OsString> {
     env::var_os(name)
 }
 
+/// Returns every variable of this process, for a program that is started in its place.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub(crate) fn all() -> Vec<(OsString, OsString)> {
+    env::vars_os().collect()
+}
+
 /// A value that may hold a password, so it is not shown when the environment is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Confidential(OsString);

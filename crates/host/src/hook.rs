@@ -1,7 +1,7 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
 //! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`execution`] a program that is judged when it is about to begin, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
@@ -9,6 +9,7 @@ mod around;
 mod ceiling;
 mod desk;
 mod effects;
+mod execution;
 mod half_characters;
 mod notes;
 mod outcome;
@@ -32,6 +33,7 @@ use crate::workspace::Workspace;
 use desk::Desk;
 
 pub use ceiling::{Ceiling, Consultation};
+pub use execution::{Bench, Ruled};
 
 /// Longest event that is read; the result of a tool can be long.
 pub const MAX_EVENT: u64 = 32 * 1024 * 1024;

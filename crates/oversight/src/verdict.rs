@@ -160,12 +160,17 @@ pub fn decide_tool(
 ) -> Decision {
     let call = Call { tool, input, place };
     let mut decision = gate(policy, &call, lookup, grants, now);
-    decision.recorded = match decision.verdict {
+    decision.recorded = recorded(decision.verdict);
+    decision
+}
+
+/// What a trace says of a verdict of the gate alone.
+pub(crate) fn recorded(verdict: Verdict) -> Recorded {
+    match verdict {
         Verdict::Deny => Recorded::Denied,
         Verdict::Ask => Recorded::Confirmed,
         Verdict::Allow | Verdict::Advise => Recorded::Allowed,
-    };
-    decision
+    }
 }
 
 /// What the gate says to a call.
@@ -181,7 +186,7 @@ pub(crate) fn gate(
 }
 
 /// Weighs what was found, action by action.
-fn conclude(
+pub(crate) fn conclude(
     policy: &Policy,
     call: &Call<'_>,
     findings: Findings,

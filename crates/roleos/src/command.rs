@@ -26,6 +26,7 @@ pub mod overview;
 pub mod pre_push;
 pub mod rehearse;
 pub mod reindex;
+pub mod run;
 pub mod runs;
 pub mod scorecard;
 pub mod selector;

@@ -6,6 +6,7 @@ use std::path::Path;
 use oversight::governance::{Governance, Mode};
 use oversight::verdict::Policy;
 
+use super::execution::Bench;
 use super::{Request, unknown_cost};
 use crate::agents::{Agent, Dialect, Event, Kind};
 use crate::clock;
@@ -33,6 +34,10 @@ pub(super) struct Desk<'a> {
     pub(super) governance: Governance,
     pub(super) version: &'a str,
     pub(super) now_ns: u64,
+    /// Whether grants count, or only what a person approves.
+    pub(super) believes_grants: bool,
+    /// The name of an agent that has no hook.
+    called: Option<&'a str>,
     gate: bool,
 }
 
@@ -50,7 +55,33 @@ impl<'a> Desk<'a> {
             environment,
             version: request.version,
             now_ns: clock::now_ns(),
+            believes_grants: true,
+            called: None,
         })
+    }
+
+    /// The same for programs that are about to begin, with settings that were read before: the gate is on.
+    pub(super) fn of_bench(bench: &'a Bench) -> Self {
+        let mode = bench.mode.unwrap_or(Mode::Off);
+        Self {
+            agent: bench.agent.unwrap_or(Agent::Claude),
+            governance: bench
+                .mode
+                .map_or_else(|| bench.config.oversight.governance(), Governance::of_mode),
+            gate: true,
+            workspace: bench.workspace.clone(),
+            config: bench.config.clone(),
+            environment: &bench.environment,
+            version: &bench.version,
+            now_ns: clock::now_ns(),
+            believes_grants: !matches!(mode, Mode::Restricted | Mode::Approved),
+            called: bench.agent.is_none().then_some(bench.called.as_str()),
+        }
+    }
+
+    /// Returns the agent's name for the journal.
+    pub(super) fn agent_name(&self) -> &str {
+        self.called.unwrap_or_else(|| self.agent.name())
     }
 
     /// Returns `true` if this is a folder in which Role OS was never set up and nothing is to be decided: nothing is
@@ -115,7 +146,7 @@ impl<'a> Desk<'a> {
 
     /// The session's name on disk.
     pub(super) fn session(&self, event: &Event) -> SessionId {
-        let unnamed = || format!("{}-unnamed", self.agent.name());
+        let unnamed = || format!("{}-unnamed", self.agent_name());
         SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
     }
 
@@ -123,7 +154,7 @@ impl<'a> Desk<'a> {
     pub(super) fn begin(&self, journal: &mut Journal, event: &Event) {
         if journal.is_new() {
             let start = self.start(event, "first-seen");
-            journal.push(self.agent.name(), self.now_ns, start);
+            journal.push(self.agent_name(), self.now_ns, start);
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
+use oversight::execution::{self, Execution};
 use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
 use oversight::redact::Known;
@@ -74,13 +75,13 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
 }
 
 /// What is to be answered, and what led to it.
-struct Ruling {
+pub(super) struct Ruling {
     gate: bool,
-    decision: Decision,
+    pub(super) decision: Decision,
     /// The id of the approval that was used.
     approval: Option<String>,
     /// The id by which a person may approve.
-    refusal: Option<String>,
+    pub(super) refusal: Option<String>,
     /// Hash of the act, when it is a gated one.
     act: Option<String>,
 }
@@ -108,7 +109,7 @@ impl Ruling {
 }
 
 /// Everything that a ruling is made from.
-struct Judging<'a> {
+pub(super) struct Judging<'a> {
     desk: &'a Desk<'a>,
     event: &'a Event,
     gate: bool,
@@ -117,6 +118,8 @@ struct Judging<'a> {
     directory: String,
     home: String,
     now: Timestamp,
+    /// The program that is about to begin, where this is no call of a tool.
+    execution: Option<&'a Execution>,
     cost: OnceCell<Cost>,
     held: OnceCell<Held>,
     bound: OnceCell<approvals::Act>,
@@ -125,6 +128,26 @@ struct Judging<'a> {
 }
 
 impl<'a> Judging<'a> {
+    /// The same for a program that is about to begin. Its tool call was governed already.
+    pub(super) fn of_execution(
+        desk: &'a Desk<'a>,
+        event: &'a Event,
+        journal: &'a Journal,
+        execution: &'a Execution,
+        held: Held,
+    ) -> Self {
+        let governance = Governance::default();
+        Self {
+            execution: Some(execution),
+            // What did not hold at the start does not hold now.
+            held: match held {
+                Held::Yes => OnceCell::new(),
+                Held::No(_) => OnceCell::from(held),
+            },
+            ..Self::new(desk, event, (true, governance), Some(journal))
+        }
+    }
+
     fn new(
         desk: &'a Desk<'a>,
         event: &'a Event,
@@ -141,6 +164,7 @@ impl<'a> Judging<'a> {
             directory: desk.directory(event),
             home: home.to_string_lossy().into_owned(),
             now: Timestamp::from_nanosecond(i128::from(desk.now_ns)).unwrap_or(Timestamp::MAX),
+            execution: None,
             cost: OnceCell::new(),
             held: OnceCell::new(),
             bound: OnceCell::new(),
@@ -148,8 +172,8 @@ impl<'a> Judging<'a> {
         }
     }
 
-    fn rule(&self) -> Result<Ruling, String> {
-        let granted = if self.gate {
+    pub(super) fn rule(&self) -> Result<Ruling, String> {
+        let granted = if self.gate && self.desk.believes_grants {
             grants::load(&self.desk.workspace)
         } else {
             Grants::none()
@@ -173,7 +197,7 @@ impl<'a> Judging<'a> {
         self.note_cost(&mut decision);
         if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
             // What cannot be noted is judged once more by the second seam.
-            let command = shell_command(&self.event.tool, &self.event.input).unwrap_or_default();
+            let command = self.command().unwrap_or_default();
             let facts = &decision.act.facts;
             second_seam::note(&self.desk.workspace, &command, facts, self.desk.now_ns).ok();
         }
@@ -192,7 +216,10 @@ impl<'a> Judging<'a> {
         let covers = |act: &Act| self.is_approved(act);
         let desk = self.desk;
         let policy = desk.policy();
-        let contracts = self.contracts();
+        let contracts = match self.execution {
+            Some(_) => Contracts::none(),
+            None => self.contracts(),
+        };
         let rules = Rules {
             gate: self.gate,
             policy: &policy,
@@ -201,6 +228,9 @@ impl<'a> Judging<'a> {
             governance: &self.governance,
             approved: &covers,
         };
+        if let Some(execution) = self.execution {
+            return execution.decide(&rules, &self.home, &Disk, self.now);
+        }
         let spent = Spent {
             calls: self.journal.map_or(0, |journal| journal.head().calls),
             ..self.cost().spent
@@ -218,7 +248,8 @@ impl<'a> Judging<'a> {
 
     /// Adds the note that a cost budget is not enforced. A refusal carries no notes, so the next answer does.
     fn note_cost(&self, decision: &mut Decision) {
-        if !matches!(decision.verdict, Verdict::Allow | Verdict::Advise) {
+        let proceeds = matches!(decision.verdict, Verdict::Allow | Verdict::Advise);
+        if !proceeds || self.execution.is_some() {
             return;
         }
         if let Some(note) = self.cost().note(self.desk, self.event) {
@@ -275,8 +306,15 @@ impl<'a> Judging<'a> {
 
     /// The act with everything that an approval binds.
     fn bound(&self, act: &Act) -> &approvals::Act {
-        self.bound
-            .get_or_init(|| approvals::Act::of(&self.call(), act))
+        self.bound.get_or_init(|| match self.execution {
+            None => approvals::Act::of(&self.call(), act),
+            Some(execution) => {
+                let input = execution.input();
+                let (tool, place) = (execution::TOOL, self.call().place);
+                let input = &input;
+                approvals::Act::of(&Call { tool, input, place }, act)
+            }
+        })
     }
 
     fn call(&self) -> Call<'_> {
@@ -287,6 +325,14 @@ impl<'a> Judging<'a> {
                 directory: &self.directory,
                 home: &self.home,
             },
+        }
+    }
+
+    /// The command line, where there is one.
+    fn command(&self) -> Option<String> {
+        match self.execution {
+            None => shell_command(&self.event.tool, &self.event.input),
+            Some(execution) => shell_command(execution::TOOL, &execution.input()),
         }
     }
 
@@ -313,7 +359,9 @@ impl<'a> Judging<'a> {
     /// A question that nobody can answer is a refusal.
     fn nobody_to_ask(&self, decision: &mut Decision) {
         let dialect = self.desk.dialect();
-        let why = if !dialect.can_ask(self.event) {
+        let why = if self.execution.is_some() {
+            "nobody can be asked about a program that is about to begin".to_owned()
+        } else if !dialect.can_ask(self.event) {
             format!("{} cannot put this question to a person", dialect.label)
         } else if self.desk.nobody_answers() {
             "no person is there to be asked".to_owned()
@@ -331,7 +379,7 @@ impl<'a> Judging<'a> {
             return;
         }
         let input = &self.event.input;
-        let command = shell_command(&self.event.tool, input);
+        let command = self.command();
         let known = Known::of(&command.unwrap_or_else(|| capture::canonical(input)));
         let violations = decision.violations.iter_mut().map(|one| &mut one.reason);
         let said = decision.reasons.iter_mut().chain(&mut decision.notes);
@@ -373,7 +421,7 @@ impl<'a> Judging<'a> {
 }
 
 /// Adds the lines of a call to the journal.
-fn write(
+pub(super) fn write(
     desk: &Desk<'_>,
     event: &Event,
     journal: &mut Journal,
@@ -381,7 +429,7 @@ fn write(
     begun: Instant,
 ) -> Result<(), crate::files::FileError> {
     desk.begin(journal, event);
-    let agent = desk.agent.name();
+    let agent = desk.agent_name();
     if let Some(plan) = notes::plan(event) {
         journal.push(agent, desk.now_ns, Record::Plan(plan));
     }

@@ -1,3 +1,5 @@
+//! Tests of how requests of each API become inputs of a role and answers go back.
+
 use super::reply::{chunks, message_events, named_events, response_events};
 use super::*;
 use specialist::contract::Usage;

@@ -1,0 +1,119 @@
+//! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
+//!
+//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`copies`] which files are a
+//! known program under another name, [`sockets`] which local sockets lead to daemons that start programs for others.
+//! The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
+
+mod copies;
+mod cover;
+mod rule;
+mod sockets;
+
+use std::ffi::OsString;
+
+use serde::{Deserialize, Serialize};
+use supervise::{Command, End};
+
+use crate::environment;
+use crate::hook::Bench;
+use rule::Rule;
+
+pub use supervise::{Error, end_by_signal};
+
+/// The shell that runs texts.
+const SHELL: &str = "bash";
+
+/// An act that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The id by which a person may approve it.
+    pub id: Option<String>,
+    /// The gated actions.
+    pub actions: Vec<String>,
+    /// Its words.
+    pub argv: Vec<String>,
+    /// What is said about it, in one line.
+    #[serde(skip_serializing)]
+    pub told: String,
+}
+
+/// What was seen of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Programs that were about to begin.
+    pub execs: u64,
+    /// Acts that were refused until the command ended.
+    pub refused: Vec<Refusal>,
+    /// How what began was compared with what was judged: `ptrace` or `cmdline`.
+    pub verification: &'static str,
+    /// The command's exit code, as a shell would tell it.
+    pub exit: i32,
+    /// The signal that ended it.
+    #[serde(skip)]
+    pub signal: Option<i32>,
+    /// Why it could not be started, as the system says it.
+    #[serde(skip)]
+    pub not_started: Option<String>,
+}
+
+/// The command to run.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// A text for the shell.
+    Shell(OsString),
+    /// A program with its arguments.
+    Words(Vec<OsString>),
+}
+
+/// Runs a command and returns when it has ended; descendants may go on, and stay supervised. `told` gets each refusal as
+/// it happens.
+///
+/// # Errors
+/// The command cannot be supervised, and was not started.
+pub fn run(
+    bench: &Bench,
+    program: &Program,
+    told: &mut dyn FnMut(&Refusal),
+) -> Result<Report, Error> {
+    let (program, arguments) = match program {
+        Program::Shell(text) => (SHELL.into(), vec!["-c".into(), text.clone()]),
+        Program::Words(words) => {
+            let mut words = words.iter().cloned();
+            (words.next().unwrap_or_default(), words.collect())
+        }
+    };
+    let command = Command {
+        program,
+        arguments,
+        environment: environment::all(),
+        ..Command::default()
+    };
+    let mut refused = Vec::new();
+    let mut rule = Rule::new(bench, &command.environment);
+    let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
+        if let Some(refusal) = heard(bytes) {
+            told(&refusal);
+            refused.push(refusal);
+        }
+    })?;
+    let error = match outcome.end {
+        End::NotStarted(errno) => Some(std::io::Error::from_raw_os_error(errno).to_string()),
+        _ => None,
+    };
+    Ok(Report {
+        execs: outcome.summary.execs,
+        refused,
+        verification: outcome.summary.verification().as_str(),
+        exit: outcome.end.code(),
+        signal: match outcome.end {
+            End::Signalled(signal) => Some(signal),
+            _ => None,
+        },
+        not_started: error,
+    })
+}
+
+/// What the rule tells, as it crosses from the supervisor to the waiting process.
+fn heard(bytes: &[u8]) -> Option<Refusal> {
+    serde_json::from_slice(bytes).ok()
+}
