@@ -12,8 +12,8 @@ use crate::shell::{self, Result, headline};
 /// The agents, as npm names them. A newer one is tried by changing its number here.
 const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0"];
 
-/// The agent that has no hooks, as PyPI names it.
-const MINI: &str = "mini-swe-agent==2.4.6";
+/// The agent that has no hooks, as PyPI names it, and what it needs without saying so.
+const MINI: &[&str] = &["mini-swe-agent==2.4.6", "mcp"];
 
 /// Builds, installs, plays.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {

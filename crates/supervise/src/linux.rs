@@ -61,6 +61,8 @@ pub fn run(
     let own = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(own).map_err(io::Error::from)?;
     let mask = forwarded.block()?;
+    // A command that looks for processes by their words must not find its own here.
+    sys::hide_words();
     let Some(_) = sys::fork()? else {
         drop((heard, steer));
         let ends = Ends { up, control, mask };

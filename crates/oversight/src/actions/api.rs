@@ -109,9 +109,10 @@ const NONE_GATED: &[&str] = &[
     "statuses",
 ];
 
-/// The parts of an address. `repos/$REPO/issues`: a variable in the place of the owner holds the name as well.
+/// The parts of an address; a variable that is empty leaves none. `repos/$REPO/issues`: a variable in the place of the
+/// owner holds the name as well.
 fn segments(path: &str) -> Vec<&str> {
-    let mut parts: Vec<&str> = path.split('/').collect();
+    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     if let ["repos", both, below, ..] = parts.as_slice()
         && has_hole(both)
         && BELOW_A_REPOSITORY.contains(below)

@@ -89,7 +89,7 @@ fn git(words: &[&str]) -> Option<&'static str> {
     }
     match verb(words, GIT) {
         ("push" | "send-pack" | "http-push", rest) => rehearsed(rest, "git:push"),
-        ("subtree" | "lfs", rest) if rest.contains(&"push") => rehearsed(rest, "git:push"),
+        ("lfs", rest) if rest.contains(&"push") => rehearsed(rest, "git:push"),
         _ => None,
     }
 }
