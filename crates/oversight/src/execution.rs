@@ -278,9 +278,9 @@ pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
     catalog.is_program(&name)
         || interpreter(&name).is_some()
         || name.starts_with("git-")
-        || name.starts_with("ld-")
+        || is_loader(&name)
         || MULTIPLE.contains(&name.as_str())
-        || matches!(name.as_str(), "roleos" | "ssh" | "ld.so" | "corepack")
+        || matches!(name.as_str(), "roleos" | "ssh" | "corepack")
 }
 
 /// The repository that `git-receive-pack '/path'` names.
@@ -405,6 +405,11 @@ fn interpreter(program: &str) -> Option<Interpreter> {
     }
 }
 
+/// Returns `true` for programs that load another one into their own process, so no execution shows it.
+fn is_loader(name: &str) -> bool {
+    name.starts_with("ld-") || name.starts_with("qemu-") || matches!(name, "ld.so" | "valgrind")
+}
+
 /// The program that a process runs within itself.
 fn carried(one: &Started) -> Option<Started> {
     let Started { program, arguments } = one;
@@ -415,13 +420,16 @@ fn carried(one: &Started) -> Option<Started> {
             arguments: rest.to_vec(),
         })
     };
-    if program.starts_with("ld-") || program == "ld.so" {
+    if is_loader(program) {
         let valued = [
             "--library-path",
             "--preload",
             "--argv0",
             "--audit",
             "--inhibit-rpath",
+            "-L",
+            "-E",
+            "-cpu",
         ];
         return from(behind_options(arguments, &valued)?);
     }
