@@ -23,6 +23,10 @@ pub const TOOL: &str = "Bash";
 /// Programs that are many: the name by which they are called says which.
 const MULTIPLE: &[&str] = &["busybox", "toybox", "coreutils"];
 
+/// Programs whose scripts may be what a name in the table stands for. They are many, and start many programs: only
+/// executions that are looked at for another reason are followed into them.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
+
 /// Programs inside programs are followed so far: a loader, an interpreter, a script.
 const MAX_CARRIED: usize = 4;
 
@@ -432,6 +436,12 @@ fn carried(one: &Started) -> Option<Started> {
             "-cpu",
         ];
         return from(behind_options(arguments, &valued)?);
+    }
+    if SHELLS.contains(&program.as_str()) {
+        let script = behind_options(arguments, &["-o", "-O", "--rcfile", "--init-file"])?;
+        let options = arguments.iter().take(arguments.len() - script.len());
+        let is_code = |word: &String| !word.starts_with("--") && word.contains('c');
+        return from(script).filter(|_| !options.clone().any(is_code));
     }
     if matches!(program.as_str(), "busybox" | "toybox" | "corepack") {
         let (name, rest) = arguments.split_first()?;

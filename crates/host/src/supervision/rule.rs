@@ -72,11 +72,13 @@ impl<'a> Rule<'a> {
     }
 
     fn decided(&mut self, exec: &Exec<'_>) -> Answer {
-        let copy = match self.interests(exec) {
+        let interests = self.interests(exec);
+        let copy = match interests {
             true => None,
             false => self.copies.name_of(exec),
         };
-        let is_plain = copy.is_none() && !self.interests(exec);
+        // What begins otherwise than it was asked for is a script, whose interpreter can be any program.
+        let is_plain = copy.is_none() && !interests && !exec.is_stopped();
         if is_plain && self.covers.is_empty() {
             return Answer::Proceed;
         }

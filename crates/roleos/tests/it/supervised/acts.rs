@@ -134,6 +134,7 @@ fn api(words: &[&str]) -> Option<&'static str> {
     let path = path?.trim_start_matches('/');
     let parts: Vec<&str> = path.split(['/', '?']).collect();
     match (method.to_ascii_uppercase().as_str(), parts.as_slice()) {
+        (_, ["repos", _, _, "releases", "generate-notes"]) => None,
         ("POST" | "PATCH" | "DELETE", ["repos", _, _, "releases", ..]) => Some("gh:release"),
         ("POST", ["repos", _, _, "pulls"]) => Some("gh:pr-create"),
         ("PATCH" | "DELETE", ["repos", _, _]) => Some("gh:repo-edit"),
