@@ -27,7 +27,7 @@ const SUPERVISED: &[&str] = &[
 ];
 
 /// How many seconds a command may take. Some never end.
-const PATIENCE: u32 = 4;
+const PATIENCE: u32 = 3;
 
 /// The corpora, and whether they were written against the analysis.
 const CORPORA: [(&str, bool); 4] = [
@@ -138,7 +138,7 @@ fn judge(case: &Case, machine: &mut Machine) -> (Tally, Option<String>) {
     let mut watched = run(SUPERVISED, PATIENCE);
     if watched.late && !plain.late {
         // A busy machine, or a command that no longer ends.
-        watched = run(SUPERVISED, PATIENCE * 8);
+        watched = run(SUPERVISED, PATIENCE * 10);
     }
     let mut tally = Tally::default();
     // The one variable that says that there is a supervisor.
@@ -182,7 +182,7 @@ fn judge(case: &Case, machine: &mut Machine) -> (Tally, Option<String>) {
         others.push(seen(&run(&[], PATIENCE)));
     }
     let steady = others.iter().all(|other| *other == seen(&plain)) && !others.is_empty();
-    if steady && seen(&run(SUPERVISED, PATIENCE * 8)) != seen(&plain) {
+    if steady && seen(&run(SUPERVISED, PATIENCE * 10)) != seen(&plain) {
         tally.changed = 1;
         wrong = Some(format!(
             "CHANGED {:?} to {:?} {}",
@@ -205,7 +205,7 @@ fn nothing_gated_runs_and_nothing_harmless_changes() {
     let tallies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
     let findings: Mutex<Vec<String>> = Mutex::default();
     // Some commands only wait, so there are more machines than cores.
-    let machines = std::thread::available_parallelism().map_or(2, usize::from) * 3;
+    let machines = std::thread::available_parallelism().map_or(2, usize::from) * 6;
     std::thread::scope(|scope| {
         for _ in 0..machines {
             scope.spawn(|| {

@@ -73,7 +73,7 @@ npm | pnpm | yarn | bun)
     all=$*
     find_verb "$@"
     case $name,$verb in
-    *,pub*) record "$@" ;;
+    npm,pub* | *,publish) record "$@" ;;
     yarn,npm | yarn,workspace | yarn,workspaces) case " $all " in *' publish'*) record "$@" ;; esac ;;
     npm,exec | npm,x | *,dlx | pnpm,exec | yarn,exec | bun,x | bun,exec)
         shift "$place"
