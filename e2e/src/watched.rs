@@ -207,7 +207,8 @@ pub(crate) fn with_mini(place: &Arc<Place>, program: &Path) -> Result<String> {
             .env("OPENAI_API_KEY", "made-up")
             .env("MSWEA_CONFIGURED", "true")
             .env("MSWEA_COST_TRACKING", "ignore_errors")
-            .env("MSWEA_SILENT_STARTUP", "1"),
+            .env("MSWEA_SILENT_STARTUP", "1")
+            .env("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
     )?;
     nothing_arrived(place, before)?;
     let answers = model.answers();

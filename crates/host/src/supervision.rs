@@ -91,7 +91,8 @@ pub fn run(
     let mut refused = Vec::new();
     let mut rule = Rule::new(bench, &command.environment);
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
-        if let Some(refusal) = heard(bytes) {
+        // A shell that may not start a program in one folder of its path tries the next.
+        if let Some(refusal) = heard(bytes).filter(|refusal| refused.last() != Some(refusal)) {
             told(&refusal);
             refused.push(refusal);
         }
