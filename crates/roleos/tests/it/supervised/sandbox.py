@@ -1,5 +1,5 @@
-"""Runs commands one by one, each in a machine of its own that is gone afterwards: the root is an overlay whose changes
-lie in memory, there is no network, no process outlives its command, and programs that could act only write down their
+"""Runs commands one by one, each in a machine of its own that is gone afterwards: the root is made of overlays whose
+changes lie in memory, there is no network, no process outlives its command, and programs that could act only write down their
 words (`recorder.sh`).
 
 Usage: sandbox.py RECORDER ROLEOS. Reads one job a line, `{"command", "files", "prefix", "seconds"}`, and answers each
@@ -37,6 +37,8 @@ import sys
 with open("/record/log", "a") as log:
     log.write("".join(word + "\\x1f" for word in ["twine", *sys.argv[1:], "end-of-record"]))
 """
+# What a command finds of the real root, each below the same layer.
+SYSTEM = ["bin", "sbin", "lib", "lib32", "lib64", "usr", "etc", "opt", "var", "srv", "home"]
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -112,7 +114,7 @@ def prepare(recorder):
     unshare(NEWNS | NEWNET | NEWIPC | NEWUTS)
     mount(None, "/", None, REC | PRIVATE)
     mount("tmpfs", "/mnt", "tmpfs")
-    for place in [f"{LAYER}/opt/real", f"{LAYER}/record", f"{LAYER}/var/lib/roleos", EACH, f"{DEVICES}/pts", f"{DEVICES}/shm"]:
+    for place in [f"{LAYER}/opt/real", f"{LAYER}/var/lib/roleos", EACH, f"{DEVICES}/pts", f"{DEVICES}/shm"]:
         os.makedirs(place)
     recorder = pathlib.Path(recorder).read_text()
     real = shutil.which("git")
@@ -153,12 +155,22 @@ def enter(roleos, toolchain, options):
     """Makes the machine of one command around the caller, the first process in it."""
     mount("tmpfs", EACH, "tmpfs")
     root = f"{EACH}/root"
-    for name in ["up", "work", "root"]:
-        os.mkdir(f"{EACH}/{name}")
-    mount("overlay", root, "overlay", 0, f"lowerdir={LAYER}:/,upperdir={EACH}/up,workdir={EACH}/work{options}")
+    os.mkdir(root)
+    mount("tmpfs", root, "tmpfs")
+    for name in ["mnt", "record", "proc", "dev", "sys", "tmp", "run", "root"]:
+        os.makedirs(f"{root}/{name}")
+    for name in SYSTEM:
+        lower = [place for place in [f"{LAYER}/{name}", f"/{name}"] if os.path.isdir(place) and place != "/home"]
+        if os.path.islink(f"/{name}"):
+            os.symlink(os.readlink(f"/{name}"), f"{root}/{name}")
+        elif lower:
+            for place in ["up", "work", "root"]:
+                os.makedirs(f"{EACH}/{place}/{name}")
+            places = f"upperdir={EACH}/up/{name},workdir={EACH}/work/{name}{options}"
+            mount("overlay", f"{root}/{name}", "overlay", 0, f"lowerdir={':'.join(lower)},{places}")
     mount("proc", f"{root}/proc", "proc")
     mount(DEVICES, f"{root}/dev", None, BIND | REC)
-    mount("/sys", f"{root}/sys", None, BIND)
+    mount("/sys", f"{root}/sys", None, BIND | REC)
     mount(None, f"{root}/sys", None, REMOUNT | BIND | READ_ONLY)
     for place in ["tmp", "run", "root", "var/tmp"]:
         mount("tmpfs", f"{root}/{place}", "tmpfs", NOSUID, "mode=1777")
