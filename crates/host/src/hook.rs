@@ -27,7 +27,9 @@ use serde_json::Value;
 
 use crate::agents::{Agent, Answer, Event, Kind, Reply};
 use crate::environment::Environment;
+use crate::journal::SessionId;
 use crate::said;
+use crate::supervision::proof;
 use crate::workspace::Workspace;
 
 use desk::Desk;
@@ -182,6 +184,15 @@ fn respond(
     match &note {
         Some(text) => (effects::add(given, text), note),
         None => (given, note),
+    }
+}
+
+/// Reports that a session, which an event names, runs its commands under supervision. What fails proves nothing.
+pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
+    let event: Value = serde_json::from_slice(event).unwrap_or_default();
+    let session = event.get("session_id").and_then(Value::as_str);
+    if let (Some(session), Ok(workspace)) = (session, Workspace::find(root, environment)) {
+        proof::report(&workspace, &SessionId::new(session), None).ok();
     }
 }
 

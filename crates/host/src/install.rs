@@ -135,7 +135,16 @@ pub fn plan(
             ));
             continue;
         }
+        settings.extend(watch_link(agent, program));
         settings.extend(file.install(program, true, &mut record)?);
+        let text = record::read_text(&file.path)?.unwrap_or_default();
+        if let Some(other) = file.foreign_prefix(&text) {
+            plan.notes.push(format!(
+                "`{}` in `{}` is `{other}` and was left so: commands are not supervised, and those that cannot be followed are asked about",
+                registration::SHELL_PREFIX,
+                shown(root, &file.path)
+            ));
+        }
         if git::is_tracked(root, &file.path) {
             plan.notes.push(tracked(root, &file.path));
         }
@@ -170,6 +179,23 @@ pub fn plan(
         plan.notes.push(starter::TO_COMMIT.to_owned());
     }
     Ok(plan)
+}
+
+/// The link beside the program by which it supervises an agent's commands. It stays when hooks are taken out: other
+/// repositories use it as well.
+fn watch_link(agent: Agent, program: &Program) -> Option<Change> {
+    let path = registration::watch(agent, program)?;
+    let target = program.path.file_name()?.as_encoded_bytes().to_vec();
+    let before = fs::read_link(&path)
+        .ok()
+        .map(|link| link.into_os_string().into_encoded_bytes());
+    (before.as_ref() != Some(&target)).then(|| Change {
+        path,
+        before,
+        after: Some(target),
+        mode: Mode::Link,
+        what: "the name by which commands are supervised".to_owned(),
+    })
 }
 
 /// Names the files that were there before and would need a confirmation in an initialised workspace.

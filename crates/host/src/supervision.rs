@@ -1,13 +1,18 @@
 //! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
 //!
-//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`copies`] which files are a
+//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are a
 //! known program under another name, [`sockets`] which local sockets lead to daemons that start programs for others.
-//! The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
+//! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
+//! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
 
 mod copies;
 mod cover;
+pub(crate) mod let_through;
+pub mod probe;
+pub mod proof;
 mod rule;
 mod sockets;
+mod withheld;
 
 use std::ffi::OsString;
 
@@ -75,19 +80,7 @@ pub fn run(
     program: &Program,
     told: &mut dyn FnMut(&Refusal),
 ) -> Result<Report, Error> {
-    let (program, arguments) = match program {
-        Program::Shell(text) => (SHELL.into(), vec!["-c".into(), text.clone()]),
-        Program::Words(words) => {
-            let mut words = words.iter().cloned();
-            (words.next().unwrap_or_default(), words.collect())
-        }
-    };
-    let command = Command {
-        program,
-        arguments,
-        environment: environment::all(),
-        ..Command::default()
-    };
+    let command = command(program, withheld::without(bench, environment::all()));
     let mut refused = Vec::new();
     let mut rule = Rule::new(bench, &command.environment);
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
@@ -112,6 +105,53 @@ pub fn run(
         },
         not_started: error,
     })
+}
+
+/// Replaces this process by a command, without supervision. Returns only where that fails.
+pub fn run_unsupervised(program: &Program) -> std::io::Error {
+    supervise::start_unsupervised(&command(program, environment::all()))
+}
+
+fn command(program: &Program, environment: Vec<(OsString, OsString)>) -> Command {
+    let (program, arguments) = match program {
+        Program::Shell(text) => (SHELL.into(), vec!["-c".into(), text.clone()]),
+        Program::Words(words) => {
+            let mut words = words.iter().cloned();
+            (words.next().unwrap_or_default(), words.collect())
+        }
+    };
+    Command {
+        program,
+        arguments,
+        environment,
+        ..Command::default()
+    }
+}
+
+/// Returns the session of the coding agent that started this process, where it says so.
+#[must_use]
+pub fn session() -> Option<String> {
+    let named = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"].map(environment::agent_mark);
+    let mut named = named
+        .into_iter()
+        .flatten()
+        .filter_map(|value| value.into_string().ok());
+    named.find(|value| !value.is_empty())
+}
+
+/// Returns the command that an agent has wrapped into the text that it runs, as its hook was told of it.
+#[must_use]
+pub fn command_of(program: &Program) -> Option<String> {
+    let Program::Shell(text) = program else {
+        return None;
+    };
+    oversight::shell::evaluated(text.to_str()?)
+}
+
+/// Returns `true` if a supervisor of ours is above this process.
+#[must_use]
+pub fn is_supervised() -> bool {
+    supervise::is_supervised(&environment::all())
 }
 
 /// What the rule tells, as it crosses from the supervisor to the waiting process.

@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
+use crate::act::Act;
 use crate::actions::Catalog;
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::{program_name, quote};
@@ -134,6 +135,13 @@ impl Execution {
         ids.sort();
         ids.dedup();
         ids
+    }
+
+    /// Returns what exactly would happen, as facts that are equal to those of the same command before it runs.
+    #[must_use]
+    pub fn act(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> Act {
+        let findings = self.findings(policy, home, lookup);
+        Act::of(TOOL, &self.input(), &self.directory, &findings)
     }
 
     /// Decides about it.

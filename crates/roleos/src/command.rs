@@ -36,4 +36,5 @@ pub mod trust;
 pub mod trust_settings;
 mod undone_changes;
 pub mod up;
+pub mod watch;
 pub mod witness;

@@ -31,6 +31,7 @@ use ui::Ui;
 
 /// Runs one command line, the program's name first, and says how it ended.
 pub fn run(arguments: &[OsString]) -> Exit {
+    command::watch::direct(arguments);
     if let Some(exit) = command::hook::direct(arguments) {
         return exit;
     }

@@ -126,6 +126,12 @@ pub fn start_unsupervised(command: &Command) -> std::io::Error {
     started.exec()
 }
 
+/// Returns `false`.
+#[must_use]
+pub fn is_supervised(_: &[(OsString, OsString)]) -> bool {
+    false
+}
+
 /// Ends this process as the signal would, as far as an exit code tells.
 #[expect(clippy::exit, reason = "ending the process is what it is for")]
 pub fn end_by_signal(signal: i32) -> ! {

@@ -28,6 +28,8 @@ pub struct Oversight {
     pub opaque: Answer,
     /// What a question becomes when the agent runs without a person.
     pub unattended: Unattended,
+    /// Variables that supervised commands do not get, beside those that hold secrets for publishing; a `*` at the end stands for any ending. `GH_TOKEN`, `GITHUB_TOKEN` and `SSH_AUTH_SOCK` may be named here.
+    pub withheld_variables: Vec<String>,
     /// Whether the `scope` of every grant binds, not only of those that say `"enforce": true`.
     pub enforce_scope: bool,
     /// Further actions that are gated: `true` for all of them, or a list of ids.
@@ -62,8 +64,9 @@ impl Default for Oversight {
     fn default() -> Self {
         Self {
             capability_gate: false,
-            opaque: Answer::Ask,
+            opaque: Answer::Watch,
             unattended: Unattended::Deny,
+            withheld_variables: Vec::new(),
             enforce_scope: false,
             extended: Extended::All(false),
             mode: GovernanceMode::Off,
@@ -86,6 +89,8 @@ impl Default for Oversight {
 pub enum Answer {
     /// Let it run.
     Allow,
+    /// Let it run under supervision, which judges every program of it when that begins; ask where the machine or the agent does not allow that.
+    Watch,
     /// Ask a person.
     Ask,
     /// Refuse.
@@ -308,6 +313,7 @@ impl Oversight {
             catalog: self.catalog(),
             opaque: match self.opaque {
                 Answer::Allow => OnOpaque::Allow,
+                Answer::Watch => OnOpaque::Watch,
                 Answer::Ask => OnOpaque::Ask,
                 Answer::Deny => OnOpaque::Deny,
             },

@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 
 use oversight::governance::{Governance, Mode};
-use oversight::verdict::Policy;
+use oversight::tools::shell_command;
+use oversight::verdict::{OnOpaque, Policy};
 
 use super::execution::Bench;
 use super::{Request, unknown_cost};
@@ -22,6 +23,7 @@ use crate::pins::{self, Held, Pin};
 use crate::repository::State;
 use crate::said;
 use crate::sealing::liveness;
+use crate::supervision::{self, proof};
 use crate::trust::review;
 use crate::workspace::Workspace;
 
@@ -116,10 +118,27 @@ impl<'a> Desk<'a> {
         self.agent.dialect()
     }
 
-    /// The settings of the gate, with what stays out of the agent's reach.
-    pub(super) fn policy(&self) -> Policy {
+    /// The settings of the gate, with what stays out of the agent's reach. What cannot be told of a command is supervised
+    /// only where the session has proved that it is.
+    pub(super) fn policy(&self, event: &Event) -> Policy {
         let set = &self.config.oversight;
-        set.policy_in(&self.workspace, self.environment)
+        let mut policy = set.policy_in(&self.workspace, self.environment);
+        if policy.opaque == OnOpaque::Watch && !self.is_supervised(event) {
+            policy.opaque = OnOpaque::Ask;
+        }
+        policy
+    }
+
+    /// Whether what this call starts will be judged when it begins: the agent itself is supervised, or the session has
+    /// shown that its commands are.
+    pub(super) fn is_supervised(&self, event: &Event) -> bool {
+        if supervision::is_supervised() {
+            return true;
+        }
+        let is_shell = shell_command(&event.tool, &event.input).is_some();
+        is_shell
+            && self.agent == Agent::Claude
+            && proof::holds(&self.workspace, &self.session(event))
     }
 
     /// Whether a question must be a refusal, because nobody is there to answer it.

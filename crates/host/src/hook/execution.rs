@@ -13,8 +13,12 @@ use crate::agents::{Agent, Event, Kind};
 use crate::command_lookup::Disk;
 use crate::config::Config;
 use crate::environment::{self, Environment};
+use crate::files::FileError;
+use crate::journal::SessionId;
+use crate::journal::record::{End, Record};
 use crate::pins::Pin;
 use crate::said;
+use crate::supervision::{let_through, proof};
 use crate::workspace::Workspace;
 
 /// The tool under which a journal keeps a program.
@@ -41,6 +45,8 @@ pub struct Bench {
     pub mode: Option<Mode>,
     /// Grants and settings as they were at the start.
     pub pin: Option<Pin>,
+    /// Reports that the session's commands are supervised, with the text of this one where it could be told.
+    pub reports: Option<Option<String>>,
 }
 
 /// What was decided about a program.
@@ -67,9 +73,56 @@ impl Bench {
         set.policy_in(&self.workspace, &self.environment)
     }
 
+    /// Begins the journal of a session of its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(&self, directory: &str) -> Result<(), FileError> {
+        let desk = Desk::of_bench(self);
+        let event = self.event(directory);
+        let mut journal = desk.journal(&event)?;
+        desk.begin(&mut journal, &event);
+        journal.commit(false)
+    }
+
+    /// Ends the journal of a session of its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn end(&self, directory: &str, code: i32) -> Result<(), FileError> {
+        let desk = Desk::of_bench(self);
+        let mut journal = desk.journal(&self.event(directory))?;
+        let reason = format!("exit code {code}");
+        journal.push(desk.agent_name(), desk.now_ns, Record::End(End { reason }));
+        journal.commit(true)
+    }
+
+    fn event(&self, directory: &str) -> Event {
+        Event {
+            kind: Kind::BeforeTool,
+            session: Some(self.session.clone()),
+            cwd: Some(directory.to_owned()),
+            tool: TOOL.to_owned(),
+            ..Event::default()
+        }
+    }
+
+    /// Reports that a program of this command was seen. What cannot be reported proves nothing.
+    pub fn report(&self) {
+        if let Some(command) = &self.reports {
+            let session = SessionId::new(&self.session);
+            proof::report(&self.workspace, &session, command.as_deref()).ok();
+        }
+    }
+
     /// Judges a program and writes it down. What goes wrong refuses it.
     #[must_use]
-    pub fn judge(&self, execution: &Execution) -> Ruled {
+    pub fn judge(&self, process: u32, execution: &Execution) -> Ruled {
+        let acts = execution.act(&self.policy(), &home(), &Disk).lines();
+        let own = self.reports.as_ref().and_then(Option::as_deref);
+        if let_through::take(&self.workspace, process, own, &acts) {
+            return Ruled::Proceed;
+        }
         self.ruled(execution).unwrap_or_else(|why| Ruled::Refused {
             id: None,
             actions: Vec::new(),
@@ -81,12 +134,8 @@ impl Bench {
         let begun = Instant::now();
         let desk = Desk::of_bench(self);
         let event = Event {
-            kind: Kind::BeforeTool,
-            session: Some(self.session.clone()),
-            cwd: Some(execution.directory.clone()),
-            tool: TOOL.to_owned(),
             input: json!({ "argv": execution.words, "program": execution.names }),
-            ..Event::default()
+            ..self.event(&execution.directory)
         };
         let mut journal = desk.journal(&event).map_err(|error| said(&error))?;
         let held = desk.held(self.pin.as_ref());

@@ -29,6 +29,7 @@ use crate::journal::record::{self, Record};
 use crate::pins::Held;
 use crate::said;
 use crate::second_seam;
+use crate::supervision::{let_through, proof};
 
 /// Judges a call and writes it down.
 pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
@@ -65,6 +66,17 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
         }
     }
     drop(journal);
+    if ruling.decision.verdict == Verdict::Watch {
+        // What is not expected is not missed either.
+        let command = shell_command(&event.tool, &event.input).unwrap_or_default();
+        proof::expect(
+            &desk.workspace,
+            &desk.session(event),
+            &event.call_id,
+            &command,
+        )
+        .ok();
+    }
     around::call(
         desk,
         event,
@@ -96,8 +108,10 @@ impl Ruling {
                 Answer::Deny(refusal)
             }
             Verdict::Ask => Answer::Ask(words::question(&decision.reasons)),
-            Verdict::Advise => Answer::Advise(decision.notes.join(" ")),
-            Verdict::Allow => Answer::Proceed,
+            Verdict::Advise | Verdict::Watch if !decision.notes.is_empty() => {
+                Answer::Advise(decision.notes.join(" "))
+            }
+            Verdict::Advise | Verdict::Watch | Verdict::Allow => Answer::Proceed,
         }
     }
 
@@ -195,6 +209,9 @@ impl<'a> Judging<'a> {
         self.redact(&mut decision);
         let refusal = self.refuse(&mut decision);
         self.note_cost(&mut decision);
+        if self.gate && decision.verdict < Verdict::Deny && self.execution.is_none() {
+            self.note_for_execution(&decision);
+        }
         if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
             // What cannot be noted is judged once more by the second seam.
             let command = self.command().unwrap_or_default();
@@ -215,7 +232,7 @@ impl<'a> Judging<'a> {
     fn decide(&self, granted: &Grants) -> Decision {
         let covers = |act: &Act| self.is_approved(act);
         let desk = self.desk;
-        let policy = desk.policy();
+        let policy = desk.policy(self.event);
         let contracts = match self.execution {
             Some(_) => Contracts::none(),
             None => self.contracts(),
@@ -238,6 +255,16 @@ impl<'a> Judging<'a> {
         decide(&rules, &self.call(), &spent, &Disk, self.now)
     }
 
+    /// Remembers the acts of a command that may run, so that they are not judged again when they begin. What cannot be
+    /// remembered is.
+    fn note_for_execution(&self, decision: &Decision) {
+        if decision.actions.is_empty() || !self.desk.is_supervised(self.event) {
+            return;
+        }
+        let command = self.command().unwrap_or_default();
+        let_through::note(&self.desk.workspace, &command, &decision.act.lines()).ok();
+    }
+
     /// The cost of the session, read once.
     fn cost(&self) -> &Cost {
         self.cost.get_or_init(|| {
@@ -248,12 +275,11 @@ impl<'a> Judging<'a> {
 
     /// Adds the note that a cost budget is not enforced. A refusal carries no notes, so the next answer does.
     fn note_cost(&self, decision: &mut Decision) {
-        let proceeds = matches!(decision.verdict, Verdict::Allow | Verdict::Advise);
-        if !proceeds || self.execution.is_some() {
+        if decision.verdict >= Verdict::Ask || self.execution.is_some() {
             return;
         }
         if let Some(note) = self.cost().note(self.desk, self.event) {
-            decision.verdict = Verdict::Advise;
+            decision.verdict = decision.verdict.max(Verdict::Advise);
             decision.notes.push(note);
         }
     }
@@ -436,7 +462,9 @@ pub(super) fn write(
     let decision = &ruling.decision;
     let input = capture::input(&event.input);
     let grants = match decision.verdict {
-        Verdict::Allow | Verdict::Advise if !decision.approved => decision.actions.clone(),
+        Verdict::Allow | Verdict::Advise | Verdict::Watch if !decision.approved => {
+            decision.actions.clone()
+        }
         _ => Vec::new(),
     };
     let violations = decision.violations.iter().map(|one| one.reason.clone());

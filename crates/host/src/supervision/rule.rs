@@ -27,6 +27,10 @@ pub(super) struct Rule<'a> {
     start: BTreeMap<String, String>,
     covers: Covers,
     copies: Copies,
+    /// A program was seen.
+    reported: bool,
+    /// The process that was refused last, and as what: a search through `PATH` tries the same again.
+    last_refused: Option<(u32, Option<String>)>,
     /// Whether a program of this name can act.
     names: BTreeMap<OsString, bool>,
 }
@@ -48,6 +52,8 @@ impl<'a> Rule<'a> {
             policy,
             start,
             covers: Covers::default(),
+            reported: false,
+            last_refused: None,
             names: BTreeMap::new(),
         }
     }
@@ -90,14 +96,14 @@ impl<'a> Rule<'a> {
             return Answer::Proceed;
         }
         let Some(variables) = exec.environment() else {
-            return self.refuse(&execution, None, &[], "its variables cannot be read");
+            return Self::refuse(&execution, None, &[], "its variables cannot be read");
         };
         self.take_variables(&mut execution, &variables);
         let actions = Bench::actions(&self.policy, &execution);
         if self.covers.holds(exec.process(), &execution, &actions) {
             return Answer::Proceed;
         }
-        match self.bench.judge(&execution) {
+        match self.bench.judge(exec.process(), &execution) {
             Ruled::Proceed => {
                 self.covers.add(exec.process(), &execution, &actions);
                 Answer::Proceed
@@ -106,7 +112,14 @@ impl<'a> Rule<'a> {
                 id,
                 actions,
                 reasons,
-            } => self.refuse(&execution, id, &actions, &reasons.join("; ")),
+            } => {
+                let this = Some((exec.process(), id.clone()));
+                if self.last_refused == this {
+                    return Answer::Refuse(Vec::new());
+                }
+                self.last_refused = this;
+                Self::refuse(&execution, id, &actions, &reasons.join("; "))
+            }
         }
     }
 
@@ -127,13 +140,7 @@ impl<'a> Rule<'a> {
         execution.given.sort();
     }
 
-    fn refuse(
-        &self,
-        execution: &Execution,
-        id: Option<String>,
-        actions: &[String],
-        why: &str,
-    ) -> Answer {
+    fn refuse(execution: &Execution, id: Option<String>, actions: &[String], why: &str) -> Answer {
         let what = match actions {
             [] => "a program".to_owned(),
             actions => actions.join(", "),
@@ -202,6 +209,10 @@ fn shown(words: &[String]) -> String {
 
 impl Judge for Rule<'_> {
     fn exec(&mut self, exec: &Exec<'_>) -> Answer {
+        if !self.reported {
+            self.reported = true;
+            self.bench.report();
+        }
         self.decided(exec)
     }
 

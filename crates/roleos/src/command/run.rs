@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use host::config::Config;
 use host::environment::Environment;
 use host::hook::Bench;
+use host::sealing::background;
 use host::supervision::{self, Program, Refusal, Report};
 use host::workspace::Workspace;
 use host::{files, pins};
@@ -91,6 +92,7 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
     while let Some(word) = words.next() {
         match word.to_str()? {
             "--report" => args.report = Some(PathBuf::from(words.next()?)),
+            "--mode" => args.mode = Some(ModeName::from_str(words.next()?.to_str()?, false).ok()?),
             "--session" => args.session = Some(words.next()?.to_str()?.to_owned()),
             "--shell" => args.shell = Some(words.next()?.clone()),
             "--" => args.command.extend(words.by_ref().cloned()),
@@ -119,8 +121,22 @@ pub fn run(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
         Some(text) => Program::Shell(text.clone()),
         None => Program::Words(args.command.clone()),
     };
+    let here = std::env::current_dir().unwrap_or_else(|_| bench.workspace.root().to_owned());
+    let here = here.to_string_lossy();
+    // What is set up keeps a journal of every program that runs there as an agent.
+    let is_session = args.session.is_some() || (bench.pin.is_some() && args.shell.is_none());
+    if is_session {
+        bench.begin(&here)?;
+    }
     let report = supervision::run(&bench, &program, &mut tell)
         .map_err(|error| Failure::refused("unsupervised", error.to_string()))?;
+    if is_session {
+        bench.end(&here, report.exit)?;
+        if let Ok(own) = std::env::current_exe() {
+            // What this cannot start is sealed by the next one that can.
+            background::start(&own, &bench.workspace).ok();
+        }
+    }
     if let Some(path) = &args.report {
         write(path, &report)?;
     }
@@ -156,16 +172,17 @@ fn bench(args: &Args, place: Place<'_>) -> Result<Bench, Failure> {
         agent: None,
         called: called.into_owned(),
         mode: args.mode.map(Mode::from),
+        reports: None,
     })
 }
 
 /// Says a refusal at once, on a line of its own.
-fn tell(refusal: &Refusal) {
+pub(super) fn tell(refusal: &Refusal) {
     say(&refusal.told);
 }
 
 /// In one piece: the command writes to the same place.
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     let line = format!("{line}\n");
     // A command without a place for errors runs as well.
     io::stderr().write_all(line.as_bytes()).ok();
@@ -178,6 +195,6 @@ fn write(path: &Path, report: &Report) -> Result<(), Failure> {
 }
 
 #[expect(clippy::exit, reason = "the exit code is the command's own")]
-fn end(code: i32) -> ! {
+pub(super) fn end(code: i32) -> ! {
     process::exit(code)
 }

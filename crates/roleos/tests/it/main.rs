@@ -55,6 +55,9 @@ mod hook;
 
 mod hook_crowd;
 
+#[cfg(target_os = "linux")]
+mod run;
+
 mod refusals;
 
 mod sessions;
