@@ -22,7 +22,10 @@ fn what_the_parser_fails_on_is_asked_about_and_nothing_else_is_said() {
         .roleos(&["explain", "--json", text])
         .exits(0);
     let answer = ran.json();
-    assert!(matches!(answer["verdict"].as_str(), Some("watch" | "ask")), "{answer}");
+    assert!(
+        matches!(answer["verdict"].as_str(), Some("watch" | "ask")),
+        "{answer}"
+    );
     assert_eq!(ran.stderr, "");
 }
 

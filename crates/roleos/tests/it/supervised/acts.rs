@@ -84,7 +84,7 @@ fn rehearsed(words: &[&str], action: &'static str) -> Option<&'static str> {
 }
 
 fn git(words: &[&str]) -> Option<&'static str> {
-    if words.first() == Some(&"--exec-path") {
+    if matches!(words.first(), Some(&("--exec-path" | "-h"))) {
         return None;
     }
     match verb(words, GIT) {
