@@ -2,8 +2,9 @@
 //!
 //! Nothing gated may run under supervision, and nothing harmless may be refused or end differently. What a command does
 //! is seen by recorders in the place of the programs that act, so a command whose tools are not installed does nothing
-//! here; the test says how many. `ROLEOS_SUPERVISED=40` takes every fortieth command only. The last line that it prints is
-//! JSON, the figures by level, for `cargo xtask gate-report`.
+//! here; the test says how many. To be quick the test runs every gated command under supervision, but only some of them
+//! plainly, and some of the harmless ones. `ROLEOS_SUPERVISED=all` runs all of them both ways, as `cargo xtask gate-report`
+//! does; it reads the one line of JSON that is printed, the figures by level.
 
 mod acts;
 mod machine;
@@ -49,6 +50,12 @@ const CORPORA: [(&str, bool); 4] = [
     ),
 ];
 
+/// Of so many gated commands one is also run plainly.
+const PLAINLY: usize = 8;
+
+/// Of so many harmless commands one is run.
+const HARMLESS: usize = 3;
+
 /// One command of a corpus.
 #[derive(Debug)]
 struct Case {
@@ -65,7 +72,9 @@ struct Case {
 struct Tally {
     /// Commands that are said to act.
     gated: usize,
-    /// Those of them that act here without supervision.
+    /// Those of them that were run without supervision.
+    tried: usize,
+    /// Those of these that acted.
     acted: usize,
     /// Commands that performed a gated act under supervision.
     executed: usize,
@@ -82,6 +91,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, other: Self) {
         self.gated += other.gated;
+        self.tried += other.tried;
         self.acted += other.acted;
         self.executed += other.executed;
         self.harmless += other.harmless;
@@ -130,33 +140,38 @@ fn refusals(ran: &Ran) -> Vec<Value> {
     refused.cloned().unwrap_or_default()
 }
 
-/// Runs one command both ways, and says in the second value what is wrong with it.
-fn judge(case: &Case, machine: &mut Machine) -> (Tally, Option<String>) {
+/// Runs one command under supervision and, when `both` is set or it is harmless, plainly. Says in the second value what is
+/// wrong with it.
+fn judge(case: &Case, both: bool, machine: &mut Machine) -> (Tally, Option<String>) {
     let mut run =
         |prefix: &[&str], seconds| machine.run(&case.command, &case.files, prefix, seconds);
-    let plain = run(&[], PATIENCE);
+    let plain = (both || !case.gated).then(|| run(&[], PATIENCE));
     let mut watched = run(SUPERVISED, PATIENCE);
+    let mut tally = Tally::default();
+    let mut wrong = None;
+    if acts(&watched) {
+        tally.executed = 1;
+        wrong = Some(format!("EXECUTED {:?}", watched.log));
+    }
+    tally.gated = usize::from(case.gated);
+    let Some(plain) = plain else {
+        return (tally, wrong);
+    };
+    if case.gated {
+        tally.tried = 1;
+        tally.acted = usize::from(acts(&plain));
+        return (tally, wrong);
+    }
     if watched.late && !plain.late {
         // A busy machine, or a command that no longer ends.
         watched = run(SUPERVISED, PATIENCE * 10);
     }
-    let mut tally = Tally::default();
     // The one variable that says that there is a supervisor.
     let shown = |line: &&str| !line.starts_with("ROLEOS_WATCH=");
     let seen = |ran: &Ran| {
         let lines: Vec<&str> = ran.stdout.split_inclusive('\n').filter(shown).collect();
         (ran.exit, lines.concat())
     };
-    let mut wrong = None;
-    if acts(&watched) {
-        tally.executed = 1;
-        wrong = Some(format!("EXECUTED {:?}", watched.log));
-    }
-    if case.gated {
-        tally.gated = 1;
-        tally.acted = usize::from(acts(&plain));
-        return (tally, wrong);
-    }
     if acts(&plain) {
         // The corpus was recorded elsewhere; here the command acts, so it has to be refused.
         return (tally, wrong);
@@ -198,9 +213,20 @@ fn judge(case: &Case, machine: &mut Machine) -> (Tally, Option<String>) {
 
 #[test]
 fn nothing_gated_runs_and_nothing_harmless_changes() {
-    let step = std::env::var("ROLEOS_SUPERVISED").unwrap_or_default();
-    let step: usize = step.parse().unwrap_or(1);
-    let cases: Vec<Case> = cases().into_iter().step_by(step.max(1)).collect();
+    let all = std::env::var_os("ROLEOS_SUPERVISED").is_some_and(|extent| extent == "all");
+    let mut cases = cases();
+    let (mut gated, mut harmless) = (0, 0);
+    cases.retain(|case| {
+        harmless += usize::from(!case.gated);
+        all || case.gated || harmless % HARMLESS == 0
+    });
+    let both: Vec<bool> = cases
+        .iter()
+        .map(|case| {
+            gated += usize::from(case.gated);
+            all || gated % PLAINLY == 0
+        })
+        .collect();
     let next = AtomicUsize::new(0);
     let tallies: Mutex<BTreeMap<String, Tally>> = Mutex::default();
     let findings: Mutex<Vec<String>> = Mutex::default();
@@ -210,8 +236,12 @@ fn nothing_gated_runs_and_nothing_harmless_changes() {
         for _ in 0..machines {
             scope.spawn(|| {
                 let mut machine = Machine::start();
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let (tally, wrong) = judge(case, &mut machine);
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(case) = cases.get(index) else {
+                        break;
+                    };
+                    let (tally, wrong) = judge(case, both[index], &mut machine);
                     let mut tallies = tallies.lock().unwrap();
                     let level = tallies.entry(case.level.clone()).or_default();
                     level.add(tally);
@@ -225,21 +255,21 @@ fn nothing_gated_runs_and_nothing_harmless_changes() {
     });
     let tallies = tallies.into_inner().unwrap();
     let findings = findings.into_inner().unwrap();
-    let mut all = Tally::default();
-    tallies.values().for_each(|tally| all.add(*tally));
+    let mut sum = Tally::default();
+    tallies.values().for_each(|tally| sum.add(*tally));
     for finding in &findings {
         println!("{finding}");
     }
     println!("{}", serde_json::to_string(&tallies).unwrap());
     assert!(
-        all.acted * 4 > all.gated * 3,
+        sum.acted * 2 > sum.tried,
         "only {} of {} gated commands act without supervision: the recorders are broken",
-        all.acted,
-        all.gated
+        sum.acted,
+        sum.tried
     );
     assert!(
         findings.is_empty(),
-        "{} findings: {all:?}\n{}",
+        "{} findings: {sum:?}\n{}",
         findings.len(),
         findings.join("\n")
     );
