@@ -180,7 +180,7 @@ pub(crate) fn with_mini(place: &Arc<Place>, program: &Path) -> Result<String> {
     furnish(place)?;
     let before = place.arrived()?;
     let bash = |command: &str| ("bash", json!({ "command": command }));
-    let mut scenes: Vec<Scene> = ["ls", "make test", "./pusher", "git push origin main"]
+    let mut scenes: Vec<Scene> = ["ls", "make test", "./pusher", "git push origin HEAD:main"]
         .map(|command| scene("a step", bash(command), Outcome::Any))
         .into();
     let end = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
