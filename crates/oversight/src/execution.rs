@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use crate::act::Act;
-use crate::actions::Catalog;
+use crate::actions::{Catalog, git_command};
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::{program_name, quote};
 use crate::evaluate::state::State;
@@ -54,6 +54,8 @@ struct Started {
 pub struct Helper {
     /// Where to, as far as the words say.
     pub to: Option<String>,
+    /// It is the far end, which only takes what is sent.
+    pub receives: bool,
 }
 
 impl Execution {
@@ -193,9 +195,11 @@ impl Execution {
         let mut findings = evaluator.findings;
         // Words are certain here: what the table cannot tell from them, they do not do.
         findings.opaque.clear();
+        // What a program reads is its own business; what a tool call shows to a model is not.
+        let is_read = |action: &str| action.starts_with("secrets:");
         findings
             .actions
-            .retain(|one| catalog.action(&one.action).is_some());
+            .retain(|one| catalog.action(&one.action).is_some() && !is_read(&one.action));
         // The same act by two names of one program.
         let mut seen = Vec::new();
         findings.actions.retain(|one| {
@@ -252,29 +256,54 @@ impl Execution {
         })
     }
 
+    /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.
+    #[must_use]
+    pub fn is_dry_push(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> bool {
+        let pushes = |one: &Started| {
+            one.program == "git"
+                && git_command(&one.arguments)
+                    .rest
+                    .first()
+                    .is_some_and(|verb| verb == "push")
+        };
+        self.readings().iter().any(pushes) && !self.is_gated(policy, home, lookup)
+    }
+
     /// Whether git would start this itself for a push, and where to.
     #[must_use]
     pub fn helper(&self) -> Option<Helper> {
-        let receiving = |word: &&String| word.contains("git-receive-pack");
-        for Started { program, arguments } in self.readings() {
-            let verb = arguments.first().map_or("", String::as_str);
-            let to = match (program.as_str(), verb) {
-                ("git", "send-pack" | "receive-pack") => {
-                    let operand = |word: &&String| !word.starts_with('-');
-                    arguments.iter().skip(1).find(operand).cloned()
+        let operand = |words: &[String]| words.iter().find(|word| !word.starts_with('-')).cloned();
+        self.readings()
+            .iter()
+            .find_map(|Started { program, arguments }| {
+                let verb = arguments.first().map_or("", String::as_str);
+                let rest = arguments.get(1..).unwrap_or_default();
+                match (program.as_str(), verb) {
+                    ("git", "send-pack") => Some(Helper {
+                        to: operand(rest),
+                        receives: false,
+                    }),
+                    ("git", "receive-pack") => Some(Helper {
+                        to: operand(rest),
+                        receives: true,
+                    }),
+                    ("git", verb) if verb.starts_with("remote-") => {
+                        let to = arguments.get(2).cloned();
+                        Some(Helper {
+                            to,
+                            receives: false,
+                        })
+                    }
+                    ("sh" | "bash" | "dash" | "ssh", _) => {
+                        let to = arguments.iter().find_map(|word| received(word))?;
+                        Some(Helper {
+                            to: Some(to),
+                            receives: true,
+                        })
+                    }
+                    _ => None,
                 }
-                ("git", verb) if verb.starts_with("remote-") => arguments.get(2).cloned(),
-                ("sh" | "bash" | "dash" | "ssh", _) => {
-                    let Some(word) = arguments.iter().find(receiving) else {
-                        continue;
-                    };
-                    Some(received(word))
-                }
-                _ => continue,
-            };
-            return Some(Helper { to });
-        }
-        None
+            })
     }
 }
 
@@ -291,13 +320,11 @@ pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
         || matches!(name.as_str(), "roleos" | "ssh" | "ld.so" | "corepack")
 }
 
-/// The repository that `git-receive-pack '/path'` names.
-fn received(text: &str) -> String {
-    let behind = text
-        .split_once("git-receive-pack")
-        .map_or("", |(_, behind)| behind);
-    let first = behind.split_whitespace().next().unwrap_or_default();
-    first.trim_matches(['\'', '"']).to_owned()
+/// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.
+fn received(text: &str) -> Option<String> {
+    let path = text.strip_prefix("git-receive-pack ")?.trim();
+    let is_more = |one: char| ";&|`$()<>\n".contains(one);
+    (!path.contains(is_more)).then(|| path.trim_matches(['\'', '"']).to_owned())
 }
 
 /// Whether this is the far end of a push.
@@ -507,3 +534,6 @@ fn script_name(path: &str) -> String {
         name => program_name(name.strip_suffix(".py").unwrap_or(name)),
     }
 }
+
+#[cfg(test)]
+mod tests;

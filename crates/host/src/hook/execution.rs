@@ -158,6 +158,12 @@ impl Bench {
         execution.is_gated(policy, &home(), &Disk)
     }
 
+    /// Returns `true` if a program is a push that sends nothing.
+    #[must_use]
+    pub fn is_dry_push(policy: &Policy, execution: &Execution) -> bool {
+        execution.is_dry_push(policy, &home(), &Disk)
+    }
+
     /// Returns the gated actions of a program.
     #[must_use]
     pub fn actions(policy: &Policy, execution: &Execution) -> Vec<String> {

@@ -29,7 +29,10 @@ fn repository() -> Workspace {
     git(root, &["init", "--quiet", "--initial-branch=main"]);
     git(root, &["init", "--quiet", "--bare", ".git/remote.git"]);
     git(root, &["remote", "add", "origin", ".git/remote.git"]);
-    git(root, &["commit", "--quiet", "--allow-empty", "--message", "one"]);
+    git(
+        root,
+        &["commit", "--quiet", "--allow-empty", "--message", "one"],
+    );
     workspace
 }
 
@@ -49,7 +52,9 @@ fn supervised(workspace: &Workspace, text: &str) -> (Ran, Value) {
 
 fn refusals(report: &Value) -> Vec<&str> {
     let refused = report["refused"].as_array().unwrap();
-    let actions = refused.iter().flat_map(|one| one["actions"].as_array().unwrap());
+    let actions = refused
+        .iter()
+        .flat_map(|one| one["actions"].as_array().unwrap());
     actions.map(|action| action.as_str().unwrap()).collect()
 }
 
@@ -89,11 +94,19 @@ fn a_push_is_refused_however_it_is_started() {
     let workspace = repository();
     let root = workspace.root();
     fs::write(workspace.path("caller.c"), CALLER).unwrap();
-    let built = Command::new("cc").args(["caller.c", "-o", "caller"]).current_dir(root).status().unwrap();
+    let built = Command::new("cc")
+        .args(["caller.c", "-o", "caller"])
+        .current_dir(root)
+        .status()
+        .unwrap();
     assert!(built.success());
     workspace.write("Makefile", "release:\n\t@V=pu; git $${V}sh origin main\n");
     workspace.write("package.sh", "#!/bin/sh\nexec git push origin main\n");
-    fs::set_permissions(workspace.path("package.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(
+        workspace.path("package.sh"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
     let rows = [
         "git push origin main",
         "make -s release",
@@ -117,8 +130,14 @@ fn a_push_is_refused_however_it_is_started() {
         assert_eq!(pushed(&workspace), "", "{text}: {ran:#?}");
         let refused = refusals(&report);
         assert!(!refused.is_empty(), "{text}: {report} {ran:#?}");
-        assert!(refused.iter().all(|one| *one == "git:push"), "{text}: {report}");
-        assert!(ran.stderr.contains("roleos: refused git:push (act "), "{ran:#?}");
+        assert!(
+            refused.iter().all(|one| *one == "git:push"),
+            "{text}: {report}"
+        );
+        assert!(
+            ran.stderr.contains("roleos: refused git:push (act "),
+            "{ran:#?}"
+        );
         assert_eq!(report["exit"], ran.code, "{text}");
     }
 }
@@ -143,7 +162,11 @@ fn harmless_programs_run_as_without() {
             .env("HOME", workspace.home());
         let plain = ran(plain);
         let (watched, report) = supervised(&workspace, text);
-        assert_eq!((&watched.stdout, watched.code), (&plain.stdout, plain.code), "{text}: {watched:#?}");
+        assert_eq!(
+            (&watched.stdout, watched.code),
+            (&plain.stdout, plain.code),
+            "{text}: {watched:#?}"
+        );
         assert_eq!(report["refused"], json!([]), "{text}");
     }
 }
@@ -154,7 +177,11 @@ fn exit_codes_and_signals_are_the_commands_own() {
     let end = |words: &[&str]| {
         let words = [&["run", "--"], words].concat();
         let mut command = workspace.command(&words);
-        command.stdin(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+        command
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
     };
     assert_eq!(end(&["true"]).code(), Some(0));
     assert_eq!(end(&["sh", "-c", "exit 255"]).code(), Some(255));
@@ -185,7 +212,10 @@ fn the_id_is_that_of_the_hook_and_one_approval_lets_the_push_through_once() {
     let refused = hook(&workspace, text);
     let (_, report) = supervised(&workspace, text);
     let id = report["refused"][0]["id"].as_str().unwrap().to_owned();
-    assert!(refused.contains(&format!("roleos approve {id}")), "{refused} {report}");
+    assert!(
+        refused.contains(&format!("roleos approve {id}")),
+        "{refused} {report}"
+    );
     let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
     terminal.expects("[y/N] ").types("y");
     terminal.ends().exits(0);
@@ -193,7 +223,10 @@ fn the_id_is_that_of_the_hook_and_one_approval_lets_the_push_through_once() {
     let (ran, report) = supervised(&workspace, text);
     assert_eq!(report["refused"], json!([]), "{ran:#?}");
     assert_eq!(pushed(&workspace).trim(), "main", "{ran:#?}");
-    git(&workspace.path(".git/remote.git"), &["update-ref", "-d", "refs/heads/main"]);
+    git(
+        &workspace.path(".git/remote.git"),
+        &["update-ref", "-d", "refs/heads/main"],
+    );
     let (_, report) = supervised(&workspace, text);
     assert_eq!(refusals(&report), ["git:push"]);
 }
@@ -201,7 +234,10 @@ fn the_id_is_that_of_the_hook_and_one_approval_lets_the_push_through_once() {
 #[test]
 fn a_hook_of_the_repository_is_not_covered_by_the_push_that_starts_it() {
     let workspace = repository();
-    git(workspace.root(), &["init", "--quiet", "--bare", ".git/other.git"]);
+    git(
+        workspace.root(),
+        &["init", "--quiet", "--bare", ".git/other.git"],
+    );
     let hook = workspace.write(
         ".git/hooks/pre-push",
         "#!/bin/sh\ngit push ../../.git/other.git main || git push \"$PWD/.git/other.git\" main\nexit 0\n",
@@ -215,7 +251,10 @@ fn a_hook_of_the_repository_is_not_covered_by_the_push_that_starts_it() {
     terminal.ends().exits(0);
     let (ran, report) = supervised(&workspace, text);
     assert!(!refusals(&report).is_empty(), "{ran:#?}");
-    assert_eq!(git(&workspace.path(".git/other.git"), &["branch", "--list"]), "");
+    assert_eq!(
+        git(&workspace.path(".git/other.git"), &["branch", "--list"]),
+        ""
+    );
     assert_eq!(pushed(&workspace).trim(), "main", "{ran:#?}");
 }
 
@@ -225,7 +264,8 @@ fn a_run_below_a_run_and_a_daemon_stay_judged() {
     let inner = format!("{ROLEOS} run -- git push origin main; true");
     let (ran, report) = supervised(&workspace, &inner);
     assert_eq!(refusals(&report), ["git:push"], "{ran:#?}");
-    let text = "setsid nohup sh -c 'sleep 0.3; git push origin main; echo $? > ended' >/dev/null 2>&1 &";
+    let text =
+        "setsid nohup sh -c 'sleep 0.3; git push origin main; echo $? > ended' >/dev/null 2>&1 &";
     let (ran, _) = supervised(&workspace, text);
     assert_eq!(ran.code, 0);
     let ended = workspace.path("ended");
@@ -244,10 +284,34 @@ fn secrets_for_publishing_are_withheld() {
     let workspace = Workspace::with_config("[oversight]\nwithheld_variables = [\"GH_*\"]\n");
     let text = "echo \"[$NPM_TOKEN$TWINE_PASSWORD$CARGO_REGISTRY_TOKEN$GH_TOKEN]$OTHER\"";
     let mut command = workspace.command(&["run", "--shell", text]);
-    for name in ["NPM_TOKEN", "TWINE_PASSWORD", "CARGO_REGISTRY_TOKEN", "GH_TOKEN", "OTHER"] {
+    for name in [
+        "NPM_TOKEN",
+        "TWINE_PASSWORD",
+        "CARGO_REGISTRY_TOKEN",
+        "GH_TOKEN",
+        "OTHER",
+    ] {
         command.env(name, "x");
     }
     assert_eq!(ran(command).succeeds(), "[]x\n");
+}
+
+#[test]
+fn protected_files_are_mounted_read_only_where_that_is_set() {
+    let workspace = Workspace::with_config("[oversight]\nread_only_files = true\n");
+    let text = "touch inside && cat .role-os/config.toml >/dev/null && ! (echo x >> .role-os/config.toml) 2>/dev/null";
+    let before = workspace.read(".role-os/config.toml");
+    let (ran, _) = supervised(&workspace, text);
+    // Where no mount can be made, the guard is what there is.
+    let can_mount = |words: &[&str]| {
+        let tried = Command::new("unshare").args(words).arg("true").output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    if can_mount(&["-m"]) || can_mount(&["-Urm"]) {
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        assert_eq!(workspace.read(".role-os/config.toml"), before);
+    }
+    assert!(workspace.path("inside").exists(), "{ran:#?}");
 }
 
 #[test]
@@ -279,7 +343,9 @@ fn watch(workspace: &Workspace, gate: bool, text: &str) -> Command {
             None => command.env_remove(name),
         };
     }
-    command.env("ROLEOS_WATCH_ROOT", workspace.root()).env("CLAUDE_CODE_SESSION_ID", "s");
+    command
+        .env("ROLEOS_WATCH_ROOT", workspace.root())
+        .env("CLAUDE_CODE_SESSION_ID", "s");
     if gate {
         command.env("ROLEOS_CAPABILITY_GATE", "1");
     }
@@ -289,7 +355,11 @@ fn watch(workspace: &Workspace, gate: bool, text: &str) -> Command {
 #[test]
 fn with_the_gate_off_the_watch_only_runs_the_text() {
     let workspace = repository();
-    let ran = ran(watch(&workspace, false, "git push --quiet origin main; cat /proc/self/status | grep Seccomp:"));
+    let ran = ran(watch(
+        &workspace,
+        false,
+        "git push --quiet origin main; cat /proc/self/status | grep Seccomp:",
+    ));
     assert_eq!(ran.stdout.split_whitespace().last(), Some("0"), "{ran:#?}");
     assert_eq!(pushed(&workspace).trim(), "main");
     assert!(!workspace.path(".role-os").exists());
@@ -298,7 +368,7 @@ fn with_the_gate_off_the_watch_only_runs_the_text() {
 #[test]
 fn a_session_is_watched_once_it_has_proved_that_it_is() {
     let workspace = repository();
-    let command = "$(cat choice) push";
+    let command = "eval \"$X\"";
     assert!(hook(&workspace, command).contains("\"ask\""));
     let seen = ran(watch(&workspace, true, "true"));
     assert_eq!(seen.code, 0, "{seen:#?}");
@@ -334,7 +404,10 @@ fn what_the_hook_let_through_is_not_judged_twice() {
     let wrapped = "shopt -u extglob 2>/dev/null || true && eval 'git push origin main' < /dev/null && pwd -P >| /dev/null";
     let seen = ran(watch(&workspace, true, wrapped));
     assert_eq!(pushed(&workspace).trim(), "main", "{seen:#?}");
-    git(&workspace.path(".git/remote.git"), &["update-ref", "-d", "refs/heads/main"]);
+    git(
+        &workspace.path(".git/remote.git"),
+        &["update-ref", "-d", "refs/heads/main"],
+    );
     let seen = ran(watch(&workspace, true, wrapped));
     assert!(seen.stderr.contains("refused git:push"), "{seen:#?}");
     assert_eq!(pushed(&workspace), "");
