@@ -142,14 +142,7 @@ pub fn plan(
             .map(|link| (link, program.path.clone()))
             .or(plan.link);
         settings.extend(file.install(program, true, &mut record)?);
-        let text = record::read_text(&file.path)?.unwrap_or_default();
-        if let Some(other) = file.foreign_prefix(&text) {
-            plan.notes.push(format!(
-                "`{}` in `{}` is `{other}` and was left so: commands are not supervised, and those that cannot be followed are asked about",
-                registration::SHELL_PREFIX,
-                shown(root, &file.path)
-            ));
-        }
+        plan.notes.extend(file.prefix_note(root)?);
         if git::is_tracked(root, &file.path) {
             plan.notes.push(tracked(root, &file.path));
         }

@@ -4,8 +4,12 @@
 //! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
 //! interpreter, the program behind a loader, an alias of `gh`.
 
+mod carried;
+
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
+
+use carried::{carried, is_interpreter};
 
 use crate::act::Act;
 use crate::actions::{Catalog, git_command};
@@ -14,7 +18,7 @@ use crate::evaluate::run::{program_name, quote};
 use crate::evaluate::state::State;
 use crate::evaluate::{Evaluator, Findings};
 use crate::guard::own;
-use crate::lookup::{Content, Lookup, base_name, directory_of};
+use crate::lookup::{Content, Lookup, base_name};
 use crate::value::{Value, has_hole};
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
 
@@ -313,7 +317,7 @@ impl Execution {
 pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
     let name = program_name(name);
     catalog.is_program(&name)
-        || interpreter(&name).is_some()
+        || is_interpreter(&name)
         || name.starts_with("git-")
         || name.starts_with("ld-")
         || MULTIPLE.contains(&name.as_str())
@@ -382,157 +386,6 @@ fn alias_in(config: &str, name: &str) -> Option<String> {
         let text = line.trim().strip_prefix(name)?.strip_prefix(':')?.trim();
         Some(text.trim_matches(['"', '\'']).to_owned())
     })
-}
-
-/// How an interpreter reads its words until its script.
-struct Interpreter {
-    /// Options that take the next word.
-    valued: &'static [&'static str],
-    /// Options whose value is code, so there is no script.
-    code: &'static [&'static str],
-    /// The option whose value is a module.
-    module: &'static str,
-}
-
-fn interpreter(program: &str) -> Option<Interpreter> {
-    let of = |valued, code, module| {
-        Some(Interpreter {
-            valued,
-            code,
-            module,
-        })
-    };
-    match program {
-        "node" | "nodejs" | "bun" | "tsx" | "ts-node" => of(
-            crate::words::names!(
-                "-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type \
-                 --title --icu-data-dir --openssl-config --redirect-warnings --inspect-port --cwd -c --config"
-            ),
-            crate::words::names!("-e --eval -p --print"),
-            "",
-        ),
-        "deno" => of(
-            crate::words::names!("-c --config --import-map --lock --cert -L --log-level"),
-            crate::words::names!("eval"),
-            "",
-        ),
-        "python" => of(
-            crate::words::names!("-W -X --check-hash-based-pycs"),
-            crate::words::names!("-c"),
-            "-m",
-        ),
-        "ruby" => of(
-            crate::words::names!("-I -r -C -E"),
-            crate::words::names!("-e"),
-            "-S",
-        ),
-        "perl" => of(
-            crate::words::names!("-I -M"),
-            crate::words::names!("-e -E"),
-            "",
-        ),
-        "php" => of(
-            crate::words::names!("-c -d -f"),
-            crate::words::names!("-r"),
-            "",
-        ),
-        _ => None,
-    }
-}
-
-/// The program that a process runs within itself.
-fn carried(one: &Started) -> Option<Started> {
-    let Started { program, arguments } = one;
-    let from = |words: &[String]| {
-        let (name, rest) = words.split_first()?;
-        Some(Started {
-            program: script_name(name),
-            arguments: rest.to_vec(),
-        })
-    };
-    if program.starts_with("ld-") || program == "ld.so" {
-        let valued = [
-            "--library-path",
-            "--preload",
-            "--argv0",
-            "--audit",
-            "--inhibit-rpath",
-        ];
-        return from(behind_options(arguments, &valued)?);
-    }
-    if matches!(program.as_str(), "busybox" | "toybox" | "corepack") {
-        let (name, rest) = arguments.split_first()?;
-        let name = name.split('@').next().unwrap_or(name);
-        return Some(Started {
-            program: program_name(name),
-            arguments: rest.to_vec(),
-        });
-    }
-    let Interpreter {
-        valued,
-        code,
-        module,
-    } = interpreter(program)?;
-    let mut words = arguments.as_slice();
-    while let Some((word, rest)) = words.split_first() {
-        let is = |known: &[&str]| known.contains(&word.as_str());
-        if is(code) {
-            return None;
-        }
-        let clustered = module == "-m"
-            && word.starts_with('-')
-            && !word.starts_with("--")
-            && word.ends_with('m');
-        if !module.is_empty() && (word.starts_with(module) || clustered) {
-            // `-mtwine`, `-m twine`, `-Im twine`.
-            let glued = word.strip_prefix(module).filter(|glued| !glued.is_empty());
-            let (name, rest) = match glued {
-                Some(glued) => (glued, rest),
-                None => rest
-                    .split_first()
-                    .map(|(name, rest)| (name.as_str(), rest))?,
-            };
-            let name = name.split('.').next().unwrap_or(name);
-            return Some(Started {
-                program: program_name(name),
-                arguments: rest.to_vec(),
-            });
-        }
-        if is(valued) {
-            words = rest.get(1..).unwrap_or_default();
-        } else if word.starts_with('-')
-            || (is(&["run"]) && matches!(program.as_str(), "bun" | "deno"))
-        {
-            words = rest;
-        } else {
-            return from(words);
-        }
-    }
-    None
-}
-
-/// The words behind options, some of which take a value.
-fn behind_options<'a>(mut words: &'a [String], valued: &[&str]) -> Option<&'a [String]> {
-    while let Some((word, rest)) = words.split_first() {
-        if valued.contains(&word.as_str()) {
-            words = rest.get(1..)?;
-        } else if word.starts_with('-') {
-            words = rest;
-        } else {
-            return Some(words);
-        }
-    }
-    None
-}
-
-/// The program that a script is: `twine/__main__.py` is `twine`.
-fn script_name(path: &str) -> String {
-    match base_name(path) {
-        "__main__.py" | "cli.py" | "cli.js" | "index.js" => {
-            program_name(base_name(directory_of(path)))
-        }
-        name => program_name(name.strip_suffix(".py").unwrap_or(name)),
-    }
 }
 
 #[cfg(test)]
