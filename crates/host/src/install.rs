@@ -73,6 +73,9 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Whether the workspace counts as initialised afterwards; `None` leaves that as it is.
     pub initialises: Option<bool>,
+    /// A link beside the program by which it supervises an agent's commands, and the program. It stays when hooks are
+    /// taken out: other repositories use it as well.
+    pub link: Option<(PathBuf, PathBuf)>,
 }
 
 /// Why a repository could not be set up.
@@ -135,16 +138,11 @@ pub fn plan(
             ));
             continue;
         }
-        settings.extend(watch_link(agent, program));
+        plan.link = registration::watch(agent, program)
+            .map(|link| (link, program.path.clone()))
+            .or(plan.link);
         settings.extend(file.install(program, true, &mut record)?);
-        let text = record::read_text(&file.path)?.unwrap_or_default();
-        if let Some(other) = file.foreign_prefix(&text) {
-            plan.notes.push(format!(
-                "`{}` in `{}` is `{other}` and was left so: commands are not supervised, and those that cannot be followed are asked about",
-                registration::SHELL_PREFIX,
-                shown(root, &file.path)
-            ));
-        }
+        plan.notes.extend(file.prefix_note(root)?);
         if git::is_tracked(root, &file.path) {
             plan.notes.push(tracked(root, &file.path));
         }
@@ -179,23 +177,6 @@ pub fn plan(
         plan.notes.push(starter::TO_COMMIT.to_owned());
     }
     Ok(plan)
-}
-
-/// The link beside the program by which it supervises an agent's commands. It stays when hooks are taken out: other
-/// repositories use it as well.
-fn watch_link(agent: Agent, program: &Program) -> Option<Change> {
-    let path = registration::watch(agent, program)?;
-    let target = program.path.file_name()?.as_encoded_bytes().to_vec();
-    let before = fs::read_link(&path)
-        .ok()
-        .map(|link| link.into_os_string().into_encoded_bytes());
-    (before.as_ref() != Some(&target)).then(|| Change {
-        path,
-        before,
-        after: Some(target),
-        mode: Mode::Link,
-        what: "the name by which commands are supervised".to_owned(),
-    })
 }
 
 /// Names the files that were there before and would need a confirmation in an initialised workspace.
@@ -289,6 +270,12 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     if plan.initialises == Some(true) {
         trust::initialise(workspace)?;
         confirm_starters(workspace, &plan.changes)?;
+    }
+    // Before any settings name it.
+    if let Some((path, program)) = &plan.link
+        && !registration::is_link_to(path, program)
+    {
+        link(path, Path::new(program.file_name().unwrap_or_default()))?;
     }
     for change in &plan.changes {
         protected::announce(workspace.state(), &change.path, change.after.as_deref())?;

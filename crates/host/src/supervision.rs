@@ -15,12 +15,15 @@ mod sockets;
 mod withheld;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use supervise::{Command, End};
+use supervise::{Command, End, Seal};
 
+use crate::agents::Agent;
 use crate::environment;
 use crate::hook::Bench;
+use crate::install::registration;
 use rule::Rule;
 
 pub use supervise::{Error, end_by_signal};
@@ -80,7 +83,11 @@ pub fn run(
     program: &Program,
     told: &mut dyn FnMut(&Refusal),
 ) -> Result<Report, Error> {
-    let command = command(program, withheld::without(bench, environment::all()));
+    let mut command = command(program, withheld::without(bench, environment::all()));
+    if bench.config.oversight.read_only_files {
+        command.read_only = protected(bench);
+        command.seal = Seal::UserNamespace;
+    }
     let mut refused = Vec::new();
     let mut rule = Rule::new(bench, &command.environment);
     let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
@@ -105,6 +112,15 @@ pub fn run(
         },
         not_started: error,
     })
+}
+
+/// The files that a supervised command should not change.
+fn protected(bench: &Bench) -> Vec<PathBuf> {
+    let root = bench.workspace.root();
+    let settings = Agent::ALL.map(|agent| root.join(registration::file(agent)));
+    let own = std::env::current_exe().ok();
+    let kept = [bench.workspace.role_os_dir(), root.join(".claude/role-os")];
+    kept.into_iter().chain(settings).chain(own).collect()
 }
 
 /// Replaces this process by a command, without supervision. Returns only where that fails.

@@ -4,17 +4,21 @@
 //! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
 //! interpreter, the program behind a loader, an alias of `gh`.
 
+mod carried;
+
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
+use carried::{carried, is_interpreter, is_loader};
+
 use crate::act::Act;
-use crate::actions::Catalog;
+use crate::actions::{Catalog, git_command};
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::{program_name, quote};
 use crate::evaluate::state::State;
 use crate::evaluate::{Evaluator, Findings};
 use crate::guard::own;
-use crate::lookup::{Content, Lookup, base_name, directory_of};
+use crate::lookup::{Content, Lookup, base_name};
 use crate::value::{Value, has_hole};
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
 
@@ -23,10 +27,6 @@ pub const TOOL: &str = "Bash";
 
 /// Programs that are many: the name by which they are called says which.
 const MULTIPLE: &[&str] = &["busybox", "toybox", "coreutils"];
-
-/// Programs whose scripts may be what a name in the table stands for. They are many, and start many programs: only
-/// executions that are looked at for another reason are followed into them.
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
 
 /// Programs inside programs are followed so far: a loader, an interpreter, a script.
 const MAX_CARRIED: usize = 4;
@@ -58,6 +58,8 @@ struct Started {
 pub struct Helper {
     /// Where to, as far as the words say.
     pub to: Option<String>,
+    /// It is the far end, which only takes what is sent.
+    pub receives: bool,
 }
 
 impl Execution {
@@ -197,9 +199,11 @@ impl Execution {
         let mut findings = evaluator.findings;
         // Words are certain here: what the table cannot tell from them, they do not do.
         findings.opaque.clear();
+        // What a program reads is its own business; what a tool call shows to a model is not.
+        let is_read = |action: &str| action.starts_with("secrets:");
         findings
             .actions
-            .retain(|one| catalog.action(&one.action).is_some());
+            .retain(|one| catalog.action(&one.action).is_some() && !is_read(&one.action));
         // The same act by two names of one program.
         let mut seen = Vec::new();
         findings.actions.retain(|one| {
@@ -256,29 +260,54 @@ impl Execution {
         })
     }
 
+    /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.
+    #[must_use]
+    pub fn is_dry_push(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> bool {
+        let pushes = |one: &Started| {
+            one.program == "git"
+                && git_command(&one.arguments)
+                    .rest
+                    .first()
+                    .is_some_and(|verb| verb == "push")
+        };
+        self.readings().iter().any(pushes) && !self.is_gated(policy, home, lookup)
+    }
+
     /// Whether git would start this itself for a push, and where to.
     #[must_use]
     pub fn helper(&self) -> Option<Helper> {
-        let receiving = |word: &&String| word.contains("git-receive-pack");
-        for Started { program, arguments } in self.readings() {
-            let verb = arguments.first().map_or("", String::as_str);
-            let to = match (program.as_str(), verb) {
-                ("git", "send-pack" | "receive-pack") => {
-                    let operand = |word: &&String| !word.starts_with('-');
-                    arguments.iter().skip(1).find(operand).cloned()
+        let operand = |words: &[String]| words.iter().find(|word| !word.starts_with('-')).cloned();
+        self.readings()
+            .iter()
+            .find_map(|Started { program, arguments }| {
+                let verb = arguments.first().map_or("", String::as_str);
+                let rest = arguments.get(1..).unwrap_or_default();
+                match (program.as_str(), verb) {
+                    ("git", "send-pack") => Some(Helper {
+                        to: operand(rest),
+                        receives: false,
+                    }),
+                    ("git", "receive-pack") => Some(Helper {
+                        to: operand(rest),
+                        receives: true,
+                    }),
+                    ("git", verb) if verb.starts_with("remote-") => {
+                        let to = arguments.get(2).cloned();
+                        Some(Helper {
+                            to,
+                            receives: false,
+                        })
+                    }
+                    ("sh" | "bash" | "dash" | "ssh", _) => {
+                        let to = arguments.iter().find_map(|word| received(word))?;
+                        Some(Helper {
+                            to: Some(to),
+                            receives: true,
+                        })
+                    }
+                    _ => None,
                 }
-                ("git", verb) if verb.starts_with("remote-") => arguments.get(2).cloned(),
-                ("sh" | "bash" | "dash" | "ssh", _) => {
-                    let Some(word) = arguments.iter().find(receiving) else {
-                        continue;
-                    };
-                    Some(received(word))
-                }
-                _ => continue,
-            };
-            return Some(Helper { to });
-        }
-        None
+            })
     }
 }
 
@@ -288,20 +317,18 @@ impl Execution {
 pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
     let name = program_name(name);
     catalog.is_program(&name)
-        || interpreter(&name).is_some()
+        || is_interpreter(&name)
         || name.starts_with("git-")
         || is_loader(&name)
         || MULTIPLE.contains(&name.as_str())
         || matches!(name.as_str(), "roleos" | "ssh" | "corepack")
 }
 
-/// The repository that `git-receive-pack '/path'` names.
-fn received(text: &str) -> String {
-    let behind = text
-        .split_once("git-receive-pack")
-        .map_or("", |(_, behind)| behind);
-    let first = behind.split_whitespace().next().unwrap_or_default();
-    first.trim_matches(['\'', '"']).to_owned()
+/// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.
+fn received(text: &str) -> Option<String> {
+    let path = text.strip_prefix("git-receive-pack ")?.trim();
+    let is_more = |one: char| ";&|`$()<>\n".contains(one);
+    (!path.contains(is_more)).then(|| path.trim_matches(['\'', '"']).to_owned())
 }
 
 /// Whether this is the far end of a push.
@@ -361,167 +388,5 @@ fn alias_in(config: &str, name: &str) -> Option<String> {
     })
 }
 
-/// How an interpreter reads its words until its script.
-struct Interpreter {
-    /// Options that take the next word.
-    valued: &'static [&'static str],
-    /// Options whose value is code, so there is no script.
-    code: &'static [&'static str],
-    /// The option whose value is a module.
-    module: &'static str,
-}
-
-fn interpreter(program: &str) -> Option<Interpreter> {
-    let of = |valued, code, module| {
-        Some(Interpreter {
-            valued,
-            code,
-            module,
-        })
-    };
-    match program {
-        "node" | "nodejs" | "bun" | "tsx" | "ts-node" => of(
-            crate::words::names!(
-                "-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type \
-                 --title --icu-data-dir --openssl-config --redirect-warnings --inspect-port --cwd -c --config"
-            ),
-            crate::words::names!("-e --eval -p --print"),
-            "",
-        ),
-        "deno" => of(
-            crate::words::names!("-c --config --import-map --lock --cert -L --log-level"),
-            crate::words::names!("eval"),
-            "",
-        ),
-        "python" => of(
-            crate::words::names!("-W -X --check-hash-based-pycs"),
-            crate::words::names!("-c"),
-            "-m",
-        ),
-        "ruby" => of(
-            crate::words::names!("-I -r -C -E"),
-            crate::words::names!("-e"),
-            "-S",
-        ),
-        "perl" => of(
-            crate::words::names!("-I -M"),
-            crate::words::names!("-e -E"),
-            "",
-        ),
-        "php" => of(
-            crate::words::names!("-c -d -f"),
-            crate::words::names!("-r"),
-            "",
-        ),
-        _ => None,
-    }
-}
-
-/// Returns `true` for programs that load another one into their own process, so no execution shows it.
-fn is_loader(name: &str) -> bool {
-    name.starts_with("ld-") || name.starts_with("qemu-") || matches!(name, "ld.so" | "valgrind")
-}
-
-/// The program that a process runs within itself.
-fn carried(one: &Started) -> Option<Started> {
-    let Started { program, arguments } = one;
-    let from = |words: &[String]| {
-        let (name, rest) = words.split_first()?;
-        Some(Started {
-            program: script_name(name),
-            arguments: rest.to_vec(),
-        })
-    };
-    if is_loader(program) {
-        let valued = [
-            "--library-path",
-            "--preload",
-            "--argv0",
-            "--audit",
-            "--inhibit-rpath",
-            "-L",
-            "-E",
-            "-cpu",
-        ];
-        return from(behind_options(arguments, &valued)?);
-    }
-    if SHELLS.contains(&program.as_str()) {
-        let script = behind_options(arguments, &["-o", "-O", "--rcfile", "--init-file"])?;
-        let options = arguments.iter().take(arguments.len() - script.len());
-        let is_code = |word: &String| !word.starts_with("--") && word.contains('c');
-        return from(script).filter(|_| !options.clone().any(is_code));
-    }
-    if matches!(program.as_str(), "busybox" | "toybox" | "corepack") {
-        let (name, rest) = arguments.split_first()?;
-        let name = name.split('@').next().unwrap_or(name);
-        return Some(Started {
-            program: program_name(name),
-            arguments: rest.to_vec(),
-        });
-    }
-    let Interpreter {
-        valued,
-        code,
-        module,
-    } = interpreter(program)?;
-    let mut words = arguments.as_slice();
-    while let Some((word, rest)) = words.split_first() {
-        let is = |known: &[&str]| known.contains(&word.as_str());
-        if is(code) {
-            return None;
-        }
-        let clustered = module == "-m"
-            && word.starts_with('-')
-            && !word.starts_with("--")
-            && word.ends_with('m');
-        if !module.is_empty() && (word.starts_with(module) || clustered) {
-            // `-mtwine`, `-m twine`, `-Im twine`.
-            let glued = word.strip_prefix(module).filter(|glued| !glued.is_empty());
-            let (name, rest) = match glued {
-                Some(glued) => (glued, rest),
-                None => rest
-                    .split_first()
-                    .map(|(name, rest)| (name.as_str(), rest))?,
-            };
-            let name = name.split('.').next().unwrap_or(name);
-            return Some(Started {
-                program: program_name(name),
-                arguments: rest.to_vec(),
-            });
-        }
-        if is(valued) {
-            words = rest.get(1..).unwrap_or_default();
-        } else if word.starts_with('-')
-            || (is(&["run"]) && matches!(program.as_str(), "bun" | "deno"))
-        {
-            words = rest;
-        } else {
-            return from(words);
-        }
-    }
-    None
-}
-
-/// The words behind options, some of which take a value.
-fn behind_options<'a>(mut words: &'a [String], valued: &[&str]) -> Option<&'a [String]> {
-    while let Some((word, rest)) = words.split_first() {
-        if valued.contains(&word.as_str()) {
-            words = rest.get(1..)?;
-        } else if word.starts_with('-') {
-            words = rest;
-        } else {
-            return Some(words);
-        }
-    }
-    None
-}
-
-/// The program that a script is: `twine/__main__.py` is `twine`.
-fn script_name(path: &str) -> String {
-    match base_name(path) {
-        "__main__.py" | "cli.py" | "cli.js" | "index.js" => {
-            program_name(base_name(directory_of(path)))
-        }
-        name => program_name(name.strip_suffix(".py").unwrap_or(name)),
-    }
-}
+#[cfg(test)]
+mod tests;

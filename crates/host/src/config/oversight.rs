@@ -30,6 +30,8 @@ pub struct Oversight {
     pub unattended: Unattended,
     /// Variables that supervised commands do not get, beside those that hold secrets for publishing; a `*` at the end stands for any ending. `GH_TOKEN`, `GITHUB_TOKEN` and `SSH_AUTH_SOCK` may be named here.
     pub withheld_variables: Vec<String>,
+    /// Whether supervised commands see `.role-os`, `.claude/role-os`, the agents' settings and `roleos` itself as read-only, by mounts, where the machine lets a process make them. Commands of `roleos` that write there then fail below an agent.
+    pub read_only_files: bool,
     /// Whether the `scope` of every grant binds, not only of those that say `"enforce": true`.
     pub enforce_scope: bool,
     /// Further actions that are gated: `true` for all of them, or a list of ids.
@@ -67,6 +69,7 @@ impl Default for Oversight {
             opaque: Answer::Watch,
             unattended: Unattended::Deny,
             withheld_variables: Vec::new(),
+            read_only_files: false,
             enforce_scope: false,
             extended: Extended::All(false),
             mode: GovernanceMode::Off,

@@ -1,9 +1,10 @@
 //! A program that is about to begin, judged like a call of a tool: same grants, scopes, approvals, ids and journal.
 
+use std::cell::OnceCell;
 use std::time::Instant;
 
 use oversight::execution::Execution;
-use oversight::governance::Mode;
+use oversight::governance::{Governance, Mode};
 use oversight::verdict::{Policy, Verdict};
 use serde_json::json;
 
@@ -16,7 +17,7 @@ use crate::environment::{self, Environment};
 use crate::files::FileError;
 use crate::journal::SessionId;
 use crate::journal::record::{End, Record};
-use crate::pins::Pin;
+use crate::pins::{Held, Pin};
 use crate::said;
 use crate::supervision::{let_through, proof};
 use crate::workspace::Workspace;
@@ -139,7 +140,15 @@ impl Bench {
         };
         let mut journal = desk.journal(&event).map_err(|error| said(&error))?;
         let held = desk.held(self.pin.as_ref());
-        let ruling = Judging::of_execution(&desk, &event, &journal, execution, held).rule()?;
+        // Its tool call was governed already.
+        let gate = (true, Governance::default());
+        let mut judging = Judging::new(&desk, &event, gate, Some(&journal));
+        judging.execution = Some(execution);
+        if held != Held::Yes {
+            // What did not hold at the start does not hold now.
+            judging.held = OnceCell::from(held);
+        }
+        let ruling = judging.rule()?;
         tool::write(&desk, &event, &mut journal, &ruling, begun).map_err(|error| said(&error))?;
         drop(journal);
         if ruling.decision.verdict < Verdict::Ask {
@@ -156,6 +165,12 @@ impl Bench {
     #[must_use]
     pub fn is_gated(policy: &Policy, execution: &Execution) -> bool {
         execution.is_gated(policy, &home(), &Disk)
+    }
+
+    /// Returns `true` if a program is a push that sends nothing.
+    #[must_use]
+    pub fn is_dry_push(policy: &Policy, execution: &Execution) -> bool {
+        execution.is_dry_push(policy, &home(), &Disk)
     }
 
     /// Returns the gated actions of a program.

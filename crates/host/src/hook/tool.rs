@@ -133,36 +133,16 @@ pub(super) struct Judging<'a> {
     home: String,
     now: Timestamp,
     /// The program that is about to begin, where this is no call of a tool.
-    execution: Option<&'a Execution>,
+    pub(super) execution: Option<&'a Execution>,
     cost: OnceCell<Cost>,
-    held: OnceCell<Held>,
+    pub(super) held: OnceCell<Held>,
     bound: OnceCell<approvals::Act>,
     /// What came of asking for an approval.
     asked: RefCell<Result<Option<String>, String>>,
 }
 
 impl<'a> Judging<'a> {
-    /// The same for a program that is about to begin. Its tool call was governed already.
-    pub(super) fn of_execution(
-        desk: &'a Desk<'a>,
-        event: &'a Event,
-        journal: &'a Journal,
-        execution: &'a Execution,
-        held: Held,
-    ) -> Self {
-        let governance = Governance::default();
-        Self {
-            execution: Some(execution),
-            // What did not hold at the start does not hold now.
-            held: match held {
-                Held::Yes => OnceCell::new(),
-                Held::No(_) => OnceCell::from(held),
-            },
-            ..Self::new(desk, event, (true, governance), Some(journal))
-        }
-    }
-
-    fn new(
+    pub(super) fn new(
         desk: &'a Desk<'a>,
         event: &'a Event,
         (gate, governance): (bool, Governance),

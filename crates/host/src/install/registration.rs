@@ -216,7 +216,18 @@ pub(crate) const WATCH: &str = "roleos-watch";
 pub fn watch(agent: Agent, program: &Program) -> Option<PathBuf> {
     let can = agent == Agent::Claude && cfg!(target_os = "linux") && !program.forced;
     let path = program.path.with_file_name(WATCH);
-    (can && !path.to_string_lossy().contains(" -")).then_some(path)
+    let fits = can && !path.to_string_lossy().contains(" -");
+    let may_make = || {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+    };
+    (fits && (is_link_to(&path, &program.path) || may_make())).then_some(path)
+}
+
+/// Returns `true` if a link beside a program leads to it.
+pub(crate) fn is_link_to(link: &Path, program: &Path) -> bool {
+    let target = std::fs::read_link(link).ok();
+    target.is_some_and(|target| Some(target.as_os_str()) == program.file_name())
 }
 
 /// Returns `true` if a variable in an agent's settings was put there by us.

@@ -205,6 +205,22 @@ impl Settings {
             .any(|(key, value)| registration::is_our_variable(key, value))
     }
 
+    /// Says so when another program stands in front of the agent's commands.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn prefix_note(&self, root: &Path) -> Result<Option<String>, InstallError> {
+        let text = read_text(&self.path)?.unwrap_or_default();
+        let file = super::shown(root, &self.path);
+        Ok(self.foreign_prefix(&text).map(|other| {
+            format!(
+                "`{}` in `{file}` is `{other}` and was left so: commands are not supervised, and those that cannot be \
+                 followed are asked about",
+                registration::SHELL_PREFIX
+            )
+        }))
+    }
+
     /// Returns the program that the agent puts in front of its commands, if it is another's.
     #[must_use]
     pub fn foreign_prefix(&self, text: &str) -> Option<String> {

@@ -23,6 +23,8 @@ struct Cover {
     to: Option<String>,
     /// It is a helper of git itself.
     helps: bool,
+    /// It sends nothing: only the far end belongs to it.
+    is_dry: bool,
 }
 
 /// All acts that were let through and may still go on.
@@ -45,6 +47,21 @@ impl Covers {
                 words: rest(execution),
                 to: None,
                 helps: false,
+                is_dry: false,
+            });
+        }
+    }
+
+    /// Remembers a push that sends nothing, for which git starts the far end.
+    pub(super) fn add_dry(&mut self, process: u32, execution: &Execution) {
+        if let Some((process, _)) = liveness::of_process(process) {
+            self.put(Cover {
+                process,
+                actions: Vec::new(),
+                words: rest(execution),
+                to: None,
+                helps: true,
+                is_dry: true,
             });
         }
     }
@@ -66,7 +83,7 @@ impl Covers {
         if let Some(cover) = own.and_then(|at| self.all.get(at)) {
             // The interpreter of a script has the script's words behind its own.
             let same = actions.iter().all(|action| cover.actions.contains(action));
-            if same && rest(execution).ends_with(&cover.words) {
+            if same && !cover.is_dry && rest(execution).ends_with(&cover.words) {
                 return true;
             }
         }
@@ -81,14 +98,15 @@ impl Covers {
         };
         let helper = execution.helper();
         let fits = match &helper {
-            Some(Helper { to: Some(to) }) => match &cover.to {
+            Some(Helper { receives, .. }) if cover.is_dry && !receives => false,
+            Some(Helper { to: Some(to), .. }) => match &cover.to {
                 Some(known) => ends_alike(known, to),
                 None => {
                     cover.to = Some(to.clone());
                     true
                 }
             },
-            Some(Helper { to: None }) => true,
+            Some(Helper { to: None, .. }) => true,
             None => {
                 !cover.helps
                     && !actions.is_empty()
@@ -101,7 +119,8 @@ impl Covers {
                 actions: cover.actions.clone(),
                 words: rest(execution),
                 to: cover.to.clone(),
-                helps: helper.is_some(),
+                helps: cover.helps || helper.is_some(),
+                is_dry: cover.is_dry,
             };
             self.put(cover);
         } else if own.is_some() {

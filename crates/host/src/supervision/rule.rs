@@ -37,7 +37,8 @@ pub(super) struct Rule<'a> {
 
 impl<'a> Rule<'a> {
     pub(super) fn new(bench: &'a Bench, environment: &[(OsString, OsString)]) -> Self {
-        let policy = bench.policy();
+        // What is protected plays no part when a program begins.
+        let policy = bench.config.oversight.policy();
         let text = |text: &OsStr| text.to_string_lossy().into_owned();
         let pairs = environment
             .iter()
@@ -90,7 +91,9 @@ impl<'a> Rule<'a> {
         }
         let mut execution = seen(exec, copy);
         if !Bench::is_gated(&self.policy, &execution) {
-            if !self.covers.is_empty() {
+            if Bench::is_dry_push(&self.policy, &execution) {
+                self.covers.add_dry(exec.process(), &execution);
+            } else if !self.covers.is_empty() {
                 self.covers.holds(exec.process(), &execution, &[]);
             }
             return Answer::Proceed;

@@ -297,6 +297,24 @@ fn secrets_for_publishing_are_withheld() {
 }
 
 #[test]
+fn protected_files_are_mounted_read_only_where_that_is_set() {
+    let workspace = Workspace::with_config("[oversight]\nread_only_files = true\n");
+    let text = "touch inside && cat .role-os/config.toml >/dev/null && ! (echo x >> .role-os/config.toml) 2>/dev/null";
+    let before = workspace.read(".role-os/config.toml");
+    let (ran, _) = supervised(&workspace, text);
+    // Where no mount can be made, the guard is what there is.
+    let can_mount = |words: &[&str]| {
+        let tried = Command::new("unshare").args(words).arg("true").output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    if can_mount(&["-m"]) || can_mount(&["-Urm"]) {
+        assert_eq!(ran.code, 0, "{ran:#?}");
+        assert_eq!(workspace.read(".role-os/config.toml"), before);
+    }
+    assert!(workspace.path("inside").exists(), "{ran:#?}");
+}
+
+#[test]
 fn a_socket_that_leads_out_of_the_tree_is_refused() {
     let workspace = Workspace::new();
     let socket = workspace.path("docker.sock");
@@ -350,7 +368,7 @@ fn with_the_gate_off_the_watch_only_runs_the_text() {
 #[test]
 fn a_session_is_watched_once_it_has_proved_that_it_is() {
     let workspace = repository();
-    let command = "$(cat choice) push";
+    let command = "eval \"$X\"";
     assert!(hook(&workspace, command).contains("\"ask\""));
     let seen = ran(watch(&workspace, true, "true"));
     assert_eq!(seen.code, 0, "{seen:#?}");
