@@ -109,10 +109,13 @@ const NONE_GATED: &[&str] = &[
     "statuses",
 ];
 
-/// The parts of an address; a variable that is empty leaves none. `repos/$REPO/issues`: a variable in the place of the
-/// owner holds the name as well.
+/// The parts of an address; none where one of them is empty, as an unset variable leaves it: that is nobody's address.
+/// `repos/$REPO/issues`: a variable in the place of the owner holds the name as well.
 fn segments(path: &str) -> Vec<&str> {
-    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let mut parts: Vec<&str> = path.split('/').collect();
+    if parts.contains(&"") {
+        return Vec::new();
+    }
     if let ["repos", both, below, ..] = parts.as_slice()
         && has_hole(both)
         && BELOW_A_REPOSITORY.contains(below)

@@ -27,7 +27,7 @@ pub(super) fn action(words: &[String]) -> Option<&'static str> {
         "git" => git(&words),
         "git-push" | "git-send-pack" | "git-http-push" => rehearsed(&words, "git:push"),
         "npm" | "pnpm" | "yarn" | "bun" => rehearsed(&words, "npm:publish"),
-        "gh" => gh(&words),
+        "gh" if !has("-h") => gh(&words),
         "twine" => has("upload").then_some("pypi:publish"),
         "uv" | "poetry" | "hatch" | "flit" if has("publish") => rehearsed(&words, "pypi:publish"),
         "gh-pages" => {
