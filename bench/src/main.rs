@@ -12,6 +12,7 @@ mod row;
 mod selection_rows;
 mod selector_rows;
 mod specialist_rows;
+mod supervised_rows;
 mod witness_rows;
 
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
     rows.extend(catalog_rows::rows(&wanted));
     rows.extend(oversight_rows::rows(&wanted));
     rows.extend(hook_rows::rows(&wanted));
+    rows.extend(supervised_rows::rows(&wanted));
     rows.extend(specialist_rows::rows(&wanted));
     rows.extend(selector_rows::rows(&wanted));
     rows.extend(selection_rows::rows(&wanted));

@@ -1,12 +1,14 @@
-//! The oversight room against its own limits: a typical command, a corpus, and a script of 100 KB.
+//! The oversight room against the shell parser alone, for a typical command and a script of 100 KB, and against a limit
+//! for a corpus.
 
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use host::command_lookup::Disk;
 use oversight::grants::Grants;
 use oversight::verdict::{Place, Policy, decide_command};
 
-use crate::measure::median_time;
+use crate::measure::{median_time, middle};
 use crate::row::{Goal, Row};
 
 /// What agents run all day, gated and not.
@@ -25,24 +27,15 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     // A run of `explain --batch` and a hook read their settings once.
     let policy = Policy::default();
-    let typical = "shell analysis of a typical command";
-    if wanted(typical) {
-        let took = median_time(51, || {
-            TYPICAL.iter().for_each(|command| decide(&policy, command));
-        });
-        rows.push(Row::within(
-            typical,
-            took.as_secs_f64() * 1e6 / 6.0,
-            50.0,
-            "µs",
-        ));
-    }
-    let script = "shell analysis of a 100 KB script";
-    if wanted(script) {
-        let line = "v=$(git rev-parse HEAD); if [ \"$v\" = a ]; then echo \"build $v\"; fi\n";
-        let text = line.repeat(100 * 1024 / line.len());
-        let took = median_time(51, || decide(&policy, &text));
-        rows.push(Row::within(script, took.as_secs_f64() * 1e3, 50.0, "ms"));
+    let line = "v=$(git rev-parse HEAD); if [ \"$v\" = a ]; then echo \"build $v\"; fi\n";
+    let script = line.repeat(100 * 1024 / line.len());
+    for (name, texts, turns) in [
+        ("shell analysis of a typical command", &TYPICAL[..], 401),
+        ("shell analysis of a 100 KB script", &[script.as_str()], 51),
+    ] {
+        if wanted(name) {
+            rows.push(against_parser(name, &policy, texts, turns));
+        }
     }
     let batch = "shell commands decided per second";
     if wanted(batch) {
@@ -62,6 +55,39 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
         });
     }
     rows
+}
+
+/// The whole analysis of texts against the parser that it begins with, in turns; microseconds a text.
+#[expect(clippy::cast_precision_loss, reason = "a handful of texts")]
+fn against_parser(name: &'static str, policy: &Policy, texts: &[&str], turns: usize) -> Row {
+    let (mut ours, mut peer) = (Vec::new(), Vec::new());
+    for _ in 0..=turns {
+        ours.push(time(|| texts.iter().for_each(|text| decide(policy, text))));
+        peer.push(time(|| texts.iter().for_each(|text| parse(text))));
+    }
+    let each = |times| middle(times).as_secs_f64() * 1e6 / texts.len() as f64;
+    Row {
+        name,
+        ours: each(ours),
+        peer: each(peer),
+        peer_name: "brush-parser alone",
+        unit: "µs",
+        goal: Goal::AtMost(3.0),
+    }
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+/// Parses a text and nothing more.
+fn parse(text: &str) {
+    let options = brush_parser::ParserOptions::default();
+    let tokens = brush_parser::uncached_tokenize_str(text, &options.tokenizer_options());
+    let tree = tokens.map(|tokens| brush_parser::parse_tokens(&tokens, &options));
+    drop(black_box(tree));
 }
 
 /// The commands of a corpus.

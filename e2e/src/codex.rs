@@ -116,18 +116,24 @@ pub(crate) fn run(place: &Arc<Place>, program: &Path) -> Result<String> {
     let scenes = scenes();
     let (script, trouble) = Story::new(place, &scenes);
     let model = Model::start(script)?;
-    append(&place.path("home/.codex"), &settings(&model.base_url()))?;
-    trust(place, program)?;
-    let text = place::output(
-        place
-            .command(program)
-            .args(["exec", "--dangerously-bypass-approvals-and-sandbox"])
-            .arg("The test fails. Mend it, commit and push.")
-            .env("SCRIPTED_KEY", "made-up"),
-    )?;
+    let prompt = "The test fails. Mend it, commit and push.";
+    let text = talk(place, program, &model, prompt)?;
     if let Some(trouble) = trouble.lock().ok().and_then(|mut trouble| trouble.take()) {
         return Err(Failure::new(trouble));
     }
     story::check(&scenes, &model.answers())?;
     Ok(text)
+}
+
+/// Runs one session in exec mode against the model, with the hooks trusted; returns what it printed.
+pub(crate) fn talk(place: &Place, program: &Path, model: &Model, prompt: &str) -> Result<String> {
+    append(&place.path("home/.codex"), &settings(&model.base_url()))?;
+    trust(place, program)?;
+    place::output(
+        place
+            .command(program)
+            .args(["exec", "--dangerously-bypass-approvals-and-sandbox"])
+            .arg(prompt)
+            .env("SCRIPTED_KEY", "made-up"),
+    )
 }

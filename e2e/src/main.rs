@@ -21,6 +21,7 @@ mod place;
 mod planted;
 mod serving;
 mod story;
+mod watched;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -41,8 +42,11 @@ struct Arguments {
     /// Folder of programs that npm installed.
     #[arg(long, value_name = "DIR", default_value = ".")]
     programs: PathBuf,
+    /// The program of mini-swe-agent.
+    #[arg(long, value_name = "FILE", default_value = "mini")]
+    mini: PathBuf,
     /// Only these agents; `load` is a minute of load on the gateway instead.
-    #[arg(value_name = "AGENT", value_parser = ["claude", "codex", LOAD])]
+    #[arg(value_name = "AGENT", value_parser = ["claude", "codex", MINI, LOAD])]
     only: Vec<String>,
     /// How long the load lasts.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(3..=3600))]
@@ -53,6 +57,7 @@ struct Arguments {
 }
 
 const LOAD: &str = "load";
+const MINI: &str = "mini";
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -63,7 +68,7 @@ fn main() -> ExitCode {
     if arguments.only.iter().any(|only| only == LOAD) {
         code = told(LOAD, load::run(&arguments.roleos, arguments.seconds));
     }
-    for agent in ["claude", "codex"] {
+    for agent in ["claude", "codex", MINI] {
         if !arguments.only.is_empty() && !arguments.only.iter().any(|only| only == agent) {
             continue;
         }
@@ -91,6 +96,10 @@ fn told(part: &str, ended: Result<String>) -> ExitCode {
 /// One agent's story, from the installation to the evidence; returns the replay.
 fn play(arguments: &Arguments, agent: &str) -> Result<String> {
     let place = Arc::new(Place::new(&arguments.roleos)?);
+    if agent == MINI {
+        let played = watched::with_mini(&place, &arguments.mini);
+        return played.map_err(|failure| with_journal(&place, &failure));
+    }
     let before = place.arrived()?;
     place.roleos(&["init", "--agent", agent])?;
     let program = arguments.programs.join(agent);
@@ -106,6 +115,12 @@ fn play(arguments: &Arguments, agent: &str) -> Result<String> {
         )));
     }
     let shown = evidence::check(&place, agent)?;
+    let place = Arc::new(Place::new(&arguments.roleos)?);
+    let watched = match agent {
+        "claude" => watched::with_claude(&place, &program),
+        _ => watched::with_codex(&place, &program),
+    };
+    watched.map_err(|failure| with_journal(&place, &failure))?;
     if agent == "claude" {
         let place = Arc::new(Place::new(&arguments.roleos)?);
         planted::check(&place, &program).map_err(|failure| with_journal(&place, &failure))?;

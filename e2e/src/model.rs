@@ -1,6 +1,7 @@
 //! A model that says what a script tells it, in the wire formats of the real ones. Listens on loopback only.
 //!
-//! Anthropic Messages for Claude Code and OpenAI Responses for Codex, both as event streams. What the agent answers to a
+//! Anthropic Messages for Claude Code and OpenAI Responses for Codex, both as event streams; OpenAI Chat Completions for
+//! agents without a stream. What the agent answers to a
 //! call is handed to the script, which decides the next turn; a turn that is asked for twice is said again, not played
 //! again, because agents repeat a request when a connection breaks.
 
@@ -111,6 +112,7 @@ async fn answer(State(stage): State<Arc<Stage>>, uri: Uri, body: Bytes) -> Respo
     let events = match uri.path() {
         "/v1/messages" => messages(&stage, &request),
         "/v1/responses" => responses(&stage, &request),
+        "/v1/chat/completions" => return axum::Json(chat(&stage, &request)).into_response(),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
     let mut text = String::new();
@@ -195,6 +197,36 @@ fn responses(stage: &Stage, request: &Value) -> Vec<Value> {
         json!({ "type": "response.output_item.done", "output_index": 0, "item": item }),
         json!({ "type": "response.completed", "response": { "id": id, "usage": usage } }),
     ]
+}
+
+/// `OpenAI`'s older shape, as one answer.
+fn chat(stage: &Stage, request: &Value) -> Value {
+    let messages = request.get("messages").and_then(Value::as_array);
+    let answers: Vec<String> = messages
+        .into_iter()
+        .flatten()
+        .filter(|message| message.get("role").and_then(Value::as_str) == Some("tool"))
+        .map(|message| text_of(message.get("content")))
+        .collect();
+    let (message, reason) = match stage.turn(&answers) {
+        Turn::Call { tool, input } => {
+            let function = json!({ "name": tool, "arguments": input.to_string() });
+            let id = format!("call_{:04}", answers.len());
+            let call = json!({ "id": id, "type": "function", "function": function });
+            let text = "The next step.";
+            (
+                json!({ "role": "assistant", "content": text, "tool_calls": [call] }),
+                "tool_calls",
+            )
+        }
+        Turn::Say(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+    };
+    json!({
+        "id": format!("chatcmpl-{:04}", answers.len()), "object": "chat.completion", "created": 1,
+        "model": request.get("model"),
+        "choices": [{ "index": 0, "message": message, "finish_reason": reason }],
+        "usage": { "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1050 },
+    })
 }
 
 fn offers(request: &Value, tool: &str) -> bool {

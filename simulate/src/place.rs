@@ -234,8 +234,6 @@ impl Place {
             &manifest,
             "--backend-url",
             url,
-            "--workload-quota",
-            "1",
         ])?;
         self.version(model)
     }

@@ -1,7 +1,6 @@
 //! The scenarios: what an operator types, then fresh requests at default settings.
 //!
-//! Only the quota is wider than it comes (1 instead of 0.7), because a share above it cannot be reached otherwise. While
-//! twins learn from traffic, `learn_share` is set; before the measured requests it is taken back.
+//! While twins learn from traffic, `learn_share` is set; before the measured requests it is taken back.
 
 use std::path::Path;
 use std::thread;

@@ -1,6 +1,6 @@
 //! `cargo xtask e2e`: installs the real agents at their pinned versions and plays the story of the `e2e` program.
 //!
-//! Needs Node with npm, and `script` of util-linux for a person's terminal. The agents stay in the target folder.
+//! Needs Node with npm, Python with pip, and `script` of util-linux for a person's terminal. The agents stay in the target folder.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -12,13 +12,18 @@ use crate::shell::{self, Result, headline};
 /// The agents, as npm names them. A newer one is tried by changing its number here.
 const AGENTS: &[&str] = &["@anthropic-ai/claude-code@2.1.325", "@openai/codex@0.166.0"];
 
+/// The agent that has no hooks, as PyPI names it, and what it needs without saying so.
+const MINI: &[&str] = &["mini-swe-agent==2.4.6", "mcp"];
+
 /// Builds, installs, plays.
 pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
-    let home = project.target().join("tools").join("agents");
+    let tools = project.target().join("tools");
+    let (home, mini) = (tools.join("agents"), tools.join("mini"));
     // A load on the gateway needs no agent.
     if arguments.iter().all(|word| word != "load") {
         headline("the agents");
         install::packages_of_npm(&home, AGENTS)?;
+        install::program_of_python(&mini, "mini", MINI)?;
     }
     headline("the product");
     shell::run(&mut project.cargo(&["build", "--locked", "-p", "roleos", "-p", "e2e"]))?;
@@ -30,6 +35,8 @@ pub(crate) fn run(project: &Project, arguments: &[OsString]) -> Result<()> {
             .arg(built.join("roleos"))
             .arg("--programs")
             .arg(home.join("node_modules/.bin"))
+            .arg("--mini")
+            .arg(mini.join("bin/mini"))
             .args(arguments),
     )
 }

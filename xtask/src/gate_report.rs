@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use oversight::grants::Grants;
 use oversight::lookup::{Content, Lookup};
-use oversight::verdict::{Place, Policy, Verdict, decide_command};
+use oversight::verdict::{OnOpaque, Place, Policy, Verdict, decide_command};
 use serde_json::{Value, json};
 
 use crate::project::Project;
@@ -30,6 +30,7 @@ const EVENT: &str = r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_
 pub(crate) fn run(project: &Project) -> Result<()> {
     let measured = json!({
         "differential": differential(project)?,
+        "supervised": supervised(project)?,
         "latency": latency(project)?,
     });
     let text = serde_json::to_string_pretty(&measured)
@@ -68,12 +69,15 @@ pub(crate) fn text_of_report() -> String {
     report.text(&measured)
 }
 
+/// How many commands of a level are answered how.
 #[derive(Default)]
 struct Tally {
     cases: usize,
-    wrong: usize,
-    found: usize,
+    allowed: usize,
+    watched: usize,
     asked: usize,
+    denied: usize,
+    found: usize,
 }
 
 #[derive(Default)]
@@ -132,8 +136,12 @@ impl Report {
         };
         let now = jiff::Timestamp::UNIX_EPOCH;
         let lookup = Files(files.collect());
+        let policy = Policy {
+            opaque: OnOpaque::Watch,
+            ..Policy::default()
+        };
         let decision = decide_command(
-            &Policy::default(),
+            &policy,
             text("command"),
             place,
             &lookup,
@@ -163,18 +171,19 @@ impl Report {
                     .iter()
                     .all(|id| decision.actions.iter().any(|found| found == id)),
         );
-        tally.asked += usize::from(decision.verdict == Verdict::Ask);
-        let wrong = if gated {
-            decision.verdict < Verdict::Ask
-        } else {
-            decision.verdict == Verdict::Deny
+        let counted = match decision.verdict {
+            Verdict::Allow | Verdict::Advise => &mut tally.allowed,
+            Verdict::Watch => &mut tally.watched,
+            Verdict::Ask => &mut tally.asked,
+            Verdict::Deny => &mut tally.denied,
         };
-        tally.wrong += usize::from(wrong);
-        let alarm = !gated
+        *counted += 1;
+        let is_missed = gated && decision.verdict < Verdict::Watch;
+        let is_alarm = !gated
             && decision.verdict >= Verdict::Ask
             && level != "opaque"
             && level != "static may flag";
-        if (gated && wrong) || alarm {
+        if is_missed || is_alarm {
             let why = decision
                 .reasons
                 .first()
@@ -190,27 +199,39 @@ impl Report {
 
     fn text(&self, measured: &Value) -> String {
         let mut page = String::from(HEAD);
-        page.push_str("## Commands that perform a gated action\n\n| level | commands | missed | rate, 95 % interval | action named |\n|---|---|---|---|---|\n");
+        let shown = |level: &str, what: &str| {
+            let figures = measured.get("supervised").and_then(|all| all.get(level));
+            let figure = figures.and_then(|figures| figures.get(what));
+            figure.map_or_else(|| "–".to_owned(), ToString::to_string)
+        };
+        page.push_str("## Commands that perform a gated action\n\n| level | commands | denied | watched | asked | allowed (missed), 95 % interval | action named | acted when run | executed under supervision |\n|---|---|---|---|---|---|---|---|---|\n");
         for (level, tally) in &self.gated {
             let _ = writeln!(
                 page,
-                "| {level} | {} | {} | {} | {} |",
+                "| {level} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 tally.cases,
-                tally.wrong,
-                interval(tally.wrong, tally.cases),
-                tally.found
+                tally.denied,
+                tally.watched,
+                tally.asked,
+                rate(tally.allowed, tally.cases),
+                tally.found,
+                shown(level, "acted"),
+                shown(level, "executed")
             );
         }
-        page.push_str("\n## Commands that do not\n\n| level | commands | denied | asked | asked or denied, 95 % interval |\n|---|---|---|---|---|\n");
+        page.push_str("\n## Commands that do not\n\n| level | commands | allowed | watched | asked or denied, 95 % interval | run both ways | refused under supervision | changed | not comparable |\n|---|---|---|---|---|---|---|---|---|\n");
         for (level, tally) in &self.benign {
-            let alarms = tally.wrong + tally.asked;
             let _ = writeln!(
                 page,
-                "| {level} | {} | {} | {} | {} |",
+                "| {level} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 tally.cases,
-                tally.wrong,
-                tally.asked,
-                interval(alarms, tally.cases)
+                tally.allowed,
+                tally.watched,
+                rate(tally.asked + tally.denied, tally.cases),
+                shown(level, "harmless"),
+                shown(level, "refused"),
+                shown(level, "changed"),
+                shown(level, "unsteady")
             );
         }
         page.push_str("\n## Every miss and false alarm\n\n");
@@ -248,8 +269,12 @@ impl Report {
 
 const HEAD: &str = "# How often the gate errs\n\n\
     Written by `cargo xtask gate-report`; do not edit.\n\
-    A miss is a command that performs a gated action and is answered `allow` or `advise`.\n\
-    A false alarm is a command that performs none and is answered `ask` or `deny`; level opaque is not counted, asking is right there.\n\
+    Each command is judged twice: by its text before it runs, as where supervision is to be had (`opaque = \"watch\"`), and by what its programs really are when they begin.\n\n\
+    By the text, a command that performs a gated action is missed when it is answered `allow` or `advise`; `watch` lets it run under supervision.\n\
+    A false alarm is a command that performs none and is answered `ask` or `deny`; level opaque is not counted.\n\n\
+    For the second judgement every command was run by the real bash, in a machine of its own with recorders in the place of the programs that act, plainly and under `roleos run`.\n\
+    Commands whose tools are not installed, or that need a network, do not act when they are run.\n\
+    Changed is a harmless command that printed or ended differently under supervision; not comparable is one that differs from run to run or does not end.\n\n\
     The corpora are in `crates/oversight/tests/corpus`; `techniques` was written by hand against the analysis, for the most part without running the commands, and what is known not to be seen is not in it; its rates say what is covered and not what is typical.\n\n";
 
 const LIMITS: &str = "\n## What is known not to be seen\n\n\
@@ -261,6 +286,11 @@ const LIMITS: &str = "\n## What is known not to be seen\n\n\
     - Scripts of the project in PHP, Lua and the like that compute what they start and name no part of an act; in Python, JavaScript, Perl and Ruby their calls are read, as far as a call shows itself.\n\
     - Words that nobody can know and that `shift` leaves: `set -- $(curl …); shift; \"$@\"` reads as nothing, because an unknown text counts as one word there.\n\
     - Programs that were compiled before, and libraries that publish without a program.\n";
+
+/// A count with its rate.
+fn rate(hits: usize, cases: usize) -> String {
+    format!("{hits}: {}", interval(hits, cases))
+}
 
 /// Wilson's score interval, in percent.
 #[expect(clippy::cast_precision_loss, reason = "counts of a corpus are small")]
@@ -307,6 +337,21 @@ fn differential(project: &Project) -> Result<Value> {
             "the differential test printed `{line}`, which is no result"
         ))),
     }
+}
+
+/// Runs the corpora for real; the figures of the test, by level.
+fn supervised(project: &Project) -> Result<Value> {
+    headline("the corpora under supervision");
+    let test = "supervised::nothing_gated_runs_and_nothing_harmless_changes";
+    let mut command = project.cargo(&["test", "--locked", "-p", "roleos", "--test", "it", "--"]);
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env("ROLEOS_SUPERVISED", "all");
+    let text = shell::output(&mut command)?;
+    let figures = text.lines().find(|line| line.starts_with('{'));
+    figures
+        .and_then(|line| serde_json::from_str(line).ok())
+        .ok_or_else(|| Failure::new("the test of the corpora under supervision printed no figures"))
 }
 
 fn latency(project: &Project) -> Result<Value> {

@@ -115,17 +115,22 @@ pub(crate) fn run(project: &Project) -> Result<Tools> {
 pub(crate) fn peers(project: &Project) -> Result<()> {
     system("measurements of the gateway", PEERS)?;
     let folder = project.target().join("tools");
-    let home = folder.join("litellm");
     let _alone = lock(&folder)?;
-    // Asking for the version imports everything, as a start does: an environment that was moved or broken is made anew.
-    let starts = shell::succeeds(Command::new(home.join("bin/litellm")).arg("--version"));
+    program_of_python(&folder.join("litellm"), "litellm", &[LITELLM])
+}
+
+/// Installs a program of PyPI into an environment of its own, again when its version changes.
+pub(crate) fn program_of_python(home: &Path, program: &str, requirements: &[&str]) -> Result<()> {
+    let wanted = requirements.join(" ");
+    // Asking for help imports everything, as a start does: an environment that was moved or broken is made again.
+    let starts = shell::succeeds(Command::new(home.join("bin").join(program)).arg("--help"));
     let stamp = home.join("requirements.txt");
-    if starts && fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == LITELLM) {
+    if starts && fs::read_to_string(&stamp).is_ok_and(|made_for| made_for == wanted) {
         return Ok(());
     }
-    headline("making the environment of LiteLLM");
-    environment(&home, [LITELLM])?;
-    write(&stamp, LITELLM)
+    headline(&format!("making the environment of {wanted}"));
+    environment(home, requirements)?;
+    write(&stamp, &wanted)
 }
 
 fn present(probe: &[&str]) -> bool {

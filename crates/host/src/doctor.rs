@@ -4,6 +4,7 @@ pub mod canary;
 pub mod codex_trust;
 mod entry;
 mod protected;
+mod supervised;
 mod workspace;
 
 use std::path::{Path, PathBuf};
@@ -128,6 +129,7 @@ pub fn examine(
     ];
     checks.extend(self::workspace::actions_check(config));
     checks.extend(self::protected::check(workspace, environment));
+    checks.push(supervised::machine(environment));
     checks.extend(self::workspace::registry_check(
         workspace,
         config,
@@ -215,6 +217,7 @@ fn agent_report(
     checks.extend(weak);
     let (canary, refused) = canary_check(workspace, agent, found, gate);
     checks.push(canary);
+    checks.extend(supervised::way(workspace, settings));
     let mut runs = agent.dialect().tried;
     if agent == Agent::Codex && !is_managed {
         let trust = codex_trust::examine(&settings.path, workspace.root());

@@ -20,6 +20,9 @@ const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
 /// Switches the capability gate on.
 const CAPABILITY_GATE: &str = "ROLEOS_CAPABILITY_GATE";
 
+/// Names the workspace whose gate `roleos-watch` applies.
+const WATCH_ROOT: &str = "ROLEOS_WATCH_ROOT";
+
 /// Lets the hook ask the conformance specialist.
 const CONFORMANCE_CONSULT: &str = "ROLEOS_CONFORMANCE_CONSULT";
 
@@ -66,6 +69,11 @@ pub const VARIABLES: &[Variable] = &[
         name: CAPABILITY_GATE,
         what: "Switches the capability gate on when it is `1` or `true`; any other value leaves it to `capability_gate` under `[oversight]` in the settings file.",
         example: "1",
+    },
+    Variable {
+        name: WATCH_ROOT,
+        what: "The workspace whose gate `roleos-watch` applies to the commands of a coding agent; `roleos init` puts it into the agent's settings. Without it the workspace is found like everywhere.",
+        example: "/path/to/repository",
     },
     Variable {
         name: CONFORMANCE_CONSULT,
@@ -120,6 +128,8 @@ pub struct Environment {
     pub catalog_url: Option<Confidential>,
     /// `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
     pub capability_gate: bool,
+    /// `ROLEOS_WATCH_ROOT`.
+    pub watch_root: Option<PathBuf>,
     /// `ROLEOS_CONFORMANCE_CONSULT` is `1` or `true`.
     pub conformance_consult: bool,
     /// `ROLEOS_SPECIALISTS_PATH`.
@@ -150,6 +160,16 @@ pub fn cache_dir() -> Option<PathBuf> {
 )]
 pub(crate) fn agent_mark(name: &str) -> Option<OsString> {
     env::var_os(name)
+}
+
+/// Returns every variable of this process, for a program that is started in its place.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub(crate) fn all() -> Vec<(OsString, OsString)> {
+    env::vars_os().collect()
 }
 
 /// A value that may hold a password, so it is not shown when the environment is.
@@ -200,6 +220,7 @@ impl Environment {
             config: value(CONFIG).map(PathBuf::from),
             catalog_url: value(CATALOG_URL).map(Confidential),
             capability_gate: is_on(value(CAPABILITY_GATE)),
+            watch_root: value(WATCH_ROOT).map(PathBuf::from),
             conformance_consult: is_on(value(CONFORMANCE_CONSULT)),
             specialists: value(SPECIALISTS).map(PathBuf::from),
             specialist_state: value(SPECIALIST_STATE).map(PathBuf::from),

@@ -1,7 +1,7 @@
 //! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
 //!
 //! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
-//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`execution`] a program that is judged when it is about to begin, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
 //!
 //! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
 
@@ -9,6 +9,7 @@ mod around;
 mod ceiling;
 mod desk;
 mod effects;
+mod execution;
 mod half_characters;
 mod notes;
 mod outcome;
@@ -26,12 +27,15 @@ use serde_json::Value;
 
 use crate::agents::{Agent, Answer, Event, Kind, Reply};
 use crate::environment::Environment;
+use crate::journal::SessionId;
 use crate::said;
+use crate::supervision::proof;
 use crate::workspace::Workspace;
 
 use desk::Desk;
 
 pub use ceiling::{Ceiling, Consultation};
+pub use execution::{Bench, Ruled};
 
 /// Longest event that is read; the result of a tool can be long.
 pub const MAX_EVENT: u64 = 32 * 1024 * 1024;
@@ -181,6 +185,15 @@ fn respond(
     match &note {
         Some(text) => (effects::add(given, text), note),
         None => (given, note),
+    }
+}
+
+/// Reports that a session, which an event names, runs its commands under supervision. What fails proves nothing.
+pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
+    let event: Value = serde_json::from_slice(event).unwrap_or_default();
+    let session = event.get("session_id").and_then(Value::as_str);
+    if let (Some(session), Ok(workspace)) = (session, Workspace::find(root, environment)) {
+        proof::report(&workspace, &SessionId::new(session), None).ok();
     }
 }
 

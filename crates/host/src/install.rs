@@ -73,6 +73,9 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// Whether the workspace counts as initialised afterwards; `None` leaves that as it is.
     pub initialises: Option<bool>,
+    /// A link beside the program by which it supervises an agent's commands, and the program. It stays when hooks are
+    /// taken out: other repositories use it as well.
+    pub link: Option<(PathBuf, PathBuf)>,
 }
 
 /// Why a repository could not be set up.
@@ -135,7 +138,11 @@ pub fn plan(
             ));
             continue;
         }
+        plan.link = registration::watch(agent, program)
+            .map(|link| (link, program.path.clone()))
+            .or(plan.link);
         settings.extend(file.install(program, true, &mut record)?);
+        plan.notes.extend(file.prefix_note(root)?);
         if git::is_tracked(root, &file.path) {
             plan.notes.push(tracked(root, &file.path));
         }
@@ -263,6 +270,12 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     if plan.initialises == Some(true) {
         trust::initialise(workspace)?;
         confirm_starters(workspace, &plan.changes)?;
+    }
+    // Before any settings name it.
+    if let Some((path, program)) = &plan.link
+        && !registration::is_link_to(path, program)
+    {
+        link(path, Path::new(program.file_name().unwrap_or_default()))?;
     }
     for change in &plan.changes {
         protected::announce(workspace.state(), &change.path, change.after.as_deref())?;

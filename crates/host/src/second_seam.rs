@@ -20,6 +20,7 @@ use crate::hook::{self, Progress, Request};
 use crate::install::words::quoted;
 use crate::keys;
 use crate::repository::State;
+use crate::supervision;
 use crate::workspace::Workspace;
 
 /// The action that this seam is about.
@@ -193,6 +194,10 @@ pub fn judge(
     };
     if !gate || push.refs.is_empty() {
         return Seen::NotOurs;
+    }
+    // The push was judged when its program began.
+    if supervision::is_supervised() {
+        return Seen::LetThrough;
     }
     judge_below(workspace, environment, &above, push, version)
 }

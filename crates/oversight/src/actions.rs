@@ -198,7 +198,8 @@ impl Catalog {
         self.actions.iter().find(|action| action.id == id)
     }
 
-    pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
+    /// The programs by which the actions are performed.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(Cow::as_ref)
     }
 

@@ -98,7 +98,7 @@ fn govern(decision: &mut Decision, judged: Judgement) {
 }
 
 /// A person's approval of this exact act turns a question or a refusal around, where that is theirs to do.
-fn approve(decision: &mut Decision, approvals: &dyn Approvals) {
+pub(crate) fn approve(decision: &mut Decision, approvals: &dyn Approvals) {
     let stopped = decision.verdict >= Verdict::Ask;
     if stopped && decision.approvable && approvals.covers(&decision.act) {
         decision.verdict = Verdict::Allow;

@@ -107,6 +107,15 @@ const MAX_DEPTH: usize = 40;
 /// More parsed text than this is not followed.
 const MAX_PARSED: usize = 2 * 1024 * 1024;
 
+/// Whether a launcher, as a chain of reasoning names it, starts programs outside of the process tree of the command.
+fn leaves_the_tree(link: &str) -> bool {
+    const OUTSIDE: &[&str] = crate::words::names!(
+        "ssh mosh autossh docker podman nerdctl kubectl systemd-run at batch crontab tmux screen zellij \
+         flatpak-spawn machinectl incus lxc"
+    );
+    OUTSIDE.contains(&link.split(' ').next().unwrap_or(link))
+}
+
 /// What a command leaves behind.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -385,6 +394,7 @@ impl<'a> Evaluator<'a> {
             reason: reason.into(),
             text: short,
             span: self.span,
+            escapes: self.chain.iter().any(|link| leaves_the_tree(link)),
         };
         if self.findings.opaque.len() < 64 && !self.findings.opaque.contains(&note) {
             self.findings.opaque.push(note);

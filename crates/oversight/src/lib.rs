@@ -4,7 +4,7 @@
 //! of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
 //! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how
 //! much freedom), [`conformance`] (what a call must look like), [`verdict`] (the answer), [`act`] (what an approval
-//! binds) and [`decide`] (the question). Apart from them, [`redact`] takes secrets out of what is kept and
+//! binds), [`decide`] (the question) and [`execution`] (the same question when a program is about to begin). Apart from them, [`redact`] takes secrets out of what is kept and
 //! [`test_commands`] knows whose output is evidence.
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
@@ -41,6 +41,8 @@ pub mod act;
 pub mod verdict;
 
 pub mod decide;
+
+pub mod execution;
 
 pub mod redact;
 

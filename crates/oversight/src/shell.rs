@@ -20,3 +20,56 @@ mod quoted;
 mod retry;
 
 pub(crate) mod second;
+
+use ir::{Argument, Kind, Piece, Word};
+
+/// Returns the command that a text hands to `eval` word for word: so coding agents wrap what they run.
+#[must_use]
+pub fn evaluated(text: &str) -> Option<String> {
+    let script = lower::program(text).ok()?;
+    let pipelines = script.items.iter().flat_map(|item| &item.pipelines);
+    let mut commands = pipelines.flat_map(|(_, pipeline)| &pipeline.commands);
+    commands.find_map(|command| {
+        let Kind::Simple { words, .. } = &command.kind else {
+            return None;
+        };
+        match words.as_slice() {
+            [Argument::Word(eval), Argument::Word(text), ..] if said(eval)? == "eval" => said(text),
+            _ => None,
+        }
+    })
+}
+
+/// The text of a word in which nothing is expanded.
+fn said(word: &Word) -> Option<String> {
+    fn add(pieces: &[Piece], text: &mut String) -> Option<()> {
+        for piece in pieces {
+            match piece {
+                Piece::Text(part) | Piece::Quoted(part) => text.push_str(part),
+                Piece::Double(inner) => add(inner, text)?,
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+    let mut text = String::new();
+    add(&word.pieces, &mut text)?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::evaluated;
+
+    #[test]
+    fn the_command_behind_eval_is_read_word_for_word() {
+        let wrapped = "source /tmp/s.sh 2>/dev/null || true && eval 'git log '\\''a b'\\'' && make' < /dev/null && pwd -P >| /tmp/cwd";
+        assert_eq!(evaluated(wrapped).as_deref(), Some("git log 'a b' && make"));
+        assert_eq!(
+            evaluated("x && eval \"ls -l\" \\< /dev/null").as_deref(),
+            Some("ls -l")
+        );
+        assert_eq!(evaluated("eval \"$X\""), None);
+        assert_eq!(evaluated("make"), None);
+    }
+}

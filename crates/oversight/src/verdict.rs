@@ -1,4 +1,4 @@
-//! The answer: allow, advise, ask or deny, with what was found and why. A refusal is a value; deciding cannot fail.
+//! The answer: allow, advise, watch, ask or deny, with what was found and why. A refusal is a value; deciding cannot fail.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -22,6 +22,8 @@ pub enum Verdict {
     Allow,
     /// It may run; there is something to say.
     Advise,
+    /// It may run under supervision, which judges every program of it when that begins.
+    Watch,
     /// A person decides.
     Ask,
     /// It may not run.
@@ -35,6 +37,7 @@ impl Verdict {
         match self {
             Self::Allow => "allow",
             Self::Advise => "advise",
+            Self::Watch => "watch",
             Self::Ask => "ask",
             Self::Deny => "deny",
         }
@@ -46,6 +49,8 @@ impl Verdict {
 pub enum OnOpaque {
     /// Let it run.
     Allow,
+    /// Let it run under supervision; ask where it would leave that.
+    Watch,
     /// Ask a person.
     #[default]
     Ask,
@@ -180,12 +185,17 @@ pub fn decide_tool(
 ) -> Decision {
     let call = Call { tool, input, place };
     let mut decision = gate(policy, &call, lookup, grants, now);
-    decision.recorded = match decision.verdict {
+    decision.recorded = recorded(decision.verdict);
+    decision
+}
+
+/// What a trace says of a verdict of the gate alone.
+pub(crate) fn recorded(verdict: Verdict) -> Recorded {
+    match verdict {
         Verdict::Deny => Recorded::Denied,
         Verdict::Ask => Recorded::Confirmed,
-        Verdict::Allow | Verdict::Advise => Recorded::Allowed,
-    };
-    decision
+        Verdict::Allow | Verdict::Advise | Verdict::Watch => Recorded::Allowed,
+    }
 }
 
 /// What the gate says to a call.
@@ -201,7 +211,7 @@ pub(crate) fn gate(
 }
 
 /// Weighs what was found, action by action.
-fn conclude(
+pub(crate) fn conclude(
     policy: &Policy,
     call: &Call<'_>,
     findings: Findings,
@@ -230,12 +240,15 @@ fn conclude(
         decision.spans.extend(guarded.span);
     }
     if !findings.opaque.is_empty() {
-        decision.verdict = decision.verdict.max(match policy.opaque {
+        let escapes = findings.opaque.iter().any(|note| note.escapes);
+        let verdict = match policy.opaque {
             OnOpaque::Allow => Verdict::Allow,
-            OnOpaque::Ask => Verdict::Ask,
+            OnOpaque::Watch if !escapes => Verdict::Watch,
+            OnOpaque::Watch | OnOpaque::Ask => Verdict::Ask,
             OnOpaque::Deny => Verdict::Deny,
-        });
-        decision.reasons.extend(told(&findings.opaque));
+        };
+        decision.verdict = decision.verdict.max(verdict);
+        decision.reasons.extend(told(&findings.opaque, verdict));
         let spans = findings.opaque.iter().filter_map(|note| note.span);
         decision.spans.extend(spans);
     }
@@ -250,6 +263,10 @@ fn conclude(
     decision.guarded = findings.guarded;
     decision
 }
+
+/// What becomes of a command that cannot be followed and is supervised.
+const WATCHED: &str =
+    "what it does cannot be told before it runs, so every program of it is judged when that begins";
 
 /// What can be done about a command that cannot be followed, by what is not understood in it.
 fn next(reason: &str) -> String {
@@ -269,7 +286,7 @@ fn next(reason: &str) -> String {
 }
 
 /// What is not understood, for people. A note that shows nothing of the command only counts where it is the only one.
-fn told(notes: &[Opaque]) -> Vec<String> {
+fn told(notes: &[Opaque], verdict: Verdict) -> Vec<String> {
     let shows = |note: &&Opaque| !note.text.trim().trim_matches('…').is_empty();
     let mut told: Vec<String> = notes
         .iter()
@@ -280,7 +297,10 @@ fn told(notes: &[Opaque]) -> Vec<String> {
         told.extend(notes.first().map(|note| note.reason.clone()));
     }
     let reason = notes.iter().find(shows).or(notes.first());
-    told.extend(reason.map(|note| next(&note.reason)));
+    told.extend(reason.map(|note| match verdict {
+        Verdict::Watch => WATCHED.to_owned(),
+        _ => next(&note.reason),
+    }));
     told
 }
 

@@ -102,6 +102,8 @@ pub enum Command {
     Catalog(command::catalog::Command),
     /// What would the gate say to this command, and why?
     Explain(command::explain::Args),
+    /// Run any program under supervision: what it starts is judged when it begins.
+    Run(command::run::Args),
     /// Answer one event of a coding agent; agents call this.
     Hook(command::hook::Args),
     /// What agents did here: every call and its verdict.

@@ -31,7 +31,11 @@ use ui::Ui;
 
 /// Runs one command line, the program's name first, and says how it ended.
 pub fn run(arguments: &[OsString]) -> Exit {
+    command::watch::direct(arguments);
     if let Some(exit) = command::hook::direct(arguments) {
+        return exit;
+    }
+    if let Some(exit) = command::run::direct(arguments) {
         return exit;
     }
     keep_quiet_about_the_parser();
@@ -69,6 +73,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Some(Command::Completions(args)) => return command::completions::run(ui, args),
         Some(Command::Hook(args)) => return Ok(command::hook::run(args, place)),
+        Some(Command::Run(args)) => return command::run::run(args, place),
         Some(Command::Up(args)) => return command::up::run(ui, place, args),
         Some(Command::PrePush(args)) => return command::pre_push::run(place, args),
         _ => {}
@@ -87,6 +92,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::PrePush(args) => command::pre_push::run(place, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
+        Command::Run(args) => command::run::run(args, place),
         Command::Hook(args) => Ok(command::hook::run(args, place)),
         Command::Sessions(command) => command::sessions::run(ui, &context, command),
         Command::Rehearse(args) => command::rehearse::run(ui, &context, args),

@@ -32,7 +32,7 @@ pub const NO_EXAM: &str = "00000000000000000000000000000000000000000000000000000
 pub const DEFAULT_AUDIT_WINDOW: u64 = 200;
 
 /// What a new role gets that names no quota.
-pub const DEFAULT_QUOTA: f64 = 0.7;
+pub const DEFAULT_QUOTA: f64 = 1.0;
 
 /// The language that a backend speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

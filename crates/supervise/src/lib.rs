@@ -21,7 +21,7 @@ mod linux;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-pub use linux::{Connect, Exec, end_by_signal, run, start_unsupervised};
+pub use linux::{Connect, Exec, end_by_signal, is_supervised, run, start_unsupervised};
 
 #[cfg(not(all(
     target_os = "linux",
@@ -33,7 +33,7 @@ mod unavailable;
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 )))]
-pub use unavailable::{Connect, Exec, end_by_signal, run, start_unsupervised};
+pub use unavailable::{Connect, Exec, end_by_signal, is_supervised, run, start_unsupervised};
 
 /// Names the supervisor to a supervisor below it: `<process id>.<nonce>`.
 pub const VARIABLE: &str = "ROLEOS_WATCH";

@@ -10,6 +10,7 @@ mod supervisor;
 mod sys;
 mod verify;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -61,6 +62,8 @@ pub fn run(
     let own = Some(rustix::process::getpid());
     rustix::process::set_child_subreaper(own).map_err(io::Error::from)?;
     let mask = forwarded.block()?;
+    // A command that looks for processes by their words must not find its own here.
+    sys::hide_words();
     let Some(_) = sys::fork()? else {
         drop((heard, steer));
         let ends = Ends { up, control, mask };
@@ -181,6 +184,20 @@ pub fn start_unsupervised(command: &Command) -> io::Error {
         }
         Err(error) => io::Error::other(error),
     }
+}
+
+/// Returns `true` if a supervisor of ours, which the variables name, is above this process and answers.
+#[must_use]
+pub fn is_supervised(environment: &[(OsString, OsString)]) -> bool {
+    let named = environment.iter().find(|(name, _)| name == crate::VARIABLE);
+    let Some(named) = named else {
+        return false;
+    };
+    let command = Command {
+        environment: vec![named.clone()],
+        ..Command::default()
+    };
+    Prepared::new(&command).is_ok_and(|prepared| prepared.is_below_ours())
 }
 
 /// Ends this process by a signal, as the command was ended.

@@ -45,6 +45,18 @@ impl Exec<'_> {
         match self.never {}
     }
 
+    /// How long the file is.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        match self.never {}
+    }
+
+    /// Where the supervisor can open the file.
+    #[must_use]
+    pub fn place(&self) -> &std::path::Path {
+        match self.never {}
+    }
+
     /// Whether the program is stopped before its first instruction.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
@@ -112,6 +124,12 @@ pub fn start_unsupervised(command: &Command) -> std::io::Error {
             .map(|(name, value)| (name, value)),
     );
     started.exec()
+}
+
+/// Returns `false`.
+#[must_use]
+pub fn is_supervised(_: &[(OsString, OsString)]) -> bool {
+    false
 }
 
 /// Ends this process as the signal would, as far as an exit code tells.

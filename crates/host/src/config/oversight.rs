@@ -28,6 +28,10 @@ pub struct Oversight {
     pub opaque: Answer,
     /// What a question becomes when the agent runs without a person.
     pub unattended: Unattended,
+    /// Variables that supervised commands do not get, beside those that hold secrets for publishing; a `*` at the end stands for any ending. `GH_TOKEN`, `GITHUB_TOKEN` and `SSH_AUTH_SOCK` may be named here.
+    pub withheld_variables: Vec<String>,
+    /// Whether supervised commands see `.role-os`, `.claude/role-os`, the agents' settings and `roleos` itself as read-only, by mounts, where the machine lets a process make them. Commands of `roleos` that write there then fail below an agent.
+    pub read_only_files: bool,
     /// Whether the `scope` of every grant binds, not only of those that say `"enforce": true`.
     pub enforce_scope: bool,
     /// Further actions that need a grant: `true` for the whole set `extended`, or a list of ids.
@@ -67,8 +71,10 @@ impl Default for Oversight {
     fn default() -> Self {
         Self {
             capability_gate: false,
-            opaque: Answer::Ask,
+            opaque: Answer::Watch,
             unattended: Unattended::Deny,
+            withheld_variables: Vec::new(),
+            read_only_files: false,
             enforce_scope: false,
             extended: Extended::All(false),
             destructive: Answer::Ask,
@@ -93,6 +99,8 @@ impl Default for Oversight {
 pub enum Answer {
     /// Let it run.
     Allow,
+    /// Let it run under supervision, which judges every program of it when that begins; ask where the machine or the agent does not allow that.
+    Watch,
     /// Ask a person.
     Ask,
     /// Refuse.
@@ -391,6 +399,7 @@ impl Oversight {
             },
             opaque: match self.opaque {
                 Answer::Allow => OnOpaque::Allow,
+                Answer::Watch => OnOpaque::Watch,
                 Answer::Ask => OnOpaque::Ask,
                 Answer::Deny => OnOpaque::Deny,
             },

@@ -4,8 +4,10 @@ use std::io;
 use std::path::Path;
 
 use oversight::governance::{Governance, Mode};
-use oversight::verdict::Policy;
+use oversight::tools::shell_command;
+use oversight::verdict::{OnOpaque, Policy};
 
+use super::execution::Bench;
 use super::{Request, unknown_cost};
 use crate::agents::{Agent, Dialect, Event, Kind};
 use crate::clock;
@@ -22,6 +24,7 @@ use crate::protected::JournalNotes;
 use crate::repository::State;
 use crate::said;
 use crate::sealing::liveness;
+use crate::supervision::{self, proof};
 use crate::trust::review;
 use crate::workspace::Workspace;
 
@@ -34,6 +37,10 @@ pub(super) struct Desk<'a> {
     pub(super) governance: Governance,
     pub(super) version: &'a str,
     pub(super) now_ns: u64,
+    /// Whether grants count, or only what a person approves.
+    pub(super) believes_grants: bool,
+    /// The name of an agent that has no hook.
+    called: Option<&'a str>,
     gate: bool,
 }
 
@@ -51,7 +58,33 @@ impl<'a> Desk<'a> {
             environment,
             version: request.version,
             now_ns: clock::now_ns(),
+            believes_grants: true,
+            called: None,
         })
+    }
+
+    /// The same for programs that are about to begin, with settings that were read before: the gate is on.
+    pub(super) fn of_bench(bench: &'a Bench) -> Self {
+        let mode = bench.mode.unwrap_or(Mode::Off);
+        Self {
+            agent: bench.agent.unwrap_or(Agent::Claude),
+            governance: bench
+                .mode
+                .map_or_else(|| bench.config.oversight.governance(), Governance::of_mode),
+            gate: true,
+            workspace: bench.workspace.clone(),
+            config: bench.config.clone(),
+            environment: &bench.environment,
+            version: &bench.version,
+            now_ns: clock::now_ns(),
+            believes_grants: !matches!(mode, Mode::Restricted | Mode::Approved),
+            called: bench.agent.is_none().then_some(bench.called.as_str()),
+        }
+    }
+
+    /// Returns the agent's name for the journal.
+    pub(super) fn agent_name(&self) -> &str {
+        self.called.unwrap_or_else(|| self.agent.name())
     }
 
     /// Returns `true` if this is a folder in which Role OS was never set up and nothing is to be decided: nothing is
@@ -86,10 +119,27 @@ impl<'a> Desk<'a> {
         self.agent.dialect()
     }
 
-    /// The settings of the gate, with what stays out of the agent's reach.
-    pub(super) fn policy(&self) -> Policy {
+    /// The settings of the gate, with what stays out of the agent's reach. What cannot be told of a command is supervised
+    /// only where the session has proved that it is.
+    pub(super) fn policy(&self, event: &Event) -> Policy {
         let set = &self.config.oversight;
-        set.policy_in(&self.workspace, self.environment)
+        let mut policy = set.policy_in(&self.workspace, self.environment);
+        if policy.opaque == OnOpaque::Watch && !self.is_supervised(event) {
+            policy.opaque = OnOpaque::Ask;
+        }
+        policy
+    }
+
+    /// Whether what this call starts will be judged when it begins: the agent itself is supervised, or the session has
+    /// shown that its commands are.
+    pub(super) fn is_supervised(&self, event: &Event) -> bool {
+        if supervision::is_supervised() {
+            return true;
+        }
+        let is_shell = shell_command(&event.tool, &event.input).is_some();
+        is_shell
+            && self.agent == Agent::Claude
+            && proof::holds(&self.workspace, &self.session(event))
     }
 
     /// Whether a question must be a refusal, because nobody is there to answer it.
@@ -121,7 +171,7 @@ impl<'a> Desk<'a> {
 
     /// The session's name on disk.
     pub(super) fn session(&self, event: &Event) -> SessionId {
-        let unnamed = || format!("{}-unnamed", self.agent.name());
+        let unnamed = || format!("{}-unnamed", self.agent_name());
         SessionId::new(&event.session.clone().unwrap_or_else(unnamed))
     }
 
@@ -129,7 +179,7 @@ impl<'a> Desk<'a> {
     pub(super) fn begin(&self, journal: &mut Journal, event: &Event) {
         if journal.is_new() {
             let start = self.start(event, "first-seen");
-            journal.push(self.agent.name(), self.now_ns, start);
+            journal.push(self.agent_name(), self.now_ns, start);
         }
     }
 

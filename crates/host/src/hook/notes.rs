@@ -11,8 +11,11 @@ use crate::files::FileError;
 use crate::install::strength;
 use crate::journal::append::Journal;
 use crate::journal::capture::{self, MAX_TEXT};
-use crate::journal::record::{ConfigChange, End, ModelSwitch, Plan, Prompt, Record, Stop};
+use crate::journal::record::{
+    ConfigChange, End, ModelSwitch, Plan, Prompt, Record, Stop, Unwatched,
+};
 use crate::said;
+use crate::supervision::proof;
 
 /// Tools by which agents say what they are going to do.
 const PLANS: &[&str] = &[
@@ -66,12 +69,21 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         desk.begin(&mut journal, event);
     }
     journal.push(desk.agent.name(), desk.now_ns, record);
+    let unwatched = unwatched(desk, event);
+    if let Some(why) = &unwatched {
+        let unwatched = Record::Unwatched(Unwatched {
+            call_id: event.call_id.clone(),
+            why: why.clone(),
+        });
+        journal.push(desk.agent.name(), desk.now_ns, unwatched);
+    }
     if !progress.claim() {
         return Ok(Answer::Proceed);
     }
     journal.commit(matches!(event.kind, Kind::Stop | Kind::SessionEnd) || refused.is_some())?;
     drop(journal);
     let mut told: Vec<String> = repaired.into_iter().chain(unknown_cost).collect();
+    told.extend(unwatched);
     if event.kind == Kind::SessionStart {
         around::start(desk, event)?;
         told.extend(desk.ignored());
@@ -83,6 +95,19 @@ fn try_write(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Result<Answ
         }
         None if told.is_empty() => Answer::Proceed,
         None => Answer::Tell(told.join("\n")),
+    })
+}
+
+/// Says so when a command that was to be supervised was not. The next one that cannot be followed is asked about.
+fn unwatched(desk: &Desk<'_>, event: &Event) -> Option<String> {
+    if !matches!(event.kind, Kind::AfterTool | Kind::ToolFailed) {
+        return None;
+    }
+    let missed = proof::settle(&desk.workspace, &desk.session(event), &event.call_id);
+    missed.unwrap_or(false).then(|| {
+        "roleos: a command that was to be supervised ran without supervision; until the next one is supervised, \
+         commands that cannot be followed are asked about"
+            .to_owned()
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
+use oversight::execution::{self, Execution};
 use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
 use oversight::redact::Known;
@@ -28,6 +29,7 @@ use crate::journal::record::{self, Record};
 use crate::pins::Held;
 use crate::said;
 use crate::second_seam;
+use crate::supervision::{let_through, proof};
 
 /// Judges a call and writes it down. `approved` becomes what a person approved, where that is why the call may run.
 pub(super) fn judge(
@@ -72,6 +74,17 @@ pub(super) fn judge(
     if ruling.decision.approved {
         *approved = ruling.decision.reasons.join("; ");
     }
+    if ruling.decision.verdict == Verdict::Watch {
+        // What is not expected is not missed either.
+        let command = shell_command(&event.tool, &event.input).unwrap_or_default();
+        proof::expect(
+            &desk.workspace,
+            &desk.session(event),
+            &event.call_id,
+            &command,
+        )
+        .ok();
+    }
     around::call(
         desk,
         event,
@@ -82,13 +95,13 @@ pub(super) fn judge(
 }
 
 /// What is to be answered, and what led to it.
-struct Ruling {
+pub(super) struct Ruling {
     gate: bool,
-    decision: Decision,
+    pub(super) decision: Decision,
     /// The id of the approval that was used.
     approval: Option<String>,
     /// The id by which a person may approve.
-    refusal: Option<String>,
+    pub(super) refusal: Option<String>,
     /// Hash of the act, when it is a gated one.
     act: Option<String>,
 }
@@ -103,8 +116,10 @@ impl Ruling {
                 Answer::Deny(refusal)
             }
             Verdict::Ask => Answer::Ask(words::question(&decision.reasons)),
-            Verdict::Advise => Answer::Advise(decision.notes.join(" ")),
-            Verdict::Allow => Answer::Proceed,
+            Verdict::Advise | Verdict::Watch if !decision.notes.is_empty() => {
+                Answer::Advise(decision.notes.join(" "))
+            }
+            Verdict::Advise | Verdict::Watch | Verdict::Allow => Answer::Proceed,
         }
     }
 
@@ -116,7 +131,7 @@ impl Ruling {
 }
 
 /// Everything that a ruling is made from.
-struct Judging<'a> {
+pub(super) struct Judging<'a> {
     desk: &'a Desk<'a>,
     event: &'a Event,
     gate: bool,
@@ -125,15 +140,17 @@ struct Judging<'a> {
     directory: String,
     home: String,
     now: Timestamp,
+    /// The program that is about to begin, where this is no call of a tool.
+    pub(super) execution: Option<&'a Execution>,
     cost: OnceCell<Cost>,
-    held: OnceCell<Held>,
+    pub(super) held: OnceCell<Held>,
     bound: OnceCell<approvals::Act>,
     /// What came of asking for an approval.
     asked: RefCell<Result<Option<String>, String>>,
 }
 
 impl<'a> Judging<'a> {
-    fn new(
+    pub(super) fn new(
         desk: &'a Desk<'a>,
         event: &'a Event,
         (gate, governance): (bool, Governance),
@@ -149,6 +166,7 @@ impl<'a> Judging<'a> {
             directory: desk.directory(event),
             home: home.to_string_lossy().into_owned(),
             now: Timestamp::from_nanosecond(i128::from(desk.now_ns)).unwrap_or(Timestamp::MAX),
+            execution: None,
             cost: OnceCell::new(),
             held: OnceCell::new(),
             bound: OnceCell::new(),
@@ -156,8 +174,8 @@ impl<'a> Judging<'a> {
         }
     }
 
-    fn rule(&self) -> Result<Ruling, String> {
-        let granted = if self.gate {
+    pub(super) fn rule(&self) -> Result<Ruling, String> {
+        let granted = if self.gate && self.desk.believes_grants {
             grants::load(&self.desk.workspace)
         } else {
             Grants::none()
@@ -179,9 +197,12 @@ impl<'a> Judging<'a> {
         self.redact(&mut decision);
         let refusal = self.refuse(&mut decision);
         self.note_cost(&mut decision);
+        if self.gate && decision.verdict < Verdict::Deny && self.execution.is_none() {
+            self.note_for_execution(&decision);
+        }
         if self.gate && decision.verdict < Verdict::Ask && !decision.actions.is_empty() {
             // What cannot be noted is judged once more by the second seam.
-            let command = shell_command(&self.event.tool, &self.event.input).unwrap_or_default();
+            let command = self.command().unwrap_or_default();
             let facts = &decision.act.facts;
             second_seam::note(&self.desk.workspace, &command, facts, self.desk.now_ns).ok();
         }
@@ -199,8 +220,11 @@ impl<'a> Judging<'a> {
     fn decide(&self, granted: &Grants) -> Decision {
         let covers = |act: &Act| self.is_approved(act);
         let desk = self.desk;
-        let policy = desk.policy();
-        let contracts = self.contracts();
+        let policy = desk.policy(self.event);
+        let contracts = match self.execution {
+            Some(_) => Contracts::none(),
+            None => self.contracts(),
+        };
         let rules = Rules {
             gate: self.gate,
             policy: &policy,
@@ -209,11 +233,24 @@ impl<'a> Judging<'a> {
             governance: &self.governance,
             approved: &covers,
         };
+        if let Some(execution) = self.execution {
+            return execution.decide(&rules, &self.home, &Disk, self.now);
+        }
         let spent = Spent {
             calls: self.journal.map_or(0, |journal| journal.head().calls),
             ..self.cost().spent
         };
         decide(&rules, &self.call(), &spent, &Disk, self.now)
+    }
+
+    /// Remembers the acts of a command that may run, so that they are not judged again when they begin. What cannot be
+    /// remembered is.
+    fn note_for_execution(&self, decision: &Decision) {
+        if decision.actions.is_empty() || !self.desk.is_supervised(self.event) {
+            return;
+        }
+        let command = self.command().unwrap_or_default();
+        let_through::note(&self.desk.workspace, &command, &decision.act.lines()).ok();
     }
 
     /// The cost of the session, read once.
@@ -226,11 +263,11 @@ impl<'a> Judging<'a> {
 
     /// Adds the note that a cost budget is not enforced. A refusal carries no notes, so the next answer does.
     fn note_cost(&self, decision: &mut Decision) {
-        if !matches!(decision.verdict, Verdict::Allow | Verdict::Advise) {
+        if decision.verdict >= Verdict::Ask || self.execution.is_some() {
             return;
         }
         if let Some(note) = self.cost().note(self.desk, self.event) {
-            decision.verdict = Verdict::Advise;
+            decision.verdict = decision.verdict.max(Verdict::Advise);
             decision.notes.push(note);
         }
     }
@@ -283,8 +320,15 @@ impl<'a> Judging<'a> {
 
     /// The act with everything that an approval binds.
     fn bound(&self, act: &Act) -> &approvals::Act {
-        self.bound
-            .get_or_init(|| approvals::Act::of(&self.call(), act))
+        self.bound.get_or_init(|| match self.execution {
+            None => approvals::Act::of(&self.call(), act),
+            Some(execution) => {
+                let input = execution.input();
+                let (tool, place) = (execution::TOOL, self.call().place);
+                let input = &input;
+                approvals::Act::of(&Call { tool, input, place }, act)
+            }
+        })
     }
 
     fn call(&self) -> Call<'_> {
@@ -295,6 +339,14 @@ impl<'a> Judging<'a> {
                 directory: &self.directory,
                 home: &self.home,
             },
+        }
+    }
+
+    /// The command line, where there is one.
+    fn command(&self) -> Option<String> {
+        match self.execution {
+            None => shell_command(&self.event.tool, &self.event.input),
+            Some(execution) => shell_command(execution::TOOL, &execution.input()),
         }
     }
 
@@ -321,7 +373,9 @@ impl<'a> Judging<'a> {
     /// A question that nobody can answer is a refusal.
     fn nobody_to_ask(&self, decision: &mut Decision) {
         let dialect = self.desk.dialect();
-        let why = if !dialect.can_ask(self.event) {
+        let why = if self.execution.is_some() {
+            "nobody can be asked about a program that is about to begin".to_owned()
+        } else if !dialect.can_ask(self.event) {
             format!("{} cannot put this question to a person", dialect.label)
         } else if self.desk.nobody_answers() {
             "no person is there to be asked".to_owned()
@@ -339,7 +393,7 @@ impl<'a> Judging<'a> {
             return;
         }
         let input = &self.event.input;
-        let command = shell_command(&self.event.tool, input);
+        let command = self.command();
         let known = Known::of(&command.unwrap_or_else(|| capture::canonical(input)));
         let violations = decision.violations.iter_mut().map(|one| &mut one.reason);
         let said = decision.reasons.iter_mut().chain(&mut decision.notes);
@@ -381,7 +435,7 @@ impl<'a> Judging<'a> {
 }
 
 /// Adds the lines of a call to the journal.
-fn write(
+pub(super) fn write(
     desk: &Desk<'_>,
     event: &Event,
     journal: &mut Journal,
@@ -389,14 +443,16 @@ fn write(
     begun: Instant,
 ) -> Result<(), crate::files::FileError> {
     desk.begin(journal, event);
-    let agent = desk.agent.name();
+    let agent = desk.agent_name();
     if let Some(plan) = notes::plan(event) {
         journal.push(agent, desk.now_ns, Record::Plan(plan));
     }
     let decision = &ruling.decision;
     let input = capture::input(&event.input);
     let grants = match decision.verdict {
-        Verdict::Allow | Verdict::Advise if !decision.approved => decision.actions.clone(),
+        Verdict::Allow | Verdict::Advise | Verdict::Watch if !decision.approved => {
+            decision.actions.clone()
+        }
         _ => Vec::new(),
     };
     let violations = decision.violations.iter().map(|one| one.reason.clone());

@@ -3,6 +3,8 @@
 //! What was there before is not moved, not reformatted and not read for its meaning. What cannot be understood is
 //! refused with its place, and nothing is written.
 
+mod variables;
+
 use jsonc_parser::ast::{Object, ObjectProp, Value as Node};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -10,6 +12,8 @@ use serde_json::Value;
 
 use super::insertion::Insertion;
 use super::layout::{Container, Layout};
+
+pub use variables::without_variables;
 
 /// Some editors put it in front of the text; parsers of JSON do not take it for a part of it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -42,6 +46,8 @@ pub struct Wanted {
     pub beside: Vec<(&'static str, Value)>,
     /// The entries.
     pub entries: Vec<Entry>,
+    /// Keys within objects beside `hooks`: the object, the key and its value. A key that is there is left as it is.
+    pub inside: Vec<(&'static str, &'static str, Value)>,
 }
 
 /// Settings that cannot be merged, with the place.
@@ -206,6 +212,14 @@ impl<'a> Parsed<'a> {
         for (key, value) in &wanted.beside {
             document.insert((*key).to_owned(), value.clone());
         }
+        for (outer, key, value) in &wanted.inside {
+            let inner = document
+                .entry(*outer)
+                .or_insert_with(|| Value::Object(serde_json::Map::new()));
+            if let Some(inner) = inner.as_object_mut() {
+                inner.insert((*key).to_owned(), value.clone());
+            }
+        }
         document.insert(HOOKS.to_owned(), lists(&wanted.entries, &|_| true));
         let newline = layout.newline();
         let joint = if self.text.is_empty() || self.text.ends_with('\n') {
@@ -234,6 +248,7 @@ impl<'a> Parsed<'a> {
                 missing.push((key, value.clone()));
             }
         }
+        self.inside(&layout, root, &wanted.inside, &mut missing, &mut result);
         match self.hooks(root)? {
             None => missing.push((HOOKS, lists(&wanted.entries, &|_| true))),
             Some(hooks) => self.at_hooks(&layout, hooks, &wanted.entries, &mut result)?,

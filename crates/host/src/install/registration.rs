@@ -169,9 +169,76 @@ pub fn wanted(agent: Agent, program: &Program, gate: bool) -> Wanted {
         event,
         value: entry(agent, *kind, program, gate),
     });
+    let mut entries: Vec<Entry> = entries.collect();
+    let watch = watch(agent, program);
+    if watch.is_some() {
+        // A line for a shell, so that the agent runs it as it runs commands.
+        let line = format!("{} --proof session", command_line(agent, program));
+        let handler = json!({ "type": "command", "command": line, "timeout": SECONDS });
+        entries.push(Entry {
+            event: "SessionStart",
+            value: group(Kind::SessionStart, &handler),
+        });
+    }
+    let variable = |path: PathBuf| json!(path.to_string_lossy());
+    let root = || {
+        (
+            ENVIRONMENT,
+            WATCH_ROOT,
+            json!(program.root.to_string_lossy()),
+        )
+    };
     Wanted {
         beside,
-        entries: entries.collect(),
+        entries,
+        inside: watch
+            .into_iter()
+            .flat_map(|path| [(ENVIRONMENT, SHELL_PREFIX, variable(path)), root()])
+            .collect(),
+    }
+}
+
+/// The section of Claude Code's settings that holds variables.
+pub(crate) const ENVIRONMENT: &str = "env";
+
+/// What Claude Code puts in front of every shell command.
+pub(crate) const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
+
+/// Tells `roleos-watch` which workspace it is for.
+const WATCH_ROOT: &str = "ROLEOS_WATCH_ROOT";
+
+/// The link by which `roleos` supervises the commands of an agent.
+pub(crate) const WATCH: &str = "roleos-watch";
+
+/// Returns the program that supervises the commands of an agent, where the agent has a place for it. The agent takes
+/// nothing behind a blank and a dash for a part of the path.
+#[must_use]
+pub fn watch(agent: Agent, program: &Program) -> Option<PathBuf> {
+    let can = agent == Agent::Claude && cfg!(target_os = "linux") && !program.forced;
+    let path = program.path.with_file_name(WATCH);
+    let fits = can && !path.to_string_lossy().contains(" -");
+    let may_make = || {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
+    };
+    (fits && (is_link_to(&path, &program.path) || may_make())).then_some(path)
+}
+
+/// Returns `true` if a link beside a program leads to it.
+pub(crate) fn is_link_to(link: &Path, program: &Path) -> bool {
+    let target = std::fs::read_link(link).ok();
+    target.is_some_and(|target| Some(target.as_os_str()) == program.file_name())
+}
+
+/// Returns `true` if a variable in an agent's settings was put there by us.
+#[must_use]
+pub(crate) fn is_our_variable(name: &str, value: &Value) -> bool {
+    let path = value.as_str().map(Path::new);
+    match name {
+        SHELL_PREFIX => path
+            .and_then(Path::file_name)
+            .is_some_and(|name| name == WATCH),
+        name => name == WATCH_ROOT,
     }
 }
 

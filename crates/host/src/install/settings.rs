@@ -110,12 +110,13 @@ impl Settings {
             && wanted.entries.iter().all(|entry| {
                 let wanted = (entry.event.to_owned(), entry.value.clone());
                 present.contains(&wanted)
-            });
+            })
+            && self.has_variables(&now, &wanted);
         if complete {
             return Ok(None);
         }
         // Older entries of ours are replaced, not doubled. What holds none stays as it is.
-        let clean = if present.is_empty() {
+        let clean = if present.is_empty() && !self.has_our_variable(&now) {
             before.clone()
         } else {
             self.without(&now, record)?
@@ -162,11 +163,80 @@ impl Settings {
             self.toml_without(now)?
         } else {
             let dialect = registration::dialect(self.agent);
-            merge::without(now, dialect, &is_ours).map_err(|error| self.refuse(&error))?
+            let text =
+                merge::without(now, dialect, &is_ours).map_err(|error| self.refuse(&error))?;
+            let ours = &registration::is_our_variable;
+            merge::without_variables(&text, dialect, registration::ENVIRONMENT, ours)
+                .map_err(|error| self.refuse(&error))?
         };
         let made = record.of(&self.path).is_some_and(|put| put.made);
         let is_blank = self.is_blank(&after);
         Ok((!(made && is_blank)).then_some(after))
+    }
+
+    /// The variables in the settings.
+    fn variables(&self, text: &str) -> serde_json::Map<String, Value> {
+        let dialect = registration::dialect(self.agent);
+        let set = (!self.is_toml)
+            .then(|| merge::setting(text, dialect, registration::ENVIRONMENT))
+            .flatten();
+        match set {
+            Some(Value::Object(variables)) => variables,
+            _ => serde_json::Map::new(),
+        }
+    }
+
+    /// Whether every variable that is wanted is there; another's value counts.
+    fn has_variables(&self, text: &str, wanted: &merge::Wanted) -> bool {
+        let set = self.variables(text);
+        let holds = |key: &str, value: &Value| {
+            let found = set.get(key);
+            found.is_some_and(|found| found == value || !registration::is_our_variable(key, found))
+        };
+        wanted
+            .inside
+            .iter()
+            .all(|(_, key, value)| holds(key, value))
+    }
+
+    fn has_our_variable(&self, text: &str) -> bool {
+        let set = self.variables(text);
+        set.iter()
+            .any(|(key, value)| registration::is_our_variable(key, value))
+    }
+
+    /// Says so when another program stands in front of the agent's commands.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn prefix_note(&self, root: &Path) -> Result<Option<String>, InstallError> {
+        let text = read_text(&self.path)?.unwrap_or_default();
+        let file = super::shown(root, &self.path);
+        Ok(self.foreign_prefix(&text).map(|other| {
+            format!(
+                "`{}` in `{file}` is `{other}` and was left so: commands are not supervised, and those that cannot be \
+                 followed are asked about",
+                registration::SHELL_PREFIX
+            )
+        }))
+    }
+
+    /// Returns the program that the agent puts in front of its commands, if it is another's.
+    #[must_use]
+    pub fn foreign_prefix(&self, text: &str) -> Option<String> {
+        let set = self.variables(text);
+        let value = set.get(registration::SHELL_PREFIX)?;
+        let ours = registration::is_our_variable(registration::SHELL_PREFIX, value);
+        (!ours).then(|| value.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Returns the program of ours that the agent puts in front of its commands.
+    #[must_use]
+    pub fn own_prefix(&self, text: &str) -> Option<PathBuf> {
+        let set = self.variables(text);
+        let value = set.get(registration::SHELL_PREFIX)?;
+        let ours = registration::is_our_variable(registration::SHELL_PREFIX, value);
+        ours.then(|| PathBuf::from(value.as_str().unwrap_or_default()))
     }
 
     /// Whether nothing is left but what we put there with the first entry.

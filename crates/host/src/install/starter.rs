@@ -19,8 +19,9 @@ pub(crate) const CONFIG: &str = "\
 [oversight]
 # Irreversible actions (push, publish, release, deploy …) need a grant or an approval.
 capability_gate = true
-# What to answer when a part of a command could not be followed: \"ask\", \"deny\" or \"allow\".
-opaque = \"ask\"
+# What to answer when a part of a command could not be followed: \"watch\" (it runs under supervision; asked about where
+# that is not to be had), \"ask\", \"deny\" or \"allow\".
+opaque = \"watch\"
 # What a question becomes when the agent runs without a person: \"deny\" or \"ask\".
 unattended = \"deny\"
 

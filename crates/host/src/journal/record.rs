@@ -8,7 +8,7 @@ use crate::pins::Pin;
 
 mod undo;
 
-pub use undo::{Restored, RestoredFile, Rollback, Snapshot};
+pub use undo::{Restored, RestoredFile, Rollback, Snapshot, Unwatched};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,8 @@ pub enum Record {
     Rollback(Rollback),
     /// Protected files were changed, and the change was taken back.
     Restored(Restored),
+    /// A command that was to be supervised was not.
+    Unwatched(Unwatched),
     /// The session ended.
     End(End),
     /// The lines from `from` to the one before this are being made into a bundle.
@@ -94,6 +96,7 @@ impl Record {
             Self::Snapshot(_) => "snapshot",
             Self::Rollback(_) => "rollback",
             Self::Restored(_) => "restored",
+            Self::Unwatched(_) => "unwatched",
             Self::End(_) => "end",
             Self::Sealing(_) => "sealing",
             Self::Sealed(_) => "sealed",
@@ -268,7 +271,7 @@ pub struct Call {
     pub subagent: Option<String>,
     /// The capability gate was on.
     pub gate: bool,
-    /// What was answered: `allow`, `advise`, `ask` or `deny`.
+    /// What was answered: `allow`, `advise`, `watch`, `ask` or `deny`.
     pub verdict: String,
     /// What the bundle says of it: `allowed`, `denied` or `confirmed`.
     pub recorded: String,

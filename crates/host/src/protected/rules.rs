@@ -205,6 +205,7 @@ fn mended(agent: Agent, change: &Change<'_>) -> Option<Option<String>> {
     let wanted = Wanted {
         beside: Vec::new(),
         entries: our_entries(agent, change.text_before),
+        inside: Vec::new(),
     };
     let mended = merge::without(&text, dialect, &is_ours).and_then(|text| {
         let insertions = merge::insertions(&text, dialect, &wanted)?;

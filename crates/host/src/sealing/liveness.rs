@@ -53,6 +53,14 @@ fn above(proc: &Path, first: u32) -> Option<Process> {
     None
 }
 
+/// Returns a process as it is known, with the number of its parent.
+pub(crate) fn of_process(id: u32) -> Option<(Process, u32)> {
+    let Stat {
+        parent, started, ..
+    } = Stat::read(Path::new("/proc"), id)?;
+    Some((Process { id, started }, parent))
+}
+
 /// What the system says of a process.
 struct Stat {
     name: String,

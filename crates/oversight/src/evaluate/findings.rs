@@ -40,6 +40,8 @@ pub struct Opaque {
     pub text: String,
     /// Where.
     pub span: Option<Span>,
+    /// It runs outside of the process tree of the command, where supervision does not see it.
+    pub escapes: bool,
 }
 
 /// Everything that was seen.

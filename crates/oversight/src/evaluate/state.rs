@@ -73,8 +73,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Variables that the command itself exports and that steer the programs with gated actions.
-    pub(crate) fn steering(&self) -> Vec<String> {
+    /// Whether a variable steers the programs with gated actions.
+    pub(crate) fn steers(name: &str) -> bool {
         const PREFIXES: &[&str] = &[
             "GIT_",
             "GH_",
@@ -90,10 +90,13 @@ impl State {
             "FLIT_",
             "CLOUDFLARE_",
         ];
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    }
+
+    /// Variables that the command itself exports and that steer the programs with gated actions.
+    pub(crate) fn steering(&self) -> Vec<String> {
         let variables = self.variables.iter();
-        let steering = variables.filter(|(name, variable)| {
-            variable.exported && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        });
+        let steering = variables.filter(|(name, variable)| variable.exported && Self::steers(name));
         steering
             .map(|(name, variable)| {
                 let value = variable.stored.scalar();

@@ -4,13 +4,16 @@ use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
 use host::command_lookup::Disk;
+use host::config::oversight::Oversight;
 use host::contracts::Source;
+use host::supervision::probe;
 use host::view::oversight as view;
 use host::{clock, environment, files};
 use jiff::Timestamp;
 use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
+use oversight::verdict::OnOpaque;
 use oversight::{Call, Decision, NoApprovals, Place, Policy, Rules, decide};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -106,14 +109,18 @@ impl Desk {
         let home = environment::home().unwrap_or_else(|| PathBuf::from("/"));
         let now = i128::from(clock::now_ns());
         // A batch is measured against what ships, wherever it runs.
-        let (policy, governance, contracts) = if args.batch.is_some() {
-            (Policy::default(), Governance::default(), Contracts::none())
+        let (mut policy, governance, contracts) = if args.batch.is_some() {
+            let shipped = Oversight::default();
+            (shipped.policy(), shipped.governance(), Contracts::none())
         } else {
             let set = &context.config.oversight;
             let contracts = Source::of(&context.workspace)?.contracts();
             let policy = set.policy_in(&context.workspace, &context.environment);
             (policy, set.governance(), contracts)
         };
+        if policy.opaque == OnOpaque::Watch && !probe::rung(&context.environment).is_there() {
+            policy.opaque = OnOpaque::Ask;
+        }
         Ok(Self {
             policy,
             governance,

@@ -24,6 +24,7 @@ use host::environment::Environment;
 use host::files;
 use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
 use host::sealing::background;
+use host::supervision;
 
 use crate::cli::VERSION;
 use crate::context::Place;
@@ -58,6 +59,9 @@ pub struct Args {
     /// Name of the event, for agents that do not put it into the event.
     #[arg(long, value_name = "NAME")]
     event: Option<String>,
+    /// Only report that the commands of a session are supervised.
+    #[arg(long, value_name = "WHAT", hide = true)]
+    proof: Option<String>,
     /// Answer within so many milliseconds; more than 4000 is 4000.
     #[arg(long, value_name = "MS", hide = true)]
     deadline_ms: Option<u64>,
@@ -97,6 +101,8 @@ struct Asked {
     deadline: Duration,
     root: Option<PathBuf>,
     state: Option<PathBuf>,
+    /// Nothing is asked: the start of a session shows whether its commands are supervised.
+    proves: bool,
 }
 
 impl Asked {
@@ -107,6 +113,7 @@ impl Asked {
             deadline: DEADLINE,
             root: None,
             state: None,
+            proves: false,
         }
     }
 
@@ -127,6 +134,7 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
         match word.to_str()? {
             "--root" => asked.root = Some(PathBuf::from(value)),
             "--trust-store" => asked.state = Some(PathBuf::from(value)),
+            "--proof" => asked.proves = value == "session",
             "--event" => asked.event = Some(value.to_str()?.to_owned()),
             "--deadline-ms" => asked.within(value.to_str()?.parse().ok()?),
             _ => return None,
@@ -142,6 +150,7 @@ pub fn run(args: &Args, place: Place<'_>) -> Exit {
     asked.root = place.root.map(Path::to_owned);
     asked.state = place.state.map(Path::to_owned);
     asked.event.clone_from(&args.event);
+    asked.proves = args.proof.as_deref() == Some("session");
     if let Some(ms) = args.deadline_ms {
         asked.within(ms);
     }
@@ -149,9 +158,23 @@ pub fn run(args: &Args, place: Place<'_>) -> Exit {
 }
 
 fn run_asked(asked: &Asked) -> Exit {
+    if asked.proves {
+        prove(asked);
+        return Exit::Done;
+    }
     let progress = Arc::new(Progress::default());
     let reply = watched(asked, &progress);
     speak(&reply, &progress)
+}
+
+/// Reports that the session's commands are supervised, if this process is. It decides nothing, so nothing can go wrong.
+fn prove(asked: &Asked) {
+    let mut event = Vec::new();
+    let read = io::stdin().lock().take(MAX_EVENT).read_to_end(&mut event);
+    let environment = Environment::read().with_state(asked.state.as_deref());
+    if read.is_ok() && supervision::is_supervised() {
+        hook::prove(&event, asked.root.as_deref(), &environment);
+    }
 }
 
 fn speak(reply: &Reply, progress: &Progress) -> Exit {

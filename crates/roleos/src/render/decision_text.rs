@@ -28,7 +28,7 @@ pub fn text(command: &str, decision: &Decision) -> String {
 fn style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Allow => GOOD,
-        Verdict::Advise | Verdict::Ask => WARN,
+        Verdict::Advise | Verdict::Watch | Verdict::Ask => WARN,
         Verdict::Deny => BAD,
     }
 }

@@ -69,6 +69,7 @@ fn told(record: &Record) -> Option<(Style, &'static str, String)> {
             let paths: Vec<String> = restored.files.iter().map(restored_file).collect();
             (style, "restored", kept(&paths.join(", ")))
         }
+        Record::Unwatched(unwatched) => (WARN, "unwatched", kept(&unwatched.why)),
         Record::End(end) => (BOLD, "end", kept(&end.reason)),
         Record::Sealed(sealed) => (GOOD, "sealed", kept(&sealed.task_id)),
         Record::Repaired(torn) => {

@@ -55,9 +55,15 @@ mod hook;
 
 mod hook_crowd;
 
+#[cfg(target_os = "linux")]
+mod run;
+
 mod refusals;
 
 mod sessions;
+
+#[cfg(target_os = "linux")]
+mod supervised;
 
 mod terminal;
 

@@ -315,7 +315,7 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         actions: catalog
             .actions()
             .iter()
-            .map(|one| (one.id.clone(), one.label.clone()))
+            .map(|one| (one.id.to_string(), one.label.to_string()))
             .collect(),
         rows: rows.map(|(one, spans)| Row::of(one, spans)).collect(),
         total: listed.total,

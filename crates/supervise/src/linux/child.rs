@@ -108,7 +108,7 @@ impl Prepared {
     }
 
     /// Whether the supervisor that the environment names is above us and answers.
-    fn is_below_ours(&self) -> bool {
+    pub(super) fn is_below_ours(&self) -> bool {
         let none = Pointers::new([]);
         self.above
             .as_ref()

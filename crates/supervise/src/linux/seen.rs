@@ -19,7 +19,10 @@ pub struct Exec<'a> {
     thread: u32,
     path: PathBuf,
     words: Vec<OsString>,
+    /// Where the supervisor finds the file.
+    place: PathBuf,
     file: Option<FileId>,
+    size: u64,
     target: Option<PathBuf>,
     source: Source<'a>,
     environment: RefCell<Option<Vec<OsString>>>,
@@ -74,12 +77,11 @@ impl<'a> Exec<'a> {
         let path = PathBuf::from(OsString::from_vec(path));
         let place = place(thread, folder, &path);
         let facts = fs::symlink_metadata(&place);
-        let (file, target) = match facts {
+        let (facts, target) = match facts {
             Ok(facts) if facts.is_symlink() => {
-                let target = fs::canonicalize(&place).ok();
-                (fs::metadata(&place).ok().map(|facts| id(&facts)), target)
+                (fs::metadata(&place).ok(), fs::canonicalize(&place).ok())
             }
-            Ok(facts) => (Some(id(&facts)), None),
+            Ok(facts) => (Some(facts), None),
             Err(error) => match error.raw_os_error() {
                 // One step of a search through PATH.
                 Some(errno @ (libc::ENOENT | libc::ENOTDIR))
@@ -97,7 +99,9 @@ impl<'a> Exec<'a> {
             thread,
             path,
             words,
-            file,
+            place,
+            file: facts.as_ref().map(id),
+            size: facts.map_or(0, |facts| facts.len()),
             target,
             source,
             environment: RefCell::new(None),
@@ -108,14 +112,16 @@ impl<'a> Exec<'a> {
     pub(super) fn of_image(process: u32) -> Option<Self> {
         let words = memory::split(&memory::strings_of(process, "cmdline").ok()?);
         let exe = format!("/proc/{process}/exe");
-        let file = fs::metadata(&exe).ok().map(|facts| id(&facts));
+        let facts = fs::metadata(&exe).ok();
         let path = fs::read_link(&exe).ok()?;
         let source = Source::Image;
         Some(Self {
             thread: process,
             path,
             words,
-            file,
+            place: exe.into(),
+            file: facts.as_ref().map(id),
+            size: facts.map_or(0, |facts| facts.len()),
             target: None,
             source,
             environment: RefCell::new(None),
@@ -150,6 +156,18 @@ impl<'a> Exec<'a> {
     #[must_use]
     pub fn file(&self) -> Option<(u64, u64)> {
         self.file
+    }
+
+    /// How long the file is; 0 where that is not known.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Where the supervisor can open the file, while the caller waits.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        &self.place
     }
 
     /// Whether the program is stopped before its first instruction: a refusal ends the process.

@@ -115,7 +115,6 @@ fn first_word(heard: &OwnedFd, child: i32) -> io::Result<Ready> {
 fn withdraw() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    sys::hide_words();
     rustix::thread::set_name(c"roleos-watch")?;
     rustix::process::chdir("/")?;
     let null = OpenOptions::new()

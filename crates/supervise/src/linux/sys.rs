@@ -412,8 +412,8 @@ pub(super) fn hide_words() {
         return;
     };
     let words = ptr::with_exposed_provenance_mut::<u8>(start);
-    // SAFETY: the kernel put the words of this process there, in writable memory of its stack. The supervisor runs one
-    // thread and does not look at its words any more.
+    // SAFETY: the kernel put the words of this process there, in writable memory of its stack. Only `std::env::args` looks
+    // there; it finds empty words from here on, and a reader in another thread finds bytes that end with a zero.
     unsafe { ptr::write_bytes(words, 0, end - start) };
 }
 

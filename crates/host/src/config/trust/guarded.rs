@@ -197,8 +197,9 @@ pub(super) const GUARDED: &[Guarded] = &[
 fn rank(answer: Answer) -> u8 {
     match answer {
         Answer::Allow => 0,
-        Answer::Ask => 1,
-        Answer::Deny => 2,
+        Answer::Watch => 1,
+        Answer::Ask => 2,
+        Answer::Deny => 3,
     }
 }
 

@@ -18,6 +18,7 @@ fn wanted() -> Wanted {
     Wanted {
         beside: Vec::new(),
         entries: vec![entry("PreToolUse"), entry("Stop")],
+        inside: Vec::new(),
     }
 }
 
@@ -109,6 +110,47 @@ fn keys_beside_are_added_only_when_missing() {
     assert!(with("").starts_with("{\n  \"version\": 1,\n  \"hooks\""));
     assert!(with("{}").starts_with("{\n  \"version\": 1,\n  \"hooks\""));
     assert_eq!(with("{ \"version\": 2 }").matches("version").count(), 1);
+}
+
+#[test]
+fn variables_are_added_beside_those_of_others_and_come_out_again() {
+    let wanted = Wanted {
+        inside: vec![("env", "OURS", json!("x")), ("env", "ALSO", json!("y"))],
+        ..wanted()
+    };
+    let with = |text: &str| apply(text, &insertions(text, Dialect::Strict, &wanted).unwrap());
+    let ours = |name: &str, value: &Value| {
+        (name == "OURS" && value == "x") || (name == "ALSO" && value == "y")
+    };
+    let without = |text: &str| {
+        let text = super::without(text, Dialect::Strict, &self::ours).unwrap();
+        super::without_variables(&text, Dialect::Strict, "env", &ours).unwrap()
+    };
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    for before in [
+        "{}",
+        "{\n  \"env\": {}\n}",
+        "{\"env\":{\"A\":\"1\"}}",
+        "{\n  \"env\": {\n    \"A\": \"1\"\n  },\n  \"model\": \"m\"\n}\n",
+    ] {
+        let after = with(before);
+        assert_eq!(value(&after)["env"]["OURS"], "x", "{after}");
+        assert_eq!(value(&after)["env"]["ALSO"], "y", "{after}");
+        let back = value(&without(&after));
+        let mut expected = value(before);
+        if expected["env"]
+            .as_object()
+            .is_some_and(|env| env.is_empty())
+        {
+            expected.as_object_mut().unwrap().remove("env");
+        }
+        assert_eq!(back.get("env"), expected.get("env"), "{after}");
+    }
+    // Another's value stays, and is not taken out.
+    let theirs = "{\"env\":{\"OURS\":\"theirs\"}}";
+    let after = with(theirs);
+    assert_eq!(value(&after)["env"]["OURS"], "theirs");
+    assert_eq!(value(&without(&after))["env"]["OURS"], "theirs");
 }
 
 #[test]

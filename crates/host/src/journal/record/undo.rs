@@ -42,6 +42,16 @@ pub struct Rollback {
     pub problem: Option<String>,
 }
 
+/// A command that was to be supervised and was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Unwatched {
+    /// The call.
+    pub call_id: String,
+    /// What that means, in a sentence.
+    pub why: String,
+}
+
 /// Protected files that were put back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

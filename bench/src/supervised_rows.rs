@@ -1,0 +1,206 @@
+//! Commands under `roleos run` against the same commands without it, in turns, and the start of a supervised command
+//! against the start of an empty Rust program. The binary is the one that was built beside this program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::measure::middle;
+use crate::row::{Goal, Row};
+
+/// One load: what is run, how often each side, and how much longer it may take.
+struct Load {
+    name: &'static str,
+    script: &'static str,
+    turns: usize,
+    goal: f64,
+}
+
+const LOADS: [Load; 4] = [
+    Load {
+        name: "supervised: 300 times `true` in bash",
+        script: "for i in {1..300}; do /bin/true; done",
+        turns: 15,
+        goal: 1.25,
+    },
+    Load {
+        name: "supervised: `make -j2` with 480 programs",
+        script: "make -s -j2 -f storm.mk",
+        turns: 15,
+        goal: 1.15,
+    },
+    Load {
+        name: "supervised: a script like `configure`",
+        script: "sh ./configure.sh",
+        turns: 15,
+        goal: 1.15,
+    },
+    Load {
+        name: "supervised: `cargo build` of a small crate",
+        script: "rm -rf target && cargo build --quiet --offline",
+        turns: 11,
+        goal: 1.05,
+    },
+];
+
+const START: &str = "supervised: start of a command";
+
+/// Turns of the start of a process.
+const STARTS: usize = 200;
+
+/// Targets that start two programs each.
+const STORM: &str = "\
+targets := $(shell seq 240)
+all: $(targets)
+.PHONY: all $(targets)
+$(targets):
+\t@/bin/true; /bin/echo $@ >/dev/null
+";
+
+/// Checks as `configure` makes them: many small programs, and a compiler now and then.
+const CONFIGURE: &str = r#"
+for tool in $(seq 60); do
+    name=$(echo "tool-$tool" | sed 's/-/_/g')
+    expr "x$name" : 'x.*_' >/dev/null
+    cat >conftest.c <<END
+int main(void) { return $tool - $tool; }
+END
+    grep -c main conftest.c >/dev/null
+done
+for check in 1 2 3; do
+    cc -o conftest conftest.c && ./conftest
+    rm -f conftest conftest.c.gch
+done
+rm -f conftest.c
+"#;
+
+/// Rows whose names are wanted.
+pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
+    let loads: Vec<&Load> = LOADS.iter().filter(|load| wanted(load.name)).collect();
+    if loads.is_empty() && !wanted(START) {
+        return Vec::new();
+    }
+    let desk = Desk::new();
+    let mut rows: Vec<Row> = loads.into_iter().map(|load| desk.row(load)).collect();
+    if wanted(START) {
+        rows.push(desk.start());
+    }
+    rows
+}
+
+/// A workspace with the gate on, the loads' files, and an empty program.
+struct Desk {
+    folder: TempDir,
+    roleos: PathBuf,
+    empty: PathBuf,
+}
+
+#[expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a bench that cannot be set up has nothing to say; its files are thrown away"
+)]
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let beside = std::env::current_exe()
+            .expect("a program")
+            .with_file_name("roleos");
+        assert!(
+            beside.exists(),
+            "build it first: cargo build --release -p roleos"
+        );
+        let place = folder.path();
+        for (name, text) in [
+            (
+                ".role-os/config.toml",
+                "[oversight]\ncapability_gate = true\n",
+            ),
+            ("work/storm.mk", STORM),
+            ("work/configure.sh", CONFIGURE),
+            (
+                "work/Cargo.toml",
+                "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+            ),
+            (
+                "work/src/main.rs",
+                "fn main() {\n    println!(\"small\");\n}\n",
+            ),
+            ("empty.rs", "fn main() {}\n"),
+        ] {
+            let file = place.join(name);
+            fs::create_dir_all(file.parent().unwrap_or(place)).expect("room");
+            fs::write(file, text).expect("room");
+        }
+        let empty = place.join("empty");
+        let built = Command::new("rustc")
+            .args(["-C", "opt-level=3", "-o"])
+            .args([&empty, &place.join("empty.rs")])
+            .status();
+        assert!(built.expect("rustc").success());
+        Self {
+            folder,
+            roleos: beside,
+            empty,
+        }
+    }
+
+    /// The time of `program` with `words`, under supervision or not.
+    fn time(&self, supervised: bool, program: &Path, words: &[&str]) -> Duration {
+        let mut command = if supervised {
+            let mut command = Command::new(&self.roleos);
+            command.args(["run", "--"]).arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command
+            .args(words)
+            .current_dir(self.folder.path().join("work"))
+            .env("ROLEOS_ROOT", self.folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        let start = Instant::now();
+        let ended = command.status().expect("a process");
+        let took = start.elapsed();
+        assert!(ended.success(), "{command:?}");
+        took
+    }
+
+    fn row(&self, load: &Load) -> Row {
+        let run = |supervised| self.time(supervised, Path::new("bash"), &["-c", load.script]);
+        let (ours, peer) = in_turns(load.turns, run);
+        Row {
+            name: load.name,
+            ours: ours.as_secs_f64() * 1e3,
+            peer: peer.as_secs_f64() * 1e3,
+            peer_name: "the same without supervision",
+            unit: "ms",
+            goal: Goal::AtMost(load.goal),
+        }
+    }
+
+    /// The supervised command is the empty program itself.
+    fn start(&self) -> Row {
+        let (ours, peer) = in_turns(STARTS, |supervised| self.time(supervised, &self.empty, &[]));
+        Row {
+            name: START,
+            ours: ours.as_secs_f64() * 1e3,
+            peer: peer.as_secs_f64() * 1e3,
+            peer_name: "an empty Rust program",
+            unit: "ms",
+            goal: Goal::AtMost(3.0),
+        }
+    }
+}
+
+/// The medians of both sides, supervised first; each side once in each turn, after one that warms caches.
+fn in_turns(turns: usize, run: impl Fn(bool) -> Duration) -> (Duration, Duration) {
+    run(true);
+    run(false);
+    let (ours, peer) = (0..turns).map(|_| (run(true), run(false))).unzip();
+    (middle(ours), middle(peer))
+}

@@ -1,0 +1,120 @@
+//! Known programs under another name: a link to the same file, or a copy of its bytes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use supervise::Exec;
+
+/// Folders that only the system's own tools change: there a file is what its name says.
+const OF_SYSTEM: &[&str] = &[
+    "/usr/bin",
+    "/bin",
+    "/usr/sbin",
+    "/sbin",
+    "/usr/lib",
+    "/lib",
+    "/usr/libexec",
+];
+
+/// A program that is looked for.
+#[derive(Clone, Debug)]
+struct Known {
+    name: String,
+    path: PathBuf,
+    file: (u64, u64),
+    size: u64,
+}
+
+/// The programs of the gated actions, where the command would find them.
+#[derive(Debug)]
+pub(super) struct Copies {
+    names: Vec<String>,
+    search: Vec<PathBuf>,
+    /// Looked up when the first unknown file is executed.
+    known: Option<Vec<Known>>,
+    /// What files were found to be.
+    seen: BTreeMap<(u64, u64), Option<String>>,
+}
+
+impl Copies {
+    pub(super) fn new(names: Vec<String>, path: &OsStr) -> Self {
+        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+        Self {
+            names,
+            search: folders.collect(),
+            known: None,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the name of the program that a file is, where it goes by another.
+    pub(super) fn name_of(&mut self, exec: &Exec<'_>) -> Option<String> {
+        let real = exec.target().unwrap_or(exec.path());
+        let folder = real.parent().unwrap_or(Path::new(""));
+        if OF_SYSTEM.iter().any(|known| folder.starts_with(known)) {
+            return None;
+        }
+        let file = exec.file()?;
+        if let Some(known) = self.seen.get(&file) {
+            return known.clone();
+        }
+        let (names, search) = (&self.names, &self.search);
+        let known = self.known.get_or_insert_with(|| {
+            let places = names.iter().filter_map(|name| find(name, search));
+            places.collect()
+        });
+        let found = known.iter().find(|one| {
+            one.file == file || (one.size == exec.size() && same_bytes(&one.path, exec.place()))
+        });
+        let name = found.map(|one| one.name.clone());
+        self.seen.insert(file, name.clone());
+        name
+    }
+}
+
+fn find(name: &str, search: &[PathBuf]) -> Option<Known> {
+    search.iter().find_map(|folder| {
+        let path = folder.join(name);
+        let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        Some(Known {
+            name: name.to_owned(),
+            path,
+            file: (facts.dev(), facts.ino()),
+            size: facts.len(),
+        })
+    })
+}
+
+fn same_bytes(one: &Path, other: &Path) -> bool {
+    let open = |path: &Path| File::open(path).ok();
+    let (Some(mut one), Some(mut other)) = (open(one), open(other)) else {
+        return false;
+    };
+    let (mut left, mut right) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        let (Ok(read), Ok(also)) = (fill(&mut one, &mut left), fill(&mut other, &mut right)) else {
+            return false;
+        };
+        if read != also || left.get(..read) != right.get(..also) {
+            return false;
+        }
+        if read == 0 {
+            return true;
+        }
+    }
+}
+
+fn fill(file: &mut File, into: &mut [u8]) -> std::io::Result<usize> {
+    let mut done = 0;
+    while let Some(room) = into.get_mut(done..).filter(|room| !room.is_empty()) {
+        match file.read(room)? {
+            0 => break,
+            read => done += read,
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,392 @@
+//! A program that is about to be executed, with words that are certain: which gated actions it performs.
+//!
+//! The same table, words and facts as for a command before it runs, so one approval fits both seams. Nothing is predicted
+//! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
+//! interpreter, the program behind a loader, an alias of `gh`.
+
+mod carried;
+
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+use carried::{carried, is_interpreter, is_loader};
+
+use crate::act::Act;
+use crate::actions::{Catalog, git_command};
+use crate::decide::{Call, Rules, approve};
+use crate::evaluate::run::{program_name, quote};
+use crate::evaluate::state::State;
+use crate::evaluate::{Evaluator, Findings};
+use crate::guard::own;
+use crate::lookup::{Content, Lookup, base_name};
+use crate::value::{Value, has_hole};
+use crate::verdict::{Decision, Place, Policy, conclude, recorded};
+
+/// The tool by which an execution is the same act as the same words in a shell.
+pub const TOOL: &str = "Bash";
+
+/// Programs that are many: the name by which they are called says which.
+const MULTIPLE: &[&str] = &["busybox", "toybox", "coreutils"];
+
+/// Programs inside programs are followed so far: a loader, an interpreter, a script.
+const MAX_CARRIED: usize = 4;
+
+/// What is executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Execution {
+    /// Names by which the program may go: of its file, of what a link leads to, of what its bytes are.
+    pub names: Vec<String>,
+    /// Its words, its own name first.
+    pub words: Vec<String>,
+    /// The working directory.
+    pub directory: String,
+    /// Its variables.
+    pub environment: Vec<(String, String)>,
+    /// Those of them that differ from the variables of the command's start.
+    pub given: Vec<(String, String)>,
+}
+
+/// One reading of an execution: the program that acts, and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Started {
+    program: String,
+    arguments: Vec<String>,
+}
+
+/// A part of a push or a fetch that git starts by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Helper {
+    /// Where to, as far as the words say.
+    pub to: Option<String>,
+    /// It is the far end, which only takes what is sent.
+    pub receives: bool,
+}
+
+impl Execution {
+    /// Returns the command line that says the same, as the shell analysis would see it.
+    #[must_use]
+    pub fn input(&self) -> Json {
+        let name = self.words.first().or(self.names.first());
+        let set = self.steering();
+        let set = set
+            .iter()
+            .map(|(name, value)| format!("{name}={}", quote(value)));
+        let words = name.into_iter().chain(self.words.iter().skip(1));
+        let all: Vec<String> = set.chain(words.map(|word| quote(word))).collect();
+        json!({ "command": all.join(" ") })
+    }
+
+    /// Variables that steer this program. A script of a package manager sets many that steer only the manager.
+    fn steering(&self) -> Vec<(&str, &str)> {
+        let by_git = self.readings().iter().any(|one| one.program == "git");
+        let steers = |(name, _): &&(String, String)| match by_git {
+            true => name.starts_with("GIT_"),
+            false => {
+                State::steers(name)
+                    && (!name.starts_with("npm_") || name.starts_with("npm_config_"))
+            }
+        };
+        let set = self.given.iter().filter(steers);
+        set.map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect()
+    }
+
+    /// Every program that this process is, from the outermost to the script that it runs.
+    fn readings(&self) -> Vec<Started> {
+        let arguments: Vec<String> = self.words.iter().skip(1).cloned().collect();
+        let own = self.words.first().map_or("", |name| base_name(name));
+        let named = self.words.first().into_iter().chain(&self.names);
+        let mut readings: Vec<Started> = Vec::new();
+        for name in named {
+            // These look at the name by which they are called.
+            let is_called = base_name(name) == own;
+            let by_name = match base_name(name) {
+                "git" => own.starts_with("git-"),
+                name => MULTIPLE.contains(&name),
+            };
+            if by_name && !is_called {
+                continue;
+            }
+            let mut next = Some(of_git(Started {
+                program: program_name(name),
+                arguments: arguments.clone(),
+            }));
+            for _ in 0..MAX_CARRIED {
+                let Some(one) = next.filter(|one| !readings.contains(one)) else {
+                    break;
+                };
+                next = carried(&one).map(of_git);
+                readings.push(one);
+            }
+        }
+        readings
+    }
+
+    /// Returns `true` if it performs something that is gated, whoever may have granted it.
+    #[must_use]
+    pub fn is_gated(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> bool {
+        let findings = self.findings(policy, home, lookup);
+        !findings.actions.is_empty() || !findings.guarded.is_empty()
+    }
+
+    /// Returns the ids of the gated actions that it performs, sorted.
+    #[must_use]
+    pub fn actions(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> Vec<String> {
+        let found = self.findings(policy, home, lookup).actions;
+        let mut ids: Vec<String> = found.into_iter().map(|one| one.action).collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+
+    /// Returns what exactly would happen, as facts that are equal to those of the same command before it runs.
+    #[must_use]
+    pub fn act(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> Act {
+        let findings = self.findings(policy, home, lookup);
+        Act::of(TOOL, &self.input(), &self.directory, &findings)
+    }
+
+    /// Decides about it.
+    #[must_use]
+    pub fn decide(
+        &self,
+        rules: &Rules<'_>,
+        home: &str,
+        lookup: &dyn Lookup,
+        now: Timestamp,
+    ) -> Decision {
+        let findings = self.findings(rules.policy, home, lookup);
+        let input = self.input();
+        let call = Call {
+            tool: TOOL,
+            input: &input,
+            place: Place {
+                directory: &self.directory,
+                home,
+            },
+        };
+        let mut decision = conclude(rules.policy, &call, findings, rules.grants, lookup, now);
+        decision.recorded = recorded(decision.verdict);
+        approve(&mut decision, rules.approved);
+        decision
+    }
+
+    fn findings(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> Findings {
+        let catalog = &policy.catalog;
+        let mut evaluator = Evaluator::new(lookup, catalog, &self.directory, home);
+        for (name, value) in self.steering() {
+            evaluator.state.set(name, Value::text(value), true);
+        }
+        let mut readings = self.readings();
+        for alias in readings
+            .clone()
+            .iter()
+            .filter_map(|one| self.alias(one, home, lookup))
+        {
+            readings.push(alias);
+        }
+        for Started { program, arguments } in &readings {
+            let clean: Vec<String> = arguments.iter().map(|word| certain(word)).collect();
+            if program == "roleos" {
+                evaluator.findings.guarded.extend(own::command(&clean));
+            }
+            let before = evaluator.findings.actions.len();
+            evaluator.classify(program, &clean);
+            if is_receiving(program, &clean) && evaluator.findings.actions.len() == before {
+                evaluator.found("git:push", "git receive-pack", program, &clean);
+            }
+        }
+        let mut findings = evaluator.findings;
+        // Words are certain here: what the table cannot tell from them, they do not do.
+        findings.opaque.clear();
+        // What a program reads is its own business; what a tool call shows to a model is not.
+        let is_read = |action: &str| action.starts_with("secrets:");
+        findings
+            .actions
+            .retain(|one| catalog.action(&one.action).is_some() && !is_read(&one.action));
+        // The same act by two names of one program.
+        let mut seen = Vec::new();
+        findings.actions.retain(|one| {
+            let key = (
+                one.action.clone(),
+                one.words.get(1..).unwrap_or_default().to_vec(),
+            );
+            let is_new = !seen.contains(&key);
+            seen.push(key);
+            is_new
+        });
+        findings
+    }
+
+    /// What an alias of `gh` stands for: `gh` reads it by itself, so no execution shows it.
+    fn alias(&self, one: &Started, home: &str, lookup: &dyn Lookup) -> Option<Started> {
+        if one.program != "gh" {
+            return None;
+        }
+        let (name, rest) = one.arguments.split_first()?;
+        let variable = |wanted: &str| {
+            let mut set = self
+                .environment
+                .iter()
+                .filter(|(_, value)| !value.is_empty());
+            set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
+        };
+        let folder = match (variable("GH_CONFIG_DIR"), variable("XDG_CONFIG_HOME")) {
+            (Some(folder), _) => folder.to_owned(),
+            (None, Some(base)) => format!("{base}/gh"),
+            (None, None) => format!("{home}/.config/gh"),
+        };
+        let Content::Text(config) = lookup.read(&format!("{folder}/config.yml")) else {
+            return None;
+        };
+        let text = alias_in(&config, name)?;
+        // What begins so is given to a shell, whose programs are seen.
+        let text = text.strip_prefix('!').is_none().then_some(text)?;
+        let mut rest = rest.iter();
+        let mut arguments: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            let is_place = word
+                .strip_prefix('$')
+                .is_some_and(|at| at.parse::<usize>().is_ok());
+            arguments.push(match is_place {
+                true => rest.next().cloned().unwrap_or_default(),
+                false => word.trim_matches(['"', '\'']).to_owned(),
+            });
+        }
+        arguments.extend(rest.cloned());
+        Some(Started {
+            program: "gh".to_owned(),
+            arguments,
+        })
+    }
+
+    /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.
+    #[must_use]
+    pub fn is_dry_push(&self, policy: &Policy, home: &str, lookup: &dyn Lookup) -> bool {
+        let pushes = |one: &Started| {
+            one.program == "git"
+                && git_command(&one.arguments)
+                    .rest
+                    .first()
+                    .is_some_and(|verb| verb == "push")
+        };
+        self.readings().iter().any(pushes) && !self.is_gated(policy, home, lookup)
+    }
+
+    /// Whether git would start this itself for a push, and where to.
+    #[must_use]
+    pub fn helper(&self) -> Option<Helper> {
+        let operand = |words: &[String]| words.iter().find(|word| !word.starts_with('-')).cloned();
+        self.readings()
+            .iter()
+            .find_map(|Started { program, arguments }| {
+                let verb = arguments.first().map_or("", String::as_str);
+                let rest = arguments.get(1..).unwrap_or_default();
+                match (program.as_str(), verb) {
+                    ("git", "send-pack") => Some(Helper {
+                        to: operand(rest),
+                        receives: false,
+                    }),
+                    ("git", "receive-pack") => Some(Helper {
+                        to: operand(rest),
+                        receives: true,
+                    }),
+                    ("git", verb) if verb.starts_with("remote-") => {
+                        let to = arguments.get(2).cloned();
+                        Some(Helper {
+                            to,
+                            receives: false,
+                        })
+                    }
+                    ("sh" | "bash" | "dash" | "ssh", _) => {
+                        let to = arguments.iter().find_map(|word| received(word))?;
+                        Some(Helper {
+                            to: Some(to),
+                            receives: true,
+                        })
+                    }
+                    _ => None,
+                }
+            })
+    }
+}
+
+/// Returns `true` if a program of this name can perform a gated action, by itself or by what it runs within itself. Quick,
+/// because every execution is asked.
+#[must_use]
+pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
+    let name = program_name(name);
+    catalog.is_program(&name)
+        || is_interpreter(&name)
+        || name.starts_with("git-")
+        || is_loader(&name)
+        || MULTIPLE.contains(&name.as_str())
+        || matches!(name.as_str(), "roleos" | "ssh" | "corepack")
+}
+
+/// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.
+fn received(text: &str) -> Option<String> {
+    let path = text.strip_prefix("git-receive-pack ")?.trim();
+    let is_more = |one: char| ";&|`$()<>\n".contains(one);
+    (!path.contains(is_more)).then(|| path.trim_matches(['\'', '"']).to_owned())
+}
+
+/// Whether this is the far end of a push.
+fn is_receiving(program: &str, arguments: &[String]) -> bool {
+    match program {
+        "git" => arguments.first().is_some_and(|verb| verb == "receive-pack"),
+        "ssh" => arguments.iter().any(|word| {
+            let word = word.trim_start();
+            word.starts_with("git-receive-pack") || word.starts_with("git receive-pack")
+        }),
+        _ => false,
+    }
+}
+
+/// `git-send-pack x` is `git send-pack x`.
+fn of_git(one: Started) -> Started {
+    match one.program.strip_prefix("git-") {
+        Some(verb) if !verb.is_empty() => {
+            let mut arguments = vec![verb.to_owned()];
+            arguments.extend(one.arguments);
+            Started {
+                program: "git".to_owned(),
+                arguments,
+            }
+        }
+        _ => one,
+    }
+}
+
+/// A word without the marks that the shell analysis uses for what it does not know.
+fn certain(word: &str) -> String {
+    match has_hole(word) {
+        true => word
+            .chars()
+            .map(|one| {
+                if has_hole(&one.to_string()) {
+                    '\u{FFFD}'
+                } else {
+                    one
+                }
+            })
+            .collect(),
+        false => word.to_owned(),
+    }
+}
+
+/// An alias in the settings of `gh`.
+fn alias_in(config: &str, name: &str) -> Option<String> {
+    let lines = config
+        .lines()
+        .skip_while(|line| !line.starts_with("aliases:"))
+        .skip(1);
+    let mut lines = lines.take_while(|line| line.starts_with(' '));
+    lines.find_map(|line| {
+        let text = line.trim().strip_prefix(name)?.strip_prefix(':')?.trim();
+        Some(text.trim_matches(['"', '\'']).to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests;

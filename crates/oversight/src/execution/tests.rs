@@ -1,0 +1,208 @@
+//! Programs that are about to begin, as words, and what they come down to.
+
+use super::*;
+use crate::grants::Grants;
+use crate::lookup::Nothing;
+use crate::verdict::decide_command;
+
+fn execution(words: &[&str]) -> Execution {
+    Execution {
+        names: vec![base_name(words[0]).to_owned()],
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+        directory: "/w".to_owned(),
+        ..Execution::default()
+    }
+}
+
+#[track_caller]
+fn check(words: &[&str], actions: &[&str]) {
+    let policy = Policy::default();
+    assert_eq!(
+        execution(words).actions(&policy, "/home", &Nothing),
+        actions,
+        "{words:?}"
+    );
+    let is_found = |name: &&str| is_of_interest(&policy.catalog, base_name(name));
+    assert!(
+        actions.is_empty() || words.first().is_some_and(|name| is_found(&name)),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn one_process_is_every_program_that_it_runs_within_itself() {
+    check(&["git", "push", "origin"], &["git:push"]);
+    check(&["/usr/bin/git", "-C", "x", "push"], &["git:push"]);
+    check(&["git", "push", "--dry-run"], &[]);
+    check(&["git", "log", "push"], &[]);
+    check(&["/usr/lib/git-core/git-push", "origin"], &["git:push"]);
+    check(&["git-receive-pack", "/r.git"], &["git:push"]);
+    check(&["ssh", "h", "git-receive-pack 'r.git'"], &["git:push"]);
+    check(&["ssh", "h", "git-upload-pack 'r.git'"], &[]);
+    check(
+        &["node", "/usr/lib/npm/bin/npm-cli.js", "publish"],
+        &["npm:publish"],
+    );
+    check(
+        &[
+            "node",
+            "-r",
+            "x",
+            "--no-warnings",
+            "/usr/bin/npm",
+            "publish",
+        ],
+        &["npm:publish"],
+    );
+    check(&["node", "build.js", "npm", "publish"], &[]);
+    check(&["node", "-e", "x", "npm", "publish"], &[]);
+    check(
+        &["python3", "-m", "twine", "upload", "x"],
+        &["pypi:publish"],
+    );
+    check(
+        &["python3.11", "-Im", "twine", "upload", "x"],
+        &["pypi:publish"],
+    );
+    check(&["python3", "-mtwine", "upload", "x"], &["pypi:publish"]);
+    check(
+        &["python3", "/v/bin/twine", "upload", "x"],
+        &["pypi:publish"],
+    );
+    check(
+        &["python3", "/v/twine/__main__.py", "upload", "x"],
+        &["pypi:publish"],
+    );
+    check(&["python3", "-c", "x", "twine", "upload"], &[]);
+    check(
+        &[
+            "/lib64/ld-linux-x86-64.so.2",
+            "--library-path",
+            "/l",
+            "/usr/bin/git",
+            "push",
+        ],
+        &["git:push"],
+    );
+    check(&["busybox", "git", "push"], &["git:push"]);
+    check(&["valgrind", "--tool=none", "git", "push"], &["git:push"]);
+    check(
+        &["qemu-x86_64", "-L", "/", "/bin/git", "push"],
+        &["git:push"],
+    );
+    check(&["/bin/sh", "/usr/bin/git", "push", "./x"], &["git:push"]);
+    check(&["bash", "-e", "git", "push"], &["git:push"]);
+    check(&["bash", "-ec", "git", "push"], &[]);
+    check(&["bash", "-c", "git push"], &[]);
+    check(&["echo", "git", "push"], &[]);
+}
+
+#[test]
+fn the_name_by_which_a_program_of_many_is_called_counts() {
+    let policy = Policy::default();
+    let of = |names: &[&str], words: &[&str]| {
+        let execution = Execution {
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..execution(words)
+        };
+        execution.actions(&policy, "/home", &Nothing)
+    };
+    assert!(of(&["busybox"], &["echo", "git", "push"]).is_empty());
+    assert!(of(&["git"], &["git-upload-pack", "push"]).is_empty());
+    assert_eq!(of(&["git"], &["ls", "push"]), ["git:push"]);
+    assert_eq!(of(&["git", "x"], &["./x", "push"]), ["git:push"]);
+}
+
+/// The same command before it runs and when it begins is one act.
+#[test]
+fn the_act_is_that_of_the_literal_command() {
+    let policy = Policy::default();
+    for (words, given, text) in [
+        (
+            &["git", "push", "origin", "main"] as &[&str],
+            &[] as &[(&str, &str)],
+            "git push origin main",
+        ),
+        (&["/usr/bin/git", "push"], &[], "/usr/bin/git push"),
+        (
+            &["git", "push", "a b"],
+            &[("GIT_TRACE", "1"), ("OTHER", "x")],
+            "GIT_TRACE=1 git push 'a b'",
+        ),
+        (
+            &["npm", "publish"],
+            &[("npm_lifecycle_event", "x")],
+            "npm publish",
+        ),
+    ] {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        let execution = Execution {
+            given: given.iter().map(own).collect(),
+            ..execution(words)
+        };
+        let place = Place {
+            directory: "/w",
+            home: "/home",
+        };
+        let before = decide_command(
+            &policy,
+            text,
+            place,
+            &Nothing,
+            &Grants::none(),
+            Timestamp::UNIX_EPOCH,
+        );
+        assert_eq!(
+            execution.act(&policy, "/home", &Nothing),
+            before.act,
+            "{text}"
+        );
+        assert_eq!(execution.input()["command"], text);
+    }
+}
+
+#[test]
+fn an_alias_of_gh_is_what_it_stands_for() {
+    struct Config;
+    impl Lookup for Config {
+        fn read(&self, path: &str) -> Content {
+            match path {
+                "/home/.config/gh/config.yml" => Content::Text(
+                    "aliases:\n    open: pr create --title $1\n    sh: '!gh pr create'\n"
+                        .to_owned(),
+                ),
+                _ => Content::Missing,
+            }
+        }
+        fn list(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+    }
+    let policy = Policy::default();
+    let acts = |words: &[&str]| execution(words).actions(&policy, "/home", &Config);
+    assert_eq!(acts(&["gh", "open", "x"]), ["gh:pr-create"]);
+    assert!(acts(&["gh", "sh"]).is_empty());
+    assert!(acts(&["gh", "pr", "list"]).is_empty());
+}
+
+#[test]
+fn helpers_of_git_name_where_they_go() {
+    let to = |words: &[&str]| execution(words).helper().and_then(|helper| helper.to);
+    assert_eq!(
+        to(&["git", "remote-https", "origin", "https://h/r"]).as_deref(),
+        Some("https://h/r")
+    );
+    assert_eq!(
+        to(&["git", "send-pack", "--stateless-rpc", "https://h/r"]).as_deref(),
+        Some("https://h/r")
+    );
+    assert_eq!(
+        to(&["ssh", "-o", "x", "h", "git-receive-pack 'a/r.git'"]).as_deref(),
+        Some("a/r.git")
+    );
+    assert_eq!(
+        to(&["/bin/sh", "-c", "git-receive-pack '/r.git'"]).as_deref(),
+        Some("/r.git")
+    );
+    assert_eq!(execution(&["sh", "-c", "make"]).helper(), None);
+}

@@ -1,0 +1,200 @@
+//! `roleos run`: any program under supervision. Its whole tree is judged by the gate's rules when a program begins.
+//!
+//! Words are read by hand first, because the start counts; clap only sees mistakes. Streams, terminal, signals and exit
+//! code are the command's own.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use clap::ValueEnum;
+use host::config::Config;
+use host::environment::Environment;
+use host::hook::Bench;
+use host::sealing::background;
+use host::supervision::{self, Program, Refusal, Report};
+use host::workspace::Workspace;
+use host::{files, pins};
+use oversight::governance::Mode;
+
+use crate::cli::VERSION;
+use crate::context::Place;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+/// Words of `run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Every program that the command starts, and all that those start, is judged when
+it begins: gated actions need a grant or an approval, here as in a tool call.
+Exit code: the command's own; 125 when it cannot be supervised.
+
+Examples:
+  roleos run -- aider --yes
+  roleos run --report report.json -- make release
+  roleos run --shell 'make test && ./deploy.sh'")]
+pub struct Args {
+    /// Write what was seen into this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Name of the session; one is made up otherwise.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// How much freedom the command has [default: as set].
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
+    /// A text for `bash -c` in place of a program.
+    #[arg(long, value_name = "TEXT", conflicts_with = "command")]
+    shell: Option<OsString>,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "PROGRAM", required_unless_present = "shell")]
+    command: Vec<OsString>,
+}
+
+/// The modes as words.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModeName {
+    /// Grants count.
+    Off,
+    /// No act is let through, granted or not, without an approval.
+    Restricted,
+    /// The same.
+    Approved,
+    /// Grants count.
+    Autonomous,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Off => Self::Off,
+            ModeName::Restricted => Self::Restricted,
+            ModeName::Approved => Self::Approved,
+            ModeName::Autonomous => Self::Autonomous,
+        }
+    }
+}
+
+/// Runs at once when the words are the usual ones.
+pub fn direct(arguments: &[OsString]) -> Option<Exit> {
+    let mut words = arguments.iter().skip(1);
+    if words.next()? != "run" {
+        return None;
+    }
+    let mut args = Args {
+        report: None,
+        session: None,
+        mode: None,
+        shell: None,
+        command: Vec::new(),
+    };
+    while let Some(word) = words.next() {
+        match word.to_str()? {
+            "--report" => args.report = Some(PathBuf::from(words.next()?)),
+            "--mode" => args.mode = Some(ModeName::from_str(words.next()?.to_str()?, false).ok()?),
+            "--session" => args.session = Some(words.next()?.to_str()?.to_owned()),
+            "--shell" => args.shell = Some(words.next()?.clone()),
+            "--" => args.command.extend(words.by_ref().cloned()),
+            _ => return None,
+        }
+    }
+    if args.command.is_empty() == args.shell.is_none() {
+        return None;
+    }
+    Some(run(&args, Place::default()).unwrap_or_else(|failure| failed(&failure)))
+}
+
+/// A command that was not started ends as one that nobody supervises.
+fn failed(failure: &Failure) -> Exit {
+    say(&format!("roleos: {}", failure.message));
+    end(125)
+}
+
+/// Does it.
+///
+/// # Errors
+/// The settings are wrong, or the command cannot be supervised; it was not started.
+pub fn run(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
+    let bench = bench(args, place)?;
+    let program = match &args.shell {
+        Some(text) => Program::Shell(text.clone()),
+        None => Program::Words(args.command.clone()),
+    };
+    let here = std::env::current_dir().unwrap_or_else(|_| bench.workspace.root().to_owned());
+    let here = here.to_string_lossy();
+    // What is set up keeps a journal of every program that runs there as an agent.
+    let is_session = args.session.is_some() || (bench.pin.is_some() && args.shell.is_none());
+    if is_session {
+        bench.begin(&here)?;
+    }
+    let report = supervision::run(&bench, &program, &mut tell)
+        .map_err(|error| Failure::refused("unsupervised", error.to_string()))?;
+    if is_session {
+        bench.end(&here, report.exit)?;
+        if let Ok(own) = std::env::current_exe() {
+            // What this cannot start is sealed by the next one that can.
+            background::start(&own, &bench.workspace).ok();
+        }
+    }
+    if let Some(path) = &args.report {
+        write(path, &report)?;
+    }
+    if let Some(why) = &report.not_started {
+        let name = args
+            .command
+            .first()
+            .map_or(OsStr::new("bash"), OsString::as_os_str);
+        say(&format!("roleos: {}: {why}", name.to_string_lossy()));
+    }
+    match report.signal {
+        Some(signal) => supervision::end_by_signal(signal),
+        None => end(report.exit),
+    }
+}
+
+fn bench(args: &Args, place: Place<'_>) -> Result<Bench, Failure> {
+    let environment = Environment::read().with_state(place.state);
+    let workspace = Workspace::find(place.root, &environment)?;
+    let config = Config::load(&workspace, &environment)?;
+    let called = args.command.first().map(PathBuf::from);
+    let called = called.as_deref().and_then(Path::file_name);
+    let called = called.unwrap_or(OsStr::new("run")).to_string_lossy();
+    let is_set_up = workspace.role_os_dir().is_dir();
+    let session = args.session.clone();
+    Ok(Bench {
+        pin: is_set_up.then(|| pins::pin(&workspace, &environment)),
+        session: session.unwrap_or_else(|| format!("run-{}", host::fresh_task_id())),
+        workspace,
+        config,
+        environment,
+        version: VERSION.to_owned(),
+        agent: None,
+        called: called.into_owned(),
+        mode: args.mode.map(Mode::from),
+        reports: None,
+    })
+}
+
+/// Says a refusal at once, on a line of its own.
+pub(super) fn tell(refusal: &Refusal) {
+    say(&refusal.told);
+}
+
+/// In one piece: the command writes to the same place.
+pub(super) fn say(line: &str) {
+    let line = format!("{line}\n");
+    // A command without a place for errors runs as well.
+    io::stderr().write_all(line.as_bytes()).ok();
+}
+
+fn write(path: &Path, report: &Report) -> Result<(), Failure> {
+    let mut text = serde_json::to_string(report).map_err(io::Error::from)?;
+    text.push('\n');
+    Ok(files::write(path, text.as_bytes(), files::Privacy::Shared)?)
+}
+
+#[expect(clippy::exit, reason = "the exit code is the command's own")]
+pub(super) fn end(code: i32) -> ! {
+    process::exit(code)
+}

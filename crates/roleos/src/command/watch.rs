@@ -1,0 +1,118 @@
+//! `roleos-watch`: what a coding agent puts in front of its shell commands. One word is a text for the shell, more are a
+//! program. With the gate on it runs under supervision; with the gate off it only runs.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use host::agents::Agent;
+use host::config::Config;
+use host::environment::Environment;
+use host::hook::Bench;
+use host::journal::SessionId;
+use host::pins;
+use host::supervision::{self, Program, proof};
+use host::workspace::Workspace;
+
+use super::run::{end, say, tell};
+use crate::cli::VERSION;
+
+/// The name of the link by which this program is started.
+const NAME: &str = "roleos-watch";
+
+/// Exit code of a command that has to be supervised and cannot be.
+const UNSUPERVISED: i32 = 125;
+
+/// Runs what stands behind the name; returns only when that is another.
+pub fn direct(arguments: &[OsString]) {
+    let is_named = |name: &OsString| Path::new(name).file_name().is_some_and(|name| name == NAME);
+    if arguments.first().is_some_and(is_named) {
+        watch(arguments.get(1..).unwrap_or_default())
+    }
+}
+
+fn watch(words: &[OsString]) -> ! {
+    let program = match words {
+        [] => {
+            say("usage: roleos-watch TEXT");
+            end(1)
+        }
+        [text] => Program::Shell(text.clone()),
+        words => Program::Words(words.to_vec()),
+    };
+    match bench(&program) {
+        Ok(Some(bench)) => supervised(&bench, &program),
+        Ok(None) => plain(&program),
+        Err(why) => {
+            say(&format!(
+                "roleos: the command is not run, because its gate cannot be read: {why}"
+            ));
+            end(UNSUPERVISED)
+        }
+    }
+}
+
+fn plain(program: &Program) -> ! {
+    let error = supervision::run_unsupervised(program);
+    say(&format!("roleos: {error}"));
+    end(127)
+}
+
+fn supervised(bench: &Bench, program: &Program) -> ! {
+    let mut refused = Vec::new();
+    let run = supervision::run(bench, program, &mut |refusal| {
+        tell(refusal);
+        refused.push(
+            refusal
+                .id
+                .clone()
+                .unwrap_or_else(|| "without an id".to_owned()),
+        );
+    });
+    let report = match run {
+        Ok(report) => report,
+        Err(error) => {
+            // The hook may have let it run only because it would be supervised.
+            if proof::holds(&bench.workspace, &SessionId::new(&bench.session)) {
+                say(&format!("roleos: the command is not run: {error}"));
+                end(UNSUPERVISED)
+            }
+            plain(program)
+        }
+    };
+    if !refused.is_empty() {
+        refused.dedup();
+        let (count, ids) = (refused.len(), refused.join(", "));
+        say(&format!(
+            "roleos: {count} act(s) refused in this command: {ids}"
+        ));
+    }
+    match report.signal {
+        Some(signal) => supervision::end_by_signal(signal),
+        None => end(report.exit),
+    }
+}
+
+/// What the command is judged by; `None` where the gate is off.
+fn bench(program: &Program) -> Result<Option<Bench>, String> {
+    let environment = Environment::read();
+    let named = environment.watch_root.clone();
+    let workspace =
+        Workspace::find(named.as_deref(), &environment).map_err(|error| host::said(&error))?;
+    let config = Config::load(&workspace, &environment).map_err(|error| host::said(&error))?;
+    if !environment.capability_gate && !config.oversight.capability_gate {
+        return Ok(None);
+    }
+    let session = supervision::session();
+    Ok(Some(Bench {
+        pin: Some(pins::pin(&workspace, &environment)),
+        reports: session.as_ref().map(|_| supervision::command_of(program)),
+        session: session.unwrap_or_else(|| "claude-unnamed".to_owned()),
+        workspace,
+        config,
+        environment,
+        version: VERSION.to_owned(),
+        agent: Some(Agent::Claude),
+        called: String::new(),
+        mode: None,
+    }))
+}
