@@ -64,7 +64,7 @@ fn text(seed: usize, bytes: usize) -> String {
 fn example(number: usize, versions: usize) -> Example {
     let outcomes = (0..versions).map(|version| {
         let outcome = Outcome {
-            acceptable: Some(version == number % versions || number % 3 == 0),
+            acceptable: Some(version == number % versions || number.is_multiple_of(3)),
             reward: 1.0,
             cost: 0.1,
             price_usd: None,
@@ -81,7 +81,11 @@ fn example(number: usize, versions: usize) -> Example {
 /// A request as a client sends it, 2 KB of text in a conversation.
 fn request(number: usize) -> String {
     let turn = |at: usize| {
-        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let role = if at.is_multiple_of(2) {
+            "user"
+        } else {
+            "assistant"
+        };
         json!({ "role": role, "content": format!("{}\n", text(number * 8 + at, 256)) })
     };
     let messages: Vec<Value> = (0..8).map(turn).collect();

@@ -67,4 +67,6 @@ class Server(ThreadingHTTPServer):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=8011)
-    Server(("127.0.0.1", parser.parse_args().port), Handler).serve_forever()
+    with Server(("127.0.0.1", parser.parse_args().port), Handler) as server:
+        print(f"{ADAPTER} answers at http://127.0.0.1:{server.server_port}", flush=True)
+        server.serve_forever()

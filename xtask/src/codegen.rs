@@ -21,6 +21,10 @@ const GENERATED: &[Generated] = &[
         text: host::config::reference_markdown,
     },
     Generated {
+        file: "docs/actions.md",
+        text: crate::actions_doc::text,
+    },
+    Generated {
         file: ".env.example",
         text: host::environment::env_example,
     },

@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand};
 
 use crate::project::Project;
 
+mod actions_doc;
 mod bench;
 mod codegen;
 mod e2e;
@@ -23,6 +24,7 @@ mod install;
 mod project;
 mod screenshots;
 mod shell;
+mod simulate;
 mod test;
 mod tidy;
 
@@ -60,6 +62,12 @@ enum Chore {
     HookOrder,
     /// Take the pictures of the pages in `docs/img/` with a real browser.
     Screenshots,
+    /// Play the learning loop through the real program and write `docs/learning-loop.md`: `cargo xtask simulate [--seed N]…`.
+    Simulate {
+        /// Passed on to the `simulate` program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// Measure ours against peers, side by side: `cargo xtask bench [--json] [ROW…]`.
     Bench {
         /// Passed on to the `bench` program.
@@ -90,6 +98,7 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::GateReport => gate_report::run(&project),
         Chore::HookOrder => hook_order::run(&project),
         Chore::Screenshots => screenshots::run(&project),
+        Chore::Simulate { arguments } => simulate::run(&project, &arguments),
         Chore::Bench { arguments } => bench::run(&project, &arguments),
     }
 }

@@ -8,6 +8,7 @@ use crate::shell::{Failure, Result};
 
 mod edges;
 mod links;
+mod promises;
 mod sources;
 
 /// One thing to repair.
@@ -44,6 +45,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     let files = project.tracked()?;
     problems.extend(sources::check(project, &files)?);
     problems.extend(links::check(project, &files)?);
+    problems.extend(promises::check(project, &files)?);
     problems.extend(codegen::stale(project).map(|generated| {
         let what = "not what the code says; run `cargo xtask codegen` and commit what it writes";
         Problem::new(generated.file, 1, what)

@@ -7,11 +7,12 @@ mod archives;
 mod changes;
 mod objects;
 mod revisions;
+mod work;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use oversight::lookup::{Content, Listing, Lookup, MAX_ENTRIES, Source};
+use oversight::lookup::{Content, Listing, Lookup, MAX_ENTRIES, Source, Work};
 use walkdir::WalkDir;
 
 use crate::files;
@@ -82,6 +83,10 @@ impl Lookup for Disk {
                 changes::search(Path::new(directory), from, is_wanted)
             }
         }
+    }
+
+    fn loses(&self, directory: &str, work: Work<'_>) -> Option<bool> {
+        work::loses(Path::new(directory), work)
     }
 
     fn may_start(&self, path: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Inputs with the outputs that won, `.role-os/contest-texts.jsonl`: written only with `[privacy] keep_inputs`, to train
 //! models on. The run log says who won; a line whose output is not the winner's is not handed out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use selection::{canonical, output};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::feedback;
 use crate::files::{self, FileError, Lock};
 use crate::runs;
 use crate::workspace::Workspace;
@@ -59,7 +60,8 @@ pub fn append(path: &Path, texts: &Texts) -> Result<(), FileError> {
 pub struct Exported {
     /// Lines.
     pub lines: u64,
-    /// Texts whose contest is not in the log, was won by another output, or by one that the general model contradicts.
+    /// Texts whose contest is not in the log, was won by another output, or by one that the general model or a user
+    /// contradicts.
     pub left_out: u64,
 }
 
@@ -71,6 +73,7 @@ pub struct Exported {
 pub fn export(
     log: &Path,
     texts: &Path,
+    said: &Path,
     role: Option<&str>,
     mut take: impl FnMut(&Value),
 ) -> Result<Exported, FileError> {
@@ -87,6 +90,20 @@ pub fn export(
             winners.insert(run_id, record);
         }
     }))?;
+    let (opinions, _) = feedback::opinions(said)?;
+    let bad: BTreeSet<(String, String)> = opinions
+        .into_iter()
+        .filter(|opinion| !opinion.acceptable)
+        .map(|opinion| (opinion.trace_id, opinion.version))
+        .collect();
+    let is_bad = |record: &Record| {
+        let named = record
+            .more
+            .trace_id
+            .clone()
+            .zip(record.more.version.clone());
+        named.is_some_and(|named| bad.contains(&named))
+    };
     let mut done = Exported::default();
     there(runs::lines_up_to(texts, MAX_LINE, |line| {
         let texts: Option<Texts> = serde_json::from_slice(line).ok();
@@ -95,7 +112,8 @@ pub fn export(
             let hash = canonical::hash_bytes(output::text(&texts.output).as_bytes());
             let is_winners = record.more.output_hash.as_ref() == Some(&hash);
             // What won by its speed and not by what it says teaches nothing good.
-            let agrees = record.more.agreement.is_none_or(|agreed| agreed >= FLOOR);
+            let agrees =
+                record.more.agreement.is_none_or(|agreed| agreed >= FLOOR) && !is_bad(record);
             (is_winners && (agrees || texts.target.is_some())).then_some((texts, record))
         });
         let Some((texts, record)) = found else {

@@ -127,6 +127,7 @@ pub fn examine(
         self::workspace::approval_check(workspace),
         self::workspace::git_check(workspace, running),
     ];
+    checks.extend(self::workspace::actions_check(config));
     checks.extend(self::protected::check(workspace, environment));
     checks.push(supervised::machine(environment));
     checks.extend(self::workspace::registry_check(

@@ -2,12 +2,14 @@
 //!
 //! It labels what the selector learns from, and nothing else: no certificate, promotion or halt looks here.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use selection::quality;
 use selection::run_log::{FIRST, Record, link};
 use selection::selector::Features;
+use selection::selector::examples::Opinion;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -246,6 +248,37 @@ pub fn verify(path: &Path) -> Result<(u64, Vec<u64>), FileError> {
     }
 }
 
+/// Hands out what was said of versions' answers, the last word on each, and how many lines do not count: where the links do
+/// not hold, none does.
+///
+/// # Errors
+/// The log is there and cannot be read.
+pub fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
+    let (lines, bad) = verify(path)?;
+    if !bad.is_empty() {
+        return Ok((Vec::new(), lines));
+    }
+    let mut last = BTreeMap::new();
+    let unreadable = read(path, |line| {
+        let subject = line.subject;
+        let named = subject.role.zip(subject.version).zip(line.acceptable);
+        if let Some(((role, version), acceptable)) = named {
+            let trace_id = line.said.trace_id;
+            last.insert(
+                (trace_id.clone(), version.clone()),
+                Opinion {
+                    trace_id,
+                    role,
+                    version,
+                    acceptable,
+                    input: subject.prompt_hash.zip(subject.features),
+                },
+            );
+        }
+    })?;
+    Ok((last.into_values().collect(), unreadable))
+}
+
 /// Looks for a dispatch in the logs: the run log first, which knows most, then the field log and the gateway's requests.
 #[must_use]
 pub fn find(workspace: &Workspace, specialists: &Specialists, trace_id: &str) -> Option<Subject> {
@@ -371,6 +404,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "plays an edit by hand")]
     fn lines_are_linked_and_an_edit_is_found() {
         let guard = tempfile::tempdir().unwrap();
         let path = guard.path().join("feedback.jsonl");

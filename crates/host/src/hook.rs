@@ -169,15 +169,16 @@ fn respond(
             None => Some(format!("roleos: {}", said(&error))),
         },
     };
+    let mut approved = String::new();
     let given = match event.kind {
         Kind::ConfigChange => refused.unwrap_or(Answer::Proceed),
-        Kind::BeforeTool => match (tool::judge(desk, event, progress), ceiling) {
+        Kind::BeforeTool => match (tool::judge(desk, event, progress, &mut approved), ceiling) {
             (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, event, ceiling),
             (answer, _) => answer,
         },
         _ => notes::write(desk, event, progress),
     };
-    let given = match effects::begin(desk, event, &given) {
+    let given = match effects::begin(desk, event, &given, &approved) {
         Ok(()) => given,
         Err(error) => effects::failure(desk, event, &error).unwrap_or(given),
     };

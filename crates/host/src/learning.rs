@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::files::{self, FileError, Lock};
-use crate::selector;
+use crate::selector::{self, SelectorError};
 use crate::specialists::spending::{MicroUsd, Spending};
 use crate::workspace::Workspace;
 
@@ -94,10 +94,11 @@ pub fn train(workspace: &Workspace, now: &str) -> Result<Training, FileError> {
                 placed.map(drop).map_err(|error| error.to_string()),
             )
         }
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
+        Err(SelectorError::File(error)) if error.source.kind() == io::ErrorKind::NotFound => {
             (0, Err("there is no run log yet".to_owned()))
         }
-        Err(error) => (0, Err(format!("{error}: {}", error.source))),
+        Err(SelectorError::File(error)) => (0, Err(format!("{error}: {}", error.source))),
+        Err(error) => (0, Err(error.to_string())),
     };
     let training = Training {
         ts: now.to_owned(),

@@ -9,6 +9,7 @@ use catalog::yaml::Document;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use selection::manifest::{Manifest, Mode, Problem};
+use selection::verifier::Kind;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -157,6 +158,24 @@ fn open_regular(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(refuse("it is not a regular file")),
     }
+}
+
+/// Returns what is wrong where the verifier's schema is not beside the manifest.
+#[must_use]
+pub fn missing_schema(manifest_path: &Path, manifest: &Manifest) -> Option<Problem> {
+    if manifest.verifier != Kind::JsonSchema || manifest.verifier_config.contains_key("schema") {
+        return None;
+    }
+    let path = schema_path(manifest_path, manifest);
+    let message = match path.map(|path| (path.is_file(), path)) {
+        Some((true, _)) => return None,
+        Some((false, path)) => format!("`{}` is not there", path.display()),
+        None => "name a schema that lies beside the manifest".to_owned(),
+    };
+    Some(Problem {
+        path: "io_contract.output.schema_ref".to_owned(),
+        message,
+    })
 }
 
 /// The schema that a manifest's verifier needs, found beside it and nowhere else.

@@ -6,9 +6,10 @@
 //! off is put back then.
 //!
 //! [`list`] names the files, [`content`] reads what stands at a path, [`store`] is what is known of them in the trust store,
-//! [`rules`] decides about a change, [`restore`] takes it back.
+//! [`rules`] decides about a change, [`restore`] takes it back. [`journals`] notes how far the journals have come.
 
 mod content;
+mod journals;
 mod list;
 mod restore;
 mod rules;
@@ -30,6 +31,8 @@ use self::list::{Item, Kind};
 use self::rules::{Change, Outcome};
 use self::store::{Entry, Record, Running, Store};
 
+pub use self::journals::JournalNotes;
+pub(crate) use self::journals::Reached;
 pub use self::store::{Undone, announce};
 
 /// How long before a look `roleos` may have written a file when no call is known to run.

@@ -54,6 +54,7 @@ use crate::journal::SessionId;
 use crate::journal::append::Journal;
 use crate::journal::read::{Session, journals};
 use crate::journal::record::{Line, Record, Sealed as SealedLine, Sealing};
+use crate::protected::JournalNotes;
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
 
@@ -152,6 +153,7 @@ impl Sealer<'_> {
             return Ok(());
         }
         let _lock = self.lock()?;
+        self.miss_journals()?;
         for (session, path) in journals(&directory)? {
             match self.seal_locked(&session, true) {
                 Ok(Done::Already) => self.let_go(&session, &path),
@@ -159,6 +161,24 @@ impl Sealer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Begins a journal that says so in the place of each one that was removed before it was sealed.
+    fn miss_journals(&self) -> Result<(), FileError> {
+        let notes = JournalNotes::existing(self.workspace);
+        let noted = notes.map(|notes| notes.sessions()).unwrap_or_default();
+        let directory = self.workspace.sessions_dir();
+        for session in noted {
+            if !session.path_in(&directory).exists() {
+                self.journal(&session)?.admit_loss(clock::now_ns())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn journal(&self, session: &SessionId) -> Result<Journal, FileError> {
+        let notes = JournalNotes::existing(self.workspace);
+        Journal::open_noted(&self.workspace.sessions_dir(), session, notes)
     }
 
     fn lock(&self) -> Result<Lock, FileError> {
@@ -174,7 +194,8 @@ impl Sealer<'_> {
             return Err(SealError::NoSession(session.to_string()));
         }
         // Locked, so that no line comes between the look and the mark.
-        let mut journal = Journal::open(&directory, session)?;
+        let mut journal = self.journal(session)?;
+        journal.admit_loss(clock::now_ns())?;
         let read = Session::read(&path)?;
         let stretch = match open_seal(&read.lines) {
             Some(stretch) => stretch,
@@ -268,14 +289,16 @@ impl Sealer<'_> {
         stretch: &Stretch,
         sha256: String,
     ) -> Result<(), FileError> {
-        let mut journal = Journal::open(&self.workspace.sessions_dir(), session)?;
+        let mut journal = self.journal(session)?;
         let mark = Record::Sealed(SealedLine {
             task_id: stretch.task_id.to_string(),
             sha256,
             upto: stretch.upto.saturating_sub(1),
         });
         journal.push(&story.agent, clock::now_ns(), mark);
-        journal.commit(true)
+        journal.commit(true)?;
+        journal.forget_note();
+        Ok(())
     }
 
     /// Sessions whose journals were written to in the same time and place.
@@ -368,7 +391,8 @@ fn is_mark(record: &Record) -> bool {
 
 /// Whether nothing more is to be expected: the agent said so, its process is gone, or it was silent for long.
 fn is_over(story: &Story<'_>) -> bool {
-    if story.end.is_some() {
+    let is_gone = story.is_cut && story.start.is_none();
+    if story.end.is_some() || is_gone {
         return true;
     }
     if let Some(process) = story.process().filter(|process| process.started > 0) {

@@ -17,6 +17,7 @@ use selection::selector::features::Line;
 use selection::selector::{BadSelector, Book, Features, LEAST_LABELS};
 use serde_json::Value;
 
+use crate::feedback;
 use crate::files::{self, FileError, Lock, Privacy};
 use crate::runs;
 use crate::specialists::Stamp;
@@ -52,6 +53,9 @@ pub enum SelectorError {
         /// Why.
         source: BadSelector,
     },
+    /// The log that it would be learned from was changed.
+    #[error("cannot learn from the run log: {0}")]
+    BrokenLog(String),
     /// It would be worse than the present one.
     #[error("the new selector is worse than the present one: {}", joined(.0))]
     Worse(Vec<Worse>),
@@ -100,7 +104,9 @@ pub struct Lessons {
     pub contests: u64,
     /// Contests of which nothing tells which answers were acceptable.
     pub without_reference: u64,
-    /// Lines of either file that could not be read.
+    /// Answers of which a user said what they were worth.
+    pub feedback: u64,
+    /// Lines of a file that could not be read, and of feedback whose links do not hold.
     pub unreadable: u64,
 }
 
@@ -109,12 +115,25 @@ pub struct Lessons {
 /// # Errors
 /// One of the two files cannot be read.
 pub fn lessons(log: &Path, features: &Path) -> Result<Lessons, FileError> {
+    gather(log, features, None)
+}
+
+fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, FileError> {
     let mut examples = Examples::default();
     let mut unreadable = 0;
     runs::lines(log, |line| match Record::parse(line) {
         Ok(record) => examples.record(&record),
         Err(_) => unreadable += 1,
     })?;
+    let mut counted = 0;
+    if let Some(path) = said {
+        let (opinions, passed_over) = feedback::opinions(path)?;
+        unreadable += passed_over;
+        counted = opinions
+            .into_iter()
+            .map(|opinion| u64::from(examples.feedback(opinion)))
+            .sum();
+    }
     let most = selection::selector::features::MAX_LINE;
     runs::lines_up_to(features, most, |line| match Line::parse(line) {
         Ok(line) => examples.features(line),
@@ -127,16 +146,24 @@ pub fn lessons(log: &Path, features: &Path) -> Result<Lessons, FileError> {
         lines,
         contests,
         without_reference,
+        feedback: counted,
         unreadable,
     })
 }
 
-/// What there is to learn from in a workspace.
+/// What there is to learn from in a workspace: the run log, what users said, and the features.
 ///
 /// # Errors
-/// One of the files cannot be read.
-pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, FileError> {
-    lessons(&runs::path(workspace), &features_path(workspace))
+/// One of the files cannot be read, or the run log's chain or a reward in it does not hold.
+pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
+    let log = runs::path(workspace);
+    let (_, bad) = runs::verify(&log, runs::metrics(workspace)?)?;
+    if let Some(first) = bad.first() {
+        let why = format!("line {}: {}", first.line, first.reason);
+        return Err(SelectorError::BrokenLog(why));
+    }
+    let said = feedback::path(workspace);
+    Ok(gather(&log, &features_path(workspace), Some(&said))?)
 }
 
 /// Puts a selector in its place, unless the present one is better and nobody insists. Says how many bytes it has.
@@ -259,7 +286,7 @@ impl Judge {
 #[must_use]
 pub fn next_step(role: &str, version: &str) -> String {
     format!(
-        "`{version}` has no training data: run `roleos dispatch {role} --learn --input FILE --target FILE` on {LEAST_LABELS} inputs or more, then `roleos selector train`"
+        "`{version}` has no training data: run `roleos dispatch {role:?} --learn --cases SET` with {LEAST_LABELS} known right answers or more, then `roleos selector train`"
     )
 }
 
@@ -268,7 +295,7 @@ fn said(error: &SelectorError) -> String {
     match error {
         SelectorError::File(error) => format!("{error}: {}", error.source),
         SelectorError::Content { source, .. } => format!("{error}: {source}"),
-        SelectorError::Worse(_) => error.to_string(),
+        SelectorError::BrokenLog(_) | SelectorError::Worse(_) => error.to_string(),
     }
 }
 

@@ -307,6 +307,12 @@ impl Specialists {
         let registry = bytes
             .as_deref()
             .map_or_else(Registry::default, Registry::parse);
+        let registry = if registry.tells_of_evidence() {
+            let events = self.events().unwrap_or_default();
+            registry.with_evidence(|role, version| certify::earned(&events, role, version))
+        } else {
+            registry
+        };
         let registry = if self.settings.refuse_claimed {
             registry.without_claims()
         } else {

@@ -1,197 +1,101 @@
-//! The gated actions: one table, from program and subcommand to the action it performs, with what undoes it.
+//! The actions: what a program's words perform, by one table in `actions.toml`, with what undoes it.
 //!
-//! Adding an action is one entry of [`ACTIONS`] and one of [`RULES`]. How single programs read their words is in
-//! [`words`], the `gh api` equivalents in [`api`]. Nothing here knows a shell.
+//! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
+//! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
+//! send in [`request`], paths and facts about repositories in [`paths`]. Nothing here knows a shell.
 
-mod api;
+mod paths;
+mod request;
+mod rule;
 mod words;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+pub use rule::check as check_rule;
 pub(crate) use words::{GitCall, git_command, is_git_builtin};
 
-use crate::value::{has_hole, without_holes};
+use crate::lookup::{Lookup, Nothing};
+use crate::value::has_hole;
+use crate::verdict::{Place, Policy, decide_command};
+use rule::{Call, Fit};
+
+include!(concat!(env!("OUT_DIR"), "/actions.rs"));
+
+/// What an action is like, which decides what is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Set {
+    /// It cannot be taken back: denied without a grant.
+    Gated,
+    /// The same, and switched on by a setting only.
+    Extended,
+    /// Something is lost: asked about.
+    Destructive,
+    /// A secret is read: asked about.
+    Secrets,
+}
+
+impl Set {
+    /// Returns `true` if the act needs a grant.
+    #[must_use]
+    pub fn needs_grant(self) -> bool {
+        matches!(self, Self::Gated | Self::Extended)
+    }
+}
 
 /// An act that cannot simply be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// Stable name, as in the grants.
-    pub id: String,
+    pub id: Cow<'static, str>,
     /// For people.
-    pub label: String,
+    pub label: Cow<'static, str>,
     /// What undoes it, as far as possible.
-    pub compensator: String,
-    /// Ships switched off.
-    pub extended: bool,
+    pub compensator: Cow<'static, str>,
+    /// What it is like.
+    pub set: Set,
 }
 
-const fn action(
+/// One entry of the table.
+pub(super) struct Known {
     id: &'static str,
+    set: Set,
     label: &'static str,
     compensator: &'static str,
-) -> (&'static str, &'static str, &'static str, bool) {
-    (id, label, compensator, false)
+    requests: &'static [&'static str],
 }
 
-const fn extended(
-    id: &'static str,
-    label: &'static str,
-    compensator: &'static str,
-) -> (&'static str, &'static str, &'static str, bool) {
-    (id, label, compensator, true)
-}
-
-const ACTIONS: &[(&str, &str, &str, bool)] = &[
-    action(
-        "npm:publish",
-        "publish a package to npm",
-        "npm deprecate <package>@<version> '<reason>' (unpublish only within 72 hours)",
-    ),
-    action(
-        "pypi:publish",
-        "publish a package to PyPI",
-        "yank the release on PyPI; a version number is never free again",
-    ),
-    action(
-        "gh:release",
-        "change a GitHub release",
-        "gh release delete <tag>, or edit it back; assets already downloaded stay out",
-    ),
-    action(
-        "gh:pr-create",
-        "open a pull request",
-        "gh pr close <number>",
-    ),
-    action(
-        "gh:repo-edit",
-        "change, archive, rename or delete a repository",
-        "gh repo edit, rename or unarchive back; a deletion only by GitHub support",
-    ),
-    action(
-        "git:push",
-        "push to a remote",
-        "git push --force-with-lease of the old tip; who fetched it keeps it",
-    ),
-    action(
-        "pages:deploy",
-        "deploy a website",
-        "deploy the previous commit again",
-    ),
-    extended(
-        "cargo:publish",
-        "publish a crate",
-        "cargo yank --version <version>",
-    ),
-    extended(
-        "docker:push",
-        "push an image",
-        "delete the tag in the registry",
-    ),
-    extended("gem:push", "publish a gem", "gem yank <name> -v <version>"),
-    extended(
-        "npm:unpublish",
-        "remove a package from npm",
-        "none: the version cannot be published again",
-    ),
-    extended(
-        "gh:pr-merge",
-        "merge a pull request",
-        "git revert -m 1 <merge>",
-    ),
-    extended(
-        "terraform:apply",
-        "change infrastructure",
-        "terraform apply of the previous state",
-    ),
-    extended(
-        "kubectl:delete",
-        "delete a resource of a cluster",
-        "kubectl apply of its manifest; its data may be gone",
-    ),
-    extended(
-        "jj:push",
-        "push to a remote with jj",
-        "jj git push of the old bookmark",
-    ),
-];
-
-/// How a program's words perform an action.
+/// Another way to perform an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The action.
     pub action: String,
-    /// The program.
-    pub program: String,
-    /// Subcommands in order; `a|b` are alternatives, `*` is any word.
-    pub path: Vec<String>,
-    /// Options that make it harmless.
-    pub harmless: Vec<String>,
+    /// Program and words, in the syntax of the table.
+    pub text: String,
 }
 
-const RULES: &[(&str, &str, &str, &str)] = &[
-    (
-        "npm:publish",
-        "npm",
-        "publish|pub|publ|publi|publis|pu",
-        "--dry-run",
-    ),
-    ("npm:publish", "pnpm", "publish", "--dry-run"),
-    (
-        "npm:publish",
-        "pnpm",
-        "recursive|multi|m publish",
-        "--dry-run",
-    ),
-    ("npm:publish", "yarn", "publish", "--dry-run"),
-    ("npm:publish", "yarn", "npm publish", "--dry-run"),
-    ("npm:publish", "yarn", "workspace * publish", "--dry-run"),
-    (
-        "npm:publish",
-        "yarn",
-        "workspace * npm publish",
-        "--dry-run",
-    ),
-    (
-        "npm:publish",
-        "yarn",
-        "workspaces foreach npm publish",
-        "--dry-run",
-    ),
-    ("npm:publish", "bun", "publish", "--dry-run"),
-    ("pypi:publish", "twine", "upload", ""),
-    ("pypi:publish", "uv", "publish", "--dry-run"),
-    ("pypi:publish", "poetry", "publish", "--dry-run"),
-    ("pypi:publish", "hatch", "publish", ""),
-    ("pypi:publish", "flit", "publish", ""),
-    (
-        "gh:release",
-        "gh",
-        "release create|new|delete|edit|upload",
-        "",
-    ),
-    ("gh:pr-create", "gh", "pr create|new", ""),
-    ("gh:repo-edit", "gh", "repo edit|delete|archive|rename", ""),
-    ("git:push", "git", "push|send-pack|http-push", ""),
-    ("git:push", "git", "subtree push", ""),
-    ("git:push", "git", "lfs push", "--dry-run"),
-    ("pages:deploy", "gh-pages", "", "-n --no-push"),
-    ("pages:deploy", "wrangler", "pages deploy|publish", ""),
-    ("pages:deploy", "wrangler", "pages deployment create", ""),
-    ("cargo:publish", "cargo", "publish", "--dry-run -n"),
-    ("docker:push", "docker", "push", ""),
-    ("docker:push", "docker", "image|compose push", ""),
-    ("gem:push", "gem", "push", ""),
-    ("npm:unpublish", "npm", "unpublish", "--dry-run"),
-    ("gh:pr-merge", "gh", "pr merge", ""),
-    ("terraform:apply", "terraform", "apply|destroy", ""),
-    (
-        "kubectl:delete",
-        "kubectl",
-        "delete",
-        "--dry-run=client --dry-run=server",
-    ),
-    ("jj:push", "jj", "git push", "--dry-run"),
-];
+/// Where a program is started, and what it may ask there.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    /// Working directory, absolute.
+    pub directory: &'a str,
+    /// Home directory, absolute.
+    pub home: &'a str,
+    /// Exported variables.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// Files and repositories.
+    pub lookup: &'a dyn Lookup,
+    /// What it reads from standard input, where that is known.
+    pub input: Option<&'a str>,
+}
+
+impl std::fmt::Debug for Around<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Around")
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
 
 /// Whether the text may name a protected thing at all.
 pub(crate) fn mentions_guarded(text: &str) -> bool {
@@ -205,81 +109,90 @@ pub(crate) fn mentions_guarded(text: &str) -> bool {
 
 /// What a program's words say.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// Ids with a label for the chain.
-    pub(crate) actions: Vec<(String, String)>,
+    pub actions: Vec<(String, String)>,
     /// Why they do not say it all.
-    pub(crate) unknown: Option<&'static str>,
+    pub unknown: Option<&'static str>,
 }
 
-/// The actions that are gated in one workspace.
+impl Answer {
+    fn add(&mut self, id: &str, label: String) {
+        if !self.actions.iter().any(|(known, _)| known == id) {
+            self.actions.push((id.to_owned(), label));
+        }
+    }
+}
+
+/// The actions that count in one workspace.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     actions: Vec<Action>,
-    rules: Vec<Rule>,
-    programs: BTreeSet<String>,
+    own: Vec<(String, Rule)>,
+    /// Programs that perform an act which needs a grant, sorted.
+    programs: Vec<Cow<'static, str>>,
 }
 
 impl Default for Catalog {
     fn default() -> Self {
-        Self::new(&[], Vec::new(), Vec::new())
+        Self::new(&|known| known.set != Set::Extended, Vec::new(), Vec::new())
     }
 }
 
 impl Catalog {
-    /// The standard set, those of the extended set that are named, and the user's own.
+    /// Makes the catalog of the known actions that are wanted, by id and set, and the user's own. The id of an action that
+    /// counts already only adds a way to perform it.
     #[must_use]
-    pub fn new(extended: &[&str], own_actions: Vec<Action>, own_rules: Vec<Rule>) -> Self {
-        let actions = ACTIONS
-            .iter()
-            .filter(|(id, .., extra)| !extra || extended.contains(id));
-        let mut actions: Vec<Action> = actions
-            .map(|(id, label, compensator, extended)| Action {
-                id: (*id).to_owned(),
-                label: (*label).to_owned(),
-                compensator: (*compensator).to_owned(),
-                extended: *extended,
-            })
-            .collect();
-        for own in own_actions {
-            // The id of an action that is gated already only adds a way to perform it.
+    pub fn new(is_wanted: &dyn Fn(&Action) -> bool, own: Vec<Action>, rules: Vec<Rule>) -> Self {
+        let known = ACTIONS.iter().map(|known| Action {
+            id: known.id.into(),
+            label: known.label.into(),
+            compensator: known.compensator.into(),
+            set: known.set,
+        });
+        let mut actions: Vec<Action> = known.filter(|action| is_wanted(action)).collect();
+        for own in own {
             if !actions.iter().any(|action| action.id == own.id) {
                 actions.push(own);
             }
         }
-        let split = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        let mut rules: Vec<Rule> = RULES
-            .iter()
-            .filter(|(id, ..)| actions.iter().any(|action| action.id == *id))
-            .map(|(action, program, path, harmless)| Rule {
-                action: (*action).to_owned(),
-                program: (*program).to_owned(),
-                path: split(path),
-                harmless: split(harmless),
-            })
-            .collect();
-        rules.extend(own_rules);
-        let programs = rules.iter().map(|rule| rule.program.clone()).collect();
+        let split = |rule: Rule| {
+            let (names, _) = rule.text.split_once(' ').unwrap_or((&rule.text, ""));
+            let names: Vec<String> = names.split('|').map(str::to_lowercase).collect();
+            names.into_iter().map(move |name| (name, rule.clone()))
+        };
+        let own: Vec<(String, Rule)> = rules.into_iter().flat_map(split).collect();
+        let gating = actions.iter().filter(|action| action.set.needs_grant());
+        let gating: BTreeSet<&str> = gating.map(|action| action.id.as_ref()).collect();
+        let gates = |id: &str| gating.contains(id);
+        let known = RULES.iter().filter(|(_, id, _)| gates(id));
+        let mut programs: Vec<Cow<'static, str>> =
+            known.map(|(program, ..)| Cow::Borrowed(*program)).collect();
+        let mine = own.iter().filter(|(_, rule)| gates(&rule.action));
+        programs.extend(mine.map(|(program, _)| Cow::Owned(program.clone())));
+        programs.sort_unstable();
+        programs.dedup();
         Self {
             actions,
-            rules,
+            own,
             programs,
         }
     }
 
-    /// The ids that ship switched off.
-    pub fn extended_ids() -> impl Iterator<Item = &'static str> {
-        let extra = ACTIONS.iter().filter(|(.., extra)| *extra);
-        extra.map(|(id, ..)| *id)
+    /// Returns all known actions, whether or not they count.
+    pub fn known() -> impl Iterator<Item = Action> {
+        Self::new(&|_| true, Vec::new(), Vec::new())
+            .actions
+            .into_iter()
     }
 
-    /// All actions that are gated.
+    /// Returns all actions that count.
     #[must_use]
     pub fn actions(&self) -> &[Action] {
         &self.actions
     }
 
-    /// One of them.
+    /// Returns one of them.
     #[must_use]
     pub fn action(&self, id: &str) -> Option<&Action> {
         self.actions.iter().find(|action| action.id == id)
@@ -287,171 +200,317 @@ impl Catalog {
 
     /// The programs by which the actions are performed.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
-        self.programs.iter().map(String::as_str)
+        self.programs.iter().map(Cow::as_ref)
     }
 
-    /// Program and last word of each act.
+    /// Program and last word of each act that needs a grant.
     pub(crate) fn acts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.rules.iter().flat_map(|rule| {
-            let verbs = rule.path.last().map_or("", String::as_str).split('|');
-            verbs
-                .filter(|verb| !verb.is_empty())
-                .map(|verb| (rule.program.as_str(), verb))
-        })
+        let known = RULES.iter().copied();
+        let own = self
+            .own
+            .iter()
+            .map(|(program, rule)| (program.as_str(), rule.action.as_str(), rule.text.as_str()));
+        let gates = |id: &str| {
+            self.action(id)
+                .is_some_and(|action| action.set.needs_grant())
+        };
+        let rules = known.chain(own).filter(move |(_, id, _)| gates(id));
+        rules.flat_map(|(program, _, rest)| rule::verbs(rest).map(move |verb| (program, verb)))
     }
 
     pub(crate) fn is_program(&self, name: &str) -> bool {
-        self.programs.contains(name)
+        self.programs
+            .binary_search_by(|program| program.as_ref().cmp(name))
+            .is_ok()
     }
 
     /// Whether the text may name one of the programs at all.
     pub(crate) fn mentions(&self, text: &str) -> bool {
         has_hole(text)
-            || self
-                .programs
-                .iter()
-                .any(|program| text.contains(program.as_str()))
             || ["$", "`", "\\", "sh"]
                 .iter()
                 .any(|mark| text.contains(mark))
+            || self.names_program(text)
             || mentions_guarded(text)
     }
 
     /// Whether the text names a part of an act, so that a computed word may complete it.
     pub(crate) fn mentions_part(&self, text: &str) -> bool {
-        self.programs
-            .iter()
-            .any(|program| text.contains(program.as_str()))
-            || [
-                "push", "publish", "upload", "deploy", "release", "hsup", "hsilbup",
-            ]
-            .iter()
-            .any(|word| text.contains(word))
+        const PARTS: &[&str] = &[
+            "push", "publish", "upload", "deploy", "release", "hsup", "hsilbup",
+        ];
+        PARTS.iter().any(|word| text.contains(word)) || self.names_program(text)
     }
 
-    /// What a program does with these words.
-    pub(crate) fn classify(
-        &self,
-        program: &str,
-        arguments: &[String],
-        environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Answer {
+    fn names_program(&self, text: &str) -> bool {
+        let mut words =
+            text.split(|one: char| !one.is_ascii_alphanumeric() && one != '-' && one != '_');
+        words.any(|word| {
+            word.split(['-', '_']).any(|part| self.is_program(part)) || self.is_program(word)
+        })
+    }
+
+    /// Says what a program does with these words; its name has no directory and is in lower case.
+    #[must_use]
+    pub fn classify(&self, program: &str, arguments: &[String], around: &Around<'_>) -> Answer {
         let mut answer = Answer::default();
-        if program == "git" {
-            self.git(arguments, &mut answer);
-            return answer;
-        }
-        if program == "gh" && arguments.iter().any(|word| word == "api") {
-            api::classify(arguments, &mut answer);
-        }
-        let readings = words::readings(program, arguments);
-        for rule in self.rules.iter().filter(|rule| rule.program == program) {
-            let fit = readings
-                .iter()
-                .map(|words| fits(&rule.path, words))
-                .fold(Fit::No, Fit::or);
-            match fit {
+        let from = RULES.partition_point(|(name, ..)| *name < program);
+        let known = RULES
+            .iter()
+            .skip(from)
+            .take_while(|(name, ..)| *name == program);
+        let known = known.map(|(_, id, rest)| (*id, *rest));
+        let own = self.own.iter().filter(|(name, _)| name == program);
+        let own = own.map(|(_, rule)| {
+            (
+                rule.action.as_str(),
+                rule.text.split_once(' ').map_or("", |(_, rest)| rest),
+            )
+        });
+        let mut call = None;
+        for (id, rest) in known.chain(own) {
+            let Some(action) = self.action(id) else {
+                continue;
+            };
+            let call = call.get_or_insert_with(|| Call::new(program, arguments, around));
+            match call.fits(rest, action) {
                 Fit::No => {}
-                Fit::Unknown => answer.unknown = Some("the subcommand is not known"),
-                Fit::Yes => {
-                    if !words::is_harmless(rule, arguments, environment)
-                        && words::is_complete(rule, arguments)
-                    {
-                        answer.add(rule);
+                Fit::Unknown if action.set.needs_grant() => {
+                    answer.unknown = Some("the subcommand is not known")
+                }
+                Fit::Unknown => {}
+                Fit::Yes => answer.add(id, rule::label(program, rest)),
+            }
+        }
+        if let Some(request) = request::of(program, arguments) {
+            for known in ACTIONS
+                .iter()
+                .filter(|known| self.action(known.id).is_some())
+            {
+                match request.fits(known.requests) {
+                    Fit::No => {}
+                    Fit::Unknown => {
+                        answer.unknown = Some("the address or the method of the call is not known")
                     }
+                    Fit::Yes => answer.add(known.id, format!("{program} {}", request.method())),
                 }
             }
         }
         answer
     }
 
-    fn git(&self, arguments: &[String], answer: &mut Answer) {
-        let call = git_command(arguments);
-        if call.only_prints {
-            return;
-        }
-        for rule in self.rules.iter().filter(|rule| rule.program == "git") {
-            match fits(&rule.path, &call.rest) {
-                Fit::No => {}
-                Fit::Unknown => answer.unknown = Some("the subcommand is not known"),
-                Fit::Yes => {
-                    let rest = call.rest.get(rule.path.len()..).unwrap_or_default();
-                    let prints = if rule.path.len() == 1 {
-                        words::git_push_is_dry(rest)
-                    } else {
-                        words::asks_for_help(rest)
-                            || rest.iter().any(|word| rule.harmless.contains(word))
-                    };
-                    if !prints {
-                        answer.add(rule);
-                    }
-                }
+    /// Tries examples of an action, as whole commands: which of them are not answered as they should be.
+    #[must_use]
+    pub fn wrong_examples<'e>(
+        &self,
+        id: &str,
+        must: &'e [String],
+        must_not: &'e [String],
+    ) -> Vec<&'e str> {
+        let policy = Policy {
+            catalog: self.clone(),
+            ..Policy::default()
+        };
+        let is_found = |command: &str| {
+            let grants = crate::grants::Grants::none();
+            let now = jiff::Timestamp::UNIX_EPOCH;
+            let decision = decide_command(&policy, command, EXAMPLE, &Example, &grants, now);
+            decision.actions.iter().any(|found| found == id)
+        };
+        let missed = must.iter().filter(|command| !is_found(command));
+        let wrong = must_not.iter().filter(|command| is_found(command));
+        missed.chain(wrong).map(String::as_str).collect()
+    }
+}
+
+/// Where examples are tried.
+const EXAMPLE: Place<'static> = Place {
+    directory: "/home/me/project",
+    home: "/home/me",
+};
+
+/// A repository of which nothing is known.
+struct Example;
+
+impl Lookup for Example {
+    fn read(&self, path: &str) -> crate::lookup::Content {
+        match path {
+            "/home/me/project/.git/HEAD" => {
+                crate::lookup::Content::Text("ref: refs/heads/main\n".to_owned())
             }
+            _ => Nothing.read(path),
         }
+    }
+
+    fn list(&self, directory: &str) -> Vec<String> {
+        Nothing.list(directory)
     }
 }
 
-impl Answer {
-    fn add(&mut self, rule: &Rule) {
-        let path: Vec<&str> = rule
-            .path
-            .iter()
-            .map(|part| part.split('|').next().unwrap_or(part))
-            .collect();
-        let label = format!("{} {}", rule.program, path.join(" "))
-            .trim_end()
-            .to_owned();
-        if !self.actions.iter().any(|(id, _)| *id == rule.action) {
-            self.actions.push((rule.action.clone(), label));
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grants::Grants;
+    use crate::lookup::{Content, Work};
+    use crate::verdict::{Answers, Verdict, decide_tool};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fit {
-    No,
-    Unknown,
-    Yes,
-}
-
-impl Fit {
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
-            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
-            _ => Self::No,
-        }
-    }
-}
-
-/// Whether the words begin with the path. A word that nobody knows may also be nothing.
-fn fits(path: &[String], words: &[String]) -> Fit {
-    let mut words = words.iter();
-    let mut unknown = false;
-    for part in path {
-        loop {
-            let Some(word) = words.next() else {
-                return if unknown { Fit::Unknown } else { Fit::No };
+    #[test]
+    fn every_example_of_the_table_is_answered_as_written() {
+        let catalog = Catalog::new(&|_| true, Vec::new(), Vec::new());
+        let mut wrong = Vec::new();
+        for (id, is_match, command) in EXAMPLES {
+            let command = vec![(*command).to_owned()];
+            let (must, must_not) = if *is_match {
+                (command, Vec::new())
+            } else {
+                (Vec::new(), command)
             };
-            if part == "*" {
-                break;
-            }
-            if has_hole(word) {
-                let bare = without_holes(word);
-                unknown = true;
-                if part.split('|').any(|one| one == bare) {
-                    break;
-                }
-                if bare.is_empty() {
-                    continue;
-                }
-                return Fit::Unknown;
-            }
-            if part.split('|').any(|one| one == word) {
-                break;
-            }
-            return if unknown { Fit::Unknown } else { Fit::No };
+            let found = catalog.wrong_examples(id, &must, &must_not);
+            wrong.extend(found.into_iter().map(|one| {
+                format!(
+                    "{id} must{} match: {one}",
+                    if *is_match { "" } else { " not" }
+                )
+            }));
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn every_rule_can_be_read_and_a_wrong_one_is_named() {
+        for (program, id, rest) in RULES {
+            assert_eq!(check_rule(&format!("{program} {rest}")), Ok(()), "{id}");
+        }
+        for (rule, part) in [
+            ("", "program"),
+            ("a/b push", "program"),
+            ("x ?nothing", "?nothing"),
+            ("x @<y>", "@<y>"),
+            ("x -f push", "push"),
+        ] {
+            let message = check_rule(rule).unwrap_err();
+            assert!(message.contains(part), "{message}");
         }
     }
-    Fit::Yes
+
+    /// A repository that holds this work and no other.
+    struct Holding(Option<Work<'static>>);
+
+    impl Lookup for Holding {
+        fn read(&self, path: &str) -> Content {
+            Example.read(path)
+        }
+
+        fn list(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn loses(&self, _: &str, work: Work<'_>) -> Option<bool> {
+            Some(self.0.as_ref().is_some_and(|held| match (held, work) {
+                (Work::Commits { .. }, Work::Commits { .. }) => true,
+                (held, work) => *held == work,
+            }))
+        }
+    }
+
+    fn verdict(policy: &Policy, tool: &str, text: &str, lookup: &dyn Lookup) -> Verdict {
+        let input = serde_json::json!({ "command": text, "file_path": text });
+        let (now, grants) = (jiff::Timestamp::UNIX_EPOCH, Grants::none());
+        decide_tool(policy, tool, &input, EXAMPLE, lookup, &grants, now).verdict
+    }
+
+    #[test]
+    fn work_that_is_held_elsewhere_may_be_thrown_away() {
+        let commits = Work::Commits { of: "", to: None };
+        let policy = Policy::default();
+        for (command, work) in [
+            ("git reset --hard", Work::Changes),
+            ("git -C . reset --hard origin/main", commits),
+            ("git clean -fd", Work::NewFiles),
+            ("git branch -D a", commits),
+        ] {
+            let when = |held| verdict(&policy, "Bash", command, &Holding(held));
+            assert_eq!(when(Some(work)), Verdict::Ask, "{command}");
+            assert_eq!(when(None), Verdict::Allow, "{command}");
+            // Without a repository there is nothing to lose.
+            assert_eq!(verdict(&policy, "Bash", command, &Nothing), Verdict::Allow);
+        }
+    }
+
+    #[test]
+    fn settings_answer_for_acts_that_need_no_grant() {
+        let mut policy = Policy::default();
+        let asked = [
+            ("Bash", "rm -rf ~"),
+            ("Bash", "cat .env"),
+            ("Read", "/home/me/.ssh/id_rsa"),
+        ];
+        for answer in [Verdict::Ask, Verdict::Deny] {
+            policy.answers = Answers {
+                destructive: answer,
+                secrets: answer,
+            };
+            for (tool, text) in asked {
+                assert_eq!(verdict(&policy, tool, text, &Nothing), answer, "{text}");
+            }
+        }
+        policy.catalog = Catalog::new(&|action| action.set.needs_grant(), Vec::new(), Vec::new());
+        for (tool, text) in asked {
+            assert_eq!(
+                verdict(&policy, tool, text, &Nothing),
+                Verdict::Allow,
+                "{text}"
+            );
+        }
+        assert_eq!(
+            verdict(&policy, "Read", "src/main.rs", &Nothing),
+            Verdict::Allow
+        );
+    }
+
+    #[test]
+    fn an_own_action_adds_to_the_table_and_takes_nothing_away() {
+        let own = |id: &str, set| Action {
+            id: id.to_owned().into(),
+            label: "".into(),
+            compensator: "".into(),
+            set,
+        };
+        let rule = |action: &str, text: &str| Rule {
+            action: action.to_owned(),
+            text: text.to_owned(),
+        };
+        let catalog = Catalog::new(
+            &|action| action.set != Set::Extended,
+            vec![own("git:push", Set::Secrets), own("acme:ship", Set::Gated)],
+            vec![
+                rule("git:push", "shove !--plan"),
+                rule("acme:ship", "Acme|acmectl ship --now"),
+            ],
+        );
+        let wrong = |id: &str, must: &[&str], must_not: &[&str]| {
+            let owned =
+                |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+            catalog
+                .wrong_examples(id, &owned(must), &owned(must_not))
+                .len()
+        };
+        assert_eq!(
+            wrong("git:push", &["git push", "shove x"], &["shove --plan"]),
+            0
+        );
+        assert_eq!(
+            wrong("acme:ship", &["acmectl ship --now"], &["acme ship"]),
+            0
+        );
+        assert_eq!(wrong("acme:ship", &["acme ship"], &["acme ship --now"]), 2);
+        let policy = Policy {
+            catalog,
+            ..Policy::default()
+        };
+        assert_eq!(
+            verdict(&policy, "Bash", "git push", &Nothing),
+            Verdict::Deny
+        );
+    }
 }

@@ -50,6 +50,8 @@ pub struct Guarded {
     pub verdict: Verdict,
     /// The part of the command that shows it.
     pub span: Option<Span>,
+    /// A person's approval binds exactly what would come, so that it counts although this is refused.
+    pub is_bound: bool,
 }
 
 /// What is done to a file.
@@ -61,6 +63,8 @@ pub(crate) enum Touch {
     Take,
     /// It is made, changed or removed.
     Write,
+    /// The same, by a commit that the state of the repository names: an approval binds both.
+    Bound,
     /// It and all below is moved or removed.
     Tree,
     /// Files of any name may come to lie below it.
@@ -127,21 +131,23 @@ impl Guard {
             what: shown,
             verdict: Verdict::Ask,
             span: None,
+            is_bound: false,
         })
     }
 
     /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in the
     /// workspace's root, in the directory where the command starts or one between them, or in the home directory.
-    pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<Verdict> {
+    /// The second part says that an approval of a person may allow it.
+    pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<(Verdict, bool)> {
         if self.binary.as_deref() == Some(path) {
-            return Some(Verdict::Deny);
+            return Some((Verdict::Deny, false));
         }
         if self
             .trust
             .as_deref()
             .is_some_and(|folder| is_within(path, folder))
         {
-            return Some(Verdict::Deny);
+            return Some((Verdict::Deny, false));
         }
         let by_link = self.linked.iter().filter_map(|(real, name)| {
             let rest = path.strip_prefix(real.as_str())?;
@@ -154,7 +160,7 @@ impl Guard {
         };
         by_link.chain([path.to_owned()]).find_map(|path| {
             let (thing, folder) = things::located(&path, home)?;
-            is_read(&folder).then(|| thing.verdict())
+            is_read(&folder).then(|| (thing.verdict(), thing == Thing::Settings))
         })
     }
 
@@ -261,6 +267,7 @@ impl Guard {
             what: shown,
             verdict,
             span: None,
+            is_bound: touch == Touch::Bound && thing == Thing::Settings,
         })
     }
 
@@ -287,7 +294,7 @@ impl Guard {
                 Some((Verdict::Ask, thing, "it may change"))
             }
             (Touch::Named, _) => None,
-            (Touch::Write | Touch::Tree | Touch::Fill, Some(thing)) => {
+            (Touch::Write | Touch::Bound | Touch::Tree | Touch::Fill, Some(thing)) => {
                 Some((thing.verdict(), thing, "it changes"))
             }
             (Touch::Tree, None) => {
@@ -299,7 +306,7 @@ impl Guard {
                 Thing::Settings,
                 "it brings files that cannot be listed into",
             )),
-            (Touch::Write | Touch::Fill, None) => None,
+            (Touch::Write | Touch::Bound | Touch::Fill, None) => None,
         }
     }
 }

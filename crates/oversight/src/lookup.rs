@@ -44,6 +44,22 @@ pub enum Snapshot<'p> {
     Index,
 }
 
+/// Work in a repository that can be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work<'p> {
+    /// Changes of files that git knows, which no commit holds.
+    Changes,
+    /// Files that git neither knows nor ignores.
+    NewFiles,
+    /// Commits of a revision that no other ref holds when it is removed or moved.
+    Commits {
+        /// `HEAD` or a branch.
+        of: &'p str,
+        /// Where it moves to.
+        to: Option<&'p str>,
+    },
+}
+
 /// The answer to a search in a [`Source`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listing {
@@ -79,6 +95,10 @@ pub trait Lookup {
             Source::Archive(_) => Listing::Unknown,
             Source::Git { .. } => Listing::Missing,
         }
+    }
+    /// Whether the repository around a directory holds such work; None where that cannot be told.
+    fn loses(&self, _directory: &str, _work: Work<'_>) -> Option<bool> {
+        None
     }
     /// Whether the system may start the file as a program: false where that is sure not to be so.
     fn may_start(&self, _path: &str) -> bool {
@@ -178,4 +198,10 @@ pub fn directory_of(path: &str) -> &str {
         Some((directory, _)) => directory,
         None => ".",
     }
+}
+
+/// Whether a text fits a shell pattern as a whole.
+#[must_use]
+pub fn fits_pattern(pattern: &str, text: &str) -> bool {
+    crate::evaluate::pattern::matches(pattern, text)
 }

@@ -92,10 +92,14 @@ fn aims(finding: &Finding, lookup: &dyn Lookup) -> Target {
         return Err("variables of the command change what it aims at");
     }
     match finding.action.as_str() {
-        "npm:publish" => npm(arguments, &finding.directory, lookup),
+        "npm:publish" if matches!(program.as_str(), "npm" | "pnpm" | "yarn" | "bun") => {
+            npm(arguments, &finding.directory, lookup)
+        }
         "pypi:publish" => pypi(program, arguments, &finding.directory, lookup),
         "git:push" => push(arguments, &finding.directory, lookup),
-        id if id.starts_with("gh:") => github(arguments, &finding.directory, lookup),
+        id if id.starts_with("gh:") && program == "gh" => {
+            github(arguments, &finding.directory, lookup)
+        }
         _ => Err("the target of this action cannot be read from a command"),
     }
 }
@@ -191,7 +195,7 @@ fn python_name(name: &str) -> String {
 }
 
 fn pypi(program: &str, arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target {
-    if program == "twine" || program == "python" {
+    if program == "twine" || arguments.iter().any(|word| word == "upload") {
         let valued = [
             "-r",
             "--repository",
@@ -278,28 +282,38 @@ struct Repository {
     branch: Option<String>,
 }
 
+/// Returns the top of the working tree around a directory, with its folder of git and the text of `HEAD`.
+fn around(directory: &str, lookup: &dyn Lookup) -> Option<(String, String, String)> {
+    let mut folder = directory.trim_end_matches('/').to_owned();
+    loop {
+        let dot = format!("{folder}/.git");
+        if let Content::Text(head) = lookup.read(&format!("{dot}/HEAD")) {
+            return Some((folder, dot, head));
+        }
+        if let Content::Text(link) = lookup.read(&dot) {
+            let linked = absolute(&folder, link.trim().strip_prefix("gitdir:")?.trim());
+            let Content::Text(head) = lookup.read(&format!("{linked}/HEAD")) else {
+                return None;
+            };
+            return Some((folder, linked, head));
+        }
+        let (parent, _) = folder.rsplit_once('/')?;
+        folder = parent.to_owned();
+    }
+}
+
+/// Returns the top of the working tree around a directory.
+pub(crate) fn repository_top(directory: &str, lookup: &dyn Lookup) -> Option<String> {
+    around(directory, lookup).map(|(top, ..)| top)
+}
+
 impl Repository {
     fn find(directory: &str, lookup: &dyn Lookup) -> Option<Self> {
-        let mut folder = directory.trim_end_matches('/').to_owned();
-        loop {
-            let dot = format!("{folder}/.git");
-            if let Content::Text(head) = lookup.read(&format!("{dot}/HEAD")) {
-                return Some(Self::read(&dot, &head, lookup));
-            }
-            if let Content::Text(link) = lookup.read(&dot) {
-                let linked = absolute(&folder, link.trim().strip_prefix("gitdir:")?.trim());
-                let Content::Text(head) = lookup.read(&format!("{linked}/HEAD")) else {
-                    return None;
-                };
-                let common = match linked.split_once("/worktrees/") {
-                    Some((common, _)) => common.to_owned(),
-                    None => linked.clone(),
-                };
-                return Some(Self::read(&common, &head, lookup));
-            }
-            let (parent, _) = folder.rsplit_once('/')?;
-            folder = parent.to_owned();
-        }
+        let (_, git, head) = around(directory, lookup)?;
+        let common = git
+            .split_once("/worktrees/")
+            .map_or(git.as_str(), |(common, _)| common);
+        Some(Self::read(common, &head, lookup))
     }
 
     fn read(common: &str, head: &str, lookup: &dyn Lookup) -> Self {

@@ -12,7 +12,7 @@ use crate::act::sorted;
 use crate::decide::Call;
 use crate::evaluate::run::quote;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
-use crate::guard::inputs;
+use crate::guard::{Touch, inputs};
 use crate::lookup::{Lookup, absolute};
 use crate::verdict::Policy;
 
@@ -244,7 +244,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         evaluator.run(&words);
     }
     if !inputs::is_known(tool) {
-        strings::follow(&mut evaluator, input);
+        strings::follow(&mut evaluator, tool, input);
     }
     if !runs {
         // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
@@ -252,6 +252,10 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     }
     by_address(&mut evaluator, input);
     for (touch, path) in inputs::touches(tool, &name, input) {
+        let mut parts = name.split('_');
+        if touch == Touch::Read && parts.any(|part| matches!(part, "read" | "view" | "cat")) {
+            evaluator.classify("cat", std::slice::from_ref(&path));
+        }
         evaluator.touch(touch, &path);
     }
     written_attributes(&mut evaluator, input);
@@ -365,24 +369,18 @@ fn by_program(evaluator: &mut Evaluator<'_>, name: &str, input: &Value) {
     }
 }
 
-/// A tool that sends requests can do what `gh api` does.
+/// A tool that sends requests can do what `curl` does.
 fn by_address(evaluator: &mut Evaluator<'_>, input: &Value) {
     let text = |keys: &[&str]| {
         let found = keys.iter().find_map(|key| input.get(key)?.as_str());
         found.unwrap_or_default().to_owned()
     };
     let address = text(&["url", "uri", "endpoint"]);
-    let Some((_, path)) = address.split_once("api.github.com/") else {
-        return;
-    };
-    let method = text(&["method", "httpMethod", "http_method"]).to_uppercase();
-    let method = if method.is_empty() {
-        "GET".to_owned()
-    } else {
-        method
-    };
-    let words = ["gh", "api", "-X", &method, path].map(str::to_owned);
-    evaluator.run(&words);
+    let method = text(&["method", "httpMethod", "http_method"]);
+    if !address.is_empty() && !method.is_empty() {
+        let words = ["-X".to_owned(), method, address];
+        evaluator.classify("curl", &words);
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::act::Act;
-use crate::actions::Catalog;
+use crate::actions::{Catalog, Set};
 use crate::decide::Call;
 use crate::evaluate::{Certainty, Finding, Findings, Opaque};
 use crate::governance::{Recorded, Violation};
@@ -58,11 +58,31 @@ pub enum OnOpaque {
     Deny,
 }
 
+/// What is answered to acts that need no grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// To those that destroy something.
+    pub destructive: Verdict,
+    /// To those that read a secret.
+    pub secrets: Verdict,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self {
+            destructive: Verdict::Ask,
+            secrets: Verdict::Ask,
+        }
+    }
+}
+
 /// The gate's settings, as values.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// The gated actions.
     pub catalog: Catalog,
+    /// What is answered to acts that need no grant.
+    pub answers: Answers,
     /// What opaque means.
     pub opaque: OnOpaque,
     /// Whether the scope of every grant binds.
@@ -215,7 +235,7 @@ pub(crate) fn conclude(
     }
     for guarded in &findings.guarded {
         decision.verdict = decision.verdict.max(guarded.verdict);
-        decision.approvable &= guarded.verdict != Verdict::Deny;
+        decision.approvable &= guarded.verdict != Verdict::Deny || guarded.is_bound;
         decision.reasons.push(guarded.reason.clone());
         decision.spans.extend(guarded.span);
     }
@@ -294,7 +314,7 @@ fn weigh_action(
     decision: &mut Decision,
 ) {
     let action = policy.catalog.action(id);
-    let label = action.map_or("", |action| action.label.as_str());
+    let label = action.map_or("", |action| action.label.as_ref());
     let why = match grants.standing(id, now) {
         Standing::Unconfirmed(why) | Standing::Refused(why) => Some(why),
         Standing::Granted => match grants.binding(id, policy.enforce_scope) {
@@ -314,20 +334,24 @@ fn weigh_action(
         }
         return;
     };
+    let (answer, what) = match action.map(|action| action.set) {
+        Some(Set::Destructive) => (policy.answers.destructive, "loses something"),
+        Some(Set::Secrets) => (policy.answers.secrets, "shows a secret"),
+        _ => (Verdict::Deny, "is irreversible"),
+    };
     let certain = found
         .iter()
         .any(|finding| finding.certainty == Certainty::Certain);
-    decision.verdict = decision
-        .verdict
-        .max(if certain { Verdict::Deny } else { Verdict::Ask });
-    let undo = action.map_or("", |action| action.compensator.as_str());
+    let most = if certain { Verdict::Deny } else { Verdict::Ask };
+    decision.verdict = decision.verdict.max(answer.min(most));
+    let undo = action.map_or("", |action| action.compensator.as_ref());
     let undo = if undo.is_empty() {
         "nothing known"
     } else {
         undo
     };
     decision.reasons.push(format!(
-        "`{id}` ({label}) is irreversible and {why}; to undo it: {undo}"
+        "`{id}` ({label}) {what} and {why}; to undo it: {undo}"
     ));
     decision
         .spans

@@ -156,12 +156,16 @@ fn window(condition: &Condition) -> Check {
     } else {
         "are not yet"
     };
+    let more = match (condition.window as u64).saturating_sub(condition.rate.n) {
+        0 => String::new(),
+        more => format!(", {more} more before they are full"),
+    };
     Check {
         level: 2,
         name: condition.name,
         met: condition.met(),
         said: format!(
-            "{seen}; {} % of the last {} are needed; {} of all {} {above} enough to be above {} % at an error of {:.0} %",
+            "{seen}; {} % of the last {} are needed{more}; {} of all {} {above} enough to be above {} % at an error of {:.0} %",
             condition.percent,
             condition.window,
             all.hits,

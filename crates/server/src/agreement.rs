@@ -237,12 +237,7 @@ mod tests {
         for (specialist, general, written, expected) in [
             (one.clone(), other.clone(), Some(&schema), Some(true)),
             (one.clone(), other, None, Some(false)),
-            (
-                one.clone(),
-                json!({ "label": "ham" }),
-                Some(&schema),
-                Some(false),
-            ),
+            (one, json!({ "label": "ham" }), Some(&schema), Some(false)),
             (
                 json!("it is ok"),
                 json!("all ok here"),

@@ -58,7 +58,8 @@ impl Logs {
     }
 }
 
-/// Whether a dispatch of this role is a contest: several versions are asked, or one whose answer has a verifier.
+/// Whether a dispatch of this role is a contest: several versions are asked, or the answer of one that serves has a
+/// verifier.
 #[must_use]
 pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool {
     let Ok(registry) = specialists.registry() else {
@@ -71,7 +72,12 @@ pub fn is_wanted(set: &Selection, specialists: &Specialists, role: &str) -> bool
         let written = registry.written(role, id);
         written.is_some_and(|version| version.get("verifier").is_some_and(Value::is_object))
     };
-    set.k_infer.get() > 1 || entry.active_version.as_deref().is_some_and(declares)
+    let canary = entry.canary.iter().map(|canary| canary.version.as_str());
+    let mut serving = entry
+        .serving()
+        .map(|version| version.id.as_str())
+        .chain(canary);
+    set.k_infer.get() > 1 || serving.any(declares)
 }
 
 /// The input's hash as logs have it: plain, or keyed where the settings name a key.

@@ -153,6 +153,9 @@ pub struct Answered {
     pub usage: Option<Usage>,
 }
 
+/// More tokens than this are no count of any model.
+pub const MAX_TOKENS: u64 = 1 << 32;
+
 /// Tokens of one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
@@ -168,7 +171,8 @@ impl Usage {
     pub fn read(usage: &Value) -> Option<Self> {
         let number = |names: [&str; 2]| {
             let mut found = names.iter().filter_map(|name| usage.get(name));
-            found.find_map(Value::as_u64)
+            let told = found.find_map(Value::as_u64)?;
+            (told <= MAX_TOKENS).then_some(told)
         };
         Some(Self {
             input: number(["prompt_tokens", "input_tokens"])?,

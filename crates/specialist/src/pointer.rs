@@ -142,6 +142,11 @@ pub enum Refusal {
     /// No version is active, so there is nothing to go back from.
     #[error("role `{0}` has no active version; there is nothing to roll back from")]
     NothingActive(String),
+    /// The active version is the first one, so there is nothing to go back to.
+    #[error(
+        "role `{0}` had no other active version before this one; there is nothing to roll back to"
+    )]
+    NothingBefore(String),
     /// A canary needs an active version beside it.
     #[error("role `{0}` has no active version; a canary is tried beside one")]
     NothingBeside(String),

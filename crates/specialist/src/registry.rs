@@ -300,6 +300,25 @@ impl Registry {
         self.entries.iter().find(|entry| entry.role == role)
     }
 
+    /// Returns whether a version says that evidence carries its level.
+    #[must_use]
+    pub fn tells_of_evidence(&self) -> bool {
+        let mut versions = self.entries.iter().flat_map(|entry| &entry.versions);
+        versions.any(|version| version.certified_level.is_certified() && !version.claimed)
+    }
+
+    /// Returns the same registry with every level marked as claimed that is higher than what was earned here, by role and
+    /// version: what a registry says of its own evidence may have come with it.
+    #[must_use]
+    pub fn with_evidence(mut self, earned: impl Fn(&str, &str) -> Level) -> Self {
+        for entry in &mut self.entries {
+            for version in &mut entry.versions {
+                version.claimed |= version.certified_level > earned(&entry.role, &version.id);
+            }
+        }
+        self
+    }
+
     /// Returns the same registry with every claimed level counted as L0. What is written stays.
     #[must_use]
     pub fn without_claims(mut self) -> Self {

@@ -3,7 +3,7 @@
 //!
 //! Probes count for the version that answered. The rule is an always-valid test ([`statistics::sequence`]): it may be
 //! looked at after every probe, and ever halts a version that agrees in `1 − tau` of its answers with a chance of at most
-//! the stated error. The published window rule (at least N probes, and fewer than `1 − tau` of the last N agreed) can be
+//! the stated error; what a version was long ago does not protect it. The published window rule (at least N probes, and fewer than `1 − tau` of the last N agreed) can be
 //! chosen instead; it has no such bound.
 
 use serde_json::{Value, json};
@@ -158,9 +158,9 @@ impl Probes {
         let probes = tail.len() as u64;
         let agreed = tail.filter(|agreed| **agreed).count() as u64;
         let rate = rate(agreed, probes);
-        let disagreed = self.total.saturating_sub(self.agreed);
         let required = 1.0 - settings.tau;
-        let log_evidence = sequence::evidence_below(self.agreed, disagreed, required);
+        let log_evidence =
+            sequence::evidence_of_fall(&self.recent, self.agreed, self.total, required);
         Judgement {
             probes,
             agreed,

@@ -32,6 +32,44 @@ pub fn evidence_below(hits: u64, misses: u64, claimed: f64) -> f64 {
     log_mean((0..BETTORS).map(capital))
 }
 
+/// Returns the evidence that the rate is below `claimed`, from the beginning or from some later observation on: `recent`
+/// are the last of all, oldest first.
+///
+/// A version that was good for long and no longer is would hide behind its history. So half of the stake is bet from the
+/// beginning, and half is spread over all later beginnings, with shares that add up to at most 1. Each part is a fair bet of
+/// its own if the claim is true, so their sum is one too; a part whose beginning is no longer among `recent` is given up.
+#[must_use]
+pub fn evidence_of_fall(recent: &[bool], hits: u64, n: u64, claimed: f64) -> f64 {
+    let whole = evidence_below(hits, n.saturating_sub(hits), claimed);
+    if claimed <= 0.0 || claimed >= 1.0 {
+        return whole;
+    }
+    let missing = 1.0 - claimed;
+    let later = |bettor: u32| {
+        let rate = claimed * (f64::from(bettor) + 0.5) / f64::from(BETTORS);
+        let (hit, miss) = (rate / claimed, (1.0 - rate) / missing);
+        let (mut capital, mut sum, mut begins) = (1.0, 0.0, n);
+        for is_hit in recent.iter().rev() {
+            begins = begins.saturating_sub(1);
+            if begins == 0 {
+                break;
+            }
+            capital *= if *is_hit { hit } else { miss };
+            sum += share(begins) * capital;
+        }
+        sum
+    };
+    let later = (0..BETTORS).map(later).sum::<f64>() / f64::from(BETTORS);
+    // Both halves, each as a logarithm.
+    log_mean([whole, later.ln()].into_iter())
+}
+
+/// Returns the part of the stake that is bet from this observation on, counted from 1. All of them add up to 0.992.
+fn share(begins: u64) -> f64 {
+    let next = count(begins) + 1.0;
+    0.47 / (next * next.ln().powi(2))
+}
+
 /// Returns the evidence that the rate is above `claimed`.
 #[must_use]
 pub fn evidence_above(hits: u64, misses: u64, claimed: f64) -> f64 {
@@ -114,6 +152,38 @@ mod tests {
         assert!(is_above(1, 9, 0.0, 0.01));
         assert!(!is_below(0, 0, 0.85, 0.01) && !is_above(0, 0, 0.85, 0.01));
         assert!(!is_above(u64::MAX, u64::MAX, 1.0, 0.01));
+    }
+
+    #[test]
+    fn a_fall_after_a_long_good_history_is_found_soon() {
+        // A thousand hits, then only misses: by the counts alone it takes hundreds.
+        let halts = |misses: u64| {
+            let recent: Vec<bool> = (0..50).map(|at| at + misses < 50).collect();
+            evidence_of_fall(&recent, 1000, 1000 + misses, 0.85) >= -0.01_f64.ln()
+        };
+        let soon = (0..50).find(|misses| halts(*misses));
+        assert!(
+            soon.is_some_and(|misses| (9..=14).contains(&misses)),
+            "{soon:?}"
+        );
+        let counts = |misses: u64| is_below(1000, 1000 + misses, 0.85, 0.01);
+        let late = (0..).find(|misses| counts(*misses));
+        assert!(late > Some(200), "{late:?}");
+        // Without a history both say the same.
+        assert!((evidence_of_fall(&[false; 4], 0, 4, 0.85).exp() > 100.0) && halts(50));
+        assert!(evidence_of_fall(&[false; 3], 0, 3, 0.85).exp() < 100.0);
+        for claimed in [0.0, 1.0] {
+            let found = evidence_of_fall(&[true, false], 1, 2, claimed);
+            assert!((found - evidence_below(1, 1, claimed)).abs() < 1e-9 || found.is_infinite());
+        }
+    }
+
+    #[test]
+    fn shares_of_the_stake_add_up_to_less_than_one() {
+        let sum: f64 = (1..2_000_000).map(share).sum();
+        // The rest beyond n is about 0.47 / ln n.
+        let rest = 0.47 / 2_000_000_f64.ln();
+        assert!(sum + rest < 1.0 && sum + rest > 0.98, "{}", sum + rest);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What the tests promise, played out: rarely wrong however often one looks, and quick where it matters.
 
+#![expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use statistics::paired::Comparison;
-use statistics::sequence::{evidence_below, is_above, is_below};
+use statistics::sequence::{evidence_below, evidence_of_fall, is_above, is_below};
 
 use statistics::ERROR;
 
@@ -139,6 +141,38 @@ fn the_evidence_is_fair_at_the_boundary() {
         })
         .sum();
     assert!((mean - 1.0).abs() < 1e-9, "{mean}");
+}
+
+#[test]
+fn a_fall_is_found_after_any_history_and_a_steady_rate_is_left_alone() {
+    let window = 50;
+    let halted_after = |dice: &mut Dice, rate: &dyn Fn(usize) -> f64, length: usize| {
+        let (mut recent, mut hits) = (Vec::new(), 0);
+        (1..=length).find(|n| {
+            let is_hit = dice.roll() < rate(*n);
+            hits += u64::from(is_hit);
+            recent.push(is_hit);
+            let from = recent.len().saturating_sub(window);
+            // A hit never adds to the evidence.
+            !is_hit && evidence_of_fall(&recent[from..], hits, *n as u64, 1.0 - TAU) >= -ERROR.ln()
+        })
+    };
+    let (mut dice, runs) = (Dice(17), 2_000);
+    let wrong = (0..runs)
+        .filter(|_| halted_after(&mut dice, &|_| 1.0 - TAU, LENGTH).is_some())
+        .count();
+    let share = wrong as f64 / f64::from(runs);
+    assert!(share <= ERROR && share > ERROR / 20.0, "{share}");
+    for (history, most) in [(0, 12), (60, 30), (600, 40)] {
+        let falls = |n: usize| if n > history { 0.3 } else { 0.93 };
+        let mut lengths: Vec<usize> = (0..301)
+            .filter_map(|_| halted_after(&mut dice, &falls, history + 400))
+            .filter_map(|n| n.checked_sub(history))
+            .collect();
+        lengths.sort_unstable();
+        assert!(lengths.len() > 290, "{history}: {}", lengths.len());
+        assert!(lengths[lengths.len() / 2] <= most, "{history}: {lengths:?}");
+    }
 }
 
 /// The first run at which a rate is known to be above `floor`.

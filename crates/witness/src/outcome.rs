@@ -1,6 +1,6 @@
 //! How a task ended, from what is known of it: its test runs, its edits, its diff, and whether the agent broke.
 //!
-//! The rules, first match: a test that failed and that no later run of it passed: Failed. Tests pass, ran after the last
+//! The rules, first match: a part of the record is gone: Failed. A test that failed and that no later run of it passed: Failed. Tests pass, ran after the last
 //! edit, and there is a diff that applies: Solved. Tests pass and one of these is missing: Skipped, with the
 //! [`Doubt`] that says which (a diff that does not apply: Failed). The tests could not be started, or the agent broke
 //! without having run any: Error. Otherwise Skipped.
@@ -221,6 +221,8 @@ pub struct Known {
     pub change: Change,
     /// The agent broke.
     pub broke: bool,
+    /// A part of the record of the task is gone.
+    pub is_cut: bool,
 }
 
 /// Why tests that pass do not make a task solved.
@@ -238,6 +240,8 @@ pub enum Doubt {
     CannotTell,
     /// The log shows no failure, but the command failed or an earlier run in it did.
     NotByTheLog,
+    /// A part of the record is gone.
+    RecordCut,
 }
 
 impl Doubt {
@@ -252,6 +256,7 @@ impl Doubt {
             Self::CannotTell => {
                 "no test log that can be read and believed shows how the tests ended"
             }
+            Self::RecordCut => "a part of the session's journal was removed or exchanged",
             Self::NotByTheLog => "the command failed, though the end of its log shows no failure",
         }
     }
@@ -270,6 +275,8 @@ pub struct Decision {
 #[must_use]
 pub fn decide(known: Known) -> Decision {
     let (outcome, doubt) = match (known.tests, known.change) {
+        // What is gone may have been a failure.
+        _ if known.is_cut => (Outcome::Failed, Some(Doubt::RecordCut)),
         (Some(Tests::Failed), _) => (Outcome::Failed, None),
         (Some(Tests::NotStarted), _) => (Outcome::Error, None),
         (Some(Tests::CannotTell), _) => (Outcome::Skipped, Some(Doubt::CannotTell)),

@@ -100,7 +100,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         crates: ALL,
-        never: &["xtask", "bench", "e2e"],
+        never: &["xtask", "bench", "e2e", "simulate"],
         why: "chores and measurements are no part of the product",
     },
 ];

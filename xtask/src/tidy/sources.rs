@@ -5,7 +5,7 @@ use crate::project::Project;
 use crate::shell::Result;
 
 /// Folders whose Rust files are ours.
-const FOLDERS: &[&str] = &["crates/", "xtask/", "bench/", "fuzz/"];
+const FOLDERS: &[&str] = &["crates/", "xtask/", "bench/", "simulate/", "fuzz/"];
 
 /// Longest file, in product lines.
 const MAX_PRODUCT_LINES: usize = 500;

@@ -18,7 +18,7 @@ const MAX_INDEX: u64 = 64 * 1024 * 1024;
 pub(super) const MAX_COMMITS: usize = 20_000;
 /// Deepest directory of a tree.
 const MAX_DEPTH: usize = 64;
-const DIRECTORY: &[u8] = b"40000";
+pub(super) const DIRECTORY: &[u8] = b"40000";
 const LINK: &[u8] = b"120000";
 
 /// Searches the paths that a command of git would change.
@@ -27,13 +27,8 @@ pub(super) fn search(
     from: Snapshot<'_>,
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> Listing {
-    let Some(location) = Location::around(directory) else {
+    let Some(repository) = Repository::around(directory) else {
         return Listing::Missing;
-    };
-    let repository = Repository {
-        objects: Objects::open(&location.common_dir),
-        location,
-        seen: Cell::new(0),
     };
     let inner = repository.names_down_to(directory);
     let found = match from {
@@ -80,7 +75,7 @@ type Found = Result<Option<String>, NotUnderstood>;
 /// One entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    mode: Vec<u8>,
+    pub(super) mode: Vec<u8>,
     pub(super) id: Id,
 }
 
@@ -93,6 +88,15 @@ pub(super) struct Repository {
 }
 
 impl Repository {
+    pub(super) fn around(directory: &Path) -> Option<Self> {
+        let location = Location::around(directory)?;
+        Some(Self {
+            objects: Objects::open(&location.common_dir),
+            location,
+            seen: Cell::new(0),
+        })
+    }
+
     /// What changes when `HEAD` moves there: the files in which the two differ.
     fn switched(&self, to: &Id, is_wanted: &dyn Fn(&str) -> bool) -> Found {
         let head = self.resolve("HEAD").and_then(|head| self.tree_of(&head));
@@ -181,19 +185,25 @@ impl Repository {
     }
 
     fn indexed(&self, is_wanted: &dyn Fn(&str) -> bool) -> Found {
-        let bytes = match files::read(&self.location.git_dir.join("index"), MAX_INDEX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(_) => return Err(NotUnderstood),
-        };
-        let entries = index::entries(&bytes).ok_or(NotUnderstood)?;
-        let mut wanted = entries.into_iter().filter(|(path, ..)| is_wanted(path));
-        let changed = wanted.find(|(path, mode, id)| {
-            let mode = format!("{mode:o}").into_bytes();
-            let entry = <Id>::try_from(id.as_slice()).map(|id| Entry { mode, id });
-            entry.map_or(true, |entry| self.differs(path, Some(&entry)))
-        });
-        Ok(changed.map(|(path, ..)| path))
+        let entries = self.index()?;
+        let mut wanted = entries.iter().filter(|entry| is_wanted(&entry.path));
+        let changed = wanted.find(|entry| self.is_changed(entry));
+        Ok(changed.map(|entry| entry.path.clone()))
+    }
+
+    pub(super) fn index(&self) -> Result<Vec<index::Entry>, NotUnderstood> {
+        match files::read(&self.location.git_dir.join("index"), MAX_INDEX) {
+            Ok(bytes) => index::entries(&bytes).ok_or(NotUnderstood),
+            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(_) => Err(NotUnderstood),
+        }
+    }
+
+    /// Returns `true` if the content on the disk is not that of the index.
+    pub(super) fn is_changed(&self, entry: &index::Entry) -> bool {
+        let mode = format!("{:o}", entry.mode).into_bytes();
+        let known = <Id>::try_from(entry.id.as_slice()).map(|id| Entry { mode, id });
+        known.map_or(true, |known| self.differs(&entry.path, Some(&known)))
     }
 
     /// Visits the files in which two trees differ, and returns the first that fits.

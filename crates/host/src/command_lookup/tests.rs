@@ -374,3 +374,47 @@ fn links_are_followed_even_to_what_does_not_exist_yet() {
 fn a_device_is_not_opened() {
     assert!(matches!(Disk.read("/dev/zero"), Content::Unreadable(_)));
 }
+
+#[test]
+fn work_that_no_commit_and_no_other_branch_holds_is_seen() {
+    let place = Place::new();
+    place.git(&["init", "-q"]);
+    place.write("src/a.txt", "one");
+    place.write(".gitignore", "/target/\n*.log\n!keep.log\n");
+    place.git(&["add", "-A"]);
+    place.git(&["commit", "-qm", "one"]);
+    let root = place.root.to_string_lossy().into_owned();
+    let loses = |work| Disk.loses(&root, work);
+    assert_eq!(loses(Work::Changes), Some(false));
+    assert_eq!(loses(Work::NewFiles), Some(false));
+    place.write("target/debug/x", "built");
+    place.write("src/x.log", "noise");
+    assert_eq!(loses(Work::NewFiles), Some(false));
+    place.write("src/keep.log", "mine");
+    assert_eq!(loses(Work::NewFiles), Some(true));
+    assert_eq!(loses(Work::Changes), Some(false));
+    place.write("src/a.txt", "two");
+    assert_eq!(loses(Work::Changes), Some(true));
+    place.git(&["add", "src/a.txt"]);
+    assert_eq!(loses(Work::Changes), Some(true));
+    place.git(&["commit", "-qm", "two"]);
+    assert_eq!(loses(Work::Changes), Some(false));
+    let of_head = |to| Work::Commits { of: "HEAD", to };
+    assert_eq!(loses(of_head(Some("HEAD~1"))), Some(true));
+    assert_eq!(loses(of_head(Some("HEAD"))), Some(false));
+    place.git(&["branch", "beside"]);
+    assert_eq!(loses(of_head(Some("HEAD~1"))), Some(false));
+    let beside = Work::Commits {
+        of: "beside",
+        to: None,
+    };
+    assert_eq!(loses(beside), Some(false));
+    place.git(&["checkout", "-q", "beside"]);
+    place.git(&["commit", "-q", "--allow-empty", "-m", "three"]);
+    place.git(&["checkout", "-q", "-"]);
+    assert_eq!(loses(beside), Some(true));
+    place.git(&["update-ref", "refs/remotes/origin/beside", "beside"]);
+    place.git(&["pack-refs", "--all"]);
+    assert_eq!(loses(beside), Some(false));
+    assert_eq!(Disk.loses("/", Work::Changes), None);
+}

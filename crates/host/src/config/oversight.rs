@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use oversight::actions::{Action, Catalog, Rule};
+use oversight::actions::{Action, Catalog, Rule, Set, check_rule};
 use oversight::governance::{Governance, Mode};
 use oversight::guard::Guard;
-use oversight::verdict::{OnOpaque, Policy};
+use oversight::verdict::{Answers, OnOpaque, Policy, Verdict};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -25,7 +25,7 @@ pub struct Oversight {
     /// Whether irreversible actions need a grant; `ROLEOS_CAPABILITY_GATE` switches it on as well, and neither switches the other off.
     pub capability_gate: bool,
     /// The answer to a command of which a part could not be followed.
-    pub opaque: Answer,
+    pub opaque: Unfollowed,
     /// What a question becomes when the agent runs without a person.
     pub unattended: Unattended,
     /// Variables that supervised commands do not get, beside those that hold secrets for publishing; a `*` at the end stands for any ending. `GH_TOKEN`, `GITHUB_TOKEN` and `SSH_AUTH_SOCK` may be named here.
@@ -34,8 +34,12 @@ pub struct Oversight {
     pub read_only_files: bool,
     /// Whether the `scope` of every grant binds, not only of those that say `"enforce": true`.
     pub enforce_scope: bool,
-    /// Further actions that are gated: `true` for all of them, or a list of ids.
+    /// Further actions that need a grant: `true` for the whole set `extended`, or a list of ids.
     pub extended: Extended,
+    /// The answer to acts that destroy something, while the gate is on.
+    pub destructive: Answer,
+    /// The answer to commands that read private keys or credentials, while the gate is on.
+    pub secrets: Answer,
     /// How much freedom the agent has.
     pub mode: GovernanceMode,
     /// Tools that may be used; without it the published list of the mode.
@@ -56,7 +60,8 @@ pub struct Oversight {
     pub test_commands: Vec<String>,
     /// Days for which a session's journal is kept after it was sealed.
     pub keep_days: Within<1, 3650>,
-    /// Actions of your own that need a grant.
+    /// Actions of your own, and further ways to perform the known ones.
+    #[serde(deserialize_with = "own_actions")]
     pub action: Vec<OwnAction>,
     /// Prices by model or by the beginning of its name, in US dollars per million tokens: `input`, `output`, `cache_read` and `cache_write`. `roleos init` writes those of some usual models; what a model costs that is not listed is not known.
     pub prices: BTreeMap<String, Price>,
@@ -66,12 +71,14 @@ impl Default for Oversight {
     fn default() -> Self {
         Self {
             capability_gate: false,
-            opaque: Answer::Watch,
+            opaque: Unfollowed::Watch,
             unattended: Unattended::Deny,
             withheld_variables: Vec::new(),
             read_only_files: false,
             enforce_scope: false,
             extended: Extended::All(false),
+            destructive: Answer::Ask,
+            secrets: Answer::Ask,
             mode: GovernanceMode::Off,
             allowed_tools: None,
             denied_tools: None,
@@ -92,12 +99,36 @@ impl Default for Oversight {
 pub enum Answer {
     /// Let it run.
     Allow,
-    /// Let it run under supervision, which judges every program of it when that begins; ask where the machine or the agent does not allow that.
+    /// Ask a person.
+    Ask,
+    /// Refuse.
+    Deny,
+}
+
+/// The answer to a command that cannot be followed, from the weakest to the strictest.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Unfollowed {
+    /// Let it run.
+    Allow,
+    /// Let it run under supervision, which judges every program of it when that begins; ask where that is not to be had.
     Watch,
     /// Ask a person.
     Ask,
     /// Refuse.
     Deny,
+}
+
+impl From<Answer> for Verdict {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Allow => Self::Allow,
+            Answer::Ask => Self::Ask,
+            Answer::Deny => Self::Deny,
+        }
+    }
 }
 
 /// What a question becomes without a person.
@@ -151,6 +182,12 @@ impl<'de> Deserialize<'de> for Extended {
     }
 }
 
+/// Returns the ids of the known actions that can need a grant.
+fn gates() -> impl Iterator<Item = std::borrow::Cow<'static, str>> {
+    let gates = Catalog::known().filter(|action| action.set.needs_grant());
+    gates.map(|action| action.id)
+}
+
 /// Written by hand because its `expecting` is what the person reads.
 struct ExtendedReader;
 
@@ -158,7 +195,7 @@ impl<'de> Visitor<'de> for ExtendedReader {
     type Value = Extended;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known: Vec<&str> = Catalog::extended_ids().collect();
+        let known: Vec<_> = gates().collect();
         write!(f, "true, false or a list of {}", known.join(", "))
     }
 
@@ -169,7 +206,7 @@ impl<'de> Visitor<'de> for ExtendedReader {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Extended, A::Error> {
         let mut named = Vec::new();
         while let Some(id) = items.next_element::<String>()? {
-            if !Catalog::extended_ids().any(|known| known == id) {
+            if !gates().any(|known| known == id) {
                 return Err(A::Error::invalid_value(Unexpected::Str(&id), &self));
             }
             named.push(id);
@@ -199,8 +236,8 @@ pub struct OwnAction {
     /// Its id, as in the grants. The id of an action that is gated already adds another way to perform it.
     #[serde(deserialize_with = "one_word")]
     pub id: String,
-    /// The program's name, without directory.
-    #[serde(deserialize_with = "one_word")]
+    /// The program's name, without directory; with `subcommand` and `harmless` the short form of a rule.
+    #[serde(default)]
     pub program: String,
     /// Subcommands in order, with blanks between; `a|b` are alternatives, `*` is any word.
     #[serde(default)]
@@ -208,6 +245,18 @@ pub struct OwnAction {
     /// Options that make it harmless.
     #[serde(default)]
     pub harmless: Vec<String>,
+    /// Rules in the syntax of the table of actions.
+    #[serde(default)]
+    pub rules: Vec<String>,
+    /// `destructive` or `secrets`: its answer, instead of a grant that it needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<OwnSet>,
+    /// Commands that must be recognised; `roleos doctor` tries them.
+    #[serde(default)]
+    pub must_match: Vec<String>,
+    /// Commands that must not be recognised.
+    #[serde(default)]
+    pub must_not_match: Vec<String>,
     /// What it does, for people.
     #[serde(default)]
     pub label: String,
@@ -216,7 +265,51 @@ pub struct OwnAction {
     pub compensator: String,
 }
 
-/// A name that can stand in a grant or in front of a command: one word, and no path.
+/// A set to which an action of the user's belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OwnSet {
+    /// It needs a grant.
+    Gated,
+    /// Something is lost.
+    Destructive,
+    /// A secret is read.
+    Secrets,
+}
+
+impl OwnAction {
+    /// Returns its rules; the short form is one of them.
+    fn all_rules(&self) -> Vec<String> {
+        let mut rules = self.rules.clone();
+        if !self.program.is_empty() {
+            let harmless: String = self.harmless.iter().map(|one| format!(" !{one}")).collect();
+            rules.push(format!("{} {}{harmless}", self.program, self.subcommand));
+        }
+        rules
+    }
+
+    /// Checks that its rules can be read.
+    fn checked(self) -> Result<Self, String> {
+        let rules = self.all_rules();
+        if rules.is_empty() {
+            return Err(format!(
+                "action `{}` has neither `program` nor `rules`",
+                self.id
+            ));
+        }
+        rules.iter().try_for_each(|rule| check_rule(rule))?;
+        Ok(self)
+    }
+}
+
+/// Reads actions whose rules can be read.
+fn own_actions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<OwnAction>, D::Error> {
+    let all = Vec::<OwnAction>::deserialize(deserializer)?;
+    let checked = all.into_iter().map(OwnAction::checked);
+    checked.collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
+/// A name that can stand in a grant: one word, and no path.
 fn one_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     let bad = text.is_empty() || text.contains(|c: char| c.is_whitespace() || c == '/');
@@ -314,11 +407,15 @@ impl Oversight {
     pub fn policy(&self) -> Policy {
         Policy {
             catalog: self.catalog(),
+            answers: Answers {
+                destructive: self.destructive.into(),
+                secrets: self.secrets.into(),
+            },
             opaque: match self.opaque {
-                Answer::Allow => OnOpaque::Allow,
-                Answer::Watch => OnOpaque::Watch,
-                Answer::Ask => OnOpaque::Ask,
-                Answer::Deny => OnOpaque::Deny,
+                Unfollowed::Allow => OnOpaque::Allow,
+                Unfollowed::Watch => OnOpaque::Watch,
+                Unfollowed::Ask => OnOpaque::Ask,
+                Unfollowed::Deny => OnOpaque::Deny,
             },
             enforce_scope: self.enforce_scope,
             ..Policy::default()
@@ -342,25 +439,43 @@ impl Oversight {
     }
 
     fn catalog(&self) -> Catalog {
-        let extended: Vec<&str> = match &self.extended {
-            Extended::All(false) => Vec::new(),
-            Extended::All(true) => Catalog::extended_ids().collect(),
-            Extended::Named(ids) => ids.iter().map(String::as_str).collect(),
+        let is_on = |action: &Action| match (action.set, &self.extended) {
+            (Set::Gated, _) => true,
+            (Set::Extended, Extended::All(all)) => *all,
+            (Set::Extended, Extended::Named(ids)) => ids.iter().any(|id| *id == action.id),
+            (Set::Destructive, _) => self.destructive != Answer::Allow,
+            (Set::Secrets, _) => self.secrets != Answer::Allow,
         };
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        let actions = self.action.iter().map(|own| Action {
-            id: own.id.clone(),
-            label: own.label.clone(),
-            compensator: own.compensator.clone(),
-            extended: false,
+        let own = self.action.iter().map(|own| Action {
+            id: own.id.clone().into(),
+            label: own.label.clone().into(),
+            compensator: own.compensator.clone().into(),
+            set: match own.set {
+                None | Some(OwnSet::Gated) => Set::Gated,
+                Some(OwnSet::Destructive) => Set::Destructive,
+                Some(OwnSet::Secrets) => Set::Secrets,
+            },
         });
-        let rules = self.action.iter().map(|own| Rule {
-            action: own.id.clone(),
-            program: own.program.to_ascii_lowercase(),
-            path: words(&own.subcommand),
-            harmless: own.harmless.clone(),
+        let rules = self.action.iter().flat_map(|own| {
+            let rules = own.all_rules().into_iter();
+            rules.map(move |text| Rule {
+                action: own.id.clone(),
+                text,
+            })
         });
-        Catalog::new(&extended, actions.collect(), rules.collect())
+        Catalog::new(&is_on, own.collect(), rules.collect())
+    }
+
+    /// Tries the examples of the user's actions; each that is not answered as it should be, with its action.
+    #[must_use]
+    pub fn wrong_examples(&self) -> Vec<(&str, &str)> {
+        let catalog = self.catalog();
+        let examples = self.action.iter().flat_map(|own| {
+            let wrong = catalog.wrong_examples(&own.id, &own.must_match, &own.must_not_match);
+            let id = own.id.as_str();
+            wrong.into_iter().map(move |example| (id, example))
+        });
+        examples.collect()
     }
 
     /// Mode, lists and budgets: the published ones of the mode, with what is set here in their place.
@@ -435,7 +550,8 @@ mod tests {
     fn everything_can_be_set() {
         let set = parse(
             "[oversight]\ncapability_gate = true\nopaque = \"deny\"\nunattended = \"ask\"\n\
-             enforce_scope = true\nextended = [\"cargo:publish\"]\nmode = \"restricted\"\n\
+             enforce_scope = true\nextended = [\"cargo:publish\", \"gh:pr-merge\"]\n\
+             destructive = \"allow\"\nsecrets = \"deny\"\nmode = \"restricted\"\n\
              denied_tools = [\"WebFetch\"]\nmax_tool_calls = 7\nkeep_days = 3\n\
              [[oversight.action]]\nid = \"acme:deploy\"\nprogram = \"Acme\"\nsubcommand = \"deploy prod|live\"\n\
              harmless = [\"--plan\"]\nlabel = \"deploy\"\ncompensator = \"acme rollback\"\n\
@@ -447,7 +563,10 @@ mod tests {
         assert_eq!(policy.opaque, OnOpaque::Deny);
         assert!(policy.enforce_scope);
         assert!(policy.catalog.action("cargo:publish").is_some());
-        assert!(policy.catalog.action("gem:push").is_none());
+        assert!(policy.catalog.action("gh:pr-merge").is_some());
+        assert!(policy.catalog.action("terraform:apply").is_none());
+        assert!(policy.catalog.action("db:drop").is_none());
+        assert_eq!(policy.answers.secrets, Verdict::Deny);
         let own = policy.catalog.action("acme:deploy").unwrap();
         assert_eq!(own.compensator, "acme rollback");
         let governance = set.governance();
@@ -466,8 +585,8 @@ mod tests {
     fn what_is_wrong_is_named_with_what_is_right() {
         refused("oversight.opaque = \"maybe\"", &["maybe", "ask"]);
         refused(
-            "oversight.extended = [\"git:push\"]",
-            &["git:push", "cargo:publish"],
+            "oversight.extended = [\"git:pull\"]",
+            &["git:pull", "cargo:publish"],
         );
         refused("oversight.extended = 3", &["true, false or a list of"]);
         refused("oversight.keep_days = 0", &["from 1 to 3650"]);

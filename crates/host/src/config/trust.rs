@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn every_guarded_setting_goes_back_to_the_effective_value() {
         let loose = config(
-            "[oversight]\nopaque = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\ntest_commands = [\"x\"]\nprices.m.input = 1\n\
+            "[oversight]\nopaque = \"allow\"\ndestructive = \"allow\"\nsecrets = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\ntest_commands = [\"x\"]\nprices.m.input = 1\n\
              [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nhalt_rule = \"window\"\n\
              halt_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\nagreement.r.kind = \"json\"\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
              [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\nlearn_share = 0.1\nlearn_budget_usd = 6\n\

@@ -138,6 +138,29 @@ pub(super) fn contracts_check(workspace: &Workspace) -> Check {
     Check::good("contracts", format!("{tools} tools, {from}"))
 }
 
+/// Tries the examples of the user's own actions.
+pub(super) fn actions_check(config: &Config) -> Option<Check> {
+    let own = config.oversight.action.len();
+    if own == 0 {
+        return None;
+    }
+    let wrong = config.oversight.wrong_examples();
+    let Some((id, example)) = wrong.first() else {
+        return Some(Check::good(
+            "actions",
+            format!("{own} of your own, their examples hold"),
+        ));
+    };
+    Some(Check::wrong(
+        "actions",
+        format!(
+            "{} of the examples of your own actions fail, first `{example}` of `{id}`",
+            wrong.len()
+        ),
+        "correct `rules`, `must_match` or `must_not_match` of the action in `.role-os/config.toml`",
+    ))
+}
+
 pub(super) fn grants_check(workspace: &Workspace) -> Check {
     let now = i128::from(clock::now_ns());
     let now = Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX);

@@ -20,6 +20,7 @@ use crate::journal::SessionId;
 use crate::journal::append::Journal;
 use crate::journal::record::{Limits, Record, Start};
 use crate::pins::{self, Held, Pin};
+use crate::protected::JournalNotes;
 use crate::repository::State;
 use crate::said;
 use crate::sealing::liveness;
@@ -160,7 +161,12 @@ impl<'a> Desk<'a> {
     /// The session's journal, locked. What an agent calls by no name shares one.
     pub(super) fn journal(&self, event: &Event) -> Result<Journal, FileError> {
         starter::ensure_home(&self.workspace)?;
-        Journal::open(&self.workspace.sessions_dir(), &self.session(event))
+        let notes = match self.is_closed() {
+            true => JournalNotes::open(&self.workspace)?,
+            false => JournalNotes::existing(&self.workspace),
+        };
+        let directory = self.workspace.sessions_dir();
+        Journal::open_noted(&directory, &self.session(event), notes)
     }
 
     /// The session's name on disk.

@@ -1,5 +1,6 @@
 //! Looks at the protected files around an agent's tool calls, takes changes back, and says so.
 
+use oversight::redact;
 use oversight::tools::shell_command;
 
 use super::desk::Desk;
@@ -49,17 +50,23 @@ pub(super) fn look(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, Fil
     Ok((!told.is_empty()).then(|| format!("roleos: {}", told.join("; "))))
 }
 
-/// Notes that a call may run now, unless the answer keeps it from running.
-pub(super) fn begin(desk: &Desk<'_>, event: &Event, answer: &Answer) -> Result<(), FileError> {
+/// Notes that a call may run now, unless the answer keeps it from running. `approved` is what a person approved.
+pub(super) fn begin(
+    desk: &Desk<'_>,
+    event: &Event,
+    answer: &Answer,
+    approved: &str,
+) -> Result<(), FileError> {
     let runs = !matches!(answer, Answer::Deny(_) | Answer::Block(_));
     if event.kind != Kind::BeforeTool || !desk.is_closed() || !runs || is_host(event) {
         return Ok(());
     }
     let session = desk.session(event).to_string();
     let command = shell_command(&event.tool, &event.input).unwrap_or_default();
+    let command = redact::text(&command).text.into_owned();
     let question = match answer {
         Answer::Ask(question) => question.as_str(),
-        _ => "",
+        _ => approved,
     };
     let process = liveness::agent_process();
     protected(desk).begin(&call(&session, event, &command), question, process)

@@ -31,8 +31,13 @@ use crate::said;
 use crate::second_seam;
 use crate::supervision::{let_through, proof};
 
-/// Judges a call and writes it down.
-pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answer {
+/// Judges a call and writes it down. `approved` becomes what a person approved, where that is why the call may run.
+pub(super) fn judge(
+    desk: &Desk<'_>,
+    event: &Event,
+    progress: &Progress,
+    approved: &mut String,
+) -> Answer {
     let begun = Instant::now();
     let mut journal = match desk.journal(event) {
         Ok(journal) => Some(journal),
@@ -76,6 +81,9 @@ pub(super) fn judge(desk: &Desk<'_>, event: &Event, progress: &Progress) -> Answ
             &command,
         )
         .ok();
+    }
+    if ruling.decision.approved {
+        *approved = ruling.decision.reasons.join("; ");
     }
     around::call(
         desk,

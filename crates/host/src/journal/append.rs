@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::record::{Line, Record, Repaired, Start};
+use super::record::{Line, Lost, Record, Repaired, Start};
 use super::{NO_LINE, SessionId};
 use crate::digest;
 use crate::files::{self, Action, FileError, Privacy};
+use crate::protected::{JournalNotes, Reached};
 
 /// Bytes that are read from the end first; most lines are shorter.
 const FIRST_LOOK: u64 = 4096;
@@ -35,6 +36,8 @@ pub struct Journal {
     length: u64,
     head: Head,
     torn: Option<Repaired>,
+    lost: Option<Lost>,
+    noted: Option<(JournalNotes, SessionId)>,
     pending: Vec<u8>,
     pending_head: Head,
 }
@@ -92,6 +95,76 @@ impl Journal {
         Err(fail(Action::Append, why))
     }
 
+    /// Opens the journal of a session as [`Journal::open`] does, and compares it with what `notes` say. Lines that are
+    /// gone are reported by the next line.
+    ///
+    /// # Errors
+    /// As for [`Journal::open`].
+    pub fn open_noted(
+        directory: &Path,
+        session: &SessionId,
+        notes: Option<JournalNotes>,
+    ) -> Result<Self, FileError> {
+        let mut journal = Self::open(directory, session)?;
+        let Some(notes) = notes else {
+            return Ok(journal);
+        };
+        journal.lost = match notes.read(session) {
+            Ok(None) => None,
+            Ok(Some(reached)) => journal
+                .missing(&reached)
+                .map_err(|source| FileError::new(Action::Read, &journal.path, source))?,
+            // A note that was not written by us stands in the place of one that was.
+            Err(_) => Some(Lost {
+                written: 0,
+                found: journal.head.seq,
+            }),
+        };
+        journal.noted = Some((notes, session.clone()));
+        Ok(journal)
+    }
+
+    /// Returns what is missing of the lines that had been written.
+    fn missing(&self, reached: &Reached) -> io::Result<Option<Lost>> {
+        let is_last = |hash: &[u8; 32]| hex::encode(hash) == reached.hash;
+        if self.head.seq == reached.lines && is_last(&self.head.hash) {
+            return Ok(None);
+        }
+        // A crash came between a line and its note, or a line was written without one.
+        let is_longer = self.length > reached.length && self.head.seq > reached.lines;
+        if is_longer {
+            let then = tail(&self.file, reached.length)?;
+            let is_there =
+                then.end == reached.length && then.line.is_some_and(|line| is_last(&digest(&line)));
+            if is_there {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Lost {
+            written: reached.lines,
+            found: self.head.seq,
+        }))
+    }
+
+    /// Writes down that lines are gone, if they are.
+    ///
+    /// # Errors
+    /// As for [`Journal::commit`].
+    pub fn admit_loss(&mut self, time_ns: u64) -> Result<(), FileError> {
+        let Some(lost) = self.lost.take() else {
+            return Ok(());
+        };
+        self.push("roleos", time_ns, Record::Lost(lost));
+        self.commit(true)
+    }
+
+    /// Forgets how far the journal has come, because all of it is in a bundle.
+    pub fn forget_note(&self) {
+        if let Some((notes, session)) = &self.noted {
+            notes.forget(session);
+        }
+    }
+
     fn new(file: File, path: &Path, length: u64) -> io::Result<Self> {
         let tail = tail(&file, length)?;
         let head = match &tail.line {
@@ -109,6 +182,8 @@ impl Journal {
             length: tail.end,
             head,
             torn: tail.torn,
+            lost: None,
+            noted: None,
             pending: Vec::new(),
             pending_head: head,
         })
@@ -170,6 +245,11 @@ impl Journal {
         if let Some(torn) = self.torn.take() {
             self.push(agent, time_ns, Record::Repaired(torn));
         }
+        // A journal begins with its start, also where all of it is gone.
+        let is_start = self.pending_head.seq == 0 && matches!(record, Record::Start(_));
+        if let Some(lost) = self.lost.take_if(|_| !is_start) {
+            self.push(agent, time_ns, Record::Lost(lost));
+        }
         let head = self.pending_head;
         let calls = head.calls + u64::from(matches!(record, Record::Call(_)));
         let line = Line {
@@ -212,7 +292,20 @@ impl Journal {
             files::sync_directory(files::parent(&self.path))
                 .map_err(|source| FileError::new(Action::Append, &self.path, source))?;
         }
-        Ok(())
+        self.note()
+    }
+
+    fn note(&self) -> Result<(), FileError> {
+        let Some((notes, session)) = &self.noted else {
+            return Ok(());
+        };
+        let reached = Reached {
+            session: session.to_string(),
+            lines: self.head.seq,
+            length: self.length,
+            hash: hex::encode(self.head.hash),
+        };
+        notes.write(session, &reached)
     }
 
     fn write(&mut self, durable: bool) -> io::Result<()> {

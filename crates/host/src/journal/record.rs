@@ -70,6 +70,8 @@ pub enum Record {
     Sealed(Sealed),
     /// The line before was torn by a crash and has been taken out.
     Repaired(Repaired),
+    /// Lines that had been written are gone or were exchanged, and no crash did it.
+    Lost(Lost),
     /// A kind that a later version writes.
     #[serde(other)]
     Unknown,
@@ -99,6 +101,7 @@ impl Record {
             Self::Sealing(_) => "sealing",
             Self::Sealed(_) => "sealed",
             Self::Repaired(_) => "repaired",
+            Self::Lost(_) => "lost",
             Self::Unknown => "unknown",
         }
     }
@@ -426,6 +429,16 @@ pub struct Repaired {
     pub sha256: String,
     /// The beginning of them.
     pub text: String,
+}
+
+/// How many lines there should have been, and were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lost {
+    /// Lines that had been written.
+    pub written: u64,
+    /// Lines that were found.
+    pub found: u64,
 }
 
 #[expect(

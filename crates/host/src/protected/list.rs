@@ -143,11 +143,11 @@ pub(super) fn searched(workspace: &Workspace) -> Vec<Item> {
 /// Returns the folder that git's configuration names for hooks.
 fn hooks_path(config: &str) -> Option<PathBuf> {
     let settings = config.lines().filter_map(|line| line.split_once('='));
-    let named = settings.filter(|(key, _)| {
+    let mut named = settings.filter(|(key, _)| {
         let name = key.trim().rsplit([' ', '\t', ']']).next();
         name.is_some_and(|name| name.eq_ignore_ascii_case("hookspath"))
     });
-    let value = named.last()?.1.trim().trim_matches('"');
+    let value = named.next_back()?.1.trim().trim_matches('"');
     match value.strip_prefix("~/") {
         Some(below) => Some(environment::home()?.join(below)),
         None => Some(PathBuf::from(value)),

@@ -52,10 +52,13 @@ pub(super) fn during_calls(change: &Change<'_>, calls: &[Running]) -> Outcome {
         Kind::Settings(Agent::Claude) => is_permission_rule(change, calls),
         Kind::GitHook | Kind::Settings(_) | Kind::Plain => false,
     };
-    if stays || calls.iter().any(|call| is_approved(change, call)) {
-        Outcome::Keep
-    } else {
-        Outcome::PutBack
+    if stays {
+        return Outcome::Keep;
+    }
+    match calls.iter().any(|call| is_approved(change, call)) {
+        // What a person approved counts like an edit of their own: our hook stays in.
+        true => between_calls(change),
+        false => Outcome::PutBack,
     }
 }
 
@@ -76,12 +79,14 @@ pub(super) fn between_calls(change: &Change<'_>) -> Outcome {
     }
 }
 
-/// Returns `true` if a person was asked about this file before the call ran: the call ran, so the answer was yes.
+/// Returns `true` if a person was asked about this file before the call ran, or approved the call beforehand.
 fn is_approved(change: &Change<'_>, call: &Running) -> bool {
     let question = call.question.as_str();
     match change.kind {
         Kind::GitConfig => question.contains("git"),
-        _ => question.contains(&format!("`{}`", change.name)),
+        _ => ["`", "/"]
+            .iter()
+            .any(|before| question.contains(&format!("{before}{}`", change.name))),
     }
 }
 

@@ -262,19 +262,35 @@ impl Store {
         self.shared.join("announced")
     }
 
-    fn seal<T: Serialize>(&self, path: &Path, value: &T, durable: bool) -> Result<(), FileError> {
+    /// Returns a folder of this workspace.
+    pub(super) fn folder(&self, name: &str) -> PathBuf {
+        self.home.join(name)
+    }
+
+    /// Returns a value as the bytes of a file, with its keyed hash in front.
+    pub(super) fn sealed<T: Serialize>(
+        &self,
+        path: &Path,
+        value: &T,
+    ) -> Result<Vec<u8>, FileError> {
         let body = serde_json::to_vec(value)
             .map_err(|error| FileError::new(Action::Write, path, error.into()))?;
         let mut bytes = self.mac(path, &body).into_bytes();
         bytes.push(b'\n');
         bytes.extend(body);
+        Ok(bytes)
+    }
+
+    fn seal<T: Serialize>(&self, path: &Path, value: &T, durable: bool) -> Result<(), FileError> {
+        let bytes = self.sealed(path, value)?;
         match durable {
             true => files::write(path, &bytes, Privacy::Secret),
             false => files::write_plainly(path, &bytes),
         }
     }
 
-    fn unseal<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, FileError> {
+    /// Reads such a file; a missing one is `None`.
+    pub(super) fn unseal<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, FileError> {
         let bytes = match files::read(path, MAX_RECORD) {
             Ok(bytes) => bytes,
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),

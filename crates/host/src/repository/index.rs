@@ -90,7 +90,8 @@ fn is_named(
     let mut name: Vec<u8> = Vec::new();
     let mut found = false;
     for _ in 0..count {
-        let (mode, _) = entry(&mut input, version, hash, &mut name)?;
+        let (stat, _) = entry(&mut input, version, hash, &mut name)?;
+        let mode = number(stat.get(24..28)?)?;
         let is_above = wanted
             .strip_prefix(name.strip_suffix(b"/").unwrap_or(&name))
             .is_some_and(|rest| rest.is_empty() || rest.first() == Some(&b'/'));
@@ -112,9 +113,24 @@ fn extensions(mut input: &[u8], hash: usize) -> Option<bool> {
     (input.len() == hash).then_some(false)
 }
 
-/// Returns path, mode and object of every entry; `None` when the index is not understood or has its names elsewhere.
+/// One entry of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to the top of the working tree.
+    pub path: String,
+    /// Kind of file and permissions.
+    pub mode: u32,
+    /// Its content.
+    pub id: Vec<u8>,
+    /// When the file was changed, as git saw it last: seconds and their billionths.
+    pub modified: (u32, u32),
+    /// The lower bits of its size.
+    pub size: u32,
+}
+
+/// Returns every entry; `None` when the index is not understood or has its names elsewhere.
 #[must_use]
-pub fn entries(index: &[u8]) -> Option<Vec<(String, u32, Vec<u8>)>> {
+pub fn entries(index: &[u8]) -> Option<Vec<Entry>> {
     let mut input = index;
     if take(&mut input, 4)? != b"DIRC" {
         return None;
@@ -124,26 +140,28 @@ pub fn entries(index: &[u8]) -> Option<Vec<(String, u32, Vec<u8>)>> {
     let mut name: Vec<u8> = Vec::new();
     let mut all = Vec::new();
     for _ in 0..count {
-        let (mode, id) = entry(&mut input, version, 20, &mut name)?;
-        all.push((
-            String::from_utf8_lossy(&name).into_owned(),
-            mode,
-            id.to_vec(),
-        ));
+        let (stat, id) = entry(&mut input, version, 20, &mut name)?;
+        let at = |from: usize| number(stat.get(from..from + 4)?);
+        all.push(Entry {
+            path: String::from_utf8_lossy(&name).into_owned(),
+            mode: at(24)?,
+            id: id.to_vec(),
+            modified: (at(8)?, at(12)?),
+            size: at(36)?,
+        });
     }
     extensions(input, 20).map(|_| all)
 }
 
-/// Reads one entry, leaves its name in `name`, and returns its mode and object.
+/// Reads one entry, leaves its name in `name`, and returns what git saw of the file, and its object.
 fn entry<'i>(
     input: &mut &'i [u8],
     version: u32,
     hash: usize,
     name: &mut Vec<u8>,
-) -> Option<(u32, &'i [u8])> {
+) -> Option<(&'i [u8], &'i [u8])> {
     let before = input.len();
     let stat = take(input, STAT)?;
-    let mode = number(stat.get(24..28)?)?;
     let id = take(input, hash)?;
     let flags = half(take(input, 2)?)?;
     if flags & FLAG_EXTENDED != 0 {
@@ -170,7 +188,7 @@ fn entry<'i>(
         let length = before - input.len();
         take(input, 8 - length % 8)?;
     }
-    Some((mode, id))
+    Some((stat, id))
 }
 
 /// The number with which version 4 shortens names: seven bits a byte, each further byte counts from one more.

@@ -62,6 +62,7 @@ impl Draft<'_> {
             tests: runs.tests,
             change: change(diff),
             broke: breakdown.is_some(),
+            is_cut: self.story.is_cut,
         };
         let mut decision = outcome::decide(known);
         if decision.outcome == Outcome::Failed && runs.log_passes {
@@ -113,16 +114,20 @@ impl Draft<'_> {
                     0
                 };
             }
-            if deciding.contains(&index) {
+            let decides = deciding.contains(&index);
+            // The log of another tree says nothing about this one.
+            if decides && run.credit != Credit::Elsewhere {
                 let _ = writeln!(log, "$ {command}");
                 log.push_str(&String::from_utf8_lossy(&run.output));
                 if !log.ends_with('\n') {
                     log.push('\n');
                 }
-                decided.push(Tested { place, run, judged });
             } else {
                 let end = judged.end.name();
                 let _ = writeln!(log, "# another run of `{command}`: {end}");
+            }
+            if decides {
+                decided.push(Tested { place, run, judged });
             }
         }
         let log_passes = test_log::read(log.as_bytes()).is_some_and(|reading| reading.passes());
@@ -168,6 +173,7 @@ impl Draft<'_> {
             (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards))) => {
                 format!("Unproved: the tests passed, but {}.\n", doubt.text())
             }
+            (_, Some(doubt @ Doubt::RecordCut)) => format!("Unproved: {}.\n", doubt.text()),
             (Outcome::Skipped, Some(doubt)) => format!("Unproved: {}.\n", doubt.text()),
             (Outcome::Error, _) if known.tests.is_some() => {
                 "The tests could not be started.\n".to_owned()

@@ -151,6 +151,8 @@ pub(super) struct Story<'a> {
     pub(super) capped: u64,
     /// Lines that a crash had torn.
     pub(super) repaired: u64,
+    /// Lines are gone, and no crash did it.
+    pub(super) is_cut: bool,
 }
 
 impl<'a> Story<'a> {
@@ -212,6 +214,7 @@ impl<'a> Story<'a> {
             Record::Restored(restored) => self.restored.extend(&restored.files),
             Record::End(end) => self.end = Some(&end.reason),
             Record::Repaired(_) => self.repaired += 1,
+            Record::Lost(_) => self.is_cut = true,
             Record::SubagentStop(_)
             | Record::ConfigChange(_)
             | Record::Snapshot(_)
@@ -260,7 +263,8 @@ impl<'a> Story<'a> {
 
     /// Nothing happened that a bundle could tell.
     pub(super) fn is_empty(&self) -> bool {
-        self.prompts.is_empty() && self.calls.is_empty() && self.rollbacks.is_empty()
+        let is_silent = self.prompts.is_empty() && self.calls.is_empty();
+        is_silent && self.rollbacks.is_empty() && !self.is_cut
     }
 
     /// Counts the calls that repeat a failed one, word by word, without a change of files in between.

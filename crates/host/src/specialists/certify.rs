@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::specialist::event::{Event, Kind};
+use ::specialist::event::{Event, Kind, Log};
 use ::specialist::level::Level;
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
 use selection::audit::AuditRecord;
@@ -120,6 +120,17 @@ pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading,
         roles: all,
         broken: None,
     })
+}
+
+/// The highest level that evidence on this machine carried, as the events log has it.
+pub(super) fn earned(events: &Log, role: &str, version: &str) -> Level {
+    let text = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
+    events
+        .of(role, &[Kind::CertificationAttempt])
+        .filter(|event| text(event, "version_id").as_deref() == Some(version))
+        .filter_map(|event| Level::parse(&text(event, "earned_level")?))
+        .max()
+        .unwrap_or(Level::UNCERTIFIED)
 }
 
 /// The version that made a run: by its id, else by its model.

@@ -119,8 +119,8 @@ impl Specialists {
         let entry = registry
             .entry(role)
             .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
-        let nothing = || Refusal::NothingActive(role.to_owned());
-        let active = entry.active_version.clone().ok_or_else(nothing)?;
+        let active = entry.active_version.clone();
+        let active = active.ok_or_else(|| Refusal::NothingActive(role.to_owned()))?;
         let events = self.events()?;
         let moves: Vec<&Event> = events.of(role, &[Kind::Promote, Kind::Rollback]).collect();
         let id = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
@@ -129,7 +129,7 @@ impl Specialists {
             .iter()
             .rfind(into)
             .and_then(|event| id(event, "from_version"));
-        Ok(before.ok_or_else(nothing)?)
+        Ok(before.ok_or_else(|| Refusal::NothingBefore(role.to_owned()))?)
     }
 
     fn repoint(
@@ -310,21 +310,21 @@ impl Specialists {
         &self,
         role: &str,
         version: Option<&str>,
-        role_keys: Vec<(&'static str, Value)>,
-        version_keys: Vec<(&'static str, Value)>,
+        role_keys: &[(&'static str, Value)],
+        version_keys: &[(&'static str, Value)],
         operator: Operator<'_>,
     ) -> Result<Option<String>, OperateError> {
         self.change(role, operator, |entry| {
             let keys: Map<String, Value> = role_keys
                 .iter()
-                .chain(&version_keys)
+                .chain(version_keys)
                 .map(|(key, value)| ((*key).to_owned(), value.clone()))
                 .collect();
             if keys.is_empty() {
                 return Ok(None);
             }
             let mut data = json!({ "set": keys });
-            let mut change = Change::of(Kind::Set, role_keys.clone(), Value::Null);
+            let mut change = Change::of(Kind::Set, role_keys.to_vec(), Value::Null);
             if !version_keys.is_empty() {
                 let active = entry.active_version.as_deref();
                 let nothing = || Refusal::NothingActive(role.to_owned());
@@ -333,7 +333,7 @@ impl Specialists {
                 if let Some(data) = data.as_object_mut() {
                     data.insert("version_id".to_owned(), json!(id));
                 }
-                change.version_keys.push((id, version_keys.clone()));
+                change.version_keys.push((id, version_keys.to_vec()));
             }
             Ok(Some(Change { data, ..change }))
         })

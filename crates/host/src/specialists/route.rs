@@ -131,7 +131,7 @@ impl Specialists {
         };
         let all = |weighing: Weighing<'_>, question: Option<Question<'_>>| {
             let (entry, question) = question.and_then(|one| one.entry.zip(Some(one))).unzip();
-            let versions = entry
+            let versions: Vec<&Version> = entry
                 .into_iter()
                 .flat_map(|entry| &entry.versions)
                 .collect();
@@ -141,7 +141,7 @@ impl Specialists {
             Route {
                 version: weighing.admitted.first().map(|version| version.id.clone()),
                 quota,
-                versions: question.map_or_else(Vec::new, |one| listed(&weighing, one, versions)),
+                versions: question.map_or_else(Vec::new, |one| listed(&weighing, one, &versions)),
                 decision: weighing.decision,
             }
         };
@@ -196,9 +196,9 @@ impl Specialists {
 fn listed(
     weighing: &Weighing<'_>,
     question: Question<'_>,
-    versions: Vec<&Version>,
+    versions: &[&Version],
 ) -> Vec<Candidate> {
-    let suited = Gate::suits(question, &versions);
+    let suited = Gate::suits(question, versions);
     let one = |alone: &Weighed<'_>| {
         let version = alone.version;
         let weighed = weighing

@@ -1,10 +1,6 @@
-//! How single programs read their words: options before the subcommand, options that make it harmless.
-//!
-//! An option counts as harmless only where it cannot be the value of the option before it.
+//! How programs read their words: the global options of git, a dry push, words that are no options.
 
 use crate::words::names;
-
-use super::Rule;
 
 /// A call of git, taken apart.
 #[derive(Clone, Debug, Default)]
@@ -118,55 +114,10 @@ pub(super) fn git_push_is_dry(arguments: &[String]) -> bool {
     dry
 }
 
-/// Options that take the next word, by program.
-fn valued(program: &str) -> &'static [&'static str] {
-    match program {
-        "gh" => names!(
-            "-R --repo -t --title -b --body -F --body-file -B --base -H --head -l --label -a --assignee -r \
-            --reviewer -m --milestone -p --project -T --template -n --notes --target --notes-file \
-            --description -d --homepage --hostname --add-topic --remove-topic --default-branch --visibility \
-            --notes-start-tag --recover --discussion-category --tag"
-        ),
-        "npm" | "pnpm" | "yarn" | "bun" => names!(
-            "--tag --access --registry --otp --workspace -w --prefix -C --dir --cwd --filter -F --loglevel \
-            --userconfig --cache --scope --publish-branch --new-version --new-version --auth-type --from \
-            --include --exclude --node-options --globalconfig --prefer --provenance-file --message -m -j \
-            --jobs"
-        ),
-        "uv" => names!(
-            "--directory --project --config-file --cache-dir --python -p --index --publish-url --token -t -u \
-            --username --password --color --trusted-publishing --keyring-provider --check-url"
-        ),
-        "poetry" => names!(
-            "-C --directory -P --project -r --repository -u --username -p --password --cert --client-cert \
-            --dist-dir"
-        ),
-        "hatch" => names!(
-            "-e --env -p --project --data-dir --cache-dir --config -r --repo -u --user -a --auth -o --option"
-        ),
-        "flit" => names!("-f --ini-file --repository --pypirc"),
-        "wrangler" => names!(
-            "-c --config --cwd -e --env --project-name --branch --commit-hash --commit-message"
-        ),
-        "twine" => names!(
-            "-r --repository --repository-url -u --username -p --password -c --comment --config-file --cert \
-            --client-cert -i --identity --sign-with"
-        ),
-        "docker" => names!("--context -c --config -H --host -l --log-level -f --file -p"),
-        "kubectl" => names!("-n --namespace --context --kubeconfig --cluster --user -f -l -k"),
-        "cargo" => names!(
-            "-p --package --manifest-path --registry --index --token --color --target -C --config"
-        ),
-        "jj" => names!("-R --repository --config -b --bookmark --remote"),
-        _ => &[],
-    }
-}
-
 /// The words that are no options, read in the ways that are possible.
 ///
 /// Whether an option that is not known takes the next word cannot be told, so both readings are given.
-pub(super) fn readings(program: &str, arguments: &[String]) -> Vec<Vec<String>> {
-    let known = valued(program);
+pub(super) fn readings(known: &[&str], arguments: &[String]) -> Vec<Vec<String>> {
     let mut strict = Vec::new();
     let mut loose = Vec::new();
     let mut words = arguments.iter();
@@ -196,60 +147,4 @@ pub(super) fn readings(program: &str, arguments: &[String]) -> Vec<Vec<String>> 
     } else {
         vec![strict, loose]
     }
-}
-
-pub(super) fn asks_for_help(arguments: &[String]) -> bool {
-    arguments
-        .iter()
-        .any(|word| word == "--help" || word == "-h")
-}
-
-/// Whether options make the act harmless: help, a dry run that is not undone.
-pub(super) fn is_harmless(
-    rule: &Rule,
-    arguments: &[String],
-    environment: &dyn Fn(&str) -> Option<String>,
-) -> bool {
-    let known = valued(&rule.program);
-    let javascript = rule.action.starts_with("npm:");
-    let mut dry = javascript
-        && ["npm_config_dry_run", "NPM_CONFIG_DRY_RUN"]
-            .iter()
-            .any(|name| environment(name).is_some_and(|value| value == "true" || value == "1"));
-    let homepage = rule.action == "gh:repo-edit" && arguments.iter().any(|word| word == "edit");
-    let mut words = arguments.iter().peekable();
-    while let Some(word) = words.next() {
-        if word == "--" {
-            break;
-        }
-        if known.contains(&word.as_str()) {
-            words.next();
-            continue;
-        }
-        match word.as_str() {
-            "--help" => return true,
-            "-h" if !homepage => return true,
-            "help" if rule.program != "gh-pages" && arguments.first() == Some(word) => return true,
-            "--no-dry-run" | "--dry-run=false" | "--dry-run=0" => dry = false,
-            "--dry-run=true" | "--dry-run=1" => {
-                dry |= rule.harmless.iter().any(|option| option == "--dry-run");
-            }
-            option if rule.harmless.iter().any(|harmless| harmless == option) => {
-                dry = !(javascript && words.peek().is_some_and(|next| *next == "false"));
-            }
-            _ => {}
-        }
-    }
-    dry
-}
-
-/// `gh-pages` without a directory does nothing.
-pub(super) fn is_complete(rule: &Rule, arguments: &[String]) -> bool {
-    if rule.program != "gh-pages" {
-        return true;
-    }
-    let names = |word: &String| {
-        word.starts_with("-d") || word.starts_with("--dist") || crate::value::has_hole(word)
-    };
-    arguments.iter().any(names)
 }

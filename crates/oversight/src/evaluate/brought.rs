@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::actions::git_command;
 use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
-use crate::lookup::{Listing, Snapshot, Source, absolute, base_name, directory_of};
+use crate::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
 use crate::value::{HOLE, LISTED, Value, has_hole};
 use crate::verdict::Verdict;
 
@@ -117,7 +117,7 @@ impl Evaluator<'_> {
             }
             match self.listed(tree, &source, &target) {
                 Listing::Clean => {}
-                Listing::Found(path) => self.arrived(&path),
+                Listing::Found(path) => self.arrived(tree, &path),
                 Listing::Missing => self.fills(tree),
                 Listing::Unknown => {
                     self.fills(tree);
@@ -159,15 +159,27 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Searches for what is refused first, then for what is asked about.
+    /// Searches for what is refused first, then for what a person may approve, then for what is asked about.
     fn listed(&self, tree: &Tree, source: &str, target: &str) -> Listing {
-        match self.listed_once(tree, source, target, Verdict::Deny) {
-            Listing::Clean => self.listed_once(tree, source, target, Verdict::Ask),
-            other => other,
-        }
+        let order = [
+            (Verdict::Deny, false),
+            (Verdict::Deny, true),
+            (Verdict::Ask, false),
+        ];
+        let mut listings = order
+            .into_iter()
+            .map(|wanted| self.listed_once(tree, source, target, wanted));
+        let found = listings.find(|listing| *listing != Listing::Clean);
+        found.unwrap_or(Listing::Clean)
     }
 
-    fn listed_once(&self, tree: &Tree, source: &str, target: &str, wanted: Verdict) -> Listing {
+    fn listed_once(
+        &self,
+        tree: &Tree,
+        source: &str,
+        target: &str,
+        wanted: (Verdict, bool),
+    ) -> Listing {
         let Some(guard) = self.guard else {
             return Listing::Clean;
         };
@@ -268,8 +280,47 @@ impl Evaluator<'_> {
     }
 
     /// A protected path arrives.
-    fn arrived(&mut self, path: &str) {
-        self.touch(Touch::Write, path);
+    fn arrived(&mut self, tree: &Tree, path: &str) {
+        let touch = match tree.from.revision() {
+            Some(name) if self.is_bound(name) => Touch::Bound,
+            _ => Touch::Write,
+        };
+        self.touch(touch, path);
+    }
+
+    /// Returns `true` if a revision is a commit by its whole id, or a branch or tag: the state of the repository that an
+    /// approval binds holds these, and neither remote branches nor reflogs.
+    fn is_bound(&mut self, name: &str) -> bool {
+        let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if matches!(name.len(), 40 | 64) && is_id(name) {
+            return true;
+        }
+        let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+        if name.starts_with(['-', '.', '/']) || name.contains("..") || !name.bytes().all(is_sign) {
+            return false;
+        }
+        let repository = self.repository();
+        let is_file = |path: &str| {
+            let read = self.lookup.read(&format!("{repository}/{path}"));
+            !matches!(read, Content::Missing)
+        };
+        // A file of that name in front of all refs is what git takes.
+        if is_file(name) || is_file(&format!("refs/{name}")) {
+            return false;
+        }
+        let packed = match self.lookup.read(&format!("{repository}/packed-refs")) {
+            Content::Text(text) => text,
+            _ => String::new(),
+        };
+        ["heads", "tags"].iter().any(|kind| {
+            let path = format!("refs/{kind}/{name}");
+            let is_packed = || {
+                packed
+                    .lines()
+                    .any(|line| line.ends_with(&format!(" {path}")))
+            };
+            is_file(&path) || is_packed()
+        })
     }
 
     /// Files that cannot be listed go into a directory, or those that are named.

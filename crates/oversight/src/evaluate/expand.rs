@@ -1,5 +1,6 @@
 //! Words become fields: expansion, splitting and file names, in every combination that is possible.
 
+use crate::actions::Set;
 use crate::lookup::{absolute, base_name, directory_of};
 use crate::shell::ir::{Argument, Piece, Word};
 use crate::value::{HOLE, Value, has_hole};
@@ -163,7 +164,10 @@ impl Evaluator<'_> {
                     })
                     .map(|program| vec![format!("{directory}/{program}")]),
             );
-            ways.truncate(MAX_WAYS);
+            if ways.len() > MAX_WAYS {
+                ways.truncate(MAX_WAYS - 1);
+                ways.push(vec![HOLE.to_string()]);
+            }
         }
         ways
     }
@@ -342,12 +346,25 @@ impl Evaluator<'_> {
 
     fn substitution(&mut self, script: &crate::shell::ir::Script) -> Value {
         let state = self.state.clone();
+        let before = self.findings.actions.len();
         let output = self.apart(state, |this| {
             this.deeper(Value::unknown, |this| match this.file_of(script) {
                 Some(content) => content,
                 None => this.script(script).output,
             })
         });
+        // What becomes a word of another command does not stand in the answer.
+        if self.findings.actions.len() > before {
+            let catalog = self.catalog;
+            let inside = self.findings.actions.split_off(before);
+            let stays = |id: &str| {
+                catalog
+                    .action(id)
+                    .is_none_or(|action| action.set != Set::Secrets)
+            };
+            let kept = inside.into_iter().filter(|finding| stays(&finding.action));
+            self.findings.actions.extend(kept);
+        }
         let odd = |text: &String| text.ends_with('\n') || text.contains('\0');
         if output.possibilities().iter().any(odd) {
             output.map(|text| text.replace('\0', "").trim_end_matches('\n').to_owned())

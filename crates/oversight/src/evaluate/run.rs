@@ -1,5 +1,6 @@
 //! One program with its words: who is asked what it does, and in which order.
 
+use crate::actions::Around;
 use crate::lookup::base_name;
 use crate::shell::ir::{Argument, Assignment, Redirect};
 use crate::value::{HOLE, for_people, has_hole, without_holes};
@@ -368,15 +369,19 @@ impl Evaluator<'_> {
 
     /// Notes the actions that this program performs by itself.
     pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
-        if !self.catalog.is_program(name) {
-            return;
-        }
         let variables = &self.state.variables;
         let environment = |variable: &str| {
             let found = variables.get(variable).filter(|found| found.exported)?;
             found.stored.scalar().known().map(str::to_owned)
         };
-        let answer = self.catalog.classify(name, arguments, &environment);
+        let around = Around {
+            directory: &self.state.directory,
+            home: &self.home,
+            environment: &environment,
+            lookup: self.lookup,
+            input: self.state.input.as_ref().and_then(|input| input.known()),
+        };
+        let answer = self.catalog.classify(name, arguments, &around);
         if let Some(reason) = answer.unknown {
             self.opaque(reason, &format!("{name} {}", arguments.join(" ")));
         }

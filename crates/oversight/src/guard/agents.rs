@@ -16,10 +16,20 @@ const AGENTS: &[(&[&str], &str)] = &[
     // Agents that `init` cannot set up: they have no hook at all.
     (
         names!(
-            "aider auggie cline kiro-cli mini-swe-agent opencode openhands plandex qwen qwen-code"
+            "aider aider-chat auggie cline codebuff cn continue-cli crush droid jules kiro-cli \
+            mini-swe-agent opencode opencode-ai openhands plandex qwen qwen-code rovodev swe-agent sweagent trae-cli"
         ),
         "y",
     ),
+];
+
+/// Programs that are an agent only with one of these words first; alone they are something else.
+const WITH_WORD: &[(&str, &[&str])] = &[
+    ("acli", &["rovodev"]),
+    ("amp", names!("-x --execute threads")),
+    ("cursor", &["agent"]),
+    ("goose", names!("run session")),
+    ("q", &["chat"]),
 ];
 
 /// Parts of an option's name that say that it loads other settings, or leaves hooks or questions out.
@@ -60,6 +70,11 @@ fn agent<'w>(name: &str, arguments: &'w [String]) -> Option<(&'static str, &'w [
     };
     if let Some(letters) = by_name(name) {
         return Some((letters, arguments));
+    }
+    let first = arguments.first().map(String::as_str).unwrap_or_default();
+    let mut with_word = WITH_WORD.iter();
+    if with_word.any(|(program, words)| *program == name && words.contains(&first)) {
+        return Some(("y", arguments.get(1..).unwrap_or_default()));
     }
     if !INTERPRETERS.contains(&name) {
         return None;
@@ -105,6 +120,7 @@ pub(crate) fn start(name: &str, arguments: &[String], variables: &[String]) -> O
         reason,
         verdict,
         span: None,
+        is_bound: false,
     })
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn change(arguments: &[String], further: &[(String, String)]) -> Opti
             ),
             verdict: Verdict::Ask,
             span: None,
+            is_bound: false,
         });
     }
     let made = made(arguments);
@@ -54,6 +55,7 @@ pub(crate) fn change(arguments: &[String], further: &[(String, String)]) -> Opti
         reason,
         verdict: Verdict::Ask,
         span: None,
+        is_bound: false,
     })
 }
 
@@ -195,6 +197,7 @@ pub(crate) fn attributes(path: &str, text: &str) -> Option<Guarded> {
         ),
         verdict: Verdict::Ask,
         span: None,
+        is_bound: false,
     })
 }
 

@@ -7,6 +7,7 @@ use crate::words::names;
 
 use super::Touch;
 use super::programs::Touches;
+use super::things::is_settings_folder;
 
 /// Arguments that hold a path, or a list of them.
 const PATHS: &[&str] = &[
@@ -65,15 +66,37 @@ const PROSE: &[&str] = names!(
 
 /// Tools whose arguments are known: only those that hold paths count.
 const KNOWN: &[&str] = names!(
-    "Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode Write Edit Bash"
+    "Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode Task Write Edit Bash"
 );
 
 /// Deeper inputs are not walked. A parser of JSON does not go deeper either.
 const MAX_DEPTH: usize = 128;
 
+/// More folders are not put in front of other names.
+const MAX_FOLDERS: usize = 8;
+
 /// Returns `true` if the arguments of a tool are known.
 pub(crate) fn is_known(tool: &str) -> bool {
     KNOWN.contains(&canonical(tool))
+}
+
+/// Returns `true` if the words of a tool's name say that it only reads.
+pub(crate) fn only_reads(words: &[String]) -> bool {
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+    has(READS) && !has(CHANGES)
+}
+
+/// Returns the object or list that a string holds as JSON.
+pub(crate) fn json_in(text: &str) -> Option<Value> {
+    let text = text.trim();
+    if !text.starts_with(['{', '[', '"']) {
+        return None;
+    }
+    match serde_json::from_str(text).ok()? {
+        Value::String(inner) => json_in(&inner),
+        value @ (Value::Object(_) | Value::Array(_)) => Some(value),
+        _ => None,
+    }
 }
 
 /// Files that a call touches. `name` is the tool's, in lower case and without its server.
@@ -97,7 +120,7 @@ pub(crate) fn touches(tool: &str, name: &str, input: &Value) -> Touches {
         } else {
             touch
         };
-        every(input, "", plain, MAX_DEPTH, &mut found);
+        every(input, "", plain, &[], MAX_DEPTH, &mut found);
     }
     if name.contains("patch") || name.contains("diff") {
         for key in PATCHES {
@@ -115,8 +138,16 @@ pub(crate) fn touches(tool: &str, name: &str, input: &Value) -> Touches {
     found
 }
 
-/// Every string and every key that can be a path, and lists of a path's parts.
-fn every(input: &Value, key: &str, touch: Touch, depth: usize, found: &mut Touches) {
+/// Every string and every key that can be a path, and paths whose parts stand in a list, in fields beside each other or
+/// below each other, in JSON within a string, or in a patch. `above` are the folders that were named so far.
+fn every(
+    input: &Value,
+    key: &str,
+    touch: Touch,
+    above: &[String],
+    depth: usize,
+    found: &mut Touches,
+) {
     let Some(deeper) = depth.checked_sub(1) else {
         return;
     };
@@ -127,7 +158,19 @@ fn every(input: &Value, key: &str, touch: Touch, depth: usize, found: &mut Touch
         touch
     };
     match input {
-        Value::String(text) => found.extend(as_path(text).map(|path| (touch_here, path))),
+        Value::String(text) => {
+            found.extend(as_path(text).map(|path| (touch_here, path)));
+            let joined = above.iter().filter_map(|folder| below(folder, text));
+            found.extend(joined.map(|path| (touch, path)));
+            if is_prose && key != "name" {
+                return;
+            }
+            if let Some(inner) = json_in(text) {
+                every(&inner, key, touch, above, deeper, found);
+            } else if text.contains('\n') && touch != Touch::Read {
+                found.extend(patched(text));
+            }
+        }
         Value::Array(items) => {
             let parts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
             let joined = parts
@@ -139,17 +182,35 @@ fn every(input: &Value, key: &str, touch: Touch, depth: usize, found: &mut Touch
                     .map(|path| (touch_here, path)),
             );
             for item in items {
-                every(item, key, touch, deeper, found);
+                every(item, key, touch, above, deeper, found);
             }
         }
         Value::Object(entries) => {
+            let texts = entries.values().filter_map(Value::as_str);
+            let beside: Vec<String> = texts.filter_map(folder).collect();
             for (key, value) in entries {
                 found.extend(as_path(key).map(|path| (touch, path)));
-                every(value, key, touch, deeper, found);
+                let joined = above.iter().filter_map(|folder| below(folder, key));
+                found.extend(joined.map(|path| (touch, path)));
+                let mut folders: Vec<String> = above.iter().chain(&beside).cloned().collect();
+                folders.extend(folder(key));
+                folders.truncate(MAX_FOLDERS);
+                every(value, key, touch, &folders, deeper, found);
             }
         }
         _ => {}
     }
+}
+
+/// Returns the path of a folder in which an agent looks for its settings, if a text is one.
+fn folder(text: &str) -> Option<String> {
+    as_path(text).filter(|path| is_settings_folder(&path.to_lowercase()))
+}
+
+/// Returns the path of a name in a folder, if the name can be one.
+fn below(folder: &str, name: &str) -> Option<String> {
+    let is_name = name.len() < 256 && !name.is_empty() && !name.contains(char::is_whitespace);
+    (is_name && !name.starts_with('/')).then(|| format!("{folder}/{name}"))
 }
 
 /// Returns the path that a string is, if it can name a protected thing and is not prose.

@@ -66,6 +66,7 @@ pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
             what: format!("roleos {what}"),
             verdict: Verdict::Deny,
             span: None,
+            is_bound: false,
         });
     }
     let unknown = operands.iter().take(2).any(|word| has_hole(word));
@@ -74,6 +75,7 @@ pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
         what: "roleos".to_owned(),
         verdict: Verdict::Ask,
         span: None,
+        is_bound: false,
     })
 }
 

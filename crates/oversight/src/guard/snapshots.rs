@@ -32,5 +32,6 @@ pub(crate) fn change(arguments: &[String], input: Option<&str>) -> Option<Guarde
         what,
         verdict: Verdict::Deny,
         span: None,
+        is_bound: false,
     })
 }

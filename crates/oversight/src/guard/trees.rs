@@ -50,6 +50,19 @@ pub(crate) enum From {
     Elsewhere,
 }
 
+impl From {
+    /// Returns the revision whose files come.
+    pub(crate) fn revision(&self) -> Option<&str> {
+        match self {
+            Self::Revision(name)
+            | Self::Restored(name)
+            | Self::Merge(name)
+            | Self::Commit(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 impl Tree {
     pub(crate) fn new(from: From, target: Option<String>) -> Self {
         Self {

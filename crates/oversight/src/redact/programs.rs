@@ -94,6 +94,19 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ),
     ("etcdctl", &["--user"], Carries::After(':')),
     ("rclone", &["obscure"], Carries::Next),
+    ("netlify", &["--auth"], Carries::Value),
+    ("ssh-keygen", &["-N"], Carries::Value),
+    ("ansible-vault", &["encrypt_string"], Carries::Next),
+    // Subcommands of several programs, such as `gh secret set` and `kubectl create secret`.
+    (
+        "secret",
+        &["<<<", "-b", "--body", "--value", "--secret-string"],
+        Carries::Value,
+    ),
+    ("secret", &["--from-literal"], Carries::After('=')),
+    ("login", &["<<<"], Carries::Value),
+    ("su", &["<<<"], Carries::Value),
+    ("passwd", &["<<<"], Carries::Value),
     ("cargo", &["login"], Carries::Next),
     ("gpg", &["<<<"], Carries::Value),
     (
@@ -103,15 +116,17 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ),
 ];
 
-/// Programs that read secrets from their input, and whether a user's name and a colon stand in front of each.
-const READERS: &[(&str, bool)] = &[
-    ("chpasswd", true),
-    ("passwd --stdin", false),
-    ("sudo -S", false),
-    ("cryptsetup", false),
-    ("docker login", false),
-    ("smbpasswd", false),
+/// Words of a command that say that it reads a secret from its input, or parts of its options that do.
+const READING_WORDS: &[&str] = &[
+    "login",
+    "secret",
+    "secrets",
+    "passwd",
+    "smbpasswd",
+    "cryptsetup",
+    "su",
 ];
+const READING_OPTIONS: &[&str] = &["password", "passphrase", "token", "secret"];
 
 /// Longest rest of a command that is looked at.
 const MAX_COMMAND: usize = 4096;
@@ -148,8 +163,18 @@ fn piped_into(whole: &str, at: usize) -> Option<bool> {
         .strip_prefix("sudo ")
         .filter(|next| !next.starts_with('-'))
         .unwrap_or(next);
-    let reader = READERS.iter().find(|(reader, _)| next.starts_with(reader));
-    reader.map(|(_, has_name)| *has_name)
+    let end = next.find(['|', ';', '&', '\n']).unwrap_or(next.len());
+    let words: Vec<&str> = next.get(..end)?.split_whitespace().collect();
+    if words.first() == Some(&"chpasswd") {
+        return Some(true);
+    }
+    let reads = |word: &&str| {
+        let is_option = word.starts_with('-') && !word.contains('=');
+        READING_WORDS.contains(word)
+            || is_option && READING_OPTIONS.iter().any(|part| word.contains(part))
+    };
+    let is_reader = words.starts_with(&["sudo", "-S"]) || words.iter().any(|word| reads(&word));
+    is_reader.then_some(false)
 }
 
 /// The secrets that `echo` or `printf` feeds to such a program.

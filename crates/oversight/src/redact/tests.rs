@@ -430,3 +430,36 @@ proptest::proptest! {
         proptest::prop_assert!(!text(&whole).text.contains(key));
     }
 }
+
+#[test]
+fn what_is_fed_to_a_program_that_reads_a_secret_goes() {
+    let secret = "cLKnVlzegcclmmcF47EQ";
+    for around in [
+        "gh auth login --with-token <<< {}",
+        "printf '{}\\n' | gh auth login --with-token",
+        "echo {} | gh secret set NAME",
+        "gh secret set NAME -b {}",
+        "gh secret set NAME --body={}",
+        "wrangler secret put NAME <<< {}",
+        "echo {} | docker login -u a --password-stdin registry.example",
+        "echo {} | sudo -S ls",
+        "su - ada <<< '{}'",
+        "kubectl create secret generic x --from-literal=p={}",
+        "netlify --auth {} deploy",
+        "ssh-keygen -N '{}' -f k",
+        "ansible-vault encrypt_string '{}'",
+    ] {
+        let whole = around.replace("{}", secret);
+        let redacted = text(&whole);
+        assert!(!redacted.text.contains(secret), "{around}: {redacted:?}");
+    }
+    for plain in [
+        "echo cLKnVlzegcclmmcF47EQ | base64",
+        "echo sources | wc -l",
+        "gh pr create -b cLKnVlzegcclmmcF47EQ",
+        "docker login registry.example.org",
+        "cat <<< sources",
+    ] {
+        assert_eq!(text(plain).text, plain);
+    }
+}

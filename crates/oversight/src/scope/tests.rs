@@ -108,6 +108,14 @@ fn packages_go_by_name() {
     covered("a, @acme/tool", "pnpm publish");
     covered("other", "npm publish ./packages/b");
     refused("other", "npm publish", "not for `@acme/tool`");
+    // These publish what their own settings say.
+    refused("@acme/tool", "lerna publish", "cannot be checked");
+    refused("acme/tool", "goreleaser release", "cannot be checked");
+    refused(
+        "acme-tool",
+        "maturin upload other-1.0.whl",
+        "not for `other`",
+    );
     refused(
         "@acme/tool",
         "cd packages/b && npm publish",

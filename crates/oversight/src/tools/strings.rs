@@ -1,13 +1,15 @@
-//! Commands in the arguments of a tool that is not known: in any string, at any depth.
+//! Commands in the arguments of a tool that is not known: in any string, at any depth, also in JSON within a string.
 //!
 //! A string in a field that is named for commands is followed as one. Any other string counts, as a question, where it
-//! reads as the call of a gated program; prose does not.
+//! reads as the call of a gated program, unless its tool or its field is for people: what is searched for, asked, noted
+//! or posted is not run. A tool that runs, types or schedules things is never taken to be for people.
 
 use serde_json::Value;
 
 use crate::evaluate::Evaluator;
 use crate::evaluate::literal::literals;
 use crate::evaluate::run::program_name;
+use crate::guard::inputs;
 use crate::words::names;
 
 /// Parts of the names of fields that hold a command.
@@ -19,11 +21,31 @@ const PROGRAMS: &[&str] = names!("program executable exe binary bin command cmd 
 const ARGUMENTS: &[&str] = names!("args arguments argv params parameters");
 
 /// Fields that hold code, whose strings can be commands.
-const CODE: &[&str] = names!("script");
+const CODE: &[&str] = names!("script js javascript");
 
 /// Fields that hold the content of a file.
 const CONTENT: &[&str] = names!(
     "content contents file_text new_string old_string new_str old_str insert_text patch diff code source"
+);
+
+/// Words of a tool's name or its server's that say that it runs, types or schedules what it is given.
+const RUNS: &[&str] = names!(
+    "run runs runner exec execute eval evaluate shell bash sh zsh powershell terminal console tmux command commands \
+    cmd script process spawn invoke launch start call cron schedule workflow job jobs pipeline docker ssh kubectl \
+    repl python node stdin keys type trigger deploy make"
+);
+
+/// Words of a tool's name or its server's that say that its text is for people to read.
+const TELLS: &[&str] = names!(
+    "comment comments message messages issue issues note notes page pages post reply email mail ticket tickets todo \
+    todos think thinking thought remember memory memories observation observations doc docs document documents \
+    summary summarize translate"
+);
+
+/// Fields whose text is for people to read, or is searched for.
+const FOR_PEOPLE: &[&str] = names!(
+    "title subject summary description query q question search topic thought comment label labels tag tags reason \
+    note notes"
 );
 
 /// Longer strings are texts.
@@ -34,30 +56,126 @@ const MAX_WORDS: usize = 5;
 /// More strings are not followed; the rest of the input counts as one that is not understood.
 const MAX_STRINGS: usize = 256;
 
-/// Follows the commands in an input.
-pub(super) fn follow(evaluator: &mut Evaluator<'_>, input: &Value) {
+/// Follows the commands in the input of a tool.
+pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
+    let words = parts_of(tool);
+    let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+    let purpose = if has(RUNS) {
+        Purpose::Runs
+    } else if has(TELLS) || inputs::only_reads(&words) {
+        Purpose::People
+    } else {
+        Purpose::Unknown
+    };
     let mut left = MAX_STRINGS;
-    walk(evaluator, "", input, &mut left);
+    let mut walk = Walk {
+        evaluator,
+        purpose,
+        left: &mut left,
+    };
+    walk.value("", input);
 }
 
-fn walk(evaluator: &mut Evaluator<'_>, key: &str, value: &Value, left: &mut usize) {
-    match value {
-        Value::String(text) => string(evaluator, key, text, left),
-        Value::Array(items) => {
-            words(evaluator, items);
-            for item in items {
-                walk(evaluator, key, item, left);
+/// What a tool does with the text that it is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// It runs, types or schedules things.
+    Runs,
+    /// It reads, searches or tells people something.
+    People,
+    Unknown,
+}
+
+/// A walk over the input of one call.
+struct Walk<'w, 'e> {
+    evaluator: &'w mut Evaluator<'e>,
+    purpose: Purpose,
+    /// Strings that are still followed.
+    left: &'w mut usize,
+}
+
+impl Walk<'_, '_> {
+    fn value(&mut self, key: &str, value: &Value) {
+        match value {
+            Value::String(text) => self.string(key, text),
+            Value::Array(items) => {
+                self.words(key, items);
+                for item in items {
+                    self.value(key, item);
+                }
             }
-        }
-        Value::Object(entries) => {
-            call(evaluator, value);
-            for (key, value) in entries {
-                string(evaluator, "", key, left);
-                walk(evaluator, key, value, left);
+            Value::Object(entries) => {
+                call(self.evaluator, value);
+                for (key, value) in entries {
+                    self.string("", key);
+                    self.value(key, value);
+                }
             }
+            _ => {}
         }
-        _ => {}
     }
+
+    /// Returns `true` if text in this field may be run although the field is not named for commands.
+    fn may_run(&self, parts: &[String]) -> bool {
+        let is_for_people = || parts.iter().any(|part| FOR_PEOPLE.contains(&part.as_str()));
+        match self.purpose {
+            Purpose::Runs => true,
+            Purpose::People => false,
+            Purpose::Unknown => !is_for_people(),
+        }
+    }
+
+    /// `["git", "push"]`: a list of words that begins with a program.
+    fn words(&mut self, key: &str, items: &[Value]) {
+        let words: Option<Vec<String>> = items
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned))
+            .collect();
+        let Some(words) = words.filter(|words| words.len() > 1 && words.len() < 1000) else {
+            return;
+        };
+        let begins = words
+            .first()
+            .is_some_and(|first| is_program(self.evaluator, first));
+        let parts = parts_of(key);
+        if begins && (self.may_run(&parts) || is_named(&parts, COMMANDS)) {
+            self.evaluator.perhaps(|this| this.run(&words));
+        }
+    }
+
+    fn string(&mut self, key: &str, text: &str) {
+        if text.len() > MAX_TEXT || !may_start(self.evaluator, text) {
+            return;
+        }
+        let Some(rest) = self.left.checked_sub(1) else {
+            return;
+        };
+        *self.left = rest;
+        let parts = parts_of(key);
+        if !CONTENT.contains(&key)
+            && let Some(inner) = inputs::json_in(text)
+        {
+            return self.value(key, &inner);
+        }
+        let may_run = self.may_run(&parts);
+        if is_named(&parts, COMMANDS) {
+            self.evaluator.shell_text(text);
+        } else if may_run && !CONTENT.contains(&key) && reads_as_command(self.evaluator, text) {
+            self.evaluator.perhaps(|this| this.shell_text(text));
+        }
+        if is_named(&parts, CODE) {
+            for literal in literals(text).iter().take(MAX_STRINGS) {
+                if reads_as_command(self.evaluator, &literal.text) {
+                    self.evaluator
+                        .perhaps(|this| this.shell_text(&literal.text));
+                }
+            }
+        }
+    }
+}
+
+fn is_named(parts: &[String], names: &[&str]) -> bool {
+    parts.iter().any(|part| names.contains(&part.as_str()))
 }
 
 /// `{"program": "git", "arguments": ["push"]}`.
@@ -76,47 +194,6 @@ fn call(evaluator: &mut Evaluator<'_>, object: &Value) {
         _ => return,
     }
     evaluator.run(&all);
-}
-
-/// `["git", "push"]`: a list of words that begins with a program.
-fn words(evaluator: &mut Evaluator<'_>, items: &[Value]) {
-    let words: Option<Vec<String>> = items
-        .iter()
-        .map(|item| item.as_str().map(str::to_owned))
-        .collect();
-    let Some(words) = words.filter(|words| words.len() > 1 && words.len() < 1000) else {
-        return;
-    };
-    if words
-        .first()
-        .is_some_and(|first| is_program(evaluator, first))
-    {
-        evaluator.perhaps(|this| this.run(&words));
-    }
-}
-
-fn string(evaluator: &mut Evaluator<'_>, key: &str, text: &str, left: &mut usize) {
-    if text.len() > MAX_TEXT || !may_start(evaluator, text) {
-        return;
-    }
-    let Some(rest) = left.checked_sub(1) else {
-        return;
-    };
-    *left = rest;
-    let parts = parts_of(key);
-    let is_named = |names: &[&str]| parts.iter().any(|part| names.contains(&part.as_str()));
-    if is_named(COMMANDS) {
-        evaluator.shell_text(text);
-    } else if !CONTENT.contains(&key) && reads_as_command(evaluator, text) {
-        evaluator.perhaps(|this| this.shell_text(text));
-    }
-    if is_named(CODE) {
-        for literal in literals(text).iter().take(MAX_STRINGS) {
-            if reads_as_command(evaluator, &literal.text) {
-                evaluator.perhaps(|this| this.shell_text(&literal.text));
-            }
-        }
-    }
 }
 
 /// Returns `true` if the name of a program that is gated, ours or an agent stands in a text.

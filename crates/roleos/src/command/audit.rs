@@ -312,9 +312,10 @@ impl From<ExamError> for Failure {
             ExamError::File(error) => error.into(),
             ExamError::Set(error) => error.into(),
             ExamError::Metric(error) => error.into(),
-            ExamError::Incomplete { .. } => {
-                let mut failure = Self::refused("audit_incomplete", message)
-                    .hint("what was answered is kept; the same command goes on from there");
+            ExamError::Incomplete { subject, .. } => {
+                let mut failure = Self::refused("audit_incomplete", message).hint(format!(
+                    "what was answered is kept; `roleos audit run {subject:?} --set SET` goes on from there"
+                ));
                 failure.retryable = true;
                 failure
             }

@@ -134,7 +134,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         };
         let held = contest::hold(ui, context, &dispatcher, args, question)?;
         warn(ui, &specialists, &args.role);
-        return contest::show(ui, &held);
+        return contest::show(ui, &held, args.learn);
     }
     let answer = blocking::run(dispatcher.dispatch(asked, instructions.as_deref()))
         .map_err(|error| Failure::refused("runtime", error.to_string()))?;
@@ -200,7 +200,10 @@ fn no_answer(
         "no_answer",
         format!("nobody could answer: {specialist}, and {error}"),
     )
-    .hint(error.hint());
+    .hint(format!(
+        "{}; `roleos explain-route` shows for each version why it does not answer",
+        error.hint()
+    ));
     failure.retryable = error.is_retryable();
     failure
 }

@@ -177,12 +177,12 @@ fn unknown(catalog: &Catalog, action: &str) -> Failure {
         "unknown_action",
         format!("there is no gated action `{action}`"),
     );
-    if Catalog::extended_ids().any(|id| id == action) {
+    if Catalog::known().any(|known| known.id == action && known.set.needs_grant()) {
         return failure.hint(format!(
             "it is known and not gated here; `extended = [\"{action}\"]` under `[oversight]` in `.role-os/config.toml` gates it"
         ));
     }
-    let ids = || catalog.actions().iter().map(|known| known.id.as_str());
+    let ids = || catalog.actions().iter().map(|known| &*known.id);
     let alike = |id: &str| TextDiff::from_chars(id, action).ratio();
     let best = ids().max_by(|one, other| alike(one).total_cmp(&alike(other)));
     match best.filter(|id| alike(id) >= ALIKE) {

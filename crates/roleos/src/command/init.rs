@@ -222,7 +222,7 @@ fn show(
         ui.note("keys, settings of Role OS, journals and evidence were left as they are");
     } else if !args.dry_run {
         ui.note(format_args!(
-            "the capability gate is on: pushes, releases and the like need {BOLD}roleos grant{BOLD:#} or {BOLD}roleos approve{BOLD:#}"
+            "the capability gate is on: pushes, releases and packages need {BOLD}roleos grant{BOLD:#} or {BOLD}roleos approve{BOLD:#}; deleting work and reading secrets is asked about"
         ));
         ui.note(format_args!(
             "start the agent anew, then see with {BOLD}roleos doctor{BOLD:#} whether it is protected"

@@ -83,7 +83,13 @@ fn check(ui: &Ui, context: &Context, args: &CheckArgs) -> Result<Exit, Failure> 
         Mode::Strict
     };
     let licenses = &context.config.selection.licenses;
-    let checked = manifests::check(&args.file, args.artifacts.as_deref(), mode, licenses)?;
+    let mut checked = manifests::check(&args.file, args.artifacts.as_deref(), mode, licenses)?;
+    let found = checked
+        .manifest
+        .as_ref()
+        .filter(|_| args.artifacts.is_some());
+    let missing = found.and_then(|manifest| manifests::missing_schema(&args.file, manifest));
+    checked.problems.extend(missing);
     let ok = checked.problems.is_empty();
     if ui.json {
         let problems = checked

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use host::dataset;
 use host::files::{self, Privacy};
 use host::runs::{self, Stats};
+use host::{dataset, feedback};
 use selection::growth::{DOMINANT, TOO_DOMINANT};
 use selection::run_log::Record;
 use serde_json::{Value, json};
@@ -151,6 +151,11 @@ fn verify(ui: &Ui, context: &Context, args: &FileArgs) -> Result<Exit, Failure> 
         ui.line(format_args!(
             "{GOOD}OK{GOOD:#} {lines} lines: every reward, winner and link holds"
         ))?;
+    } else {
+        ui.note(format_args!(
+            "{DIM}it counts for no certificate and teaches nothing; put it back from a copy, or move `{}` away to begin a new one{DIM:#}",
+            args.path(context).display()
+        ));
     }
     Ok(Exit::of_check(ok))
 }
@@ -317,7 +322,8 @@ fn dataset(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failur
     let mut out = ui.out();
     let mut failed = None;
     let log = args.log.path(context);
-    let done = dataset::export(&log, &texts, args.role.as_deref(), |line| {
+    let said = feedback::path(&context.workspace);
+    let done = dataset::export(&log, &texts, &said, args.role.as_deref(), |line| {
         if failed.is_none() {
             failed = writeln!(out, "{line}").err();
         }
@@ -328,7 +334,7 @@ fn dataset(ui: &Ui, context: &Context, args: &ExportArgs) -> Result<Exit, Failur
     out.flush()?;
     let dataset::Exported { lines, left_out } = done;
     ui.note(format_args!(
-        "{lines} contests; {left_out} left out, because the run log does not confirm their winner or the general model contradicts it"
+        "{lines} contests; {left_out} left out, because the run log does not confirm their winner, or the general model or feedback contradicts it"
     ));
     Ok(Exit::Done)
 }

@@ -97,6 +97,7 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
             object.insert("contests".to_owned(), json!(lessons.contests));
             let without = json!(lessons.without_reference);
             object.insert("without_reference".to_owned(), without);
+            object.insert("feedback".to_owned(), json!(lessons.feedback));
             object.insert("unreadable".to_owned(), json!(lessons.unreadable));
             object.insert("left_out".to_owned(), left_out.collect());
         }
@@ -116,13 +117,19 @@ fn train(ui: &Ui, context: &Context, args: &TrainArgs) -> Result<Exit, Failure> 
     }
     if lessons.without_reference > 0 {
         ui.note(format_args!(
-            "{} contests have neither a target nor the general model's answer, and teach nothing",
+            "{} contests have neither a target nor the general model's answer nor feedback, and teach nothing",
             lessons.without_reference
+        ));
+    }
+    if lessons.feedback > 0 {
+        ui.note(format_args!(
+            "{} answers are labelled by what users said of them",
+            lessons.feedback
         ));
     }
     if lessons.unreadable > 0 {
         ui.note(format_args!(
-            "{} lines could not be read",
+            "{} lines could not be read or do not follow the one before them; `roleos runs verify` and `roleos feedback --verify` show more",
             lessons.unreadable
         ));
     }
@@ -222,6 +229,8 @@ impl From<SelectorError> for Failure {
             SelectorError::File(error) => error.into(),
             SelectorError::Content { .. } => Self::input("bad_selector", chain(&error))
                 .hint("`roleos selector train --force` makes a new one from the log"),
+            SelectorError::BrokenLog(_) => Self::refused("run_log_broken", chain(&error))
+                .hint("`roleos runs verify` shows every bad line and what to do; the present selector stays"),
             SelectorError::Worse(_) => Self::refused("worse_selector", chain(&error))
                 .hint("the present one stays; `--force` replaces it all the same"),
             _ => Self::refused("selector", chain(&error)),

@@ -213,11 +213,11 @@ impl From<OperateError> for Failure {
             OperateError::Untrusted(_) => Self::refused("registry_untrusted", message)
                 .hint("`roleos trust` shows it and asks; nothing was changed"),
             OperateError::WouldBeInvalid(_) => Self::refused("registry_invalid", message)
-                .hint("correct the version's file; the registry is unchanged"),
+                .hint("correct the value that is named; the registry is unchanged"),
             OperateError::UnknownRole(_) => Self::input("unknown_role", message)
                 .hint("`roleos specialist list` shows the roles"),
             OperateError::DuplicateVersion { .. } => Self::input("duplicate_version", message)
-                .hint("a version never changes; give the new one an id of its own"),
+                .hint("a version never changes; `roleos audit run ROLE/VERSION --set SET` examines this one, a new one needs an id of its own"),
             OperateError::OtherManifest { .. } => Self::refused("other_manifest", message)
                 .hint("a version number means one manifest; raise `version` in the new one"),
             OperateError::NoBackend(_) => {
@@ -286,5 +286,7 @@ fn refused(refusal: &Refusal, message: String) -> Failure {
         Refusal::NothingActive(_) | Refusal::NothingBeside(_) => {
             Failure::refused("nothing_active", message).hint("`roleos specialist promote ROLE VERSION` makes one active")
         }
+        Refusal::NothingBefore(_) => Failure::refused("nothing_before", message)
+            .hint("`roleos specialist deactivate ROLE` leaves the role to the general model"),
     }
 }

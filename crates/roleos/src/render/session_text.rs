@@ -76,6 +76,13 @@ fn told(record: &Record) -> Option<(Style, &'static str, String)> {
             let text = format!("a line of {} bytes was cut off by a crash", torn.bytes);
             (WARN, "repaired", text)
         }
+        Record::Lost(lost) => {
+            let text = format!(
+                "the journal had {} lines and {} were found",
+                lost.written, lost.found
+            );
+            (BAD, "lost", text)
+        }
         _ => return None,
     })
 }

@@ -308,6 +308,8 @@ fn a_session_keeps_the_stricter_settings_with_which_it_began() {
             "deny",
             "the next session begins with what is there"
         );
+        // A call that has not ended could have changed the settings below.
+        event(&workspace, &next, "Stop", &json!({})).exits(0);
     }
 }
 

@@ -380,6 +380,74 @@ fn an_act_that_a_person_approved_stays() {
     assert!(workspace.read(HOOK).contains("PreToolUse"));
 }
 
+/// A branch with other settings of the agent, and with a grant if `granted`.
+fn branch_with_settings(granted: bool) -> Workspace {
+    let workspace = prepared();
+    git(&workspace, &["commit", "-q", "--allow-empty", "-m", "one"]).succeeds();
+    git(&workspace, &["checkout", "-qb", "team"]).succeeds();
+    workspace.write(
+        ".claude/settings.json",
+        "{\"disableAllHooks\": true, \"model\": \"x\"}\n",
+    );
+    git(&workspace, &["add", "-f", ".claude/settings.json"]).succeeds();
+    if granted {
+        workspace.write(GRANTS, PLANTED);
+        git(&workspace, &["add", "-f", GRANTS]).succeeds();
+    }
+    git(&workspace, &["commit", "-qm", "two"]).succeeds();
+    git(&workspace, &["checkout", "-q", "main"]).succeeds();
+    session(&workspace, "Stop", "a", &json!({})).exits(0);
+    workspace
+}
+
+#[test]
+fn a_person_may_approve_settings_that_a_branch_brings() {
+    let workspace = branch_with_settings(false);
+    let merge = json!({ "command": "git merge -q team" });
+    let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
+    let id = refused.split("roleos approve ").nth(1).expect(&refused);
+    let id = id.get(..12).unwrap().to_owned();
+    let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
+    terminal
+        .expects(".claude/settings.json")
+        .expects("[y/N] ")
+        .types("y");
+    terminal.ends().exits(0);
+    before(&workspace, "Bash", &merge).exits(0);
+    shell(&workspace, "git merge -q team");
+    after(&workspace, "Bash", &merge);
+    // The settings stay, and hooks stay on.
+    assert_eq!(
+        workspace.read(".claude/settings.json"),
+        "{\"disableAllHooks\": false, \"model\": \"x\"}\n"
+    );
+    refuses_push(&workspace, "b");
+}
+
+#[test]
+fn an_approval_of_settings_covers_nothing_else() {
+    // What comes with a grant is not for an approval, and neither is a revision that may be another one then.
+    for (granted, command) in [
+        (true, "git merge -q team"),
+        (false, "git merge -q team@{0}"),
+        (false, "git merge -q FETCH_HEAD"),
+    ] {
+        let workspace = branch_with_settings(granted);
+        shell(&workspace, "git fetch -q . team");
+        let refused = before(&workspace, "Bash", &json!({ "command": command }));
+        let refused = refused.exits(2).stderr;
+        assert!(refused.contains("no approval can allow it"), "{refused}");
+    }
+    // A file that git takes for the branch.
+    let workspace = branch_with_settings(false);
+    let merge = json!({ "command": "git merge -q team" });
+    let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
+    assert!(refused.contains("roleos approve"), "{refused}");
+    shell(&workspace, "git rev-parse team > .git/team");
+    let refused = before(&workspace, "Bash", &merge).exits(2).stderr;
+    assert!(refused.contains("no approval can allow it"), "{refused}");
+}
+
 #[test]
 fn everyday_git_settings_stay() {
     let workspace = prepared();
@@ -408,6 +476,99 @@ fn a_record_that_was_exchanged_blocks_until_a_person_looked() {
     before(&workspace, "Bash", &json!({ "command": "ls" })).exits(0);
 }
 
+const FAILS: &str = "collected 2 items\n\nt.py F.    [100%]\n\nFAILED t.py::test_a - assert 0\n=========== 1 failed, 1 passed in 0.01s ===========\n";
+const PASSES: &str =
+    "collected 1 item\n\nu.py .    [100%]\n\n=========== 1 passed in 0.01s ===========\n";
+
+/// A session whose tests failed.
+fn failed() -> Workspace {
+    let workspace = prepared();
+    git(&workspace, &["commit", "-q", "--allow-empty", "-m", "one"]).succeeds();
+    let edit = json!({ "file_path": workspace.path("m.py"), "content": "1" });
+    before(&workspace, "Write", &edit);
+    workspace.write("m.py", "1");
+    after(&workspace, "Write", &edit);
+    let call =
+        json!({ "tool_name": "Bash", "tool_input": { "command": "pytest" }, "tool_use_id": "t1" });
+    session(&workspace, "PreToolUse", "a", &call).exits(0);
+    let mut done = call;
+    done["error"] = json!(format!("Exit code 1\n{FAILS}"));
+    session(&workspace, "PostToolUseFailure", "a", &done).exits(0);
+    workspace
+}
+
+/// The outcomes of all bundles, and the story of the last one.
+fn sealed(workspace: &Workspace) -> (String, String) {
+    workspace.roleos(&["sessions", "seal", "--all"]).exits(0);
+    let shown = workspace.roleos(&["witness", "list"]).succeeds();
+    let story = workspace
+        .roleos(&["witness", "replay", "latest"])
+        .stdout
+        .clone();
+    (shown, story)
+}
+
+#[test]
+fn a_journal_that_a_program_cut_or_removed_is_missed() {
+    for (command, goes_on) in [
+        (
+            "import glob, os; [os.remove(x) for x in glob.glob('.r*/ses*/a.*')]",
+            true,
+        ),
+        (
+            "import glob, os; [os.remove(x) for x in glob.glob('.r*/ses*/a.*')]",
+            false,
+        ),
+        (
+            "import glob; [open(x, 'w') for x in glob.glob('.r*/ses*/a.*')]",
+            true,
+        ),
+        (
+            "import glob; x = glob.glob('.r*/ses*/a.*')[0]; t = open(x).readlines(); open(x, 'w').writelines(t[:2])",
+            true,
+        ),
+        (
+            "import glob; x = glob.glob('.r*/ses*/a.*')[0]; t = open(x).read().replace('1 failed', '0 failed'); open(x, 'w').write(t)",
+            true,
+        ),
+    ] {
+        let workspace = failed();
+        let python = format!("python3 -c \"{command}\"");
+        let input = json!({ "command": python });
+        before(&workspace, "Bash", &input);
+        shell(&workspace, &python);
+        if goes_on {
+            after(&workspace, "Bash", &input);
+            before(&workspace, "Bash", &json!({ "command": "pytest" }));
+            let input = json!({ "command": "pytest" });
+            let response = json!({ "stdout": PASSES, "stderr": "" });
+            let more = json!({ "tool_name": "Bash", "tool_input": input, "tool_use_id": "t1", "tool_response": response });
+            session(&workspace, "PostToolUse", "a", &more).exits(0);
+            session(&workspace, "SessionEnd", "a", &json!({ "reason": "exit" })).exits(0);
+        }
+        let (outcomes, story) = sealed(&workspace);
+        assert!(outcomes.contains("failed"), "{command}: {outcomes}");
+        assert!(!outcomes.contains("solved"), "{command}: {outcomes}");
+        assert!(story.contains("journal"), "{command}: {story}");
+    }
+}
+
+#[test]
+fn the_note_of_a_running_call_holds_no_secret() {
+    let workspace = prepared();
+    let command = "curl -u ada:hunter2xyz https://example.org";
+    before(&workspace, "Bash", &json!({ "command": command })).exits(0);
+    let state = workspace.home().join(".local/state/roleos");
+    let mut calls = 0;
+    for path in all_files(&state) {
+        let bytes = fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        calls += usize::from(text.contains("curl -u"));
+        assert!(!text.contains("hunter2xyz"), "{}", path.display());
+    }
+    assert_eq!(calls, 1);
+}
+
 #[test]
 fn nothing_is_written_for_a_call_that_changes_nothing() {
     let workspace = prepared();
@@ -428,18 +589,27 @@ fn nothing_is_written_for_a_call_that_changes_nothing() {
     assert_eq!(state(&workspace), settled);
 }
 
+/// The files that only change when a protected file does: neither running calls nor journals.
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = all_files(folder);
+    found.retain(|path| {
+        let path = path.to_string_lossy();
+        !path.contains("/calls/") && !path.contains("/journals/")
+    });
+    found
+}
+
+fn all_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| {
             if path.is_dir() {
-                walk(&path)
+                all_files(&path)
             } else {
                 vec![path]
             }
         })
-        .filter(|path| !path.to_string_lossy().contains("/calls/"))
         .collect()
 }

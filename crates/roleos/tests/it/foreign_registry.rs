@@ -147,6 +147,8 @@ fn a_contest_asks_nobody_of_a_registry_that_is_not_trusted() {
     }
     // The same contest once a person has trusted it, so the test above can fail.
     clone.trust("y");
+    let beside = ["specialist", "beside", "Checker", "v2"];
+    clone.workspace.roleos(&beside).exits(0);
     let said = contest(&["--k", "2"]);
     let seen = clone.stranger.seen();
     assert_eq!(seen.len(), 2, "{said}");
@@ -187,7 +189,15 @@ fn an_own_registry_needs_no_trust() {
     assert_eq!(clone.dispatch(false).0["reason"], "ok");
     clone
         .workspace
-        .roleos(&["specialist", "promote", "Checker", "v2"])
+        .roleos(&[
+            "specialist",
+            "promote",
+            "Checker",
+            "v2",
+            "--force",
+            "--reason",
+            "x",
+        ])
         .exits(0);
     assert_eq!(clone.dispatch(false).0["reason"], "ok");
     let trusted = clone.workspace.roleos(&["--json", "trust"]).exits(0).json();
@@ -270,7 +280,15 @@ fn a_change_of_ones_own_in_a_trusted_registry_stays_trusted() {
     clone.trust("y");
     clone
         .workspace
-        .roleos(&["specialist", "promote", "Checker", "v2"])
+        .roleos(&[
+            "specialist",
+            "promote",
+            "Checker",
+            "v2",
+            "--force",
+            "--reason",
+            "x",
+        ])
         .exits(0);
     assert_eq!(clone.dispatch(false).0["reason"], "ok");
     let trusted = clone.workspace.roleos(&["trust"]).exits(0).stdout;

@@ -104,7 +104,15 @@ fn without_an_agent_they_need_no_terminal_and_a_halt_is_always_allowed() {
     ran(command).exits(0);
     for words in [
         &["specialist", "clear-halt", "Checker"][..],
-        &["specialist", "promote", "Checker", "v2"],
+        &[
+            "specialist",
+            "promote",
+            "Checker",
+            "v2",
+            "--force",
+            "--reason",
+            "x",
+        ],
         &["key", "new"],
         &["key", "rotate"],
         &["witness", "seal", "--outcome", "failed"],

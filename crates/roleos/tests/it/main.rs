@@ -94,6 +94,7 @@ mod inside_agent;
 mod effects;
 mod evidence;
 mod overview;
+mod readme_adapter;
 
 mod own_powers;
 

@@ -39,6 +39,12 @@ fn a_manifest_is_checked_with_its_weights() {
         words.extend(more);
         workspace.roleos(&words)
     };
+    let bad = check(&["--artifacts", "."]).exits(1).json();
+    assert_eq!(
+        bad["problems"][0]["path"], "io_contract.output.schema_ref",
+        "the schema is not there"
+    );
+    workspace.write("output.schema.json", "{}");
     let good = check(&["--artifacts", "."]).exits(0).json();
     assert_eq!(good["ok"], true);
     assert_eq!(good["manifest_hash"].as_str().unwrap().len(), 64);

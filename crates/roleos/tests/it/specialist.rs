@@ -255,7 +255,11 @@ fn examined(workspace: &Workspace, id: &str, exam: &str, right: usize) {
         role: "Checker",
         version: id,
         model_id: id,
-        finished_at: "2026-09-03T10:00:00Z",
+        finished_at: if exam == "one" {
+            "2026-09-03T10:00:01Z"
+        } else {
+            "2026-09-03T10:00:00Z"
+        },
     };
     let record = AuditRecord::of(whose, &set, &metric, answers.collect(), None);
     let text = serde_json::to_string(&record).unwrap();
@@ -374,10 +378,9 @@ fn who_serves_is_set_beside_retired_and_rolled_back() {
         (&json!(0.9), &json!(2000), &json!("openai"), &json!("T"))
     );
     assert_eq!(now["versions"][1]["gate_threshold"], 0.4);
-    assert_eq!(
-        code(&["set", "Checker", "--threshold", "4"], 2),
-        "registry_invalid"
-    );
+    for beyond in [["--threshold", "4"], ["--quota", "0"]] {
+        run(&[&["set", "Checker"][..], &beyond].concat()).exits(1);
+    }
     assert_eq!(code(&["set", "Checker"], 1), "nothing_to_set");
     run(&["retire", "Checker", "v1"]).exits(0);
     assert_eq!(active(&place), Value::Null);
@@ -398,6 +401,52 @@ fn who_serves_is_set_beside_retired_and_rolled_back() {
 }
 
 #[test]
+fn without_an_active_version_only_the_general_model_answers_and_who_was_left_serves_nowhere() {
+    let adapter = Adapter::new(|request| {
+        let echo = request.body["adapter_id"].clone();
+        reply(&json!({ "verdict": "adapter", "adapter_id": echo }))
+    });
+    let place = workspace(&adapter.url);
+    place.write("in.json", "{\"embedding\":[1,0]}");
+    place.write(
+        ".role-os/config.toml",
+        "[specialist]\nshadow_every = 1000000\n[fallback.claude]\nkind = \"command\"\n\
+         command = [\"sh\", \"-c\", \"cat >/dev/null; echo '\\\"general\\\"'\"]\n",
+    );
+    let run = |words: &[&str]| place.roleos(&[&["specialist"], words].concat());
+    let dispatch = |more: &[&str]| {
+        let words = ["--json", "dispatch", "Checker", "--input", "in.json"];
+        let answer = place.roleos(&[&words[..], more].concat()).exits(0).json();
+        answer["result"].clone()
+    };
+    let said = run(&["rollback", "Checker"]).exits(2);
+    assert!(said.stderr.contains("nothing to roll back to"), "{said:?}");
+    run(&["deactivate", "Checker"]).exits(0);
+    for more in [&[][..], &["--k", "1"], &["--k", "2"]] {
+        assert_eq!(dispatch(more), "general", "{more:?}");
+    }
+    place.write(
+        ".role-os/config.toml",
+        format!(
+            "{}[selection]\nk_infer = 2\n",
+            place.read(".role-os/config.toml")
+        ),
+    );
+    assert_eq!(dispatch(&[]), "general", "k_infer");
+    assert_eq!(adapter.seen().len(), 0);
+    for version in ["v1-l1", "v2-l2"] {
+        run(&["promote", "Checker", version, "--force", "--reason", "x"]).exits(0);
+    }
+    run(&["rollback", "Checker"]).exits(0);
+    for more in [&[][..], &["--k", "1"], &["--k", "2"]] {
+        assert_eq!(dispatch(more), "adapter", "{more:?}");
+    }
+    for request in adapter.seen() {
+        assert_eq!(request.body["adapter_id"], "v1-l1-adapter");
+    }
+}
+
+#[test]
 fn a_level_is_taken_from_a_file_only_with_a_name() {
     let place = workspace("http://127.0.0.1:1");
     let register = |id: &str, more: &[&str]| {
@@ -408,7 +457,6 @@ fn a_level_is_taken_from_a_file_only_with_a_name() {
         place.roleos(&[&words[..], more].concat()).exits(0)
     };
     let plain = register("n1", &[]);
-    assert!(plain.stderr.contains("--certified-by NAME"), "{plain:?}");
     let plain = plain.json();
     assert_eq!(
         (&plain["certified_level"], &plain["refused_level"]),
@@ -440,6 +488,18 @@ fn a_level_is_taken_from_a_file_only_with_a_name() {
         "[specialist]\nclaimed_levels = \"refuse\"\n",
     );
     assert_eq!(reason(), "uncertified_active_version");
+    // What a registry says of its own evidence may have come with it.
+    let mut registry: Value = serde_json::from_str(&place.read(REGISTRY)).unwrap();
+    for version in registry["specialists"][0]["versions"]
+        .as_array_mut()
+        .unwrap()
+    {
+        version["evidence_level"] = version["certified_level"].clone();
+    }
+    place.write(REGISTRY, registry.to_string());
+    assert_eq!(reason(), "uncertified_active_version");
+    let listed = place.roleos(&["specialist", "list"]).succeeds();
+    assert!(listed.contains(" claimed  "), "{listed}");
 }
 
 #[test]
@@ -835,7 +895,7 @@ fn dispatch_answers_with_its_receipt() {
     let said = said.exits(0).json();
     assert_eq!(
         (&said["version"], &said["acceptable"]),
-        (&json!("v1"), &json!(false))
+        (&json!("v1-l1"), &json!(false))
     );
     assert_eq!(feedback(&["--verify"]).exits(0).json()["lines"], 1);
     feedback(&["never", "--score", "1"]).exits(1);
@@ -974,6 +1034,9 @@ fn a_kill_at_any_time_leaves_the_old_pointer_or_the_new_one_and_a_log_that_agree
         &["promote", "Checker", "v2-l2", "--operator", "ana"],
         &["rollback", "Checker", "v1-l1", "--operator", "ana"],
     ];
+    for id in ["v1-l1", "v2-l2"] {
+        examined(&workspace, id, "one", 60);
+    }
     let begun = Instant::now();
     start(moves[0]).wait().unwrap();
     let mut longest = begun.elapsed();
@@ -1010,6 +1073,9 @@ fn a_kill_between_receipt_and_pointer_is_finished_by_whoever_looks_next() {
         let registry: Value = serde_json::from_str(&workspace.read(REGISTRY)).unwrap();
         registry["specialists"][0]["active_version"].clone()
     };
+    for id in ["v1-l1", "v2-l2"] {
+        examined(&workspace, id, "one", 60);
+    }
     let pending = workspace.path(".role-os/specialists.json.pending");
     for round in 0..100 {
         let (verb, from, to) = if round % 2 == 0 {

@@ -1,15 +1,16 @@
 //! What is learned from: the contests of the run log, joined with the features of their inputs.
 //!
-//! An answer is acceptable when its verifier passed it and it is right: its score against the right answer, or else
-//! against the general model's, reaches [`FLOOR`]. A contest without either teaches nothing: it would only show failures.
+//! An answer is acceptable when its verifier passed it and it is right: its score against the right answer reaches
+//! [`FLOOR`], or else a user said so, or else its score against the general model's does. A contest without any of these
+//! teaches nothing: it would only show failures.
 //!
 //! One contest in five is held out, by the hash of its input: the same input is always on the same side, so that what was
 //! held out from an older selector is held out from a newer one, and the two can be compared.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::features::Line;
-use super::{Example, Outcome};
+use super::{Example, Features, Outcome};
 use crate::run_log::Record;
 
 /// Least score of an acceptable answer, against the right one or against the general model's.
@@ -30,6 +31,21 @@ pub struct Split {
     pub held_out: Vec<Example>,
 }
 
+/// What a user said of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Opinion {
+    /// The dispatch.
+    pub trace_id: String,
+    /// The role that was played.
+    pub role: String,
+    /// The version that answered.
+    pub version: String,
+    /// Whether the answer was good.
+    pub acceptable: bool,
+    /// The input's hash and features, where they were still known.
+    pub input: Option<(String, Features)>,
+}
+
 #[derive(Debug)]
 struct Contest {
     role: String,
@@ -37,6 +53,8 @@ struct Contest {
     /// Whether it is known what a good answer was.
     has_reference: bool,
     outcomes: BTreeMap<String, Outcome>,
+    /// Versions whose answer no verifier refused and no right answer was held against: users' words count for these.
+    open: BTreeSet<String>,
     general: Option<Outcome>,
 }
 
@@ -77,6 +95,7 @@ impl Examples {
                 prompt_hash: record.prompt_hash.clone(),
                 has_reference: false,
                 outcomes: BTreeMap::new(),
+                open: BTreeSet::new(),
                 general: None,
             });
         let outcome = Outcome {
@@ -95,24 +114,56 @@ impl Examples {
             return;
         }
         let version = record.more.version.as_ref().unwrap_or(&record.model_id);
+        if record.q1.is_none() && !is_refused(record) {
+            contest.open.insert(version.clone());
+        }
         contest.outcomes.insert(version.clone(), outcome);
     }
 
-    /// Takes what somebody said of an answer of a dispatch, by the version that gave it. Says whether it was found.
-    pub fn feedback(&mut self, trace_id: &str, version: &str, acceptable: bool) -> bool {
-        let contest = self
-            .traces
-            .get(trace_id)
-            .and_then(|run| self.contests.get_mut(run));
-        let Some(contest) = contest else {
+    /// Takes what a user said of an answer. It comes before the general model's answer, and after the verifier and a right
+    /// answer that is known. An answer that is in no contest is an example by itself. Returns `true` if it counts.
+    pub fn feedback(&mut self, opinion: Opinion) -> bool {
+        let run = self.traces.get(&opinion.trace_id);
+        if let Some(contest) = run.and_then(|run| self.contests.get_mut(run)) {
+            let open = contest.role == opinion.role && contest.open.contains(&opinion.version);
+            let outcome = contest.outcomes.get_mut(&opinion.version);
+            let Some(outcome) = outcome.filter(|_| open) else {
+                return false;
+            };
+            outcome.acceptable = Some(opinion.acceptable);
+            contest.has_reference = true;
+            return true;
+        }
+        let Some((prompt_hash, features)) = opinion.input else {
             return false;
         };
-        let outcome = contest.outcomes.get_mut(version);
-        let found = outcome
-            .map(|outcome| outcome.acceptable = Some(acceptable))
-            .is_some();
-        contest.has_reference |= found;
-        found
+        let outcome = Outcome {
+            acceptable: Some(opinion.acceptable),
+            reward: f64::from(u8::from(opinion.acceptable)),
+            cost: 0.0,
+            price_usd: None,
+        };
+        self.joined += 1;
+        let example = Example {
+            features,
+            outcomes: BTreeMap::from([(opinion.version, outcome)]),
+            general: None,
+        };
+        self.add(opinion.role, &prompt_hash, example);
+        true
+    }
+
+    fn add(&mut self, role: String, prompt_hash: &str, example: Example) {
+        let split = self.roles.entry(role).or_default();
+        let side = if is_held_out(prompt_hash) {
+            &mut split.held_out
+        } else {
+            &mut split.training
+        };
+        side.push(example);
+        if side.len() >= 2 * MAX_CONTESTS {
+            side.drain(..MAX_CONTESTS);
+        }
     }
 
     /// Takes a line of features. A line whose contest is not in the log is passed over.
@@ -131,20 +182,12 @@ impl Examples {
             return;
         }
         self.joined += 1;
-        let split = self.roles.entry(contest.role).or_default();
-        let side = if is_held_out(&contest.prompt_hash) {
-            &mut split.held_out
-        } else {
-            &mut split.training
-        };
-        side.push(Example {
+        let example = Example {
             features: line.features,
             outcomes: contest.outcomes,
             general: contest.general,
-        });
-        if side.len() >= 2 * MAX_CONTESTS {
-            side.drain(..MAX_CONTESTS);
-        }
+        };
+        self.add(contest.role, &contest.prompt_hash, example);
     }
 
     /// The contests by role.
@@ -162,11 +205,16 @@ impl Examples {
 
 /// Whether an answer was acceptable, where the line tells.
 fn acceptable(record: &Record) -> Option<bool> {
-    if !record.passed() && record.more.unverified != Some(true) {
+    if is_refused(record) {
         return Some(false);
     }
     let quality = record.q1.or(record.more.agreement)?;
     Some(quality >= FLOOR)
+}
+
+/// Whether a verifier refused it; where none was declared, none did.
+fn is_refused(record: &Record) -> bool {
+    !record.passed() && record.more.unverified != Some(true)
 }
 
 fn is_held_out(prompt_hash: &str) -> bool {
@@ -179,7 +227,6 @@ fn is_held_out(prompt_hash: &str) -> bool {
 mod tests {
     use super::*;
     use crate::run_log::{GENERAL, More};
-    use crate::selector::Features;
 
     fn record(run: &str, model: &str, mode: &str, passed: bool, q1: Option<f64>) -> Record {
         Record {
@@ -202,6 +249,16 @@ mod tests {
                 trace_id: Some(format!("trace-{run}")),
                 ..More::default()
             },
+        }
+    }
+
+    fn opinion(trace_id: &str, version: &str) -> Opinion {
+        Opinion {
+            trace_id: trace_id.to_owned(),
+            role: "editor".to_owned(),
+            version: version.to_owned(),
+            acceptable: true,
+            input: None,
         }
     }
 
@@ -252,10 +309,19 @@ mod tests {
         ] {
             examples.record(&record);
         }
-        assert!(examples.feedback("trace-r4", "a-1", true));
-        assert!(
-            !examples.feedback("trace-r4", "c-1", true) && !examples.feedback("x", "a-1", true)
-        );
+        for (trace, version, counts) in [
+            ("trace-r4", "a-1", true),
+            ("trace-r4", "b-1", false), // the verifier refused it
+            ("trace-r4", "c-1", false), // it did not take part
+            ("trace-r1", "a-1", false), // the right answer is known
+            ("x", "a-1", false),        // neither the contest nor the input is known
+        ] {
+            assert_eq!(
+                examples.feedback(opinion(trace, version)),
+                counts,
+                "{trace}"
+            );
+        }
         for run in ["r1", "r1", "r2", "r3", "r4", "r9"] {
             examples.features(line(run));
         }
@@ -281,6 +347,21 @@ mod tests {
             "the general model stands apart"
         );
         assert!(split.training[0].general.is_some() && split.training[1].general.is_none());
+    }
+
+    #[test]
+    fn a_word_on_an_answer_that_is_in_no_contest_is_an_example_by_itself() {
+        let mut examples = Examples::default();
+        let input = ("01".repeat(32), Features::of("a text", &[]));
+        assert!(examples.feedback(Opinion {
+            input: Some(input),
+            ..opinion("x", "a-1")
+        }));
+        let roles = examples.finish();
+        let [example] = roles["editor"].training.as_slice() else {
+            panic!("{roles:?}");
+        };
+        assert_eq!(example.outcomes["a-1"].acceptable, Some(true));
     }
 
     #[test]

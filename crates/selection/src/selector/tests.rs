@@ -93,7 +93,7 @@ fn scores_do_not_depend_on_rivals() {
     let twins = |index: usize| {
         let mut example = example(index);
         for version in ["one", "two", "always wrong"] {
-            let by_chance = index.wrapping_mul(2_654_435_761) / 128 % 20 == 0;
+            let by_chance = (index.wrapping_mul(2_654_435_761) / 128).is_multiple_of(20);
             let acceptable = version != "always wrong" && !by_chance;
             example
                 .outcomes

@@ -223,5 +223,8 @@ fn refused(refusal: &Refusal, message: String) -> Problem {
         Refusal::NothingActive(_) | Refusal::NothingBeside(_) => {
             conflict("nothing_active", message).hint("promote a version first")
         }
+        Refusal::NothingBefore(_) => {
+            conflict("nothing_before", message).hint("deactivate the role, or halt it")
+        }
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn write_grant(desk: &Desk, body: Grant) -> Result<Granted, Problem> 
     let catalog = desk.config.oversight.policy().catalog;
     if catalog.action(&body.action).is_none() {
         let message = format!("there is no gated action `{}`", body.action);
-        let known = catalog.actions().iter().map(|action| action.id.as_str());
+        let known = catalog.actions().iter().map(|action| &*action.id);
         let known = known.collect::<Vec<_>>().join(", ");
         return Err(unfit("unknown_action", message).hint(format!("known are {known}")));
     }

@@ -256,7 +256,11 @@ impl<'a> Exam<'a> {
             let jobs = usize::from(self.jobs);
             let asking = ask_all(&backends, calls, jobs, |reply| match &reply.answer {
                 Err(error) if is_unreached(error) => {
-                    broken_off = Some(format!("{}: {}", error.error, error.detail));
+                    // Where no server answered, both say the same.
+                    broken_off = Some(match error.detail == error.error {
+                        true => error.detail.clone(),
+                        false => format!("{}: {}", error.error, error.detail),
+                    });
                     false
                 }
                 _ if !(self.goes_on)(finished.load(Ordering::Relaxed)) => {

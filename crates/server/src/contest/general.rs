@@ -124,7 +124,10 @@ impl Arena<'_> {
         ];
         let price = self.config.model_price(names)?;
         let told = call.and_then(|answered| answered.usage);
-        let (input, output) = told.map_or((input, output), |usage| (usage.input, usage.output));
+        // An adapter that tells less than what was seen is not cheaper for it.
+        let (input, output) = told.map_or((input, output), |usage| {
+            (usage.input.max(input), usage.output.max(output))
+        });
         Some(price.usd(input, output))
     }
 

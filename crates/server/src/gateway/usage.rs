@@ -3,6 +3,7 @@
 
 use memchr::memmem;
 use serde_json::Value;
+use specialist::contract::MAX_TOKENS;
 
 /// Where a stream of messages tells the tokens of its input.
 const HEAD: usize = 4 * 1024;
@@ -47,7 +48,7 @@ impl Watch {
         let number = |names: [&str; 2]| {
             let told = all.iter().flatten();
             let mut found = told.flat_map(|usage| names.map(|name| usage.get(name)?.as_u64()));
-            found.find_map(|number| number)
+            found.find_map(|number| number.filter(|told| *told <= MAX_TOKENS))
         };
         (
             number(["prompt_tokens", "input_tokens"]),

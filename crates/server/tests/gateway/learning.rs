@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use host::workspace::Workspace;
-use host::{dataset, learning, runs};
+use host::{dataset, feedback, learning, runs};
 use selection::run_log::{GENERAL, Record};
 use serde_json::{Value, json};
 
@@ -115,8 +115,10 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
     // Where inputs may be kept, winners can be trained on.
     let mut lines = Vec::new();
     let texts = dataset::path(&workspace);
-    let done = dataset::export(&runs::path(&workspace), &texts, None, |line| {
-        lines.push(line.clone())
+    let said = feedback::path(&workspace);
+    let log = runs::path(&workspace);
+    let done = dataset::export(&log, &texts, &said, None, |line| {
+        lines.push(line.clone());
     })
     .unwrap();
     // The one that the general model contradicts may win by its speed, and is then not trained on.
@@ -125,8 +127,26 @@ fn a_share_of_the_traffic_is_a_contest_with_the_general_model() {
     for line in &lines {
         assert_eq!(line["messages"][1]["content"], "{\"label\":\"right\"}");
     }
-    let other = dataset::export(&runs::path(&workspace), &texts, Some("other"), |_| {}).unwrap();
+    let other = dataset::export(&log, &texts, &said, Some("other"), |_| {}).unwrap();
     assert_eq!(other.lines, 0);
+    // Nor is one that a user calls wrong.
+    let mut records = Vec::new();
+    runs::lines(&log, |line| records.extend(Record::parse(line).ok())).unwrap();
+    for record in records.into_iter().filter(Record::won) {
+        let words = feedback::Said {
+            trace_id: record.more.trace_id.unwrap(),
+            score: Some(0.0),
+            ..feedback::Said::default()
+        };
+        let subject = feedback::Subject {
+            role: record.more.role,
+            version: record.more.version,
+            ..feedback::Subject::default()
+        };
+        feedback::append(&said, record.timestamp, words, subject, "me".to_owned()).unwrap();
+    }
+    let none = dataset::export(&log, &texts, &said, None, |_| {}).unwrap();
+    assert!(none.left_out > done.left_out, "{none:?} {done:?}");
 }
 
 #[test]

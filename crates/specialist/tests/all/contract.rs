@@ -1,7 +1,7 @@
 //! What a backend is asked, and which answers count.
 
 use serde_json::{Value, json};
-use specialist::contract::{Call, Wire, judge, precheck, to_json};
+use specialist::contract::{Call, Usage, Wire, judge, precheck, to_json};
 use specialist::registry::Contract;
 
 fn call(contract: Contract) -> Call {
@@ -167,6 +167,24 @@ fn nothing_is_sent_without_address_and_pin() {
     assert_eq!(precheck(&call).unwrap_err().error, "no_adapter_id");
     call.backend_url = "//".to_owned();
     assert_eq!(precheck(&call).unwrap_err().error, "no_backend_url");
+}
+
+#[test]
+fn tokens_that_no_model_takes_are_not_told_on() {
+    let read = |usage: Value| Usage::read(&usage).map(|usage| (usage.input, usage.output));
+    let told = |input: Value, output: Value| {
+        read(json!({ "input_tokens": input, "output_tokens": output }))
+    };
+    assert_eq!(told(json!(9), json!(5)), Some((9, 5)));
+    for (input, output) in [
+        (json!(u64::MAX), json!(5)),
+        (json!(9), json!(1e300)),
+        (json!(-9), json!(5)),
+        (json!("9"), json!(5)),
+    ] {
+        assert_eq!(told(input, output), None);
+    }
+    assert_eq!(read(json!("lots")), None);
 }
 
 #[test]

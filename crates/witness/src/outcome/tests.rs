@@ -436,7 +436,13 @@ fn the_rules() {
             tests,
             change,
             broke,
+            is_cut: false,
         };
+        let cut = Known {
+            is_cut: true,
+            ..known
+        };
+        assert_eq!(decide(cut).outcome, Outcome::Failed);
         assert_eq!(decide(known), Decision { outcome, doubt }, "{known:?}");
     };
     let (passed, applies) = (Some(Tests::Passed), Change::Applies);

@@ -42,7 +42,7 @@ pub(super) const GUARDED: &[Guarded] = &[
     Guarded {
         key: "oversight.opaque",
         why: Why::WeakensTheGate,
-        is_weaker: |set, base| rank(set.oversight.opaque) < rank(base.oversight.opaque),
+        is_weaker: |set, base| set.oversight.opaque < base.oversight.opaque,
         keep: |set, base| set.oversight.opaque.clone_from(&base.oversight.opaque),
     },
     Guarded {
@@ -59,6 +59,8 @@ pub(super) const GUARDED: &[Guarded] = &[
         },
     },
     guarded!(oversight.enforce_scope, WeakensTheGate, turns_off),
+    guarded!(oversight.destructive, WeakensTheGate, answers_less),
+    guarded!(oversight.secrets, WeakensTheGate, answers_less),
     Guarded {
         key: "oversight.extended",
         why: Why::WeakensTheGate,
@@ -195,9 +197,8 @@ pub(super) const GUARDED: &[Guarded] = &[
 fn rank(answer: Answer) -> u8 {
     match answer {
         Answer::Allow => 0,
-        Answer::Watch => 1,
-        Answer::Ask => 2,
-        Answer::Deny => 3,
+        Answer::Ask => 1,
+        Answer::Deny => 2,
     }
 }
 
@@ -223,6 +224,10 @@ fn at_least_approved(base: GovernanceMode) -> GovernanceMode {
         GovernanceMode::Restricted => base,
         _ => GovernanceMode::Approved,
     }
+}
+
+fn answers_less(set: &Answer, base: &Answer) -> bool {
+    rank(*set) < rank(*base)
 }
 
 fn turns_off(set: &bool, base: &bool) -> bool {

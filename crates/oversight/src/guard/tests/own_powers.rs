@@ -45,6 +45,37 @@ fn another_agent_is_asked_about() {
 }
 
 #[test]
+fn agents_without_a_hook_of_ours_are_asked_about() {
+    all(
+        &[
+            "pipx run aider-chat",
+            "goose run -t x",
+            "goose session",
+            "amp -x y",
+            "crush run x",
+            "droid exec x",
+            "q chat",
+            "cursor agent x",
+            "npx opencode-ai run x",
+            "acli rovodev run x",
+            "sweagent run",
+        ],
+        Verdict::Ask,
+    );
+    all(
+        &[
+            "goose up",
+            "gh pr list",
+            "cursor .",
+            "q x.csv",
+            "amp --version",
+            "acli jira list",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
 fn another_agent_with_other_settings_or_without_hooks_is_refused() {
     all(
         &[

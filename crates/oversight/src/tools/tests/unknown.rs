@@ -164,3 +164,87 @@ fn commands_for_people_and_other_agents_count_there_too() {
         Verdict::Ask,
     );
 }
+
+#[test]
+fn text_for_people_is_no_act() {
+    for (tool, input) in [
+        ("mcp__docs__search", json!({"q": "git push"})),
+        ("mcp__docs__search", json!({"text": "git push --force"})),
+        ("mcp__any__work", json!({"q": "git push"})),
+        ("mcp__any__work", json!({"labels": ["git", "push"]})),
+        (
+            "mcp__slack__post_message",
+            json!({"channel": "x", "text": "git push origin main"}),
+        ),
+        (
+            "mcp__jira__create_issue",
+            json!({"summary": "npm publish", "body": "git push"}),
+        ),
+        (
+            "mcp__memory__add_observations",
+            json!({"observations": ["git push", "npm publish"]}),
+        ),
+        (
+            "mcp__web__fetch",
+            json!({"url": "https://example.org", "prompt": "git push"}),
+        ),
+        ("ToolSearch", json!({"query": "git push"})),
+        ("Task", json!({"description": "push", "prompt": "git push"})),
+    ] {
+        verdict(tool, &input, Verdict::Allow);
+    }
+    // What runs things is not taken to be for people, whatever else it is called and its fields are.
+    for (tool, input) in [
+        ("mcp__docs__run", json!({"q": "git push"})),
+        ("mcp__any__execute_search", json!({"query": "git push"})),
+        ("mcp__tmux__send_message", json!({"text": "git push"})),
+        ("mcp__any__post", json!({"command": "git push"})),
+        ("mcp__any__search", json!({"steps": [{"run": "git push"}]})),
+        (
+            "mcp__any__note",
+            json!({"program": "git", "args": ["push"]}),
+        ),
+    ] {
+        let decision = decide(tool, &input);
+        assert!(decision.verdict >= Verdict::Ask, "{tool} {input}");
+    }
+}
+
+#[test]
+fn json_in_a_string_is_read() {
+    let inner = json!({"command": "git push"}).to_string();
+    found("mcp__any__call", &json!({"payload": inner}), &["git:push"]);
+    let twice = json!(inner).to_string();
+    found("mcp__any__call", &json!({"payload": twice}), &["git:push"]);
+    let path = json!({"path": GRANTS, "text": "{}"}).to_string();
+    verdict("mcp__any__put", &json!({"request": path}), Verdict::Deny);
+    // The content of a file is no request.
+    let scripts = json!({"scripts": {"release": "npm publish"}}).to_string();
+    let input = json!({"path": "package.json", "content": scripts});
+    verdict("mcp__fs__write_file", &input, Verdict::Allow);
+}
+
+#[test]
+fn a_protected_path_in_parts_or_in_a_patch_is_refused() {
+    let patch = format!("--- a/{GRANTS}\n+++ b/{GRANTS}\n@@ -1 +1 @@\n-a\n+b\n");
+    for input in [
+        json!({"directory": ".claude", "name": "settings.local.json", "content": "{}"}),
+        json!({"dir": "/w/.claude", "file": "settings.json"}),
+        json!({"path": {"parent": ".claude", "leaf": "settings.local.json"}}),
+        json!({"tree": {".claude": {"settings.local.json": "{}"}}}),
+        json!({"tree": [{"name": ".claude", "children": [{"name": "settings.local.json"}]}]}),
+        json!({"changes": patch}),
+    ] {
+        verdict("mcp__any__put", &input, Verdict::Deny);
+    }
+    for input in [
+        json!({"directory": ".claude", "name": "notes.md"}),
+        json!({"files": [".claude"]}),
+        json!({"directory": "src", "name": "settings.json"}),
+        json!({"title": ".claude/commands", "state": "settings.json"}),
+    ] {
+        verdict("mcp__any__put", &input, Verdict::Allow);
+    }
+    let input = json!({"directory": ".claude", "name": "settings.local.json"});
+    verdict("mcp__fs__read_file", &input, Verdict::Allow);
+}

@@ -148,7 +148,8 @@ pub(super) fn tell(
         let entry = registry
             .as_ref()
             .and_then(|registry| registry.entry(asked.role));
-        let version = entry.and_then(|entry| entry.active().ok().flatten());
+        let version = entry.zip(answer.version.as_deref());
+        let version = version.and_then(|(entry, id)| entry.version(id));
         let model = served
             .and(version)
             .map_or(GENERAL, |version| &version.model_id);
@@ -176,10 +177,17 @@ fn whole(milliseconds: f64) -> u64 {
 }
 
 /// Shows what came of it.
-pub(super) fn show(ui: &Ui, held: &Contested) -> Result<Exit, Failure> {
+pub(super) fn show(ui: &Ui, held: &Contested, learn: bool) -> Result<Exit, Failure> {
     if let Some(why) = &held.answer.not_logged {
         let why = clean::name(why.as_bytes());
         ui.note(format_args!("warning: a log was not written: {why}"));
+    }
+    let mut measured = held.held.placed.iter().map(|placed| &placed.measured);
+    let is_scored = measured.any(|one| one.q1.is_some() || one.model_id == GENERAL);
+    if learn && !held.held.placed.is_empty() && !is_scored {
+        ui.note(format_args!(
+            "note: quality was not scored, because nothing tells the right answer; `--target FILE` gives it, or a general model under `[fallback.claude]`"
+        ));
     }
     if ui.json {
         ui.json(&as_json(held))?;

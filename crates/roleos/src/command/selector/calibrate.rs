@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
+use host::selector;
 use host::specialists::{Named, Operator};
-use host::{runs, selector};
 use selection::selector::Example;
 use selection::selector::curve::{Point, Wanted, curve, propose};
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ Examples:
 
 Quality is the share of acceptable answers, the general model's among them. Cost is relative to the
 general model alone, which is 1. Every contest is scored by what the others teach. Without a wish the
-lowest threshold is proposed at which the role is not worse than the general model alone.")]
+lowest threshold is proposed at which the role is not worse than the general model alone. Of thresholds
+that bring the same, the one nearest to the present one is proposed.")]
 pub struct Args {
     /// The role.
     #[arg(value_name = "ROLE")]
@@ -94,6 +95,8 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
     let Some(point) = propose(&curve, wanted) else {
         return Err(out_of_reach(wanted, &curve));
     };
+    let present = entry.serving().map(|version| version.gate_threshold);
+    let point = unchanged(&curve, point, present.fold(0.0, f64::max));
     if args.write {
         for version in &serving {
             let keys = vec![("gate_threshold", json!(point.threshold))];
@@ -103,8 +106,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
                 reason: "selector calibrate",
                 now: &now,
             };
-            let not_in_step =
-                specialists.set(&args.role, Some(version), Vec::new(), keys, operator)?;
+            let not_in_step = specialists.set(&args.role, Some(version), &[], &keys, operator)?;
             if let Some(why) = not_in_step {
                 ui.note(format_args!("warning: {}", clean::name(why.as_bytes())));
             }
@@ -113,11 +115,20 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failu
     show(ui, args, &serving, &curve, point)
 }
 
+/// Goes no further from the present threshold than something is gained by: of the points that bring the same as the
+/// proposed one, returns the one nearest to it.
+fn unchanged(curve: &[Point], proposed: Point, present: f64) -> Point {
+    let brings = |point: &Point| (point.share, point.quality) == (proposed.share, proposed.quality);
+    let far = |point: &Point| (point.threshold - present).abs();
+    let same = curve.iter().copied().filter(brings);
+    let nearest = |one: Point, other: Point| if far(&other) < far(&one) { other } else { one };
+    same.reduce(nearest).unwrap_or(proposed)
+}
+
 /// All contests of the role: each is scored by what the others teach, so none has to be held out.
 fn examples(context: &Context, role: &str) -> Result<Vec<Example>, Failure> {
     let workspace = &context.workspace;
-    let log = runs::path(workspace);
-    let mut lessons = selector::lessons(&log, &selector::features_path(workspace))?;
+    let mut lessons = selector::lessons_of(workspace)?;
     let split = lessons.roles.remove(role).unwrap_or_default();
     Ok(split.training.into_iter().chain(split.held_out).collect())
 }

@@ -1,6 +1,7 @@
 //! `roleos specialist promote`, `rollback`, `beside`, `retire`, `deactivate` and `set`: who serves a role, and how.
 
 use clap::Args;
+use host::selector::Judge;
 use host::specialists::{Moved, Promotion, Specialists};
 use serde_json::{Value, json};
 
@@ -111,10 +112,10 @@ pub struct Set {
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
     /// Lowest score that routes to the version, from 0 to 1.
-    #[arg(long, value_name = "SCORE")]
+    #[arg(long, value_name = "SCORE", value_parser = score)]
     threshold: Option<f64>,
     /// Largest share of the role's dispatches, above 0 and at most 1.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     quota: Option<f64>,
     /// What the backend speaks.
     #[arg(long, value_name = "CONTRACT", value_parser = ["verify", "openai"])]
@@ -147,6 +148,14 @@ fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a share above 0 and at most 1, as `10%` or `0.1`".to_owned())
 }
 
+/// Parses a number from 0 to 1.
+fn score(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    number
+        .filter(|score| (0.0..=1.0).contains(score))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
+
 fn shown(text: &str) -> String {
     clean::name(text.as_bytes()).into_owned()
 }
@@ -175,8 +184,14 @@ pub fn promote(
     let moved = args.who.act(context, |operator| {
         specialists.promote(&args.role, &args.version, how, operator)
     })?;
+    let next = missing(context, specialists, &args.role, &moved.to);
     if ui.json {
-        return as_json(ui, &args.role, &moved);
+        let mut object = host::view::specialists::moved(&args.role, &moved);
+        if let (Some(object), Some(next)) = (object.as_object_mut(), next) {
+            object.insert("next".to_owned(), json!(next));
+        }
+        ui.json(&object)?;
+        return Ok(Exit::Done);
     }
     let (role, to) = (shown(&args.role), shown(&moved.to));
     let from = from(&moved);
@@ -206,8 +221,26 @@ pub fn promote(
     if let Some(compared) = &moved.compared {
         ui.line(format_args!("  {}", shown(compared)))?;
     }
+    if let Some(next) = next {
+        ui.line(format_args!(
+            "  {WARN}next{WARN:#}: {}; until then the general model answers",
+            shown(&next)
+        ))?;
+    }
     warn(ui, moved.block_error.as_ref());
     Ok(Exit::Done)
+}
+
+/// Returns what a version needs before the gate sends inputs to it; nothing when it has all.
+fn missing(
+    context: &Context,
+    specialists: &Specialists,
+    role: &str,
+    version: &str,
+) -> Option<String> {
+    let registry = specialists.registry().ok()?;
+    let version = registry.entry(role)?.version(version)?;
+    Judge::of(&context.workspace).missing(role, version)
 }
 
 fn from(moved: &Moved) -> String {
@@ -375,7 +408,7 @@ pub fn set(
     let count = role_keys.len() + version_keys.len();
     let error = args.who.act(context, |operator| {
         let version = args.version.as_deref();
-        specialists.set(&args.role, version, role_keys, version_keys, operator)
+        specialists.set(&args.role, version, &role_keys, &version_keys, operator)
     })?;
     if ui.json {
         ui.json(&json!({ "role": args.role, "settings": count, "block_error": error }))?;

@@ -7,6 +7,7 @@ use std::io::Write as _;
 
 use host::config::Config;
 use host::learning::Shown;
+use host::selector::Judge;
 use host::specialists::{OperateError, Specialists};
 use host::view::specialists::{self as view, Status};
 use selection::audit::record::passes;
@@ -79,6 +80,7 @@ pub fn run(
     let learning = Shown::if_used(&paths.workspace, config);
     let missing = args.role.as_deref().filter(|_| shown.is_empty());
     let settings = &specialists.settings().shadow;
+    let judge = Judge::of(&paths.workspace);
     if ui.json {
         let warned = |one: &Status<'_>| backend::warning(&one.entry.backend_url);
         let mut roles: Vec<Value> = shown
@@ -94,6 +96,7 @@ pub fn run(
                     let without = specialists.files_without_block(&entry.role);
                     role.insert("exam".to_owned(), json!(exam));
                     role.insert("files_without_block".to_owned(), json!(without));
+                    role.insert("next".to_owned(), json!(next(&judge, entry)));
                 }
                 role
             })
@@ -110,6 +113,10 @@ pub fn run(
     for one in &shown {
         write!(out, "{}", text(one, settings))?;
         write!(out, "{}", beside_text(specialists, one.entry))?;
+        for step in next(&judge, one.entry) {
+            let step = clean::name(step.as_bytes());
+            writeln!(out, "    {WARN}next{WARN:#}:    {step}")?;
+        }
     }
     if let Some(role) = missing {
         let role = clean::name(role.as_bytes());
@@ -185,6 +192,33 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
     });
     audit_text(&shown.audit, &mut text);
     text
+}
+
+/// What keeps the gate from sending inputs to the versions that are to serve, with the command for it.
+fn next(judge: &Judge, entry: &Entry) -> Vec<String> {
+    if entry.is_retired() {
+        return Vec::new();
+    }
+    if entry.active_version.is_none() {
+        let role = &entry.role;
+        let certified = entry
+            .versions
+            .iter()
+            .any(|version| version.withdrawn.is_none() && version.certified_level.is_certified());
+        return vec![if certified {
+            format!("no version is active: run `roleos specialist promote {role:?} VERSION`")
+        } else {
+            format!(
+                "no version is certified: run `roleos audit run {role:?}/VERSION --set SET`, then `roleos specialist certify {role:?} VERSION`"
+            )
+        }];
+    }
+    let canary = entry.canary.as_ref();
+    let canary = canary.and_then(|canary| entry.version(&canary.version));
+    let serving = entry.serving().chain(canary);
+    serving
+        .filter_map(|version| judge.missing(&entry.role, version))
+        .collect()
 }
 
 /// What else stands in the way of the active version, and who serves beside it.

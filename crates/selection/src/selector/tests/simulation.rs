@@ -261,7 +261,7 @@ fn natural_texts_are_told_apart_after_a_few() {
         "The bank says the transfer was sent, but the account still shows an open invoice.",
     ];
     let example = |at: usize| {
-        let money = at % 2 == 0;
+        let money = at.is_multiple_of(2);
         let texts = if money { &MONEY } else { &COOKING };
         let text = format!(
             "{} {}",

@@ -77,7 +77,7 @@ fn what_an_adapter_cannot_be_told_is_named() {
     use Dialect::{Chat, Messages, Responses};
     let schema = json!({ "name": "n", "schema": { "type": "object" }, "strict": true });
     let chat_format = json!({ "type": "json_schema", "json_schema": schema });
-    let mut response_format = schema.clone();
+    let mut response_format = schema;
     response_format["type"] = json!("json_schema");
     for (dialect, body, by_verify, by_chat) in [
         (Chat, json!({ "messages": [] }), vec![], vec![]),

@@ -1,0 +1,319 @@
+//! How a rule of the table reads the words of a program; the syntax is described there.
+
+use super::paths::{self, Class};
+use super::words::{self, GitCall, git_command};
+use super::{Action, Around, OPTIONS};
+use crate::evaluate::pattern;
+use crate::lookup::{Content, absolute};
+use crate::value::{has_hole, without_holes};
+
+/// Whether words fit a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    No,
+    /// A word that decides is not known.
+    Unknown,
+    Yes,
+}
+
+/// The words of a program, read once for all its rules.
+pub(super) struct Call<'c> {
+    program: &'c str,
+    /// Without the global options of git.
+    arguments: Vec<String>,
+    valued: &'static [&'static str],
+    /// The words that are no options, in the ways that are possible.
+    readings: Vec<Vec<String>>,
+    only_prints: bool,
+    /// Where git works.
+    directory: String,
+    around: &'c Around<'c>,
+}
+
+/// Returns the options of a program that take the next word.
+fn valued(program: &str) -> &'static [&'static str] {
+    let family = match program {
+        "pnpm" | "yarn" | "bun" => "npm",
+        "podman" | "nerdctl" => "docker",
+        "gradlew" => "gradle",
+        "mvnw" | "mvnd" => "mvn",
+        "oc" => "kubectl",
+        other => other,
+    };
+    let found = OPTIONS.iter().find(|(name, _)| *name == family);
+    found.map_or(&[], |(_, options)| options)
+}
+
+/// Returns the words that perform an act by themselves, behind the program.
+pub(super) fn verbs(rest: &str) -> impl Iterator<Item = &str> {
+    let last = rest
+        .split_whitespace()
+        .take_while(|token| is_word(token))
+        .last();
+    last.unwrap_or_default()
+        .split('|')
+        .filter(|verb| !verb.is_empty() && *verb != "*")
+}
+
+/// Returns what stands in the chain of reasons.
+pub(super) fn label(program: &str, rest: &str) -> String {
+    let path = rest.split_whitespace().take_while(|token| is_word(token));
+    let path = path.map(|part| part.split('|').next().unwrap_or(part));
+    std::iter::once(program)
+        .chain(path)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn is_word(token: &str) -> bool {
+    !token.starts_with(['-', '!', '@', '^', '~', '?'])
+}
+
+/// Checks that a rule can be read.
+///
+/// # Errors
+///
+/// Says which part of it is not understood.
+pub fn check(text: &str) -> Result<(), String> {
+    let mut tokens = text.split_whitespace();
+    let program = tokens.next().unwrap_or_default();
+    if program.is_empty() || !is_word(program) || program.contains('/') {
+        return Err(format!(
+            "`{text}` does not begin with the name of a program"
+        ));
+    }
+    let mut options = false;
+    for token in tokens {
+        let bad = match token.split_at_checked(1) {
+            Some(("@", rest)) if rest.starts_with('<') => Class::named(rest).is_none(),
+            Some(("?", rest)) => !paths::FACTS.contains(&rest),
+            Some(("@" | "~" | "!" | "^", rest)) => rest.is_empty(),
+            _ => is_word(token) && options,
+        };
+        options |= !is_word(token);
+        if bad {
+            return Err(format!("`{token}` in the rule `{text}` is not understood"));
+        }
+    }
+    Ok(())
+}
+
+fn one_of(alternatives: &str, word: &str) -> bool {
+    alternatives
+        .split('|')
+        .any(|wanted| wanted == word || (wanted.contains('*') && pattern::matches(wanted, word)))
+}
+
+/// One option of a rule: `-x` never means a long one, and `--long=value` may be two words.
+fn is_option(wanted: &str, word: &str, next: Option<&String>) -> bool {
+    if wanted.starts_with("--") != word.starts_with("--") || !word.starts_with('-') {
+        return false;
+    }
+    let together = |value: &String| one_of(wanted, &format!("{word}={value}"));
+    one_of(wanted, word) || (wanted.contains('=') && next.is_some_and(together))
+}
+
+impl<'c> Call<'c> {
+    pub(super) fn new(program: &'c str, arguments: &[String], around: &'c Around<'c>) -> Self {
+        let git = match program {
+            "git" => git_command(arguments),
+            _ => GitCall {
+                rest: arguments.to_vec(),
+                ..GitCall::default()
+            },
+        };
+        let mut rest = git.rest;
+        if program == "cargo" && rest.first().is_some_and(|word| word.starts_with('+')) {
+            rest.remove(0);
+        }
+        let valued = valued(program);
+        let directory = match git.directory {
+            Some(moved) => absolute(around.directory, &moved),
+            None => around.directory.to_owned(),
+        };
+        Self {
+            program,
+            readings: words::readings(valued, &rest),
+            arguments: rest,
+            valued,
+            only_prints: git.only_prints,
+            directory,
+            around,
+        }
+    }
+
+    /// Weighs one rule, without its program.
+    pub(super) fn fits(&self, rest: &str, action: &Action) -> Fit {
+        if self.only_prints {
+            return Fit::No;
+        }
+        let path: Vec<&str> = rest
+            .split_whitespace()
+            .take_while(|token| is_word(token))
+            .collect();
+        let conditions = || rest.split_whitespace().skip(path.len());
+        // Of equal ones the last is taken: that is the strict reading.
+        let ways = self.readings.iter().rev().map(|words| begins(&path, words));
+        let Some((mut fit, behind)) = ways
+            .max_by_key(|(fit, _)| *fit)
+            .filter(|(fit, _)| *fit > Fit::No)
+        else {
+            return Fit::No;
+        };
+        for token in conditions() {
+            fit = fit.min(self.holds(token, behind));
+            if fit == Fit::No {
+                return Fit::No;
+            }
+        }
+        let harmless: Vec<&str> = conditions()
+            .filter_map(|token| token.strip_prefix('!'))
+            .collect();
+        if self.is_harmless(&harmless, &path, action, behind) {
+            Fit::No
+        } else {
+            fit
+        }
+    }
+
+    fn holds(&self, token: &str, behind: &[String]) -> Fit {
+        let sure = |holds: bool| if holds { Fit::Yes } else { Fit::No };
+        match token.split_at_checked(1) {
+            Some(("!", _)) => Fit::Yes,
+            Some(("@", class)) if class.starts_with('<') => {
+                let words = self.readings.first().map_or([].as_slice(), Vec::as_slice);
+                let is_among = |class: Class| class.is_among(words, &self.arguments, self.around);
+                sure(Class::named(class).is_some_and(is_among))
+            }
+            Some(("@", wanted)) => sure(behind.iter().any(|word| one_of(wanted, word))),
+            Some(("^", wanted)) => sure(!behind.first().is_some_and(|word| one_of(wanted, word))),
+            Some(("~", wanted)) => sure(self.says(wanted)),
+            Some(("?", fact)) => sure(paths::fact(fact, &self.directory, behind, self.around)),
+            _ => {
+                let mut words = self.arguments.iter().enumerate();
+                let next = |at: usize| self.arguments.get(at.saturating_add(1));
+                let is_there = words
+                    .any(|(at, word)| token.split('|').any(|one| is_option(one, word, next(at))));
+                let may_be = || {
+                    self.arguments
+                        .iter()
+                        .any(|word| has_hole(word) && without_holes(word).is_empty())
+                };
+                if !is_there && may_be() {
+                    Fit::Unknown
+                } else {
+                    sure(is_there)
+                }
+            }
+        }
+    }
+
+    /// Whether one of the words stands in the arguments, in a file of SQL among them or in the input.
+    fn says(&self, wanted: &str) -> bool {
+        let has = |text: &str| {
+            let mut words = text.split(|one: char| !one.is_alphanumeric() && one != '_');
+            words.any(|word| wanted.split('|').any(|one| one.eq_ignore_ascii_case(word)))
+        };
+        let in_file = |word: &String| {
+            let path = word.rsplit('=').next().unwrap_or(word);
+            path.ends_with(".sql")
+                && matches!(self.around.lookup.read(&absolute(self.around.directory, path)), Content::Text(text) if has(&text))
+        };
+        self.around.input.is_some_and(has)
+            || self.arguments.iter().any(|word| has(word) || in_file(word))
+    }
+
+    /// Whether options or words make the act harmless: help, a dry run that is not undone. An option counts only where it
+    /// cannot be the value of the option before it.
+    fn is_harmless(
+        &self,
+        harmless: &[&str],
+        path: &[&str],
+        action: &Action,
+        behind: &[String],
+    ) -> bool {
+        if self.program == "git"
+            && path
+                .first()
+                .is_some_and(|verb| verb.split('|').any(|one| one == "push"))
+        {
+            return words::git_push_is_dry(self.arguments.get(1..).unwrap_or_default());
+        }
+        let gated = action.set.needs_grant();
+        let homepage = self.program == "gh" && self.arguments.iter().any(|word| word == "edit");
+        let javascript = harmless.contains(&"$npm_config_dry_run");
+        let is_on = |name: &str| {
+            (self.around.environment)(name).is_some_and(|value| value == "true" || value == "1")
+        };
+        let mut dry = harmless
+            .iter()
+            .filter_map(|one| one.strip_prefix('$'))
+            .any(is_on)
+            || behind.iter().any(|word| {
+                harmless
+                    .iter()
+                    .any(|one| !one.starts_with(['-', '$']) && one_of(one, word))
+            });
+        let mut words = self.arguments.iter().peekable();
+        if gated && !path.is_empty() && words.peek().is_some_and(|word| *word == "help") {
+            return true;
+        }
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            if self.valued.contains(&word.as_str()) {
+                words.next();
+                continue;
+            }
+            match word.as_str() {
+                "--help" => return true,
+                "-h" if gated && !homepage => return true,
+                "--no-dry-run" | "--dry-run=false" | "--dry-run=0" => dry = false,
+                "--dry-run=true" | "--dry-run=1" => dry |= harmless.contains(&"--dry-run"),
+                option
+                    if harmless
+                        .iter()
+                        .any(|one| is_option(one, option, words.peek().copied())) =>
+                {
+                    dry = !(javascript && words.peek().is_some_and(|next| *next == "false"));
+                }
+                _ => {}
+            }
+        }
+        dry
+    }
+}
+
+/// Whether the words begin with the path, and what stands behind it. A word that is not known may also be nothing.
+fn begins<'w>(path: &[&str], words: &'w [String]) -> (Fit, &'w [String]) {
+    let mut words = words.iter();
+    let mut unknown = false;
+    for part in path {
+        loop {
+            let short = if unknown { Fit::Unknown } else { Fit::No };
+            let Some(word) = words.next() else {
+                return (short, &[]);
+            };
+            if *part == "*" {
+                break;
+            }
+            if has_hole(word) {
+                let bare = without_holes(word);
+                unknown = true;
+                if one_of(part, &bare) {
+                    break;
+                }
+                if bare.is_empty() {
+                    continue;
+                }
+                return (Fit::Unknown, &[]);
+            }
+            if one_of(part, word) {
+                break;
+            }
+            return (short, &[]);
+        }
+    }
+    (Fit::Yes, words.as_slice())
+}

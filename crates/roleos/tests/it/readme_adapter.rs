@@ -1,0 +1,123 @@
+//! README's lines for adapters, as they stand there, in an empty folder with a fresh home: the adapter answers, also
+//! through the official clients.
+
+use std::env;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::workspace::{ROLEOS, ran};
+
+/// Ends with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// The commands of the section's first block, without their comments.
+fn lines() -> Vec<String> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let text = std::fs::read_to_string(readme).unwrap();
+    let section = text.split("## Route a role to your adapter").nth(1);
+    let block = section.unwrap().split("```").nth(1).unwrap();
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    commands
+        .map(|line| line.split(" # ").next().unwrap().trim_end().to_owned())
+        .collect()
+}
+
+fn python() -> PathBuf {
+    let python = env::var_os("ROLEOS_TEST_PYTHON").expect(
+        "ROLEOS_TEST_PYTHON names no interpreter; `cargo xtask test` makes one with \
+         xtask/python-requirements.txt and sets the variable",
+    );
+    python.into()
+}
+
+/// A line as typed; the program under test and the interpreter come first on the path.
+fn shell(line: &str, folder: &Path, home: &Path) -> Command {
+    let own =
+        [ROLEOS.as_ref(), python().as_path()].map(|program| program.parent().unwrap().to_owned());
+    let rest = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(own.into_iter().chain(env::split_paths(&rest))).unwrap();
+    // So that ending the shell ends a server.
+    let word = if line.contains('|') { "" } else { "exec " };
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &format!("{word}{line}")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("HOME", home)
+        .env("NO_PROXY", "*")
+        .env_remove("XDG_STATE_HOME")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Waits as a person does who sees that the server is up.
+fn wait_for(port: u16) {
+    let begun = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody listens");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_lines_for_adapters_serve_the_adapter() {
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let lines = lines();
+    assert!(lines.len() >= 8, "{lines:?}");
+    let mut servers = Vec::new();
+    for line in &lines {
+        // Another port than that of a person who tries the same here.
+        let line = line.replace("8011", &port.to_string());
+        if line.starts_with("python3 ") {
+            let mut server = shell(&line, folder.path(), home.path());
+            servers.push(Running(server.spawn().unwrap()));
+            wait_for(port);
+        } else if line == "roleos up" {
+            let line = format!("{line} --json --listen 127.0.0.1:0");
+            let mut up = shell(&line, folder.path(), home.path());
+            let mut up = up.stdout(Stdio::piped()).spawn().unwrap();
+            let said = up.stdout.take().unwrap();
+            servers.push(Running(up));
+            let first = BufReader::new(said).lines().next().unwrap().unwrap();
+            let url = serde_json::from_str::<Value>(&first).unwrap()["url"].clone();
+            through_the_clients(url.as_str().unwrap());
+        } else {
+            let said = ran(shell(&line, folder.path(), home.path())).exits(0);
+            if line.contains("| roleos dispatch") {
+                assert_eq!(
+                    said.stdout.trim(),
+                    "{\n  \"team\": \"billing\"\n}",
+                    "{said:?}"
+                );
+                assert!(
+                    said.stderr.contains("\"source\":\"specialist\""),
+                    "{said:?}"
+                );
+            }
+        }
+    }
+    assert_eq!(servers.len(), 2, "an adapter and `roleos up`: {lines:?}");
+}
+
+fn through_the_clients(url: &str) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/readme_adapter.py");
+    let mut command = Command::new(python());
+    command.arg(script).arg(url).env("NO_PROXY", "*");
+    ran(command).exits(0);
+}

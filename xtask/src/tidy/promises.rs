@@ -1,0 +1,95 @@
+//! The promises of `SECURITY.md`: each row of its table names tests, and each of them must be there.
+
+use super::Problem;
+use crate::project::Project;
+use crate::shell::Result;
+
+const FILE: &str = "SECURITY.md";
+
+/// A source with tests in it: its path, and its text.
+type Source = (String, String);
+
+pub(super) fn check(project: &Project, files: &[String]) -> Result<Vec<Problem>> {
+    let mut sources = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+        let text = project.read(file)?;
+        if text.contains("#[test]") || text.contains("#[tokio::test") {
+            sources.push((file.clone(), text));
+        }
+    }
+    Ok(missing(&project.read(FILE)?, &sources))
+}
+
+/// Names of tests in the table that no source has, and rows without any.
+fn missing(text: &str, sources: &[Source]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(row) = line
+            .strip_prefix("| ")
+            .and_then(|row| row.strip_suffix(" |"))
+        else {
+            continue;
+        };
+        let cell = row.rsplit(" | ").next().unwrap_or_default();
+        if cell == "test" {
+            continue;
+        }
+        let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+        if names.is_empty() {
+            let what = "promise without a test; name the test that shows it";
+            problems.push(Problem::new(FILE, index + 1, what));
+        }
+        for name in names {
+            if !sources.iter().any(|source| has(source, name)) {
+                let what = format!("test `{name}`, which does not exist; name one that shows it");
+                problems.push(Problem::new(FILE, index + 1, what));
+            }
+        }
+    }
+    problems
+}
+
+/// Returns `true` if a source has this test, or, for `module::*`, is this module.
+fn has((path, text): &Source, name: &str) -> bool {
+    let (modules, test) = name.rsplit_once("::").unwrap_or(("", name));
+    let path = path.trim_end_matches(".rs");
+    let is_in = |module: &str| {
+        let written = format!("mod {module} {{");
+        path.split('/').any(|part| part == module) || text.contains(&written)
+    };
+    let mut modules = modules.split("::").filter(|module| !module.is_empty());
+    modules.all(is_in) && (test == "*" || text.contains(&format!("fn {test}(")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(cell: &str, expected: usize) {
+        let sources = [
+            (
+                "crates/a/tests/it/links.rs".to_owned(),
+                "fn one(".to_owned(),
+            ),
+            (
+                "crates/b/src/trust.rs".to_owned(),
+                "mod tests { fn two(".to_owned(),
+            ),
+        ];
+        let text = format!("| promise | level | test |\n|---|---|---|\n| a | b | {cell} |\n");
+        assert_eq!(missing(&text, &sources).len(), expected, "{cell}");
+    }
+
+    #[test]
+    fn a_test_is_found_by_its_module_and_name() {
+        check("`links::one`", 0);
+        check("`links::*`, b `trust::tests::two`, `two`", 0);
+        check("`links::two`", 1);
+        check("`other::*`, `three`", 2);
+    }
+
+    #[test]
+    fn a_promise_without_a_test_is_found() {
+        check("see below", 1);
+    }
+}
