@@ -25,7 +25,7 @@ pub struct Oversight {
     /// Whether irreversible actions need a grant; `ROLEOS_CAPABILITY_GATE` switches it on as well, and neither switches the other off.
     pub capability_gate: bool,
     /// The answer to a command of which a part could not be followed.
-    pub opaque: Answer,
+    pub opaque: Unfollowed,
     /// What a question becomes when the agent runs without a person.
     pub unattended: Unattended,
     /// Variables that supervised commands do not get, beside those that hold secrets for publishing; a `*` at the end stands for any ending. `GH_TOKEN`, `GITHUB_TOKEN` and `SSH_AUTH_SOCK` may be named here.
@@ -71,7 +71,7 @@ impl Default for Oversight {
     fn default() -> Self {
         Self {
             capability_gate: false,
-            opaque: Answer::Watch,
+            opaque: Unfollowed::Watch,
             unattended: Unattended::Deny,
             withheld_variables: Vec::new(),
             read_only_files: false,
@@ -99,7 +99,21 @@ impl Default for Oversight {
 pub enum Answer {
     /// Let it run.
     Allow,
-    /// Let it run under supervision, which judges every program of it when that begins; ask where the machine or the agent does not allow that.
+    /// Ask a person.
+    Ask,
+    /// Refuse.
+    Deny,
+}
+
+/// The answer to a command that cannot be followed, from the weakest to the strictest.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Unfollowed {
+    /// Let it run.
+    Allow,
+    /// Let it run under supervision, which judges every program of it when that begins; ask where that is not to be had.
     Watch,
     /// Ask a person.
     Ask,
@@ -398,10 +412,10 @@ impl Oversight {
                 secrets: self.secrets.into(),
             },
             opaque: match self.opaque {
-                Answer::Allow => OnOpaque::Allow,
-                Answer::Watch => OnOpaque::Watch,
-                Answer::Ask => OnOpaque::Ask,
-                Answer::Deny => OnOpaque::Deny,
+                Unfollowed::Allow => OnOpaque::Allow,
+                Unfollowed::Watch => OnOpaque::Watch,
+                Unfollowed::Ask => OnOpaque::Ask,
+                Unfollowed::Deny => OnOpaque::Deny,
             },
             enforce_scope: self.enforce_scope,
             ..Policy::default()

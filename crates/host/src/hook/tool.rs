@@ -71,9 +71,6 @@ pub(super) fn judge(
         }
     }
     drop(journal);
-    if ruling.decision.approved {
-        *approved = ruling.decision.reasons.join("; ");
-    }
     if ruling.decision.verdict == Verdict::Watch {
         // What is not expected is not missed either.
         let command = shell_command(&event.tool, &event.input).unwrap_or_default();
@@ -84,6 +81,9 @@ pub(super) fn judge(
             &command,
         )
         .ok();
+    }
+    if ruling.decision.approved {
+        *approved = ruling.decision.reasons.join("; ");
     }
     around::call(
         desk,

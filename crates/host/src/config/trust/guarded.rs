@@ -42,7 +42,7 @@ pub(super) const GUARDED: &[Guarded] = &[
     Guarded {
         key: "oversight.opaque",
         why: Why::WeakensTheGate,
-        is_weaker: |set, base| rank(set.oversight.opaque) < rank(base.oversight.opaque),
+        is_weaker: |set, base| set.oversight.opaque < base.oversight.opaque,
         keep: |set, base| set.oversight.opaque.clone_from(&base.oversight.opaque),
     },
     Guarded {
@@ -197,9 +197,8 @@ pub(super) const GUARDED: &[Guarded] = &[
 fn rank(answer: Answer) -> u8 {
     match answer {
         Answer::Allow => 0,
-        Answer::Watch => 1,
-        Answer::Ask => 2,
-        Answer::Deny => 3,
+        Answer::Ask => 1,
+        Answer::Deny => 2,
     }
 }
 
