@@ -6,7 +6,6 @@
 use serde_json::Value;
 
 use crate::evaluate::Evaluator;
-use crate::evaluate::literal::literals;
 use crate::evaluate::run::program_name;
 use crate::words::names;
 
@@ -111,9 +110,9 @@ fn string(evaluator: &mut Evaluator<'_>, key: &str, text: &str, left: &mut usize
         evaluator.perhaps(|this| this.shell_text(text));
     }
     if is_named(CODE) {
-        for literal in literals(text).iter().take(MAX_STRINGS) {
-            if reads_as_command(evaluator, &literal.text) {
-                evaluator.perhaps(|this| this.shell_text(&literal.text));
+        for literal in text.split(['"', '\'', '`']) {
+            if reads_as_command(evaluator, literal) {
+                evaluator.perhaps(|this| this.shell_text(literal));
             }
         }
     }
