@@ -261,30 +261,37 @@ impl Evaluator<'_> {
 
     /// `read`, `mapfile`, `getopts`: variables get what is not known before it runs, unless one line stands there.
     fn read(&mut self, builtin: &str, arguments: &[String]) -> Outcome {
-        let option = |flag: &str| super::wrapper::option_value(arguments, &[flag]);
-        let number = option("-u").and_then(|number| number.parse::<i32>().ok());
-        let number = number.unwrap_or(0);
-        let source = self.state.descriptors.get(&number).cloned();
-        let valued = ["-d", "-i", "-n", "-N", "-p", "-t", "-u", "-C", "-c", "-O", "-s"];
+        let valued = if builtin == "read" { "adinNptu" } else { "dnOsuCc" };
         let mut names: Vec<String> = Vec::new();
         let mut is_plain = builtin == "read";
+        let mut number = 0;
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            match word.as_str() {
-                "-r" | "-rs" | "-s" => {}
-                "-a" => is_plain = false,
-                word if word.starts_with('-') => {
-                    is_plain &= word == "-p" || word == "-u" || word == "-t";
-                    if valued.contains(&word) && !(builtin == "read" && word == "-s") {
-                        words.next();
-                    }
+            let flags = word.strip_prefix('-').filter(|_| builtin != "getopts");
+            let Some(flags) = flags else {
+                names.push(word.clone());
+                continue;
+            };
+            let Some((_, glued)) = flags.split_once(|flag| valued.contains(flag)) else {
+                continue;
+            };
+            let flag = flags.trim_end_matches(glued).chars().next_back();
+            let value = match glued {
+                "" => words.next().cloned().unwrap_or_default(),
+                glued => glued.to_owned(),
+            };
+            match flag {
+                Some('u') => number = value.parse::<i32>().unwrap_or(-1),
+                Some('C') => self.opaque("the shell calls a command for each line", &arguments.join(" ")),
+                Some('a') => {
+                    is_plain = false;
+                    names.push(value);
                 }
-                _ => names.push(word.clone()),
+                Some('p' | 't') => {}
+                _ => is_plain = false,
             }
         }
-        if option("-C").is_some_and(|text| self.acts_in(&text) || has_hole(&text)) {
-            self.opaque("the shell keeps a command for later", &arguments.join(" "));
-        }
+        let source = self.state.descriptors.get(&number).cloned();
         if names.is_empty() {
             names.push(if builtin == "read" { "REPLY" } else { "MAPFILE" }.to_owned());
         }
@@ -295,7 +302,7 @@ impl Evaluator<'_> {
             (Some((line, rest)), names) if is_plain && is_known => {
                 self.state.descriptors.insert(number, rest);
                 let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-                let is_usual = self.state.get("IFS").is_none();
+                let is_usual = self.state.get("IFS").as_deref() == Some(" \t\n");
                 for (index, name) in names.iter().enumerate() {
                     let is_last = index.saturating_add(1) == names.len();
                     let text = match is_last {
@@ -312,6 +319,7 @@ impl Evaluator<'_> {
                 }
                 if builtin == "getopts" {
                     self.state.set("OPTARG", unknown(), false);
+                    self.state.set("OPTIND", unknown(), false);
                 }
                 if let Some(content) = self.state.descriptors.get_mut(&number) {
                     *content = unknown();

@@ -30,14 +30,23 @@ impl Evaluator<'_> {
         if words.is_empty() {
             words.push("echo".to_owned());
         }
-        // How the input is divided is only known for plain words.
-        let is_plain = !has_hole(&input) && !input.contains(['\\', '"', '\'', '\0']);
-        let divides = own.iter().any(|word| word.starts_with("-d") || word.starts_with("--delim") || word.starts_with("-E") || word.starts_with("-L") || word.starts_with("--max-l"));
-        let items: Vec<String> = match (is_plain, &place) {
-            (false, _) => vec![unknown()],
-            (true, Some(_)) => input.lines().map(str::to_owned).collect(),
-            (true, None) if divides => vec![unknown()],
-            (true, None) => input.split_whitespace().map(str::to_owned).collect(),
+        let has = |flag: char, long: &str| own.iter().any(|word| word.starts_with(long) || (word.starts_with('-') && !word.starts_with("--") && word.contains(flag)));
+        if has('r', "--no-run") && !has_hole(&input) && input.trim().is_empty() {
+            return Outcome::quiet(None);
+        }
+        let delimiter = letter_value(own, 'd').or_else(|| option_value(own, &["--delimiter"]));
+        let delimiter = delimiter.map(|text| crate::shell::escape::backslashes(&text));
+        let delimiter = if has('0', "--null") { Some("\0".to_owned()) } else { delimiter };
+        let items: Vec<String> = match (&delimiter, &place) {
+            _ if has_hole(&input) => vec![unknown()],
+            (Some(delimiter), _) => {
+                let items = input.split(delimiter.as_str()).map(str::to_owned);
+                items.filter(|item| !item.is_empty()).collect()
+            }
+            // How the input is divided is only known for plain words.
+            _ if input.contains(['\\', '"', '\'', '\0']) || has('E', "--eof") || has('L', "--max-l") => vec![unknown()],
+            (None, Some(_)) => input.lines().map(str::to_owned).collect(),
+            (None, None) => input.split_whitespace().map(str::to_owned).collect(),
         };
         let most = letter_value(own, 'n').or_else(|| option_value(own, &["--max-args"]));
         let most = most.and_then(|most| most.parse::<usize>().ok()).filter(|most| *most > 0);

@@ -6,7 +6,7 @@ use crate::words::names;
 
 use super::run::program_name;
 use super::world::File;
-use super::wrapper::option_value;
+use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome, scripts, shells, wrapper};
 
 /// Programs that only read, print, search or move their words: none of them is started.
@@ -37,9 +37,31 @@ const INTERPRETERS: &[&str] = names!(
 const RUNNERS: &[&str] = names!(
     "make bmake pmake just task rake ninja samu ant mvn gradle bazel buck2 sbt lein mill tox nox invoke inv doit poe \
     foreman honcho overmind hivemind goreman grunt gulp snakemake dagger earthly turbo nx lerna gitlab-ci-local act \
-    pre-commit lefthook husky husky-run overcommit cmake scons waf cap fab npx bunx pnpx uvx concurrently npm-run-all \
+    pre-commit lefthook husky husky-run overcommit cmake scons waf cap fab concurrently npm-run-all run-parts mispipe pee \
     nodemon watchexec chokidar watchman-make ansible ansible-playbook ansible-console thor mage scala-cli amm \
     run-s run-p wireit pueue entr jest vitest"
+);
+
+/// Those of them whose words are texts for a shell.
+const TEXTS: &[&str] = names!("concurrently nodemon npm-run-all chokidar watchexec watchman-make mispipe pee");
+
+/// Programs that start a program of a package, and the words by which they do.
+const PACKAGES: &[(&str, &str)] = &[
+    ("npx", ""),
+    ("bunx", ""),
+    ("pnpx", ""),
+    ("uvx", ""),
+    ("pipx", "run"),
+    ("npm", "exec x"),
+    ("pnpm", "exec dlx"),
+    ("yarn", "exec dlx"),
+    ("bun", "x"),
+];
+
+/// Options of theirs, and of environments, that take the next word.
+const PACKAGE_OPTIONS: &[&str] = names!(
+    "package with with-requirements python from spec name prefix workspace filter env project directory index registry \
+    environment profile config dir file account env-file extra group only-group refresh-package"
 );
 
 /// Commands of programs that run what the project says; the rest of what these programs do is their own.
@@ -180,7 +202,13 @@ impl Evaluator<'_> {
         }
         if RUNNERS.contains(&name) {
             self.opaque("it runs recipes, scripts or tasks that are not read", &format!("{name} {}", arguments.join(" ")));
+            for word in arguments.iter().filter(|word| TEXTS.contains(&name) && word.contains(' ')) {
+                self.in_shell(name, word);
+            }
             self.handed_on(name, arguments);
+            return Outcome::unknown();
+        }
+        if self.package_program(name, arguments) {
             return Outcome::unknown();
         }
         if let Some((_, words)) = ENVIRONMENTS.iter().find(|(names, _)| names.contains(&name)) {
@@ -203,16 +231,68 @@ impl Evaluator<'_> {
         Outcome::unknown()
     }
 
+    /// `npx program words`: the program is known by its name alone.
+    fn package_program(&mut self, name: &str, arguments: &[String]) -> bool {
+        let Some((_, verbs)) = PACKAGES.iter().find(|(program, _)| *program == name) else {
+            return false;
+        };
+        let mut words = skip_options(arguments, "", PACKAGE_OPTIONS);
+        if !verbs.is_empty() {
+            let Some((verb, rest)) = words.split_first() else {
+                return false;
+            };
+            if !verbs.split(' ').any(|known| known == verb) {
+                return false;
+            }
+            words = rest;
+        }
+        if let Some(text) = option_value(arguments, &["--call", "-c"]) {
+            self.in_shell(name, &text);
+        }
+        let words = skip_options(words, "p", PACKAGE_OPTIONS);
+        if let Some((program, rest)) = words.split_first() {
+            // `gh-pages@latest`, `@scope/name@1`.
+            let plain = program.trim_start_matches('@');
+            let plain = plain.split_once('@').map_or(plain, |(plain, _)| plain);
+            let words = [&[crate::lookup::base_name(plain).to_owned()], rest].concat();
+            self.linked(name, |this| this.run(&words));
+        }
+        self.opaque("it runs a program of a package, which is not read", &format!("{name} {}", arguments.join(" ")));
+        self.handed_on(name, arguments);
+        true
+    }
+
+    /// Scripts that installing, packing and publishing run: an act that is written in them counts.
+    fn lifecycle(&mut self, name: &str) {
+        let manifest: Option<serde_json::Value> = serde_json::from_str(&self.content("package.json")).ok();
+        let scripts = manifest.as_ref().and_then(|manifest| manifest.get("scripts")?.as_object());
+        let runs = |key: &str| key.starts_with("pre") || key.starts_with("post") || matches!(key, "install" | "version");
+        for (key, text) in scripts.into_iter().flatten().filter(|(key, _)| runs(key)) {
+            let text = text.as_str().unwrap_or_default();
+            if self.acts_in(text) {
+                self.opaque("a script of the package runs on the way", &format!("{name}: {key}: {text}"));
+            }
+        }
+    }
+
     /// Commands of package managers and build tools that run what the project says.
     fn project_commands(&mut self, name: &str, arguments: &[String]) {
         let plain: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
         let verb = plain.first().map_or("", |word| word.as_str());
         let runs = RUNNING.iter().any(|(names, verbs)| names.contains(&name) && plain.iter().any(|word| verbs.contains(&word.as_str())));
         let is_script = match name {
+            "yarn" if verb == "deploy" => true,
             "yarn" | "pnpm" | "bun" => !verb.is_empty() && !OF_MANAGERS.contains(&verb),
             "cargo" => !verb.is_empty() && !OF_CARGO.contains(&verb) && !verb.starts_with('+'),
             _ => false,
         };
+        if matches!(name, "npm" | "pnpm" | "yarn" | "bun") {
+            self.lifecycle(name);
+            if let Some(at) = arguments.iter().position(|word| self.catalog.is_program(word)).filter(|_| is_script) {
+                let words = arguments.get(at..).unwrap_or_default();
+                self.linked(name, |this| this.run(words));
+            }
+        }
         if name == "cargo" && is_script && self.cargo_alias(verb, arguments) {
             return;
         }
@@ -297,8 +377,8 @@ impl Evaluator<'_> {
         if let Some(at) = words.iter().position(|word| word == "--" || word == "-c" || word == "--command") {
             words = words.get(at.saturating_add(1)..).unwrap_or_default();
         } else {
-            let at = words.iter().position(|word| !word.starts_with('-') && word != "run" && !word.contains('='));
-            words = at.and_then(|at| words.get(at..)).unwrap_or_default();
+            words = skip_options(words, "npw", PACKAGE_OPTIONS);
+            words = words.strip_prefix(&["run".to_owned()]).unwrap_or(words);
         }
         let Some(program) = words.first() else {
             return;

@@ -251,6 +251,7 @@ const HANDLERS: &[(&[&str], Handler)] = &[
     (crate::words::names!("echo"), |_, _, words| super::text::echo(words)),
     (crate::words::names!("printf"), |_, _, words| super::text::printf(words)),
     (crate::words::names!("cat"), |this, _, words| this.cat(words)),
+    (crate::words::names!("tee"), |this, _, words| this.tee(words)),
     (crate::words::names!("which"), |_, _, words| super::text::path_of(words)),
     (crate::words::names!("git"), |this, _, words| this.git(words)),
     (crate::words::names!("gh"), |this, _, words| this.gh(words)),

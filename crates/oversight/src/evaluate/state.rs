@@ -75,6 +75,7 @@ impl Shell {
         for (name, value) in [("HOME", home), ("SHELL", "/bin/bash"), ("BASH", "/bin/bash")] {
             shell.set(name, value.to_owned(), name != "BASH");
         }
+        shell.set("IFS", " \t\n".to_owned(), false);
         shell
     }
 
@@ -195,6 +196,7 @@ impl Shell {
             }
         }
         child.positional.clear();
+        child.set("IFS", " \t\n".to_owned(), false);
         child
     }
 

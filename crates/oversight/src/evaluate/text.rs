@@ -83,6 +83,16 @@ pub(crate) fn path_of(words: &[String]) -> Outcome {
 }
 
 impl Evaluator<'_> {
+    /// `tee`: what goes through it is what it writes.
+    pub(crate) fn tee(&mut self, words: &[String]) -> Outcome {
+        let input = self.state.input().cloned().unwrap_or_else(unknown);
+        let appends = words.iter().any(|word| word == "-a" || word == "--append");
+        for path in words.iter().filter(|word| !word.starts_with('-')) {
+            self.write(path, &input, appends);
+        }
+        Outcome::prints(input)
+    }
+
     pub(crate) fn cat(&mut self, words: &[String]) -> Outcome {
         let mut output = String::new();
         let files: Vec<&String> = words.iter().filter(|word| !word.starts_with('-') || *word == "-").collect();

@@ -48,7 +48,7 @@ impl Evaluator<'_> {
         if !is_launcher {
             for (touch, path) in programs::touches(name, arguments, input.as_deref()) {
                 self.touch(touch, &path);
-                if name != "mkdir" && name != "chmod" && name != "touch" {
+                if !matches!(name, "mkdir" | "chmod" | "touch" | "tee") {
                     self.writes(touch, &path);
                 }
             }

@@ -35,7 +35,7 @@ const WRAPPERS: &[Wrapper] = &[
         names!(
             "nohup setsid builtin setpriv torify unbuffer catchsegv chronic ifne softlimit linux64 linux32 i386 \
             eatmydata firejail bwrap dbus-run-session valgrind corepack busybox toybox command nocorrect noglob - \
-            setarch proot box64 spawn ts cgexec"
+            setarch proot box64 spawn ts cgexec start-stop-daemon"
         ),
         names!("- group-dir"),
         0,
@@ -97,6 +97,12 @@ impl Evaluator<'_> {
         if name == "command" && (first.starts_with("-v") || first.starts_with("-V")) {
             return Some(super::text::path_of(arguments));
         }
+        if name == "start-stop-daemon" {
+            let program = option_value(arguments, &["--exec", "-x", "--startas", "-a"]);
+            let after = arguments.iter().skip_while(|word| *word != "--").skip(1);
+            let words: Vec<String> = program.into_iter().chain(after.cloned()).collect();
+            return Some(self.linked(name, |this| this.run(&words)));
+        }
         let texts: &[&str] = match name {
             "env" => &["-S", "--split-string"],
             "entr" => &["-s"],
@@ -128,6 +134,9 @@ impl Evaluator<'_> {
             inner = inner.get(1..).unwrap_or_default();
             // `timeout 5 -- cmd`, `flock file -- cmd`.
             inner = inner.strip_prefix(&["--".to_owned()]).unwrap_or(inner);
+        }
+        if name == "env" {
+            inner = inner.strip_prefix(&["-".to_owned()]).unwrap_or(inner);
         }
         let had_words = inner.len() != arguments.len();
         let state = self.state.clone();
