@@ -14,6 +14,7 @@
 mod assign;
 mod budget;
 mod builtin;
+mod changing;
 mod command;
 mod expand;
 mod findings;
@@ -157,6 +158,7 @@ impl<'a> Evaluator<'a> {
         if let Err(refused) = self.walk(text) {
             self.refused(&refused, text);
         }
+        self.run_traps(0);
     }
 
     /// Walks a text; one that has no second opinion is walked line by line, so that it is never held as a whole.

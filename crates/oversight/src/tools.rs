@@ -250,6 +250,9 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
         evaluator.forget_doubts(known);
     }
+    if let Some(words) = code_of(&name, input).filter(|_| !runs) {
+        evaluator.code_outside(words.last().map_or("", String::as_str));
+    }
     by_address(&mut evaluator, input);
     for (touch, path) in inputs::touches(tool, &name, input) {
         evaluator.touch(touch, &path);

@@ -101,6 +101,9 @@ impl Evaluator<'_> {
                 }
             }
         }
+        if elements.iter().all(|(key, _)| key.parse::<i64>().is_ok()) {
+            elements.sort_by_key(|(key, _)| key.parse::<i64>().unwrap_or_default());
+        }
         elements
     }
 
@@ -211,6 +214,9 @@ impl Evaluator<'_> {
         let exports = name == "export" || flags.contains('x');
         match value {
             Some(value) => {
+                if value.starts_with('(') {
+                    self.hidden_command(value);
+                }
                 self.declared(variable, flags);
                 self.state.set(variable, value.to_owned(), exports);
             }

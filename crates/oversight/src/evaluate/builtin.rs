@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         let keeps = match name {
             "enable" => arguments.iter().any(|word| word.starts_with("-f")),
             "hash" => arguments.iter().any(|word| word == "-p"),
-            "compgen" | "complete" => arguments.iter().any(|word| word.starts_with("-C") || word.starts_with("-F")),
+            "compgen" | "complete" => arguments.iter().any(|word| ["-C", "-F", "-W"].iter().any(|flag| word.starts_with(flag))),
             "history" => arguments.iter().any(|word| word == "-s"),
             "bind" => arguments.iter().any(|word| word == "-x"),
             "fc" => !arguments.iter().any(|word| word.starts_with("-l") || word.starts_with("-n")),
@@ -107,7 +107,8 @@ impl Evaluator<'_> {
             }
         };
         let text = arguments.join(" ");
-        if keeps && (matches!(name, "enable" | "hash" | "fc" | "bind") || self.acts_in(&text)) {
+        let is_hidden = text.contains("$(") || text.contains('`') || name == "compgen" && !text.contains("-W");
+        if keeps && (matches!(name, "enable" | "hash" | "fc" | "bind") || is_hidden || self.acts_in(&text)) {
             self.opaque("the shell keeps a command for later", &format!("{name} {text}"));
         }
         if name == "hash" && arguments.first().is_some_and(|flag| flag == "-t") {
@@ -233,7 +234,8 @@ impl Evaluator<'_> {
             }
         }
         for (name, text) in pairs {
-            if name.starts_with('-') || has_hole(name) {
+            // A blank at its end makes the next word an alias as well.
+            if name.starts_with('-') || has_hole(name) || text.ends_with(' ') {
                 self.opaque("a command gets another meaning", &arguments.join(" "));
             }
             Rc::make_mut(&mut self.state.aliases).insert(name.to_owned(), text);
@@ -255,8 +257,22 @@ impl Evaluator<'_> {
                 variable.is_odd = true;
             }
         }
-        self.apart(state, |this| this.linked("trap", |this| this.evaluated(&text)));
-        Outcome::quiet(Some(true))
+        let output = self.apart(state, |this| this.linked("trap", |this| this.evaluated(&text))).output;
+        self.world.traps.push(text);
+        // It prints when it runs, at the end or never.
+        match output.is_empty() {
+            true => Outcome::quiet(Some(true)),
+            false => Outcome::unknown(),
+        }
+    }
+
+    /// Runs the traps that were set since there were so many, with what is known by then.
+    pub(crate) fn run_traps(&mut self, before: usize) {
+        if self.world.traps.len() > before {
+            for text in self.world.traps.split_off(before) {
+                self.linked("trap", |this| this.evaluated(&text));
+            }
+        }
     }
 
     /// `read`, `mapfile`, `getopts`: variables get what is not known before it runs, unless one line stands there.
@@ -335,7 +351,12 @@ impl Evaluator<'_> {
         match name.split_once('[') {
             Some((array, _)) => self.state.set(array, unknown(), false),
             None if has_hole(name) => self.opaque("the name of a variable is not known", name),
-            None => self.state.set(name, text, false),
+            None => {
+                if self.state.variables.get(name).is_some_and(|old| old.is_odd) {
+                    self.subscripted(&text);
+                }
+                self.state.set(name, text, false);
+            }
         }
         self.assigned(name);
     }

@@ -109,7 +109,7 @@ impl Evaluator<'_> {
                 let bodies = vec![Some(body.clone())];
                 std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), bodies);
                 if name == "command_not_found_handle" {
-                    this.perhaps(|this| this.command(body));
+                    this.opaque("the shell calls a function for programs that are not there", name);
                 }
                 Outcome::quiet(Some(true))
             }
@@ -212,12 +212,14 @@ impl Evaluator<'_> {
     }
 
     fn each(&mut self, variable: &str, words: Option<&[Word]>, body: &Script) -> Outcome {
-        let mut values = match words {
+        let values: Vec<String> = match words {
             None => self.state.positional.clone(),
             Some(words) => words.iter().flat_map(|word| self.fields(word)).collect(),
         };
         if values.is_empty() {
-            values.push(unknown());
+            let state = self.state.clone();
+            self.unsurely(|this| this.apart(state, |this| this.script(body)));
+            return Outcome::quiet(None);
         }
         if self.state.variables.get(variable).is_some_and(|old| old.is_odd) {
             let all = values.join(" ");

@@ -195,11 +195,13 @@ impl Evaluator<'_> {
         let state = self.state.clone();
         let output = self.apart(state, |this| {
             this.deeper(unknown, |this| match file_of(script) {
-                Some(word) => {
+                Some(Target::Read(word)) => {
                     let path = this.value(word);
                     this.touch(crate::guard::Touch::Read, &path);
                     this.content(&path)
                 }
+                Some(Target::ReadProcess(script)) => this.script(script).output,
+                Some(_) => unknown(),
                 None => this.script(script).output,
             })
         });
@@ -208,7 +210,7 @@ impl Evaluator<'_> {
 }
 
 /// `$(<file)`.
-fn file_of(script: &Script) -> Option<&Word> {
+fn file_of(script: &Script) -> Option<&Target> {
     let [item] = script.items.as_slice() else {
         return None;
     };
@@ -221,11 +223,8 @@ fn file_of(script: &Script) -> Option<&Word> {
     match (&command.kind, command.redirects.as_slice()) {
         (
             Kind::Simple { assignments, words },
-            [Redirect {
-                target: Target::Read(word),
-                ..
-            }],
-        ) if assignments.is_empty() && words.is_empty() => Some(word),
+            [Redirect { target, .. }],
+        ) if assignments.is_empty() && words.is_empty() => Some(target),
         _ => None,
     }
 }

@@ -55,6 +55,19 @@ const ALWAYS: &[&str] = names!("reference-transaction post-index-change");
 const READING: &[&str] =
     names!("status log diff show config rev-parse ls-files blame grep help describe for-each-ref remote branch");
 
+/// Commands of git that no alias and no program of another name can be.
+const OF_GIT: &[&str] = names!(
+    "check-attr check-ignore check-mailmap check-ref-format checkout-index cherry column commit-graph commit-tree \
+    count-objects credential diagnose diff-files diff-index diff-tree fast-export fast-import fetch-pack fmt-merge-msg \
+    for-each-ref for-each-repo fsck gc get-tar-commit-id hash-object hook imap-send index-pack interpret-trailers \
+    ls-tree mailinfo mailsplit maintenance merge-base merge-file merge-index merge-tree mktag mktree multi-pack-index \
+    name-rev pack-objects pack-redundant pack-refs patch-id prune prune-packed range-diff read-tree receive-pack refs \
+    repack replace replay request-pull rerere rev-list show-branch show-index show-ref sparse-checkout stage stripspace \
+    symbolic-ref unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var \
+    verify-commit verify-pack verify-tag version web--browse whatchanged write-tree annotate bugreport svn p4 gui citool \
+    gitk lfs flow"
+);
+
 /// Commands of `gh` itself; others are aliases or extensions.
 const OF_GH: &[&str] = names!(
     "accessibility agent-task alias api attestation auth browse cache co codespace completion config copilot cs \
@@ -79,10 +92,11 @@ impl Evaluator<'_> {
         let place = state.directory.clone();
         let outcome = self.apart(state, |this| {
             this.run_settings(&own, arguments);
+            this.repository_settings();
             if this.git_alias(verb, rest, &own) {
                 return Outcome::unknown();
             }
-            if !is_git_builtin(verb) && !has_hole(verb) {
+            if !is_git_builtin(verb) && !OF_GIT.contains(&verb.as_str()) && !has_hole(verb) {
                 this.opaque("git runs a command or an alias that is not read", &format!("git {}", call.rest.join(" ")));
             }
             this.git_launches(verb, rest);
@@ -140,6 +154,18 @@ impl Evaluator<'_> {
                 self.in_shell(&format!("git {key}"), &value);
             } else if key == "help.autocorrect" {
                 self.opaque("git corrects a command that it does not know", &arguments.join(" "));
+            }
+        }
+    }
+
+    /// Settings of the repository itself, which others may have made: acts in them count.
+    fn repository_settings(&mut self) {
+        let text = self.content(&format!("{}/config", self.repository()));
+        for (key, value) in settings_of(&text) {
+            if value.starts_with("ext::") {
+                self.opaque("git runs a transport that is a command", &value);
+            } else if is_run(&key, &value) && self.acts_in(&value) {
+                self.opaque("git runs what a setting of the repository holds", &format!("{key}={value}"));
             }
         }
     }
@@ -290,6 +316,9 @@ impl Evaluator<'_> {
             if matches!(self.file(&path), File::Missing) || !self.world.lookup.may_start(&absolute(&self.state.directory, &path)) {
                 continue;
             }
+            if self.is_foreign(&path) {
+                self.opaque("git runs a hook that is no script of a shell", &path);
+            }
             self.muted(|this| this.linked(format!("git hook {hook}"), |this| this.run(&[path])));
         }
     }
@@ -312,6 +341,12 @@ impl Evaluator<'_> {
                 self.outside(|this| this.in_shell("gh codespace ssh", &text));
             }
             ("api", _) => self.gh_request(arguments),
+            ("repo", [clone, address, words @ ..]) if clone == "clone" && words.iter().any(|word| word == "--") => {
+                let words = words.iter().skip_while(|word| *word != "--").skip(1).cloned();
+                let words = ["git", "clone"].map(str::to_owned).into_iter().chain(words).chain([address.clone()]);
+                let words: Vec<String> = words.collect();
+                self.linked("gh repo clone", |this| this.run(&words));
+            }
             ("repo" | "release" | "run", [verb, ..]) if matches!(verb.as_str(), "clone" | "download" | "fork") => {
                 self.changed(".", "the command itself brings it");
             }

@@ -44,7 +44,7 @@ impl Evaluator<'_> {
                 items.filter(|item| !item.is_empty()).collect()
             }
             // How the input is divided is only known for plain words.
-            _ if input.contains(['\\', '"', '\'', '\0']) || has('E', "--eof") || has('L', "--max-l") => vec![unknown()],
+            _ if input.contains(['\\', '"', '\'', '\0']) || has('E', "--eof") || has('L', "--max-l") || has('l', "--max-l") => vec![unknown()],
             (None, Some(_)) => input.lines().map(str::to_owned).collect(),
             (None, None) => input.split_whitespace().map(str::to_owned).collect(),
         };
@@ -144,6 +144,9 @@ impl Evaluator<'_> {
         if lists == 0 {
             let input = self.state.input().cloned().unwrap_or_default();
             items = input.lines().map(str::to_owned).collect();
+        }
+        if arguments.iter().any(|word| word == "--dry-run" || word == "--dryrun") {
+            return Outcome::unknown();
         }
         let text = command.join(" ");
         let marks = text.contains('{') && text.contains('}') && !text.contains("{}");

@@ -30,7 +30,7 @@ const INTERPRETERS: &[&str] = names!(
     "python node perl ruby php lua luajit tclsh wish expect julia r rscript elixir iex erl escript scala groovy clojure \
     clj bb raku rakudo ghc runghc runhaskell ghci swift kotlin java jshell osascript pwsh powershell cmd nu xonsh elvish guile \
     racket sbcl clisp ocaml nim crystal ts-node tsx esno deno zx coffee m4 dc gnuplot octave matlab ipython jupyter \
-    nodejs emacs gdb lldb pry irb janet fennel vlang v dart ed ftp lftp nmap stap bpftrace poop"
+    nodejs swipl tcc rust-script mutt emacs gdb lldb pry irb janet fennel vlang v dart ed ftp lftp nmap stap bpftrace poop"
 );
 
 /// Programs that run the recipes, tasks or hooks of the project.
@@ -39,7 +39,8 @@ const RUNNERS: &[&str] = names!(
     foreman honcho overmind hivemind goreman grunt gulp snakemake dagger earthly turbo nx lerna gitlab-ci-local act \
     pre-commit lefthook husky husky-run overcommit cmake scons waf cap fab concurrently npm-run-all run-parts mispipe pee \
     nodemon watchexec chokidar watchman-make ansible ansible-playbook ansible-console thor mage scala-cli amm \
-    run-s run-p wireit pueue entr jest vitest"
+    run-s run-p wireit pueue entr jest vitest supervisord woodpecker-cli logrotate puppet packer meson coverage kernprof \
+    py-spy socat fzf mix nix-shell toolbox pkgx rebar3 drone buildkite-agent ctest flatpak"
 );
 
 /// Those of them whose words are texts for a shell.
@@ -68,7 +69,7 @@ const PACKAGE_OPTIONS: &[&str] = names!(
 const RUNNING: &[(&[&str], &[&str])] = &[
     (
         names!("npm pnpm yarn bun"),
-        names!("run run-script rum urn test t tst start stop restart exec x dlx create explore workspace workspaces foreach node"),
+        names!("run run-script rum urn test t tst start stop restart exec x dlx create explore workspace workspaces foreach node it install-test"),
     ),
     (names!("cargo"), names!("run r watch make xtask")),
     (names!("go"), names!("run generate tool")),
@@ -76,7 +77,7 @@ const RUNNING: &[(&[&str], &[&str])] = &[
     (names!("composer"), names!("run run-script exec")),
     (names!("mix"), names!("run do")),
     (names!("pipx"), names!("run")),
-    (names!("terraform tofu pulumi"), names!("apply destroy up")),
+    (names!("terraform tofu pulumi"), names!("apply destroy up plan")),
     (names!("php"), names!("artisan")),
     (names!("minikube vagrant"), names!("ssh")),
     (names!("fly flyctl heroku railway"), names!("ssh run console")),
@@ -113,9 +114,9 @@ const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
 
 /// Tools that people run in such environments, and that run code of the project only as a side matter.
 const ORDINARY: &[&str] = names!(
-    "pytest unittest coverage mkdocs sphinx-build uvicorn gunicorn alembic django-admin rspec rubocop standardrb tsc \
+    "pytest mkdocs sphinx-build uvicorn gunicorn alembic django-admin rspec rubocop standardrb tsc \
     eslint prettier ruff black mypy flake8 pylint isort pyright bandit pip venv json.tool http.server py_compile \
-    compileall build ensurepip site sysconfig zipfile tarfile cargo go npm pnpm yarn git gh ls cat echo twine"
+    compileall build ensurepip site sysconfig zipfile tarfile twine"
 );
 
 /// Programs with a language in which a sign starts a command.
@@ -151,6 +152,8 @@ const STARTING_OPTIONS: &[(&str, &[&str])] = &[
     ("gcloud", names!("--command")),
     ("aws", names!("--command --parameters")),
     ("gcc", names!("-wrapper")),
+    ("g++", names!("-wrapper")),
+    ("mail", names!("-s")),
     ("less", names!("+")),
     ("cargo", names!("--config")),
     ("curl", names!("-K --config")),
@@ -218,7 +221,8 @@ impl Evaluator<'_> {
         self.project_commands(name, arguments);
         let starts = STARTING_OPTIONS.iter().find(|(program, _)| *program == name);
         let by_option = |option: &&str| {
-            let is_it = |word: &String| word.starts_with(*option) || (option.starts_with("--") && word.len() > 7 && option.starts_with(word.split('=').next().unwrap_or_default()));
+            let letter = option.chars().nth(1).filter(|_| option.len() == 2);
+            let is_it = |word: &String| word.starts_with(*option) || letter.is_some_and(|letter| word.starts_with('-') && !word.starts_with("--") && word.contains(letter)) || (option.starts_with("--") && word.len() > 7 && option.starts_with(word.split('=').next().unwrap_or_default()));
             arguments.iter().any(is_it)
         };
         let is_started = starts.is_some_and(|(_, options)| options.iter().any(|option| by_option(option)));
@@ -281,7 +285,7 @@ impl Evaluator<'_> {
         let verb = plain.first().map_or("", |word| word.as_str());
         let runs = RUNNING.iter().any(|(names, verbs)| names.contains(&name) && plain.iter().any(|word| verbs.contains(&word.as_str())));
         let is_script = match name {
-            "yarn" if verb == "deploy" => true,
+            "yarn" if matches!(verb, "deploy" | "pub") => true,
             "yarn" | "pnpm" | "bun" => !verb.is_empty() && !OF_MANAGERS.contains(&verb),
             "cargo" => !verb.is_empty() && !OF_CARGO.contains(&verb) && !verb.starts_with('+'),
             _ => false,
@@ -341,6 +345,11 @@ impl Evaluator<'_> {
         if only_checks.contains(&first) || (arguments.is_empty() && self.state.input().is_none()) {
             return;
         }
+        // Agents that are scripts are known by the folder of their package.
+        let agents = [("/claude-code/", "claude"), ("/gemini-cli/", "gemini"), ("/@openai/codex/", "codex")];
+        if let Some((_, agent)) = agents.iter().find(|(folder, _)| first.contains(folder)) {
+            self.guard_program(agent, arguments.get(1..).unwrap_or_default());
+        }
         // `python -m module`: a tool by its name.
         let module = arguments.iter().position(|word| word == "-m").filter(|_| name == "python");
         if let Some(words) = module.and_then(|at| arguments.get(at.saturating_add(1)..)) {
@@ -365,12 +374,19 @@ impl Evaluator<'_> {
 
     /// `poetry run words`, `nix-shell --run text`: the words behind are a command.
     fn environment(&mut self, name: &str, verbs: &[&str], arguments: &[String]) {
-        if let Some(text) = option_value(arguments, &["--run", "--command"]).filter(|_| name != "conda") {
+        if let Some(text) = option_value(arguments, &["--run"]) {
             self.in_shell(name, &text);
             return;
         }
+        if self.state.input().is_some_and(|input| self.acts_in(input)) {
+            self.opaque("it may start what it reads", name);
+        }
+        if name == "direnv" && arguments.first().is_some_and(|verb| verb == "allow") && self.world.written.keys().any(|path| path.ends_with(".envrc")) {
+            self.opaque("it runs a file that the command wrote", "direnv allow");
+        }
         let at = arguments.iter().position(|word| verbs.contains(&word.as_str()) || word == "--");
         let Some(at) = at else {
+            self.handed_on(name, arguments);
             return;
         };
         let mut words = arguments.get(at.saturating_add(1)..).unwrap_or_default();
@@ -379,11 +395,18 @@ impl Evaluator<'_> {
         } else {
             words = skip_options(words, "npw", PACKAGE_OPTIONS);
             words = words.strip_prefix(&["run".to_owned()]).unwrap_or(words);
+            if name == "direnv" {
+                words = words.get(1..).unwrap_or_default();
+            }
         }
         let Some(program) = words.first() else {
+            self.handed_on(name, arguments);
             return;
         };
-        self.linked(name, |this| this.run(words));
+        match words {
+            [text] if text.contains(' ') => self.in_shell(name, text),
+            words => self.linked(name, |this| this.run(words)),
+        };
         let known = program_name(program);
         let is_known = ORDINARY.contains(&known.as_str()) || DATA.contains(&known.as_str()) || self.starts(program) || wrapper::is_wrapper(&known);
         if !is_known {
@@ -437,9 +460,18 @@ impl Evaluator<'_> {
             || matches!(self.file(word), File::Text(text) if text.starts_with("#!"))
     }
 
+    /// Whether a file is a script of another language, or no script at all.
+    pub(crate) fn is_foreign(&self, path: &str) -> bool {
+        match self.file(path) {
+            File::Text(text) => shells::first_line_program(&text).is_some_and(|program| !shells::is_shell(&program)),
+            _ => true,
+        }
+    }
+
     /// Whether a text holds a command that acts: a program of the actions with words that may be an act, or a script.
     pub(crate) fn acts_in(&self, text: &str) -> bool {
-        let is_sign = |one: char| one.is_whitespace() || "'\"`;|&()!=,{}[]<>".contains(one);
+        let is_sign = |one: char| one.is_whitespace() || "'\"`;|&()!=,:+{}[]<>".contains(one);
+        let text = text.replace('\\', "");
         let words: Vec<String> = text.split(is_sign).filter(|word| !word.is_empty()).map(str::to_owned).collect();
         (0..words.len()).any(|at| {
             let Some((program, rest)) = words.get(at..).and_then(<[_]>::split_first) else {
@@ -455,24 +487,33 @@ impl Evaluator<'_> {
         })
     }
 
+    /// Code that a tool runs, out of sight: an act that is written in it counts.
+    pub(crate) fn code_outside(&mut self, code: &str) {
+        if self.acts_in(code) {
+            self.outside(|this| this.opaque("code of another language is run, and it names a gated act", code));
+        }
+    }
+
     /// The words of a program that may start them: an act in them is possible, a script or a text that acts is a doubt.
     pub(crate) fn handed_on(&mut self, name: &str, arguments: &[String]) {
         let mut is_text = false;
         for (at, word) in arguments.iter().enumerate() {
-            if std::mem::replace(&mut is_text, CARRY_TEXT.contains(&word.as_str())) {
+            if std::mem::replace(&mut is_text, CARRY_TEXT.contains(&word.as_str()) && name != "split" && name != "mail") {
                 continue;
             }
             let (head, value) = word.split_once('=').unwrap_or(("", word));
-            if CARRY_TEXT.contains(&head) {
+            if CARRY_TEXT.contains(&head) && !(name == "split" && head == "--filter") {
                 continue;
             }
+            let glued = word.get(2..).filter(|_| word.starts_with('-') && !word.starts_with("--") && word.len() > 3);
+            let value = glued.unwrap_or(value);
             let known = program_name(value);
             let rest = arguments.get(at..).unwrap_or_default();
             if self.catalog.is_program(&known) && !has_hole(value) {
                 let words: Vec<String> = std::iter::once(known.clone()).chain(rest.iter().skip(1).cloned()).collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&words)));
             }
-            let may_start = self.is_script(value) || (value.contains([' ', '\n', '\t']) && self.acts_in(value));
+            let may_start = self.is_script(value) || self.acts_in(value);
             let is_launcher = shells::is_shell(&known) || (wrapper::is_wrapper(&known) && known != "-" && at > 0);
             if is_launcher {
                 self.perhaps(|this| this.run(rest));

@@ -38,6 +38,14 @@ impl Evaluator<'_> {
             outcome.output = unknown();
         }
         self.deliver(&mut outcome, sinks);
+        // `3>&1 1>&2 2>&3`: what is caught is what goes to the errors.
+        let swaps = |redirect: &Redirect| match &redirect.target {
+            Target::Duplicate(word) => redirect.descriptor == 2 && self.value(word).parse::<i32>().is_ok_and(|number| number > 2),
+            _ => false,
+        };
+        if redirects.iter().any(swaps) {
+            outcome.output = unknown();
+        }
         outcome
     }
 

@@ -11,11 +11,11 @@ use super::{Evaluator, Outcome};
 /// Programs of this file.
 pub(crate) const HANDLED: &[&str] = names!(
     "docker podman nerdctl docker-compose podman-compose kubectl oc incus lxc ssh autossh mosh rsh tmux screen zellij \
-    at batch crontab systemd-run machinectl flatpak-spawn distrobox-host-exec limactl multipass vagrant toolbox"
+    at batch crontab systemd-run machinectl systemctl flatpak-spawn distrobox-host-exec limactl multipass vagrant toolbox"
 );
 
 /// Words of a container program that begin with a verb which starts a command.
-const STARTING: &[&str] = names!("run exec debug shell");
+const STARTING: &[&str] = names!("run exec debug shell rsh unshare enter");
 
 /// Options of container programs that take the next word.
 const VALUED: &[&str] = names!(
@@ -28,7 +28,7 @@ const VALUED: &[&str] = names!(
 const TYPED: &[&str] = names!(
     "new-session new new-window neww split-window splitw respawn-pane respawn-window run-shell run if-shell if \
     pipe-pane pipep display-popup popup send-keys send display-message command-prompt stuff -X action write-chars \
-    set-hook bind-key bind confirm-before source-file"
+    set-hook bind-key bind confirm-before source-file source set-buffer setb load-buffer loadb"
 );
 
 impl Evaluator<'_> {
@@ -40,6 +40,12 @@ impl Evaluator<'_> {
             "systemd-run" => {
                 let long = names!("property unit uid gid slice setenv working-directory description on-active on-calendar on-boot machine host timer-property");
                 self.words_outside(name, skip_options(arguments, "puGEHMt", long))
+            }
+            "systemctl" => {
+                if self.world.written.keys().any(|path| path.contains("/systemd/")) {
+                    self.outside(|this| this.opaque("a unit that the command wrote is started", &arguments.join(" ")));
+                }
+                Outcome::unknown()
             }
             "flatpak-spawn" | "distrobox-host-exec" => {
                 self.words_outside(name, skip_options(arguments, "", &[]))
@@ -78,14 +84,16 @@ impl Evaluator<'_> {
                 self.in_shell(name, command);
             }
         }
+        let wrote = self.world.written.keys().any(|path| path.contains("/.ssh/"));
+        if wrote || arguments.iter().any(|word| word.starts_with("-F")) {
+            self.outside(|this| this.opaque("ssh reads settings that the command names", &arguments.join(" ")));
+        }
         let rest = skip_options(arguments, "bcDEeFIiJLlmOopQRSWwB", names!("ssh port server bind-server"));
         match rest.get(1..).unwrap_or_default() {
             [] => self.input_outside(name),
             words => {
                 let text = words.join(" ");
-                // Its directories and files are others.
                 self.outside(|this| {
-                    this.state.directory = unknown().into();
                     let outcome = this.remote_text(name, &text);
                     if super::shells::is_shell(&super::run::program_name(&text)) {
                         this.input_outside(name);
@@ -101,7 +109,7 @@ impl Evaluator<'_> {
         let known = self.doubts();
         let outcome = self.in_shell(name, text);
         let is_read = self.notes.findings.opaque.get(known..).unwrap_or_default();
-        let only_files = is_read.iter().all(|note| note.reason.contains("directory is not known") || note.reason.contains("of the project"));
+        let only_files = is_read.iter().all(|note| note.reason.contains("not there yet") || note.reason.contains("of the project"));
         if only_files {
             self.forget_doubts(known);
         }
@@ -137,8 +145,14 @@ impl Evaluator<'_> {
             Some(at) => after.get(at.saturating_add(1)..).unwrap_or_default(),
             None => inner.get(1..).unwrap_or_default(),
         };
-        let mut words: Vec<String> = entry.into_iter().collect();
+        // `alpine/git push`: an image by the name of its program.
+        let image = option_value(after, &["--image"]).or_else(|| inner.first().cloned());
+        let image = image.map(|image| super::run::program_name(image.split(':').next().unwrap_or_default()));
+        let image = image.filter(|image| self.catalog.is_program(image) && entry.is_none());
+        let mut words: Vec<String> = entry.iter().flat_map(|entry| entry.split(' ')).map(str::to_owned).collect();
+        words.extend(image);
         words.extend(command.iter().cloned());
+        self.handed_on(name, after);
         if words.is_empty() {
             return match self.state.input() {
                 Some(_) => self.input_outside(name),
@@ -154,7 +168,8 @@ impl Evaluator<'_> {
         let place = arguments.iter().skip(1).rfind(|word| !word.starts_with('-'));
         let place = place.map_or(".", String::as_str);
         let path = named.unwrap_or_else(|| format!("{place}/Dockerfile"));
-        let text = self.content(&path).replace("\\\n", " ");
+        let path = if place == "-" { "-".to_owned() } else { path };
+        let text = self.content(&path).replace("\\\n", " ").replace("RUN <<EOF\n", "RUN ");
         let lines: Vec<String> = text.lines().map(str::trim).map(str::to_owned).collect();
         for line in lines {
             let Some((head, command)) = line.split_once(' ') else {
@@ -172,6 +187,11 @@ impl Evaluator<'_> {
 
     /// Words that are typed into a session, or that it runs.
     fn typed(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let has_file = |word: &String| matches!(word.as_str(), "-f" | "-c" | "source-file" | "source" | "load-buffer" | "loadb");
+        let wrote = self.world.written.keys().any(|path| path.contains("tmux") || path.contains("screenrc"));
+        if wrote || arguments.iter().any(has_file) && !(name == "tmux" && arguments.iter().any(|word| word.starts_with("new"))) || name == "tmux" && arguments.first().is_some_and(|word| word == "-f") {
+            self.outside(|this| this.opaque("a session reads commands from a file", &arguments.join(" ")));
+        }
         let is_new_screen = name == "screen" && !arguments.iter().any(|word| word == "-ls" || word == "-list");
         let at = arguments.iter().position(|word| TYPED.contains(&word.as_str()));
         if at.is_none() && !is_new_screen {
@@ -181,7 +201,10 @@ impl Evaluator<'_> {
         let letters = if name == "screen" { "ceghnpsStTX" } else { "btcnstFxyhwepIlN" };
         let words = skip_options(after, letters, &["session", "cwd"]);
         let keys = names!("Enter C-m C-j KPEnter Space");
-        let words: Vec<&str> = words.iter().map(String::as_str).filter(|word| !keys.contains(word)).collect();
+        let words: Vec<String> = words.iter().filter(|word| !keys.contains(&word.as_str())).cloned().collect();
+        if name == "screen" && at.is_none() {
+            return self.words_outside(name, &words);
+        }
         let mut text = words.join(" ");
         // `#(command)` in a format runs as well.
         if let Some((_, command)) = text.split_once("#(") {
@@ -189,7 +212,7 @@ impl Evaluator<'_> {
         } else if at.and_then(|at| arguments.get(at)).is_some_and(|verb| verb.starts_with("display-m")) {
             return Outcome::unknown();
         }
-        let text = text.trim_start_matches("run ").trim_matches(['"', '\'']).replace("\\n", "\n");
+        let text = text.trim_start_matches("run ").trim_start_matches("run-shell ").trim_matches(['"', '\'']).replace("\\n", "\n");
         self.text_outside(name, &text)
     }
 

@@ -183,6 +183,11 @@ impl Evaluator<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Outcome::unknown();
         };
+        let renamed = self.world.copies.get(&crate::lookup::absolute(&self.state.directory, program)).cloned();
+        if let Some(name) = renamed.filter(|_| program.contains('/')) {
+            let again = [&[name], arguments].concat();
+            return self.linked(program, |this| this.known_program(&again));
+        }
         let name = program_name(program);
         let arguments = &programs::without_switch(&name, arguments);
         self.guard_program(&name, arguments);
@@ -191,7 +196,8 @@ impl Evaluator<'_> {
         if is_path {
             return self.by_path(program, &name, arguments);
         }
-        if self.world.own_path {
+        let is_made = |path: &String| base_name(path) == program && !path.starts_with("/dev/");
+        if self.world.own_path || self.world.written.keys().any(is_made) {
             self.opaque("programs are looked for where the command can write", &words.join(" "));
         }
         if let Some(outcome) = self.wrapped(&name, arguments) {

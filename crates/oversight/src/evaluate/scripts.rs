@@ -179,8 +179,8 @@ pub(super) fn editor_code(arguments: &[String], input: Option<&String>) -> Strin
         starts.iter().any(|start| word.starts_with(start)) && !word.trim_start_matches('+').chars().all(|one| one.is_ascii_digit())
     });
     let mut code: Vec<String> = commands.cloned().collect();
-    let reads = !arguments.iter().any(|word| word == "-");
-    code.extend(input.filter(|_| reads).cloned());
+    let shows = arguments.iter().all(|word| word == "-");
+    code.extend(input.filter(|_| !shows).cloned());
     code.join("\n")
 }
 
@@ -192,7 +192,7 @@ pub(super) fn database_code(
 ) -> String {
     let file = option_value(arguments, &["-f", "--file", "-init", "--init-command"]);
     let file = file.map(|path| read(&path));
-    let statements: Vec<String> = arguments.iter().filter(|word| word.contains(' ') || word.starts_with(['.', '\\']) || word.contains("pager")).cloned().collect();
+    let statements: Vec<String> = arguments.iter().filter(|word| word.contains(' ') || word.starts_with("--pager") || word.starts_with(['.', '\\']) || word.contains("pager")).cloned().collect();
     let all = statements.into_iter().chain(file).chain(input.cloned());
     all.collect::<Vec<_>>().join("\n")
 }
@@ -200,7 +200,7 @@ pub(super) fn database_code(
 /// Returns `true` if a statement is one of the client's own that starts programs.
 pub(super) fn database_starts(code: &str) -> bool {
     let code = code.to_lowercase();
-    let marks = ["\\!", "\\o", "\\g", "\\copy", "\\i", "\\e", "\\s", "!", "program", "system", ".shell", ".once", ".output", ".read", ".import", ".load", "source ", "edit"];
+    let marks = ["\\!", "\\o", "\\g", "\\copy", "\\i", "\\e", "\\s", "!", ".sh", "--pager=", "program", "system", ".shell", ".once", ".output", ".read", ".import", ".load", "source ", "edit"];
     marks.iter().any(|mark| code.contains(mark))
         || (code.contains("pager ") && !code.contains("pager less;") && !code.contains("pager less\n"))
 }

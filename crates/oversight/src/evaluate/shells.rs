@@ -29,6 +29,9 @@ impl Evaluator<'_> {
         let mut state = self.state.child();
         state.name = name.into();
         self.apart(state, |this| {
+            if call.is_interactive {
+                this.user_start_files();
+            }
             if call.is_interactive || name == "zsh" || name == "fish" {
                 this.own_start_files(name);
             }
@@ -51,6 +54,18 @@ impl Evaluator<'_> {
         };
         if written.any(is_start) {
             self.opaque("a new shell reads a file that the command wrote", name);
+        }
+    }
+
+    /// What the user's own files define can be called by its name; acts in them count, doubts do not.
+    fn user_start_files(&mut self) {
+        for file in [".profile", ".bash_profile", ".bashrc"] {
+            let text = self.content(&format!("{}/{file}", self.home));
+            if self.acts_in(&text) {
+                self.notes.muted = self.notes.muted.saturating_add(1);
+                self.linked(file, |this| this.shell_text(&text));
+                self.notes.muted = self.notes.muted.saturating_sub(1);
+            }
         }
     }
 
@@ -127,7 +142,10 @@ impl Evaluator<'_> {
         state.set("BASH_SOURCE", path.to_owned(), false);
         let outcome = self.apart(state, |this| {
             this.other_dialect(by, &text);
-            this.linked(path, |this| this.shell_text(&text))
+            let traps = this.world.traps.len();
+            let outcome = this.linked(path, |this| this.shell_text(&text));
+            this.run_traps(traps);
+            outcome
         });
         self.world.walking.remove(&key);
         outcome
@@ -161,7 +179,7 @@ impl Evaluator<'_> {
 }
 
 /// The program of `#!/usr/bin/env bash`.
-fn first_line_program(text: &str) -> Option<String> {
+pub(crate) fn first_line_program(text: &str) -> Option<String> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     let mut words = line.split_whitespace();
     let first = words.next()?;

@@ -4,16 +4,10 @@ use crate::guard::inputs::patched;
 use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, snapshots, softened};
 use crate::value::has_hole;
 
-use super::{Evaluator, shells, wrapper};
+use super::{Evaluator, changing, shells, wrapper};
 
 /// Longer strings in code are texts.
 const MAX_PATH: usize = 4096;
-
-/// Words of code that changes files.
-const CHANGING: &[&str] = crate::words::names!(
-    "write open( unlink remove rename rmtree copy move mkdir touch truncate dump save chmod symlink link spew append \
-    >> rm( mv( cp( delete outputstream file_put fopen"
-);
 
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.
@@ -52,8 +46,11 @@ impl Evaluator<'_> {
                     self.writes(touch, &path);
                 }
             }
-            if matches!(name, "curl" | "wget") {
-                self.downloads(name, arguments);
+            match name {
+                "curl" | "wget" => self.downloads(name, arguments),
+                "patch" => self.changed(".", "the command itself changes it"),
+                "cp" | "mv" | "ln" | "install" => self.copied(arguments),
+                _ => {}
             }
         }
         if self.guard.is_none() {
@@ -82,6 +79,26 @@ impl Evaluator<'_> {
         }
         if !is_launcher {
             self.guard_trees(name, arguments);
+            self.packed_tree(name, arguments);
+        }
+        if name == "patch" || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am") {
+            let files: Vec<String> = arguments.iter().filter(|word| !word.starts_with('-')).cloned().collect();
+            for text in files.iter().map(|path| self.content(path)).chain(input).collect::<Vec<_>>() {
+                self.guard_patch(&text);
+            }
+        }
+    }
+
+    /// `cp /usr/bin/git x`: a program of the system under another name.
+    fn copied(&mut self, arguments: &[String]) {
+        let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+        if let [from, to] = words.as_slice()
+            && (self.world.is_system(from) || self.world.copies.contains_key(from.as_str()))
+        {
+            let name = super::run::program_name(from);
+            let to = crate::lookup::absolute(&self.state.directory, to);
+            self.world.copies.insert(format!("{to}/{name}"), name.clone());
+            self.world.copies.insert(to, name);
         }
     }
 
@@ -134,29 +151,39 @@ impl Evaluator<'_> {
         names.filter(|name| agents::is_settings_variable(name) && is_new(name)).cloned().collect()
     }
 
-    /// Paths in the code of another language: code that changes files and names a protected one may change it.
+    /// Paths in the code of another language: who opens one to write, or reads a key, does it here. Code that changes
+    /// files and names a protected one elsewhere may change it.
     pub(crate) fn guard_code(&mut self, code: &str) {
         if self.guard.is_none() || !crate::actions::mentions_guarded(code) {
             return;
         }
-        let lower = code.to_lowercase();
-        let may_change = CHANGING.iter().any(|word| lower.contains(word));
+        let may_change = changing::may_change(code);
         let mut parts = String::new();
-        for text in code.split(['"', '\'', '`']) {
-            // `Path('.claude', 'role-os', 'x')`: the parts of a path.
-            let is_between = text.trim_matches([' ', ',', '/', '+', '\n']).is_empty();
+        // Every second part stands between quotes.
+        for (at, text) in code.split(['"', '\'', '`']).enumerate() {
+            let is_between = at % 2 == 0;
             if is_between || text.len() > MAX_PATH || text.contains('\n') || has_hole(text) {
+                // `Path('.claude', 'role-os', 'x')`: the parts of a path.
+                if !text.trim_matches([' ', ',', '/', '+']).is_empty() {
+                    parts.clear();
+                }
                 continue;
             }
-            parts = format!("{parts}/{text}");
-            let paths = if parts.len() > MAX_PATH { vec![text.to_owned()] } else { vec![text.to_owned(), parts.trim_start_matches('/').to_owned()] };
-            for path in paths {
-                if (may_change && crate::actions::mentions_guarded(&path)) || path.contains("keys") {
-                    self.touch(Touch::Named, &path);
-                }
+            parts = format!("{parts}/{text}").trim_start_matches('/').to_owned();
+            if parts != text && parts.len() < MAX_PATH && may_change && crate::actions::mentions_guarded(&parts) {
+                self.touch(Touch::Named, &parts.clone());
             }
-            if !crate::actions::mentions_guarded(text) {
-                parts.clear();
+            let touch = match code.find(text) {
+                Some(at) if changing::changes(code, at, text.len()) => Touch::Write,
+                _ => Touch::Named,
+            };
+            let is_named = may_change && crate::actions::mentions_guarded(text);
+            if touch == Touch::Write || is_named || text.contains("keys") {
+                self.touch(touch, text);
+            }
+            // A command in a text: what it touches counts.
+            if text.contains(' ') && crate::actions::mentions_guarded(text) {
+                self.muted(|this| this.shell_text(text));
             }
         }
     }

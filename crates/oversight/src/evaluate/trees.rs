@@ -29,10 +29,46 @@ impl Evaluator<'_> {
 
     fn each_tree(&mut self, name: &str, arguments: &[String]) {
         for tree in trees::written(name, arguments) {
-            match &tree.from {
-                From::Input => self.fills(&tree),
-                _ => self.brought(&tree),
+            let path = match &tree.from {
+                From::Input => None,
+                From::Archive(path) => Some(absolute(&self.state.directory, path)),
+                _ => {
+                    self.brought(&tree);
+                    continue;
+                }
+            };
+            let made = self.world.archives.iter().rev().find(|(file, _)| *file == path);
+            match made.cloned() {
+                Some((_, sources)) => self.unpacked(&tree, sources),
+                None if path.is_some() => self.brought(&tree),
+                None => self.fills(&tree),
             }
+        }
+    }
+
+    /// Remembers what an archive holds that the command itself makes.
+    pub(super) fn packed_tree(&mut self, name: &str, arguments: &[String]) {
+        if let Some((file, mut sources)) = trees::packed(name, arguments) {
+            for (from, _) in &mut sources {
+                if let From::Directory(path) = from {
+                    *path = absolute(&self.state.directory, path);
+                }
+            }
+            let file = file.map(|file| absolute(&self.state.directory, &file));
+            self.world.archives.push((file, sources));
+        }
+    }
+
+    fn unpacked(&mut self, tree: &Tree, sources: Vec<(From, String)>) {
+        for (from, member) in sources {
+            let mut tree = Tree {
+                from,
+                ..tree.clone()
+            };
+            if tree.members.is_empty() && !member.is_empty() {
+                tree.members.push(member);
+            }
+            self.brought(&tree);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::Touch;
+use crate::guard::trees::Packed;
 use crate::lookup::{Content, Lookup, absolute};
 use crate::value::{MAX_TEXT, has_hole, joined, unknown};
 
@@ -35,6 +36,12 @@ pub(crate) struct World<'a> {
     pub(crate) walking: BTreeSet<String>,
     /// The command has put a directory of its own among those where programs are looked for.
     pub(crate) own_path: bool,
+    /// Texts of `trap`, which run again at the end.
+    pub(crate) traps: Vec<String>,
+    /// Programs of the system under another name, by their paths.
+    pub(crate) copies: BTreeMap<String, String>,
+    /// Archives that the command makes, with what goes into them.
+    pub(crate) archives: Vec<Packed>,
     /// How often something was sent to where errors go.
     pub(crate) errors: usize,
     /// Ways around us that may not be taken: what they write may as well not be there.
@@ -51,6 +58,9 @@ impl<'a> World<'a> {
             settings: Vec::new(),
             walking: BTreeSet::new(),
             own_path: false,
+            traps: Vec::new(),
+            copies: BTreeMap::new(),
+            archives: Vec::new(),
             errors: 0,
             unsure: 0,
             processes: 62,

@@ -77,7 +77,7 @@ const WRAPPERS: &[Wrapper] = &[
     (names!("cross-env-shell"), names!("-"), 0, Form::Text),
     (names!("entr"), names!("-"), 0, Form::Either),
     (names!("ssh-agent"), names!("aEtPO"), 0, Form::Words),
-    (names!("hyperfine"), names!("wmMrsSLpcinutN warmup min-runs max-runs runs shell export-json export-markdown style"), 0, Form::Text),
+    (names!("hyperfine"), names!("-"), 0, Form::Text),
 ];
 
 /// Whether a program is one of the table.
@@ -107,11 +107,10 @@ impl Evaluator<'_> {
             "env" => &["-S", "--split-string"],
             "entr" => &["-s"],
             "flock" | "runuser" => &["-c", "--command", "-s"],
-            "hyperfine" => &["--prepare", "--setup", "--cleanup", "--conclude", "-p", "-s", "-c"],
             _ => &[],
         };
-        let glued = arguments.iter().find_map(|word| word.strip_prefix("-S").or_else(|| word.strip_prefix("-vS")));
-        let given = option_value(arguments, texts).or_else(|| glued.filter(|_| name == "env").map(str::to_owned));
+        let split = (name == "env").then(|| super::launch::letter_value(arguments, 'S')).flatten();
+        let given = option_value(arguments, texts).or(split);
         if let Some(text) = given {
             let text = match name {
                 "entr" => arguments.last().cloned().unwrap_or_default(),
@@ -124,9 +123,13 @@ impl Evaluator<'_> {
                 _ => text,
             };
             let outcome = self.in_shell(name, &text);
-            if name != "hyperfine" {
-                return Some(outcome);
+            return Some(outcome);
+        }
+        if name == "hyperfine" {
+            for text in arguments.iter().filter(|word| !word.starts_with('-')) {
+                self.in_shell(name, text);
             }
+            return Some(Outcome::unknown());
         }
         let (letters, long) = options.split_first()?;
         let mut inner = skip_options(arguments, letters, long);
@@ -196,12 +199,6 @@ impl Evaluator<'_> {
             Form::Either => rest.len() == 1,
             Form::Words | Form::Assignments => false,
         };
-        if name == "hyperfine" {
-            for text in rest {
-                self.in_shell(name, text);
-            }
-            return Outcome::unknown();
-        }
         if as_text {
             let quoted: Vec<String> = match rest {
                 [only] => vec![only.clone()],
