@@ -311,7 +311,8 @@ impl Evaluator<'_> {
         let place = given.or_else(|| self.stored_setting("core.hookspath"));
         let place = place.map(|place| place.replacen('~', &self.home, 1));
         let place = place.unwrap_or_else(|| self.repository() + "/hooks");
-        for hook in named.iter().chain(always).filter(|hook| !unchecked || !skipped.contains(hook)) {
+        let run = rest.get(1).map(String::as_str).filter(|_| verb == "hook");
+        for hook in named.iter().chain(always).chain(&run).filter(|hook| !unchecked || !skipped.contains(hook)) {
             let path = format!("{place}/{hook}");
             if matches!(self.file(&path), File::Missing) || !self.world.lookup.may_start(&absolute(&self.state.directory, &path)) {
                 continue;

@@ -10,7 +10,7 @@ impl Evaluator<'_> {
     /// Runs the words with the items of the input behind them, or in the place of a mark.
     pub(crate) fn xargs(&mut self, arguments: &[String]) -> Outcome {
         let long = names!(
-            "arg-file max-args max-procs max-chars delimiter process-slot-var max-lines eof"
+            "arg-file max-args max-procs max-chars delimiter process-slot-var"
         );
         let command = skip_options(arguments, "aEIJLnPsdR", long);
         let own = arguments.len().saturating_sub(command.len());
@@ -145,7 +145,8 @@ impl Evaluator<'_> {
             let input = self.state.input().cloned().unwrap_or_default();
             items = input.lines().map(str::to_owned).collect();
         }
-        if arguments.iter().any(|word| word == "--dry-run" || word == "--dryrun") {
+        let mut given = arguments.iter().take_while(|word| rest.first() != Some(word));
+        if given.any(|word| word == "--dry-run" || word == "--dryrun") {
             return Outcome::unknown();
         }
         let text = command.join(" ");

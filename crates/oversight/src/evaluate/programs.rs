@@ -93,6 +93,9 @@ const OF_MANAGERS: &[&str] = names!(
     v version versions view why whoami multi m upgrade-interactive pub sbom se la autoclean policies dedupe-mode"
 );
 
+/// Tools that run code of the project as a side matter, in files that the command may have written.
+const BUILDERS: &[&str] = names!("pytest pip pip3 cargo go dotnet gem npm pnpm yarn bun swift zig");
+
 /// Commands of cargo itself; any other is an alias or another program.
 const OF_CARGO: &[&str] = names!(
     "add b bench build c check clean clippy config d doc fetch fix fmt generate-lockfile help info init install locate-project \
@@ -149,7 +152,7 @@ const STARTING_OPTIONS: &[(&str, &[&str])] = &[
     ("pnpm", names!("--script-shell")),
     ("apt", names!("-o")),
     ("apt-get", names!("-o")),
-    ("gcloud", names!("--command")),
+    ("gcloud", names!("--command --")),
     ("aws", names!("--command --parameters")),
     ("gcc", names!("-wrapper")),
     ("g++", names!("-wrapper")),
@@ -184,7 +187,7 @@ pub(crate) fn without_switch(name: &str, arguments: &[String]) -> Vec<String> {
 
 /// Whether a call only shows what the program is.
 fn only_shows(arguments: &[String]) -> bool {
-    let shows = names!("--version -V -version --help -h --list -l -v version help --tasks -T --summary");
+    let shows = names!("--version -V -version --help -h --list -l -v version --tasks -T --summary");
     !arguments.is_empty() && arguments.iter().all(|word| shows.contains(&word.as_str()))
 }
 
@@ -219,6 +222,12 @@ impl Evaluator<'_> {
             return Outcome::unknown();
         }
         self.project_commands(name, arguments);
+        if BUILDERS.contains(&name) {
+            let mut texts = self.world.written.values().flatten();
+            if texts.any(|text| self.acts_in(text)) {
+                self.opaque("it may run a file that the command wrote", &format!("{name} {}", arguments.join(" ")));
+            }
+        }
         let starts = STARTING_OPTIONS.iter().find(|(program, _)| *program == name);
         let by_option = |option: &&str| {
             let letter = option.chars().nth(1).filter(|_| option.len() == 2);
@@ -345,11 +354,6 @@ impl Evaluator<'_> {
         if only_checks.contains(&first) || (arguments.is_empty() && self.state.input().is_none()) {
             return;
         }
-        // Agents that are scripts are known by the folder of their package.
-        let agents = [("/claude-code/", "claude"), ("/gemini-cli/", "gemini"), ("/@openai/codex/", "codex")];
-        if let Some((_, agent)) = agents.iter().find(|(folder, _)| first.contains(folder)) {
-            self.guard_program(agent, arguments.get(1..).unwrap_or_default());
-        }
         // `python -m module`: a tool by its name.
         let module = arguments.iter().position(|word| word == "-m").filter(|_| name == "python");
         if let Some(words) = module.and_then(|at| arguments.get(at.saturating_add(1)..)) {
@@ -457,7 +461,11 @@ impl Evaluator<'_> {
         }
         let path = crate::lookup::absolute(&self.state.directory, word);
         self.world.written.contains_key(&path)
-            || matches!(self.file(word), File::Text(text) if text.starts_with("#!"))
+            || match self.file(word) {
+                File::Text(text) => text.starts_with("#!"),
+                File::Unknown(_) => word.starts_with("./"),
+                File::Missing | File::Binary => false,
+            }
     }
 
     /// Whether a file is a script of another language, or no script at all.

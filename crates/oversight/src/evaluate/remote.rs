@@ -2,7 +2,7 @@
 //!
 //! Supervision does not see what they start, so what is not understood behind them is asked about.
 
-use crate::value::{has_hole, unknown};
+use crate::value::has_hole;
 use crate::words::names;
 
 use super::wrapper::{option_value, skip_options};
@@ -28,7 +28,7 @@ const VALUED: &[&str] = names!(
 const TYPED: &[&str] = names!(
     "new-session new new-window neww split-window splitw respawn-pane respawn-window run-shell run if-shell if \
     pipe-pane pipep display-popup popup send-keys send display-message command-prompt stuff -X action write-chars \
-    set-hook bind-key bind confirm-before source-file source set-buffer setb load-buffer loadb"
+    set-hook bind-key bind confirm-before source-file source paste-buffer pasteb"
 );
 
 impl Evaluator<'_> {
@@ -152,20 +152,23 @@ impl Evaluator<'_> {
         let mut words: Vec<String> = entry.iter().flat_map(|entry| entry.split(' ')).map(str::to_owned).collect();
         words.extend(image);
         words.extend(command.iter().cloned());
-        self.handed_on(name, after);
+        if !matches!(verb, "run" | "debug") && (verb != "exec" || after.first().is_some_and(|word| word == "-l")) {
+            self.handed_on(name, after);
+        }
         if words.is_empty() {
             return match self.state.input() {
                 Some(_) => self.input_outside(name),
                 None => Outcome::unknown(),
             };
         }
-        self.outside(|this| this.linked(format!("{name} {verb}"), |this| this.run(&words)))
+        self.outside(|this| this.linked(format!("{name} {verb}"), |this| this.run(&words)));
+        Outcome::unknown()
     }
 
     /// The `RUN` lines of a file that is there: acts in them count, the rest is the business of the build.
     fn image_build(&mut self, arguments: &[String]) -> Outcome {
         let named = option_value(arguments, &["-f", "--file"]);
-        let place = arguments.iter().skip(1).rfind(|word| !word.starts_with('-'));
+        let place = arguments.iter().skip(1).rfind(|word| !word.starts_with('-') || *word == "-");
         let place = place.map_or(".", String::as_str);
         let path = named.unwrap_or_else(|| format!("{place}/Dockerfile"));
         let path = if place == "-" { "-".to_owned() } else { path };
@@ -187,10 +190,10 @@ impl Evaluator<'_> {
 
     /// Words that are typed into a session, or that it runs.
     fn typed(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let has_file = |word: &String| matches!(word.as_str(), "-f" | "-c" | "source-file" | "source" | "load-buffer" | "loadb");
+        let has_file = |word: &String| matches!(word.as_str(), "-f" | "-c" | "source-file" | "source" | "paste-buffer" | "pasteb");
         let wrote = self.world.written.keys().any(|path| path.contains("tmux") || path.contains("screenrc"));
         if wrote || arguments.iter().any(has_file) && !(name == "tmux" && arguments.iter().any(|word| word.starts_with("new"))) || name == "tmux" && arguments.first().is_some_and(|word| word == "-f") {
-            self.outside(|this| this.opaque("a session reads commands from a file", &arguments.join(" ")));
+            self.outside(|this| this.opaque("a session reads commands that are not read here", &arguments.join(" ")));
         }
         let is_new_screen = name == "screen" && !arguments.iter().any(|word| word == "-ls" || word == "-list");
         let at = arguments.iter().position(|word| TYPED.contains(&word.as_str()));
@@ -202,6 +205,10 @@ impl Evaluator<'_> {
         let words = skip_options(after, letters, &["session", "cwd"]);
         let keys = names!("Enter C-m C-j KPEnter Space");
         let words: Vec<String> = words.iter().filter(|word| !keys.contains(&word.as_str())).cloned().collect();
+        let words = match after.last().filter(|_| words.is_empty()) {
+            Some(last) if !last.starts_with('-') => vec![last.clone()],
+            _ => words,
+        };
         if name == "screen" && at.is_none() {
             return self.words_outside(name, &words);
         }

@@ -18,7 +18,7 @@ pub(crate) fn is_shell(name: &str) -> bool {
 }
 
 /// Marks of what only zsh or fish reads in a way of its own.
-const OTHER_DIALECT: &[&str] = &["${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A", " =", "(("];
+const OTHER_DIALECT: &[&str] = &["${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A", " =", "((", "autoload"];
 
 impl Evaluator<'_> {
     pub(crate) fn shell(&mut self, name: &str, arguments: &[String]) -> Outcome {

@@ -72,9 +72,7 @@ impl Evaluator<'_> {
                 self.guarded(guarded);
             }
         }
-        if agents::is_agent(name)
-            && let Some(guarded) = agents::start(name, arguments, &self.settings_variables())
-        {
+        if let Some(guarded) = agents::start(name, arguments, &self.settings_variables()) {
             self.guarded(guarded);
         }
         if !is_launcher {

@@ -126,8 +126,13 @@ impl Evaluator<'_> {
             return Some(outcome);
         }
         if name == "hyperfine" {
-            for text in arguments.iter().filter(|word| !word.starts_with('-')) {
-                self.in_shell(name, text);
+            for text in arguments {
+                let value = text.split_once('=').filter(|(option, _)| option.starts_with("--"));
+                match value {
+                    Some((_, value)) => self.in_shell(name, value),
+                    None if !text.starts_with('-') => self.in_shell(name, text),
+                    None => continue,
+                };
             }
             return Some(Outcome::unknown());
         }
