@@ -240,8 +240,9 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     if let Some(text) = command_of(input).or_else(|| typed(&name, input)) {
         evaluator.whole(&text);
     }
-    if let Some(words) = code_of(&name, input) {
-        evaluator.run(&words);
+    let code = code_of(&name, input);
+    if let Some(words) = code.as_ref().filter(|words| words.first().is_some_and(|shell| shell == "bash")) {
+        evaluator.run(words);
     }
     if !inputs::is_known(tool) {
         strings::follow(&mut evaluator, input);
@@ -250,7 +251,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
         evaluator.forget_doubts(known);
     }
-    if let Some(words) = code_of(&name, input).filter(|_| !runs) {
+    if let Some(words) = code {
         evaluator.code_outside(words.last().map_or("", String::as_str));
     }
     by_address(&mut evaluator, input);

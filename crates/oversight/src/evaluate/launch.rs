@@ -160,7 +160,8 @@ impl Evaluator<'_> {
         for item in few.iter().chain(&rest) {
             let whole = match text.contains("{}") {
                 true => text.replace("{}", item),
-                false => format!("{text} {item}"),
+                false if text.is_empty() => item.clone(),
+                false => format!("{text} {}", super::run::quote(item)),
             };
             self.in_shell("parallel", whole.trim());
         }

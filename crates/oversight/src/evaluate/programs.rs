@@ -428,6 +428,9 @@ impl Evaluator<'_> {
             "vim" => scripts::editor_code(arguments, self.state.input()),
             _ => scripts::database_code(arguments, self.state.input(), &read),
         };
+        if name == "awk" {
+            self.guard_code(&code);
+        }
         let starts = match name {
             "awk" => scripts::awk_starts(&code),
             "sed" => scripts::sed_starts(&code),
@@ -497,6 +500,7 @@ impl Evaluator<'_> {
 
     /// Code that a tool runs, out of sight: an act that is written in it counts.
     pub(crate) fn code_outside(&mut self, code: &str) {
+        self.guard_code(code);
         if self.acts_in(code) {
             self.outside(|this| this.opaque("code of another language is run, and it names a gated act", code));
         }

@@ -11,7 +11,7 @@ use super::{Evaluator, Outcome};
 /// Programs of this file.
 pub(crate) const HANDLED: &[&str] = names!(
     "docker podman nerdctl docker-compose podman-compose kubectl oc incus lxc ssh autossh mosh rsh tmux screen zellij \
-    at batch crontab systemd-run machinectl systemctl flatpak-spawn distrobox-host-exec limactl multipass vagrant toolbox"
+    at batch crontab systemd-run machinectl systemctl flatpak-spawn distrobox-host-exec limactl multipass vagrant"
 );
 
 /// Words of a container program that begin with a verb which starts a command.
@@ -150,7 +150,7 @@ impl Evaluator<'_> {
         let image = image.map(|image| super::run::program_name(image.split(':').next().unwrap_or_default()));
         let image = image.filter(|image| self.catalog.is_program(image) && entry.is_none());
         let mut words: Vec<String> = entry.iter().flat_map(|entry| entry.split(' ')).map(str::to_owned).collect();
-        words.extend(image);
+        words.extend(image.filter(|image| command.first() != Some(image)));
         words.extend(command.iter().cloned());
         if !matches!(verb, "run" | "debug") && (verb != "exec" || after.first().is_some_and(|word| word == "-l")) {
             self.handed_on(name, after);

@@ -9,6 +9,9 @@ use super::{Evaluator, changing, shells, wrapper};
 /// Longer strings in code are texts.
 const MAX_PATH: usize = 4096;
 
+/// Programs that change files, where code starts them.
+const FILE_PROGRAMS: &[&str] = crate::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
+
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.
     pub(crate) fn touch(&mut self, touch: Touch, path: &str) {
@@ -39,6 +42,13 @@ impl Evaluator<'_> {
     pub(crate) fn guard_program(&mut self, name: &str, arguments: &[String]) {
         let is_launcher = wrapper::is_wrapper(name) || shells::is_shell(name);
         let input = self.state.input().filter(|input| !has_hole(input)).cloned();
+        if name == "patch" || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am") {
+            let files: Vec<String> = arguments.iter().filter(|word| !word.starts_with('-')).cloned().collect();
+            let texts = files.iter().map(|path| self.content(path)).chain(input.clone());
+            for text in texts.collect::<Vec<_>>() {
+                self.guard_patch(&text);
+            }
+        }
         if !is_launcher {
             for (touch, path) in programs::touches(name, arguments, input.as_deref()) {
                 self.touch(touch, &path);
@@ -78,12 +88,6 @@ impl Evaluator<'_> {
         if !is_launcher {
             self.guard_trees(name, arguments);
             self.packed_tree(name, arguments);
-        }
-        if name == "patch" || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am") {
-            let files: Vec<String> = arguments.iter().filter(|word| !word.starts_with('-')).cloned().collect();
-            for text in files.iter().map(|path| self.content(path)).chain(input).collect::<Vec<_>>() {
-                self.guard_patch(&text);
-            }
         }
     }
 
@@ -157,6 +161,7 @@ impl Evaluator<'_> {
         }
         let may_change = changing::may_change(code);
         let mut parts = String::new();
+        let mut listed: Vec<String> = Vec::new();
         // Every second part stands between quotes.
         for (at, text) in code.split(['"', '\'', '`']).enumerate() {
             let is_between = at % 2 == 0;
@@ -164,6 +169,10 @@ impl Evaluator<'_> {
                 // `Path('.claude', 'role-os', 'x')`: the parts of a path.
                 if !text.trim_matches([' ', ',', '/', '+']).is_empty() {
                     parts.clear();
+                    let words = std::mem::take(&mut listed);
+                    if words.first().is_some_and(|first| FILE_PROGRAMS.contains(&first.as_str())) {
+                        self.muted(|this| this.run(&words));
+                    }
                 }
                 continue;
             }
@@ -179,8 +188,12 @@ impl Evaluator<'_> {
             if touch == Touch::Write || is_named || text.contains("keys") {
                 self.touch(touch, text);
             }
-            // A command in a text: what it touches counts.
-            if text.contains(' ') && crate::actions::mentions_guarded(text) {
+            // A command in a text or in a list: what it touches counts.
+            if parts.is_empty() || !listed.is_empty() || FILE_PROGRAMS.contains(&text) {
+                listed.push(text.to_owned());
+            }
+            let first = text.split(' ').next().unwrap_or_default();
+            if text.contains(' ') && FILE_PROGRAMS.contains(&first) {
                 self.muted(|this| this.shell_text(text));
             }
         }

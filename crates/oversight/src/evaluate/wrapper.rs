@@ -34,7 +34,7 @@ const WRAPPERS: &[Wrapper] = &[
     (
         names!(
             "nohup setsid builtin setpriv torify unbuffer catchsegv chronic ifne softlimit linux64 linux32 i386 \
-            eatmydata firejail bwrap dbus-run-session valgrind corepack busybox toybox command nocorrect noglob - \
+            eatmydata firejail bwrap dbus-run-session valgrind corepack busybox toybox command nocorrect noglob - -- \
             setarch proot box64 spawn ts cgexec start-stop-daemon"
         ),
         names!("- group-dir"),
