@@ -33,8 +33,8 @@ mod state;
 mod text;
 mod touch;
 mod trees;
-mod wrapper;
 mod world;
+mod wrapper;
 
 use std::rc::Rc;
 

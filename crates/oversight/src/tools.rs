@@ -241,7 +241,10 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         evaluator.whole(&text);
     }
     let code = code_of(&name, input);
-    if let Some(words) = code.as_ref().filter(|words| words.first().is_some_and(|shell| shell == "bash")) {
+    if let Some(words) = code
+        .as_ref()
+        .filter(|words| words.first().is_some_and(|shell| shell == "bash"))
+    {
         evaluator.run(words);
     }
     if !inputs::is_known(tool) {

@@ -163,8 +163,15 @@ fn tallied(text: &str) -> (BTreeMap<String, Tally>, usize) {
     for case in cases(text) {
         let decision = decide(&case);
         let flagged = case.note.contains("static may flag");
-        let level = if flagged { "static may flag" } else { &case.level };
-        levels.entry(level.to_owned()).or_default().add(&case, &decision);
+        let level = if flagged {
+            "static may flag"
+        } else {
+            &case.level
+        };
+        levels
+            .entry(level.to_owned())
+            .or_default()
+            .add(&case, &decision);
         let gated = !case.expected.is_empty();
         let what = match (gated, answer(&decision)) {
             (true, Answer::Allowed) if LEFT_TO_SUPERVISION.contains(&case.id.as_str()) => continue,
@@ -172,7 +179,8 @@ fn tallied(text: &str) -> (BTreeMap<String, Tally>, usize) {
             (false, Answer::Asked) if !flagged => "ASKED",
             (false, Answer::Denied) if !flagged => "DENIED",
             (true, Answer::Opaque | Answer::Asked)
-                if LITERAL.contains(&level) && !CODE.iter().any(|word| case.command.contains(word)) =>
+                if LITERAL.contains(&level)
+                    && !CODE.iter().any(|word| case.command.contains(word)) =>
             {
                 "NOT DENIED"
             }
@@ -190,12 +198,15 @@ fn tallied(text: &str) -> (BTreeMap<String, Tally>, usize) {
 
 /// Acts in code of the project or of the user that an ordinary tool runs on its way: only supervision sees them.
 const LEFT_TO_SUPERVISION: &[&str] = &[
-    "t0139", "t0368", "t2409", "t2503", "t2504", "t2505", "t2507", "t2508", "t2509", "t2510", "t3445", "tu0058",
-    "tu0061", "tu0075", "tu0121", "o0995",
+    "t0139", "t0368", "t2409", "t2503", "t2504", "t2505", "t2507", "t2508", "t2509", "t2510",
+    "t3445", "tu0058", "tu0061", "tu0075", "tu0121", "o0995",
 ];
 
 /// Commands whose words are code of another language or come from a loop: they run under supervision.
-const CODE: &[&str] = &["python", "node", "perl", "ruby", "php", "awk", "find", "exec", "hatch", "capsh", "bash", "while"];
+const CODE: &[&str] = &[
+    "python", "node", "perl", "ruby", "php", "awk", "find", "exec", "hatch", "capsh", "bash",
+    "while",
+];
 
 /// Levels whose words stand in the command: they are refused before anything runs.
 const LITERAL: &[&str] = &["plain", "wrapped", "quoted"];

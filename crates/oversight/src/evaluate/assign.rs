@@ -20,8 +20,9 @@ const OPTIONS: &[&str] = names!(
 );
 
 /// Variables that name a file or a directory from which a program takes code.
-const SOURCES: &[&str] =
-    names!("BASH_ENV ENV PYTHONSTARTUP MAKEFILES GIT_EXEC_PATH GIT_TEMPLATE_DIR ZDOTDIR PYTHONHOME");
+const SOURCES: &[&str] = names!(
+    "BASH_ENV ENV PYTHONSTARTUP MAKEFILES GIT_EXEC_PATH GIT_TEMPLATE_DIR ZDOTDIR PYTHONHOME"
+);
 
 /// Programs that people name in such variables, and that only show, edit, compile or connect.
 const ORDINARY: &[&str] = names!(
@@ -59,7 +60,10 @@ impl Evaluator<'_> {
     }
 
     fn assign_element(&mut self, name: &str, key: &str, text: String) {
-        if matches!(name, "BASH_ALIASES" | "BASH_CMDS" | "aliases" | "galiases" | "functions") {
+        if matches!(
+            name,
+            "BASH_ALIASES" | "BASH_CMDS" | "aliases" | "galiases" | "functions"
+        ) {
             let text = format!("{name}[{key}]={text}");
             self.opaque("a command gets another meaning", &text);
         }
@@ -86,7 +90,9 @@ impl Evaluator<'_> {
             if let Some(key) = key {
                 let key = self.value(key);
                 self.subscripted(&key);
-                let text = words.first().map_or_else(String::new, |word| self.value(word));
+                let text = words
+                    .first()
+                    .map_or_else(String::new, |word| self.value(word));
                 elements.push((key.trim_matches(['"', '\'']).to_owned(), text));
                 continue;
             }
@@ -120,14 +126,21 @@ impl Evaluator<'_> {
     /// Variables whose value is run by the shell or by programs that it starts.
     pub(crate) fn assigned(&mut self, name: &str) {
         if name == "PATH" {
-            self.world.note_path(&self.state.get(name).unwrap_or_default(), &self.start, &self.home);
+            self.world.note_path(
+                &self.state.get(name).unwrap_or_default(),
+                &self.start,
+                &self.home,
+            );
         }
         let text = self.state.get(name).unwrap_or_default();
         let is_source = SOURCES.contains(&name) && !text.is_empty();
         let is_option = OPTIONS.contains(&name);
         let is_program = ENDINGS.iter().any(|ending| name.ends_with(ending));
         if is_source || (is_option || is_program) && self.runs_value(name, &text) {
-            self.opaque("a program runs what this variable holds", &format!("{name}={text}"));
+            self.opaque(
+                "a program runs what this variable holds",
+                &format!("{name}={text}"),
+            );
         }
     }
 
@@ -135,7 +148,9 @@ impl Evaluator<'_> {
     fn runs_value(&mut self, name: &str, text: &str) -> bool {
         let mut words = text.split_whitespace();
         let first = words.next().unwrap_or_default();
-        let starts = names!("--require -r --import --loader -e -M -m -toolexec -exec --eval -I -F --to-command");
+        let starts = names!(
+            "--require -r --import --loader -e -M -m -toolexec -exec --eval -I -F --to-command"
+        );
         let by_option = |word: &str| starts.iter().any(|start| word.starts_with(start));
         if self.acts_in(text) || text.contains(['`', ';', '!']) || text.contains("$(") {
             return true;
@@ -147,13 +162,17 @@ impl Evaluator<'_> {
             "GOFLAGS" | "MAKEFLAGS" | "TAR_OPTIONS" | "PERL5OPT" | "RUBYOPT" | "NODE_OPTIONS" => {
                 text.contains(HOLE) || std::iter::once(first).chain(words).any(by_option)
             }
-            name if name.ends_with("PRELOAD") || name.ends_with("AUDIT") || name.ends_with("LIBRARIES") => {
+            name if name.ends_with("PRELOAD")
+                || name.ends_with("AUDIT")
+                || name.ends_with("LIBRARIES") =>
+            {
                 !has_hole(text) && self.world.is_own(text, &self.start, &self.home)
             }
             _ => {
                 let program = super::run::program_name(first.trim_start_matches('|'));
                 let is_ordinary = ORDINARY.contains(&program.as_str()) || text.is_empty();
-                let is_path = first.contains('/') && !self.world.is_system(first.trim_start_matches('|'));
+                let is_path =
+                    first.contains('/') && !self.world.is_system(first.trim_start_matches('|'));
                 let hides = text.contains(HOLE) && name.starts_with("GIT_");
                 hides || is_path || !is_ordinary && text.contains(' ')
             }
@@ -221,7 +240,9 @@ impl Evaluator<'_> {
                 self.state.set(variable, value.to_owned(), exports);
             }
             None if name == "local" => self.state.set(variable, String::new(), false),
-            None => self.state.mark(variable, |variable| variable.exported |= exports),
+            None => self
+                .state
+                .mark(variable, |variable| variable.exported |= exports),
         }
         self.declared(variable, flags);
         self.assigned(variable);
@@ -234,7 +255,10 @@ impl Evaluator<'_> {
         if is_odd && !self.state.variables.contains_key(name) {
             self.state.set(name, String::new(), false);
         }
-        if is_odd && let Some(Stored::Text(text)) = self.state.variables.get(name).map(|old| old.stored.clone()) {
+        if is_odd
+            && let Some(Stored::Text(text)) =
+                self.state.variables.get(name).map(|old| old.stored.clone())
+        {
             self.subscripted(&text);
         }
         if is_odd || is_fixed {
@@ -248,7 +272,10 @@ impl Evaluator<'_> {
 
 /// Whether a command declares variables.
 pub(crate) fn declares(name: &str) -> bool {
-    matches!(name, "export" | "declare" | "typeset" | "local" | "readonly")
+    matches!(
+        name,
+        "export" | "declare" | "typeset" | "local" | "readonly"
+    )
 }
 
 /// A command that declares variables as its words stand there: its name, and what it declares.

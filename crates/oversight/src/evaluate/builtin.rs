@@ -36,7 +36,8 @@ impl Evaluator<'_> {
                         None => self.state.unset(name),
                     }
                 }
-                if let Some((_, names)) = arguments.split_first().filter(|(flag, _)| *flag == "-f") {
+                if let Some((_, names)) = arguments.split_first().filter(|(flag, _)| *flag == "-f")
+                {
                     let functions = Rc::make_mut(&mut self.state.functions);
                     names.iter().for_each(|name| drop(functions.remove(name)));
                 }
@@ -44,7 +45,9 @@ impl Evaluator<'_> {
             }
             // Its name was quoted or computed, or stood behind `command`.
             name if super::assign::declares(name) => {
-                let words = arguments.iter().map(|text| Argument::Word(Word::literal(text)));
+                let words = arguments
+                    .iter()
+                    .map(|text| Argument::Word(Word::literal(text)));
                 self.declare(name, &words.collect::<Vec<_>>())
             }
             "alias" => self.alias(arguments),
@@ -82,8 +85,8 @@ impl Evaluator<'_> {
                 self.state.last_pipe |= arguments.iter().any(|word| word == "lastpipe");
                 Outcome::unknown()
             }
-            "return" | "break" | "continue" | "exit" | "umask" | "ulimit" | "fg" | "bg" | "disown"
-            | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => {
+            "return" | "break" | "continue" | "exit" | "umask" | "ulimit" | "fg" | "bg"
+            | "disown" | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => {
                 Outcome::unknown()
             }
             _ => return None,
@@ -95,21 +98,34 @@ impl Evaluator<'_> {
         let keeps = match name {
             "enable" => arguments.iter().any(|word| word.starts_with("-f")),
             "hash" => arguments.iter().any(|word| word == "-p"),
-            "compgen" | "complete" => arguments.iter().any(|word| ["-C", "-F", "-W"].iter().any(|flag| word.starts_with(flag))),
+            "compgen" | "complete" => arguments
+                .iter()
+                .any(|word| ["-C", "-F", "-W"].iter().any(|flag| word.starts_with(flag))),
             "history" => arguments.iter().any(|word| word == "-s"),
             "bind" => arguments.iter().any(|word| word == "-x"),
-            "fc" => !arguments.iter().any(|word| word.starts_with("-l") || word.starts_with("-n")),
+            "fc" => !arguments
+                .iter()
+                .any(|word| word.starts_with("-l") || word.starts_with("-n")),
             _ => {
-                if let Some((_, words)) = arguments.split_first().filter(|(flag, _)| *flag == "-x") {
+                if let Some((_, words)) = arguments.split_first().filter(|(flag, _)| *flag == "-x")
+                {
                     self.run(words);
                 }
                 false
             }
         };
         let text = arguments.join(" ");
-        let is_hidden = text.contains("$(") || text.contains('`') || name == "compgen" && !text.contains("-W");
-        if keeps && (matches!(name, "enable" | "hash" | "fc" | "bind") || is_hidden || self.acts_in(&text)) {
-            self.opaque("the shell keeps a command for later", &format!("{name} {text}"));
+        let is_hidden =
+            text.contains("$(") || text.contains('`') || name == "compgen" && !text.contains("-W");
+        if keeps
+            && (matches!(name, "enable" | "hash" | "fc" | "bind")
+                || is_hidden
+                || self.acts_in(&text))
+        {
+            self.opaque(
+                "the shell keeps a command for later",
+                &format!("{name} {text}"),
+            );
         }
         if name == "hash" && arguments.first().is_some_and(|flag| flag == "-t") {
             return text::path_of(arguments);
@@ -118,7 +134,9 @@ impl Evaluator<'_> {
     }
 
     fn change_directory(&mut self, arguments: &[String]) -> Outcome {
-        let target = arguments.iter().find(|word| !word.starts_with('-') || *word == "-");
+        let target = arguments
+            .iter()
+            .find(|word| !word.starts_with('-') || *word == "-");
         let directory = match target.map(String::as_str) {
             None => self.home.clone(),
             Some("-") => unknown(),
@@ -207,7 +225,9 @@ impl Evaluator<'_> {
     fn shift(&mut self, arguments: &[String]) -> Outcome {
         let count = match arguments.first() {
             None => Some(1),
-            Some(text) => self.number(text).and_then(|count| usize::try_from(count).ok()),
+            Some(text) => self
+                .number(text)
+                .and_then(|count| usize::try_from(count).ok()),
         };
         let is_unknown = self.state.positional.iter().any(|word| has_hole(word));
         match count {
@@ -257,7 +277,11 @@ impl Evaluator<'_> {
                 variable.is_odd = true;
             }
         }
-        let output = self.apart(state, |this| this.linked("trap", |this| this.evaluated(&text))).output;
+        let output = self
+            .apart(state, |this| {
+                this.linked("trap", |this| this.evaluated(&text))
+            })
+            .output;
         self.world.traps.push(text);
         // It prints when it runs, at the end or never.
         match output.is_empty() {
@@ -277,7 +301,11 @@ impl Evaluator<'_> {
 
     /// `read`, `mapfile`, `getopts`: variables get what is not known before it runs, unless one line stands there.
     fn read(&mut self, builtin: &str, arguments: &[String]) -> Outcome {
-        let valued = if builtin == "read" { "adinNptu" } else { "dnOsuCc" };
+        let valued = if builtin == "read" {
+            "adinNptu"
+        } else {
+            "dnOsuCc"
+        };
         let mut names: Vec<String> = Vec::new();
         let mut is_plain = builtin == "read";
         let mut number = 0;
@@ -298,7 +326,10 @@ impl Evaluator<'_> {
             };
             match flag {
                 Some('u') => number = value.parse::<i32>().unwrap_or(-1),
-                Some('C') => self.opaque("the shell calls a command for each line", &arguments.join(" ")),
+                Some('C') => self.opaque(
+                    "the shell calls a command for each line",
+                    &arguments.join(" "),
+                ),
                 Some('a') => {
                     is_plain = false;
                     names.push(value);
@@ -309,11 +340,23 @@ impl Evaluator<'_> {
         }
         let source = self.state.descriptors.get(&number).cloned();
         if names.is_empty() {
-            names.push(if builtin == "read" { "REPLY" } else { "MAPFILE" }.to_owned());
+            names.push(
+                if builtin == "read" {
+                    "REPLY"
+                } else {
+                    "MAPFILE"
+                }
+                .to_owned(),
+            );
         }
-        let line = source.as_ref().and_then(|text| text.split_once('\n').map_or(Some((text.as_str(), "")), Some));
+        let line = source.as_ref().and_then(|text| {
+            text.split_once('\n')
+                .map_or(Some((text.as_str(), "")), Some)
+        });
         let line = line.map(|(line, rest)| (line.to_owned(), rest.to_owned()));
-        let is_known = line.as_ref().is_some_and(|(line, _)| !has_hole(line) && !line.contains('\\'));
+        let is_known = line
+            .as_ref()
+            .is_some_and(|(line, _)| !has_hole(line) && !line.contains('\\'));
         match (line, names.as_slice()) {
             (Some((line, rest)), names) if is_plain && is_known => {
                 self.state.descriptors.insert(number, rest);
@@ -329,7 +372,11 @@ impl Evaluator<'_> {
                 }
             }
             (line, names) => {
-                let text = if line.is_some() || builtin != "read" { unknown() } else { ENVIRONMENT.to_string() };
+                let text = if line.is_some() || builtin != "read" {
+                    unknown()
+                } else {
+                    ENVIRONMENT.to_string()
+                };
                 for name in names {
                     self.set_by_name(name, text.clone());
                 }

@@ -119,4 +119,3 @@ pub(super) fn may_change(code: &str) -> bool {
     }
     redirected() || opens_to_write(code)
 }
-

@@ -109,7 +109,10 @@ impl Evaluator<'_> {
                 let bodies = vec![Some(body.clone())];
                 std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), bodies);
                 if name == "command_not_found_handle" {
-                    this.opaque("the shell calls a function for programs that are not there", name);
+                    this.opaque(
+                        "the shell calls a function for programs that are not there",
+                        name,
+                    );
                 }
                 Outcome::quiet(Some(true))
             }
@@ -166,7 +169,9 @@ impl Evaluator<'_> {
         let mut after = None;
         let mut outputs = Vec::new();
         let mut tested = String::new();
-        let bodies = arms.iter().map(|(condition, body)| (Some(condition), Some(body)));
+        let bodies = arms
+            .iter()
+            .map(|(condition, body)| (Some(condition), Some(body)));
         for (condition, body) in bodies.chain([(None, otherwise)]) {
             if let Some(condition) = condition {
                 tested = joined(tested, &self.script(condition).output);
@@ -193,7 +198,10 @@ impl Evaluator<'_> {
         if let Some(after) = after {
             self.state = after;
         }
-        let all = outputs.iter().cloned().reduce(|one, two| either(&one, &two));
+        let all = outputs
+            .iter()
+            .cloned()
+            .reduce(|one, two| either(&one, &two));
         Outcome::prints(all.unwrap_or_default())
     }
 
@@ -221,7 +229,12 @@ impl Evaluator<'_> {
             self.unsurely(|this| this.apart(state, |this| this.script(body)));
             return Outcome::quiet(None);
         }
-        if self.state.variables.get(variable).is_some_and(|old| old.is_odd) {
+        if self
+            .state
+            .variables
+            .get(variable)
+            .is_some_and(|old| old.is_odd)
+        {
             let all = values.join(" ");
             self.subscripted(&all);
         }

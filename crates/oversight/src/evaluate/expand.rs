@@ -1,7 +1,7 @@
 //! Words become fields: expansion and splitting. File names stay patterns; which files there are is not looked at.
 
-use crate::shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
 use crate::shell::ir::Kind;
+use crate::shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
 use crate::value::{ENVIRONMENT, HOLE, joined, unknown};
 
 use super::{Evaluator, pattern};
@@ -221,10 +221,11 @@ fn file_of(script: &Script) -> Option<&Target> {
         return None;
     };
     match (&command.kind, command.redirects.as_slice()) {
-        (
-            Kind::Simple { assignments, words },
-            [Redirect { target, .. }],
-        ) if assignments.is_empty() && words.is_empty() => Some(target),
+        (Kind::Simple { assignments, words }, [Redirect { target, .. }])
+            if assignments.is_empty() && words.is_empty() =>
+        {
+            Some(target)
+        }
         _ => None,
     }
 }

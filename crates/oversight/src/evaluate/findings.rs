@@ -132,7 +132,10 @@ mod tests {
         }
         findings.guard(guarded("last".to_owned(), Verdict::Deny));
         findings.doubt(doubt("last".to_owned(), true));
-        assert_eq!(findings.guarded.last().map(|one| one.verdict), Some(Verdict::Deny));
+        assert_eq!(
+            findings.guarded.last().map(|one| one.verdict),
+            Some(Verdict::Deny)
+        );
         assert!(findings.opaque.iter().any(|note| note.escapes));
         assert_eq!(shown(&"a".repeat(SHOWN + 1)).chars().count(), SHOWN + 1);
     }

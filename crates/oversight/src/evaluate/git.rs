@@ -31,29 +31,45 @@ const SWITCHING: &[&str] = names!(
 
 /// Which hooks a command of git runs.
 const HOOKS: &[(&str, &[&str])] = &[
-    ("commit", names!("pre-commit prepare-commit-msg commit-msg post-commit")),
+    (
+        "commit",
+        names!("pre-commit prepare-commit-msg commit-msg post-commit"),
+    ),
     ("merge", names!("pre-merge-commit post-merge commit-msg")),
-    ("pull", names!("post-merge pre-merge-commit post-rewrite pre-rebase")),
+    (
+        "pull",
+        names!("post-merge pre-merge-commit post-rewrite pre-rebase"),
+    ),
     ("checkout", names!("post-checkout")),
     ("switch", names!("post-checkout")),
     ("clone", names!("post-checkout")),
     ("worktree", names!("post-checkout")),
-    ("rebase", names!("pre-rebase post-rewrite post-checkout post-commit pre-commit")),
-    ("am", names!("applypatch-msg pre-applypatch post-applypatch")),
+    (
+        "rebase",
+        names!("pre-rebase post-rewrite post-checkout post-commit pre-commit"),
+    ),
+    (
+        "am",
+        names!("applypatch-msg pre-applypatch post-applypatch"),
+    ),
     ("cherry-pick", names!("post-commit prepare-commit-msg")),
     ("revert", names!("post-commit prepare-commit-msg")),
     ("gc", names!("pre-auto-gc")),
     ("push", names!("pre-push")),
     ("send-email", names!("sendemail-validate")),
-    ("hook", names!("pre-commit post-merge post-checkout post-commit pre-push")),
+    (
+        "hook",
+        names!("pre-commit post-merge post-checkout post-commit pre-push"),
+    ),
 ];
 
 /// Hooks of whatever moves a reference or writes the index.
 const ALWAYS: &[&str] = names!("reference-transaction post-index-change");
 
 /// Commands of git that only read.
-const READING: &[&str] =
-    names!("status log diff show config rev-parse ls-files blame grep help describe for-each-ref remote branch");
+const READING: &[&str] = names!(
+    "status log diff show config rev-parse ls-files blame grep help describe for-each-ref remote branch"
+);
 
 /// Commands of git that no alias and no program of another name can be.
 const OF_GIT: &[&str] = names!(
@@ -97,14 +113,22 @@ impl Evaluator<'_> {
                 return Outcome::unknown();
             }
             if !is_git_builtin(verb) && !OF_GIT.contains(&verb.as_str()) && !has_hole(verb) {
-                this.opaque("git runs a command or an alias that is not read", &format!("git {}", call.rest.join(" ")));
+                this.opaque(
+                    "git runs a command or an alias that is not read",
+                    &format!("git {}", call.rest.join(" ")),
+                );
             }
             this.git_launches(verb, rest);
             this.git_hooks(verb, rest, &own);
             Outcome::unknown()
         });
-        let makes_branch = rest.iter().any(|word| matches!(word.as_str(), "-b" | "-B" | "-c" | "-C" | "list"));
-        let only_keeps = verb == "stash" && rest.first().is_none_or(|word| word != "pop" && word != "apply" && word != "branch");
+        let makes_branch = rest
+            .iter()
+            .any(|word| matches!(word.as_str(), "-b" | "-B" | "-c" | "-C" | "list"));
+        let only_keeps = verb == "stash"
+            && rest
+                .first()
+                .is_none_or(|word| word != "pop" && word != "apply" && word != "branch");
         if SWITCHING.contains(&verb.as_str()) && !makes_branch && !only_keeps {
             let before = std::mem::replace(&mut self.state.directory, place);
             let top = self.repository();
@@ -119,7 +143,11 @@ impl Evaluator<'_> {
     }
 
     /// Settings of this call, of the environment and of this command, the strongest first.
-    fn own_settings(&mut self, given: &[(String, String)], words: &[String]) -> Vec<(String, String)> {
+    fn own_settings(
+        &mut self,
+        given: &[(String, String)],
+        words: &[String],
+    ) -> Vec<(String, String)> {
         let mut all = Vec::new();
         for (key, value) in given {
             // `--config-env=alias.x=VARIABLE` names a variable.
@@ -131,12 +159,18 @@ impl Evaluator<'_> {
         }
         if words.first().is_some_and(|verb| verb == "clone") {
             let option = |pair: &[String]| match pair {
-                [flag, value] if flag == "-c" || flag == "--config" => value.split_once('=').map(|(key, value)| (key.to_ascii_lowercase(), value.to_owned())),
+                [flag, value] if flag == "-c" || flag == "--config" => value
+                    .split_once('=')
+                    .map(|(key, value)| (key.to_ascii_lowercase(), value.to_owned())),
                 _ => None,
             };
             all.extend(words.windows(2).filter_map(option));
         }
-        all.extend(self.git_environment().into_iter().map(|(key, value)| (key.to_ascii_lowercase(), value)));
+        all.extend(
+            self.git_environment()
+                .into_iter()
+                .map(|(key, value)| (key.to_ascii_lowercase(), value)),
+        );
         all.extend(self.world.settings.iter().cloned());
         all
     }
@@ -144,8 +178,14 @@ impl Evaluator<'_> {
     /// What the settings of this command would run. The user's own, in files, are left to them.
     fn run_settings(&mut self, settings: &[(String, String)], arguments: &[String]) {
         for (key, value) in settings {
-            if is_include(key) || matches!(key.as_str(), "core.hookspath" | "init.templatedir") || key.starts_with("url.ext::") {
-                self.opaque("git takes settings or hooks from a place that the command names", &format!("{key}={value}"));
+            if is_include(key)
+                || matches!(key.as_str(), "core.hookspath" | "init.templatedir")
+                || key.starts_with("url.ext::")
+            {
+                self.opaque(
+                    "git takes settings or hooks from a place that the command names",
+                    &format!("{key}={value}"),
+                );
             } else if is_run(key, value) {
                 let value = value.trim_start_matches('!').to_owned();
                 if self.acts_in(&value) && key == "sequence.editor" {
@@ -153,7 +193,10 @@ impl Evaluator<'_> {
                 }
                 self.in_shell(&format!("git {key}"), &value);
             } else if key == "help.autocorrect" {
-                self.opaque("git corrects a command that it does not know", &arguments.join(" "));
+                self.opaque(
+                    "git corrects a command that it does not know",
+                    &arguments.join(" "),
+                );
             }
         }
     }
@@ -165,7 +208,10 @@ impl Evaluator<'_> {
             if value.starts_with("ext::") {
                 self.opaque("git runs a transport that is a command", &value);
             } else if is_run(&key, &value) && self.acts_in(&value) {
-                self.opaque("git runs what a setting of the repository holds", &format!("{key}={value}"));
+                self.opaque(
+                    "git runs what a setting of the repository holds",
+                    &format!("{key}={value}"),
+                );
             }
         }
     }
@@ -175,7 +221,10 @@ impl Evaluator<'_> {
         if is_git_builtin(verb) {
             return false;
         }
-        let found = own.iter().find(|(key, _)| *key == wanted).map(|(_, value)| value.clone());
+        let found = own
+            .iter()
+            .find(|(key, _)| *key == wanted)
+            .map(|(_, value)| value.clone());
         let Some(text) = found.or_else(|| self.stored_setting(&wanted)) else {
             return false;
         };
@@ -186,14 +235,16 @@ impl Evaluator<'_> {
         // Options of this call hold for the git that an alias starts, through the environment.
         let before = self.world.settings.clone();
         self.world.settings.extend(own.iter().cloned());
-        self.linked(format!("git alias {verb}"), |this| match text.trim().strip_prefix('!') {
-            Some(command) => {
-                let whole = with_words(command, rest);
-                let mut state = this.state.child();
-                state.positional = rest.to_vec();
-                this.apart(state, |this| this.evaluated(&whole))
+        self.linked(format!("git alias {verb}"), |this| {
+            match text.trim().strip_prefix('!') {
+                Some(command) => {
+                    let whole = with_words(command, rest);
+                    let mut state = this.state.child();
+                    state.positional = rest.to_vec();
+                    this.apart(state, |this| this.evaluated(&whole))
+                }
+                None => this.evaluated(&with_words(&format!("git {text}"), rest)),
             }
-            None => this.evaluated(&with_words(&format!("git {text}"), rest)),
         });
         self.world.settings = before;
         self.world.walking.remove(&key);
@@ -212,7 +263,10 @@ impl Evaluator<'_> {
             let File::Text(text) = self.file(path) else {
                 return None;
             };
-            let found = settings_of(&text).into_iter().rev().find(|(key, _)| key == wanted);
+            let found = settings_of(&text)
+                .into_iter()
+                .rev()
+                .find(|(key, _)| key == wanted);
             found.map(|(_, value)| value)
         })
     }
@@ -226,7 +280,11 @@ impl Evaluator<'_> {
         loop {
             let candidate = format!("{}/.git", directory.trim_end_matches('/'));
             let prefix = format!("{candidate}/");
-            let is_written = self.world.written.keys().any(|path| path.starts_with(&prefix));
+            let is_written = self
+                .world
+                .written
+                .keys()
+                .any(|path| path.starts_with(&prefix));
             if is_written || !self.world.lookup.list(&candidate).is_empty() {
                 return candidate;
             }
@@ -248,12 +306,18 @@ impl Evaluator<'_> {
             }
             "submodule" => {
                 let words = rest.iter().skip_while(|word| *word != "foreach").skip(1);
-                let words: Vec<String> = words.filter(|word| !word.starts_with("--")).cloned().collect();
+                let words: Vec<String> = words
+                    .filter(|word| !word.starts_with("--"))
+                    .cloned()
+                    .collect();
                 self.in_shell(&link, &words.join(" "));
             }
             "config" => self.git_config(rest),
             "for-each-repo" => {
-                let words = rest.iter().skip_while(|word| word.starts_with('-')).cloned();
+                let words = rest
+                    .iter()
+                    .skip_while(|word| word.starts_with('-'))
+                    .cloned();
                 let words: Vec<String> = std::iter::once("git".to_owned()).chain(words).collect();
                 self.linked(link, |this| this.run(&words));
             }
@@ -274,7 +338,10 @@ impl Evaluator<'_> {
             _ => {}
         }
         let transports = rest.iter().filter_map(|word| word.strip_prefix("ext::"));
-        for text in transports.map(|text| text.replace("% ", " ")).collect::<Vec<_>>() {
+        for text in transports
+            .map(|text| text.replace("% ", " "))
+            .collect::<Vec<_>>()
+        {
             self.in_shell("git ext::", &text);
             self.opaque("git runs a transport that is a command", &text);
         }
@@ -292,29 +359,58 @@ impl Evaluator<'_> {
                 plain.push(word);
             }
         }
-        let pair = plain.iter().filter(|word| !matches!(word.as_str(), "--add" | "--replace-all" | "--append" | "--all"));
+        let pair = plain.iter().filter(|word| {
+            !matches!(
+                word.as_str(),
+                "--add" | "--replace-all" | "--append" | "--all"
+            )
+        });
         if let [key, value, ..] = pair.collect::<Vec<_>>().as_slice() {
-            self.world.settings.insert(0, (key.to_ascii_lowercase(), (**value).clone()));
+            self.world
+                .settings
+                .insert(0, (key.to_ascii_lowercase(), (**value).clone()));
         }
     }
 
     /// Hooks that are there and can be read: acts in them count, what they do otherwise is the project's business.
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
-        let named = HOOKS.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, hooks)| hooks);
-        let always = if READING.contains(&verb) { &[][..] } else { ALWAYS };
+        let named = HOOKS
+            .iter()
+            .find(|(name, _)| *name == verb)
+            .map_or(&[][..], |(_, hooks)| hooks);
+        let always = if READING.contains(&verb) {
+            &[][..]
+        } else {
+            ALWAYS
+        };
         if named.is_empty() && always.is_empty() {
             return;
         }
-        let unchecked = rest.iter().any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));
+        let unchecked = rest
+            .iter()
+            .any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));
         let skipped = names!("pre-commit commit-msg pre-push pre-merge-commit");
-        let given = settings.iter().find(|(key, _)| key == "core.hookspath").map(|(_, value)| value.clone());
+        let given = settings
+            .iter()
+            .find(|(key, _)| key == "core.hookspath")
+            .map(|(_, value)| value.clone());
         let place = given.or_else(|| self.stored_setting("core.hookspath"));
         let place = place.map(|place| place.replacen('~', &self.home, 1));
         let place = place.unwrap_or_else(|| self.repository() + "/hooks");
         let run = rest.get(1).map(String::as_str).filter(|_| verb == "hook");
-        for hook in named.iter().chain(always).chain(&run).filter(|hook| !unchecked || !skipped.contains(hook)) {
+        for hook in named
+            .iter()
+            .chain(always)
+            .chain(&run)
+            .filter(|hook| !unchecked || !skipped.contains(hook))
+        {
             let path = format!("{place}/{hook}");
-            if matches!(self.file(&path), File::Missing) || !self.world.lookup.may_start(&absolute(&self.state.directory, &path)) {
+            if matches!(self.file(&path), File::Missing)
+                || !self
+                    .world
+                    .lookup
+                    .may_start(&absolute(&self.state.directory, &path))
+            {
                 continue;
             }
             if self.is_foreign(&path) {
@@ -331,7 +427,9 @@ impl Evaluator<'_> {
         };
         match (verb.as_str(), rest) {
             ("alias", [set, ..]) if set == "set" || set == "import" => self.gh_alias(rest),
-            ("config", [set, key, value, ..]) if set == "set" && matches!(key.as_str(), "editor" | "pager" | "browser") => {
+            ("config", [set, key, value, ..])
+                if set == "set" && matches!(key.as_str(), "editor" | "pager" | "browser") =>
+            {
                 if self.acts_in(value) || value.contains('/') {
                     self.opaque("gh runs what this setting holds", value);
                 }
@@ -342,13 +440,25 @@ impl Evaluator<'_> {
                 self.outside(|this| this.in_shell("gh codespace ssh", &text));
             }
             ("api", _) => self.gh_request(arguments),
-            ("repo", [clone, address, words @ ..]) if clone == "clone" && words.iter().any(|word| word == "--") => {
-                let words = words.iter().skip_while(|word| *word != "--").skip(1).cloned();
-                let words = ["git", "clone"].map(str::to_owned).into_iter().chain(words).chain([address.clone()]);
+            ("repo", [clone, address, words @ ..])
+                if clone == "clone" && words.iter().any(|word| word == "--") =>
+            {
+                let words = words
+                    .iter()
+                    .skip_while(|word| *word != "--")
+                    .skip(1)
+                    .cloned();
+                let words = ["git", "clone"]
+                    .map(str::to_owned)
+                    .into_iter()
+                    .chain(words)
+                    .chain([address.clone()]);
                 let words: Vec<String> = words.collect();
                 self.linked("gh repo clone", |this| this.run(&words));
             }
-            ("repo" | "release" | "run", [verb, ..]) if matches!(verb.as_str(), "clone" | "download" | "fork") => {
+            ("repo" | "release" | "run", [verb, ..])
+                if matches!(verb.as_str(), "clone" | "download" | "fork") =>
+            {
                 self.changed(".", "the command itself brings it");
             }
             (verb, _) if !OF_GH.contains(&verb) && !has_hole(verb) => self.gh_other(verb, rest),
@@ -378,7 +488,11 @@ impl Evaluator<'_> {
 
     /// An alias that the command makes is one that a later command can call.
     fn gh_alias(&mut self, rest: &[String]) {
-        let words: Vec<&String> = rest.iter().skip(1).filter(|word| !word.starts_with('-') || *word == "-").collect();
+        let words: Vec<&String> = rest
+            .iter()
+            .skip(1)
+            .filter(|word| !word.starts_with('-') || *word == "-")
+            .collect();
         let is_shell = rest.iter().any(|word| word == "--shell" || word == "-s");
         let [name, text, ..] = words.as_slice() else {
             if rest.first().is_some_and(|verb| verb == "import") {
@@ -387,7 +501,13 @@ impl Evaluator<'_> {
             return;
         };
         let text = match text.as_str() {
-            "-" => self.state.input().cloned().unwrap_or_default().trim_end().to_owned(),
+            "-" => self
+                .state
+                .input()
+                .cloned()
+                .unwrap_or_default()
+                .trim_end()
+                .to_owned(),
             text if is_shell && !text.starts_with('!') => format!("!{text}"),
             text => text.to_owned(),
         };
@@ -396,10 +516,18 @@ impl Evaluator<'_> {
 
     fn gh_other(&mut self, verb: &str, rest: &[String]) {
         let key = format!("gh.{verb}");
-        let made = self.world.settings.iter().find(|(name, _)| *name == key).map(|(_, text)| text.clone());
+        let made = self
+            .world
+            .settings
+            .iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, text)| text.clone());
         let stored = || {
             let config = self.content(&format!("{}/.config/gh/config.yml", self.home));
-            let lines = config.lines().skip_while(|line| !line.starts_with("aliases:")).skip(1);
+            let lines = config
+                .lines()
+                .skip_while(|line| !line.starts_with("aliases:"))
+                .skip(1);
             let mut lines = lines.take_while(|line| line.starts_with(' '));
             lines.find_map(|line| {
                 let text = line.trim().strip_prefix(verb)?.strip_prefix(':')?;
@@ -432,10 +560,16 @@ fn command_values(verb: &str, rest: &[String]) -> Vec<String> {
             Some((name, value)) if name.starts_with("--") => (name, Some(value)),
             _ => (word.as_str(), None),
         };
-        let begins = |option: &&str| name.len() > 4 && name.starts_with("--") && option.starts_with(name);
+        let begins =
+            |option: &&str| name.len() > 4 && name.starts_with("--") && option.starts_with(name);
         let is_upload = name == "-u" && matches!(verb, "clone" | "fetch" | "ls-remote");
-        let is_option = COMMANDS.contains(&name) || COMMANDS.iter().any(|option| begins(option)) || is_upload || (verb == "difftool" && name == "-yx");
-        let glued = ["-x", "-O"].iter().find_map(|option| word.strip_prefix(option));
+        let is_option = COMMANDS.contains(&name)
+            || COMMANDS.iter().any(|option| begins(option))
+            || is_upload
+            || (verb == "difftool" && name == "-yx");
+        let glued = ["-x", "-O"]
+            .iter()
+            .find_map(|option| word.strip_prefix(option));
         let glued = glued.filter(|text| !text.is_empty() && !word.starts_with("--"));
         match value.filter(|_| is_option).or(glued) {
             Some(text) => all.push(text.to_owned()),
@@ -452,14 +586,26 @@ mod tests {
 
     #[test]
     fn options_of_git_that_are_commands() {
-        let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let words = |text: &[&str]| {
+            text.iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
         for (verb, rest, expected) in [
-            ("rebase", &["--exec=git push", "main"][..], &["git push"][..]),
+            (
+                "rebase",
+                &["--exec=git push", "main"][..],
+                &["git push"][..],
+            ),
             ("grep", &["-Oless", "x"], &["less"]),
             ("difftool", &["-y", "-x", "meld"], &["meld"]),
             ("push", &["-u", "origin", "main"], &[]),
         ] {
-            assert_eq!(command_values(verb, &words(rest)), words(expected), "{rest:?}");
+            assert_eq!(
+                command_values(verb, &words(rest)),
+                words(expected),
+                "{rest:?}"
+            );
         }
     }
 }

@@ -31,7 +31,9 @@ impl Evaluator<'_> {
                 let count = length.as_ref().map(|length| self.arithmetic(length));
                 let is_positional = matches!(parameter.subject, Subject::All { .. });
                 match (from, count) {
-                    (Some(from), None | Some(Some(_))) if !texts.iter().any(|text| has_hole(text)) => {
+                    (Some(from), None | Some(Some(_)))
+                        if !texts.iter().any(|text| has_hole(text)) =>
+                    {
                         let first = i64::from(is_positional && from > 0);
                         slice(&texts, from.saturating_sub(first), count.flatten())
                     }
@@ -201,7 +203,9 @@ impl Evaluator<'_> {
                     && !has_hole(text)
                 {
                     let characters: Vec<char> = text.chars().collect();
-                    return slice(&characters, from, count.flatten()).into_iter().collect();
+                    return slice(&characters, from, count.flatten())
+                        .into_iter()
+                        .collect();
                 }
             }
             Operation::Case {
@@ -338,7 +342,15 @@ mod tests {
 
     #[test]
     fn numbers_are_read_where_they_are_written_out() {
-        for (text, expected) in [("", Some(0)), ("12", Some(12)), ("-1", Some(-1)), ("2+1-4", Some(-1)), ("012", None), ("2*3", None), ("x", None)] {
+        for (text, expected) in [
+            ("", Some(0)),
+            ("12", Some(12)),
+            ("-1", Some(-1)),
+            ("2+1-4", Some(-1)),
+            ("012", None),
+            ("2*3", None),
+            ("x", None),
+        ] {
             assert_eq!(integer(text).or_else(|| sum(text)), expected, "{text}");
         }
         assert_eq!(slice(&[1, 2, 3], -2, Some(1)), [2]);

@@ -254,12 +254,7 @@ fn match_length(pattern: &[char], text: &[char]) -> Option<usize> {
 }
 
 /// Replaces the first match, or all.
-pub(crate) fn replace(
-    text: &str,
-    pattern: &str,
-    with: &str,
-    all: bool,
-) -> String {
+pub(crate) fn replace(text: &str, pattern: &str, with: &str, all: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let wanted: Vec<char> = pattern.chars().collect();
     if wanted.is_empty() || chars.len() > 4096 {

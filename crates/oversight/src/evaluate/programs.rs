@@ -44,7 +44,8 @@ const RUNNERS: &[&str] = names!(
 );
 
 /// Those of them whose words are texts for a shell.
-const TEXTS: &[&str] = names!("concurrently nodemon npm-run-all chokidar watchexec watchman-make mispipe pee");
+const TEXTS: &[&str] =
+    names!("concurrently nodemon npm-run-all chokidar watchexec watchman-make mispipe pee");
 
 /// Programs that start a program of a package, and the words by which they do.
 const PACKAGES: &[(&str, &str)] = &[
@@ -69,18 +70,29 @@ const PACKAGE_OPTIONS: &[&str] = names!(
 const RUNNING: &[(&[&str], &[&str])] = &[
     (
         names!("npm pnpm yarn bun"),
-        names!("run run-script rum urn test t tst start stop restart exec x dlx create explore workspace workspaces foreach node it install-test"),
+        names!(
+            "run run-script rum urn test t tst start stop restart exec x dlx create explore workspace workspaces foreach node it install-test"
+        ),
     ),
     (names!("cargo"), names!("run r watch make xtask")),
     (names!("go"), names!("run generate tool")),
-    (names!("dotnet swift zig stack cabal flutter crystal"), names!("run watch exec script fsi")),
+    (
+        names!("dotnet swift zig stack cabal flutter crystal"),
+        names!("run watch exec script fsi"),
+    ),
     (names!("composer"), names!("run run-script exec")),
     (names!("mix"), names!("run do")),
     (names!("pipx"), names!("run")),
-    (names!("terraform tofu pulumi"), names!("apply destroy up plan")),
+    (
+        names!("terraform tofu pulumi"),
+        names!("apply destroy up plan"),
+    ),
     (names!("php"), names!("artisan")),
     (names!("minikube vagrant"), names!("ssh")),
-    (names!("fly flyctl heroku railway"), names!("ssh run console")),
+    (
+        names!("fly flyctl heroku railway"),
+        names!("ssh run console"),
+    ),
 ];
 
 /// Words of package managers that are commands of theirs; any other is a script of the project.
@@ -106,11 +118,23 @@ const OF_CARGO: &[&str] = names!(
 
 /// Programs that start the words behind one of these words, in an environment of theirs.
 const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
-    (names!("uv poetry pdm rye pipenv pixi hatch conda mamba micromamba"), names!("run tool x")),
-    (names!("mise rtx asdf direnv fnm nvm volta pyenv rbenv nodenv"), names!("exec x run which-exec")),
+    (
+        names!("uv poetry pdm rye pipenv pixi hatch conda mamba micromamba"),
+        names!("run tool x"),
+    ),
+    (
+        names!("mise rtx asdf direnv fnm nvm volta pyenv rbenv nodenv"),
+        names!("exec x run which-exec"),
+    ),
     (names!("bundle"), names!("exec")),
-    (names!("op doppler infisical teller dotenvx sops chamber aws-vault vault envchain"), names!("run exec exec-env")),
-    (names!("nix nix-shell devbox flox guix devenv"), names!("run shell develop --run --command -c activate")),
+    (
+        names!("op doppler infisical teller dotenvx sops chamber aws-vault vault envchain"),
+        names!("run exec exec-env"),
+    ),
+    (
+        names!("nix nix-shell devbox flox guix devenv"),
+        names!("run shell develop --run --command -c activate"),
+    ),
     (names!("brew"), names!("exec")),
     (names!("firebase"), names!("emulators:exec")),
 ];
@@ -129,7 +153,9 @@ pub(crate) const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlit
 const STARTING_OPTIONS: &[(&str, &[&str])] = &[
     (
         "tar",
-        names!("--to-command --checkpoint-action --use-compress-program --info-script --new-volume-script --rmt-command --rsh-command -I -F"),
+        names!(
+            "--to-command --checkpoint-action --use-compress-program --info-script --new-volume-script --rmt-command --rsh-command -I -F"
+        ),
     ),
     ("rsync", names!("-e --rsh --rsync-path")),
     ("zip", names!("-TT --unzip-command")),
@@ -147,7 +173,10 @@ const STARTING_OPTIONS: &[(&str, &[&str])] = &[
     ("bat", names!("--pager")),
     ("wget", names!("--use-askpass")),
     ("hg", names!("--config")),
-    ("svn", names!("--diff-cmd --diff3-cmd --editor-cmd --config-option")),
+    (
+        "svn",
+        names!("--diff-cmd --diff3-cmd --editor-cmd --config-option"),
+    ),
     ("npm", names!("--script-shell --editor --viewer")),
     ("pnpm", names!("--script-shell")),
     ("apt", names!("-o")),
@@ -177,8 +206,14 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
 /// `pnpm -w publish`: a switch of pnpm before its command, where npm takes a value.
 pub(crate) fn without_switch(name: &str, arguments: &[String]) -> Vec<String> {
     let mut words = arguments.to_vec();
-    let own = words.iter().take_while(|word| word.starts_with('-')).count();
-    let at = words.iter().position(|word| word == "-w").filter(|at| name == "pnpm" && *at < own);
+    let own = words
+        .iter()
+        .take_while(|word| word.starts_with('-'))
+        .count();
+    let at = words
+        .iter()
+        .position(|word| word == "-w")
+        .filter(|at| name == "pnpm" && *at < own);
     if let Some(at) = at {
         words.remove(at);
     }
@@ -207,8 +242,14 @@ impl Evaluator<'_> {
             return Outcome::unknown();
         }
         if RUNNERS.contains(&name) {
-            self.opaque("it runs recipes, scripts or tasks that are not read", &format!("{name} {}", arguments.join(" ")));
-            for word in arguments.iter().filter(|word| TEXTS.contains(&name) && word.contains(' ')) {
+            self.opaque(
+                "it runs recipes, scripts or tasks that are not read",
+                &format!("{name} {}", arguments.join(" ")),
+            );
+            for word in arguments
+                .iter()
+                .filter(|word| TEXTS.contains(&name) && word.contains(' '))
+            {
                 self.in_shell(name, word);
             }
             self.handed_on(name, arguments);
@@ -225,18 +266,35 @@ impl Evaluator<'_> {
         if BUILDERS.contains(&name) {
             let mut texts = self.world.written.values().flatten();
             if texts.any(|text| self.acts_in(text)) {
-                self.opaque("it may run a file that the command wrote", &format!("{name} {}", arguments.join(" ")));
+                self.opaque(
+                    "it may run a file that the command wrote",
+                    &format!("{name} {}", arguments.join(" ")),
+                );
             }
         }
-        let starts = STARTING_OPTIONS.iter().find(|(program, _)| *program == name);
+        let starts = STARTING_OPTIONS
+            .iter()
+            .find(|(program, _)| *program == name);
         let by_option = |option: &&str| {
             let letter = option.chars().nth(1).filter(|_| option.len() == 2);
-            let is_it = |word: &String| word.starts_with(*option) || letter.is_some_and(|letter| word.starts_with('-') && !word.starts_with("--") && word.contains(letter)) || (option.starts_with("--") && word.len() > 7 && option.starts_with(word.split('=').next().unwrap_or_default()));
+            let is_it = |word: &String| {
+                word.starts_with(*option)
+                    || letter.is_some_and(|letter| {
+                        word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
+                    })
+                    || (option.starts_with("--")
+                        && word.len() > 7
+                        && option.starts_with(word.split('=').next().unwrap_or_default()))
+            };
             arguments.iter().any(is_it)
         };
-        let is_started = starts.is_some_and(|(_, options)| options.iter().any(|option| by_option(option)));
+        let is_started =
+            starts.is_some_and(|(_, options)| options.iter().any(|option| by_option(option)));
         if is_started && arguments.iter().any(|word| has_hole(word)) {
-            self.opaque("an option may name a program to start", &format!("{name} {}", arguments.join(" ")));
+            self.opaque(
+                "an option may name a program to start",
+                &format!("{name} {}", arguments.join(" ")),
+            );
         }
         if is_started || !DATA.contains(&name) {
             self.handed_on(name, arguments);
@@ -270,29 +328,47 @@ impl Evaluator<'_> {
             let words = [&[crate::lookup::base_name(plain).to_owned()], rest].concat();
             self.linked(name, |this| this.run(&words));
         }
-        self.opaque("it runs a program of a package, which is not read", &format!("{name} {}", arguments.join(" ")));
+        self.opaque(
+            "it runs a program of a package, which is not read",
+            &format!("{name} {}", arguments.join(" ")),
+        );
         self.handed_on(name, arguments);
         true
     }
 
     /// Scripts that installing, packing and publishing run: an act that is written in them counts.
     fn lifecycle(&mut self, name: &str) {
-        let manifest: Option<serde_json::Value> = serde_json::from_str(&self.content("package.json")).ok();
-        let scripts = manifest.as_ref().and_then(|manifest| manifest.get("scripts")?.as_object());
-        let runs = |key: &str| key.starts_with("pre") || key.starts_with("post") || matches!(key, "install" | "version");
+        let manifest: Option<serde_json::Value> =
+            serde_json::from_str(&self.content("package.json")).ok();
+        let scripts = manifest
+            .as_ref()
+            .and_then(|manifest| manifest.get("scripts")?.as_object());
+        let runs = |key: &str| {
+            key.starts_with("pre")
+                || key.starts_with("post")
+                || matches!(key, "install" | "version")
+        };
         for (key, text) in scripts.into_iter().flatten().filter(|(key, _)| runs(key)) {
             let text = text.as_str().unwrap_or_default();
             if self.acts_in(text) {
-                self.opaque("a script of the package runs on the way", &format!("{name}: {key}: {text}"));
+                self.opaque(
+                    "a script of the package runs on the way",
+                    &format!("{name}: {key}: {text}"),
+                );
             }
         }
     }
 
     /// Commands of package managers and build tools that run what the project says.
     fn project_commands(&mut self, name: &str, arguments: &[String]) {
-        let plain: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+        let plain: Vec<&String> = arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .collect();
         let verb = plain.first().map_or("", |word| word.as_str());
-        let runs = RUNNING.iter().any(|(names, verbs)| names.contains(&name) && plain.iter().any(|word| verbs.contains(&word.as_str())));
+        let runs = RUNNING.iter().any(|(names, verbs)| {
+            names.contains(&name) && plain.iter().any(|word| verbs.contains(&word.as_str()))
+        });
         let is_script = match name {
             "yarn" if matches!(verb, "deploy" | "pub") => true,
             "yarn" | "pnpm" | "bun" => !verb.is_empty() && !OF_MANAGERS.contains(&verb),
@@ -301,7 +377,11 @@ impl Evaluator<'_> {
         };
         if matches!(name, "npm" | "pnpm" | "yarn" | "bun") {
             self.lifecycle(name);
-            if let Some(at) = arguments.iter().position(|word| self.catalog.is_program(word)).filter(|_| is_script) {
+            if let Some(at) = arguments
+                .iter()
+                .position(|word| self.catalog.is_program(word))
+                .filter(|_| is_script)
+            {
                 let words = arguments.get(at..).unwrap_or_default();
                 self.linked(name, |this| this.run(words));
             }
@@ -310,7 +390,10 @@ impl Evaluator<'_> {
             return;
         }
         if runs || is_script {
-            self.opaque("it runs scripts or programs of the project, which are not read", &format!("{name} {}", arguments.join(" ")));
+            self.opaque(
+                "it runs scripts or programs of the project, which are not read",
+                &format!("{name} {}", arguments.join(" ")),
+            );
             self.handed_on(name, arguments);
         }
     }
@@ -318,7 +401,10 @@ impl Evaluator<'_> {
     /// Cargo resolves its aliases by itself, so no program of another name is started.
     fn cargo_alias(&mut self, verb: &str, arguments: &[String]) -> bool {
         let config = self.content(".cargo/config.toml");
-        let lines = config.lines().skip_while(|line| line.trim() != "[alias]").skip(1);
+        let lines = config
+            .lines()
+            .skip_while(|line| line.trim() != "[alias]")
+            .skip(1);
         let mut lines = lines.take_while(|line| !line.starts_with('['));
         let text = lines.find_map(|line| {
             let (key, value) = line.split_once('=')?;
@@ -329,7 +415,13 @@ impl Evaluator<'_> {
         };
         let mut words = vec!["cargo".to_owned()];
         words.extend(text.split_whitespace().map(str::to_owned));
-        words.extend(arguments.iter().skip_while(|word| *word != verb).skip(1).cloned());
+        words.extend(
+            arguments
+                .iter()
+                .skip_while(|word| *word != verb)
+                .skip(1)
+                .cloned(),
+        );
         self.linked(format!("cargo alias {verb}"), |this| this.run(&words));
         self.world.walking.remove(&format!("cargo {verb}"));
         true
@@ -355,10 +447,19 @@ impl Evaluator<'_> {
             return;
         }
         // `python -m module`: a tool by its name.
-        let module = arguments.iter().position(|word| word == "-m").filter(|_| name == "python");
+        let module = arguments
+            .iter()
+            .position(|word| word == "-m")
+            .filter(|_| name == "python");
         if let Some(words) = module.and_then(|at| arguments.get(at.saturating_add(1)..)) {
             let module = words.first().map_or("", String::as_str);
-            let shadowed = !matches!(self.file(&format!("{}.py", module.split('.').next().unwrap_or_default())), File::Missing);
+            let shadowed = !matches!(
+                self.file(&format!(
+                    "{}.py",
+                    module.split('.').next().unwrap_or_default()
+                )),
+                File::Missing
+            );
             if self.catalog.is_program(module) {
                 self.linked("python -m", |this| this.run(words));
             }
@@ -367,12 +468,17 @@ impl Evaluator<'_> {
             }
         }
         if matches!(name, "gdb" | "lldb")
-            && let Some(at) = arguments.iter().position(|word| word == "--args" || word == "--")
+            && let Some(at) = arguments
+                .iter()
+                .position(|word| word == "--args" || word == "--")
         {
             let words = arguments.get(at.saturating_add(1)..).unwrap_or_default();
             self.linked(name, |this| this.run(words));
         }
-        self.opaque("code of another language is run, which is not read", &format!("{name} {}", arguments.join(" ")));
+        self.opaque(
+            "code of another language is run, which is not read",
+            &format!("{name} {}", arguments.join(" ")),
+        );
         self.handed_on(name, arguments);
     }
 
@@ -385,16 +491,28 @@ impl Evaluator<'_> {
         if self.state.input().is_some_and(|input| self.acts_in(input)) {
             self.opaque("it may start what it reads", name);
         }
-        if name == "direnv" && arguments.first().is_some_and(|verb| verb == "allow") && self.world.written.keys().any(|path| path.ends_with(".envrc")) {
+        if name == "direnv"
+            && arguments.first().is_some_and(|verb| verb == "allow")
+            && self
+                .world
+                .written
+                .keys()
+                .any(|path| path.ends_with(".envrc"))
+        {
             self.opaque("it runs a file that the command wrote", "direnv allow");
         }
-        let at = arguments.iter().position(|word| verbs.contains(&word.as_str()) || word == "--");
+        let at = arguments
+            .iter()
+            .position(|word| verbs.contains(&word.as_str()) || word == "--");
         let Some(at) = at else {
             self.handed_on(name, arguments);
             return;
         };
         let mut words = arguments.get(at.saturating_add(1)..).unwrap_or_default();
-        if let Some(at) = words.iter().position(|word| word == "--" || word == "-c" || word == "--command") {
+        if let Some(at) = words
+            .iter()
+            .position(|word| word == "--" || word == "-c" || word == "--command")
+        {
             words = words.get(at.saturating_add(1)..).unwrap_or_default();
         } else {
             words = skip_options(words, "npw", PACKAGE_OPTIONS);
@@ -412,9 +530,15 @@ impl Evaluator<'_> {
             words => self.linked(name, |this| this.run(words)),
         };
         let known = program_name(program);
-        let is_known = ORDINARY.contains(&known.as_str()) || DATA.contains(&known.as_str()) || self.starts(program) || wrapper::is_wrapper(&known);
+        let is_known = ORDINARY.contains(&known.as_str())
+            || DATA.contains(&known.as_str())
+            || self.starts(program)
+            || wrapper::is_wrapper(&known);
         if !is_known {
-            self.opaque("it may run a script of the project, which is not read", &format!("{name} {}", arguments.join(" ")));
+            self.opaque(
+                "it may run a script of the project, which is not read",
+                &format!("{name} {}", arguments.join(" ")),
+            );
         }
         self.handed_on(name, arguments);
     }
@@ -474,7 +598,9 @@ impl Evaluator<'_> {
     /// Whether a file is a script of another language, or no script at all.
     pub(crate) fn is_foreign(&self, path: &str) -> bool {
         match self.file(path) {
-            File::Text(text) => shells::first_line_program(&text).is_some_and(|program| !shells::is_shell(&program)),
+            File::Text(text) => {
+                shells::first_line_program(&text).is_some_and(|program| !shells::is_shell(&program))
+            }
             _ => true,
         }
     }
@@ -483,7 +609,11 @@ impl Evaluator<'_> {
     pub(crate) fn acts_in(&self, text: &str) -> bool {
         let is_sign = |one: char| one.is_whitespace() || "'\"`;|&()!=,:+{}[]<>".contains(one);
         let text = text.replace('\\', "");
-        let words: Vec<String> = text.split(is_sign).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+        let words: Vec<String> = text
+            .split(is_sign)
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
         (0..words.len()).any(|at| {
             let Some((program, rest)) = words.get(at..).and_then(<[_]>::split_first) else {
                 return false;
@@ -493,7 +623,10 @@ impl Evaluator<'_> {
                 return true;
             }
             let name = program_name(program);
-            let answer = self.catalog.is_program(&name).then(|| self.catalog.classify(&name, rest, &|_| None));
+            let answer = self
+                .catalog
+                .is_program(&name)
+                .then(|| self.catalog.classify(&name, rest, &|_| None));
             answer.is_some_and(|answer| !answer.actions.is_empty() || answer.unknown.is_some())
         })
     }
@@ -502,7 +635,12 @@ impl Evaluator<'_> {
     pub(crate) fn code_outside(&mut self, code: &str) {
         self.guard_code(code);
         if self.acts_in(code) {
-            self.outside(|this| this.opaque("code of another language is run, and it names a gated act", code));
+            self.outside(|this| {
+                this.opaque(
+                    "code of another language is run, and it names a gated act",
+                    code,
+                )
+            });
         }
     }
 
@@ -510,28 +648,41 @@ impl Evaluator<'_> {
     pub(crate) fn handed_on(&mut self, name: &str, arguments: &[String]) {
         let mut is_text = false;
         for (at, word) in arguments.iter().enumerate() {
-            if std::mem::replace(&mut is_text, CARRY_TEXT.contains(&word.as_str()) && name != "split" && name != "mail") {
+            if std::mem::replace(
+                &mut is_text,
+                CARRY_TEXT.contains(&word.as_str()) && name != "split" && name != "mail",
+            ) {
                 continue;
             }
             let (head, value) = word.split_once('=').unwrap_or(("", word));
             if CARRY_TEXT.contains(&head) && !(name == "split" && head == "--filter") {
                 continue;
             }
-            let glued = word.get(2..).filter(|_| word.starts_with('-') && !word.starts_with("--") && word.len() > 3);
+            let glued = word
+                .get(2..)
+                .filter(|_| word.starts_with('-') && !word.starts_with("--") && word.len() > 3);
             let value = glued.unwrap_or(value);
             let known = program_name(value);
             let rest = arguments.get(at..).unwrap_or_default();
             if self.catalog.is_program(&known) && !has_hole(value) {
-                let words: Vec<String> = std::iter::once(known.clone()).chain(rest.iter().skip(1).cloned()).collect();
+                let words: Vec<String> = std::iter::once(known.clone())
+                    .chain(rest.iter().skip(1).cloned())
+                    .collect();
                 self.perhaps(|this| this.linked(name, |this| this.run(&words)));
             }
             let may_start = self.is_script(value) || self.acts_in(value);
-            let is_launcher = shells::is_shell(&known) || (wrapper::is_wrapper(&known) && known != "-" && at > 0);
+            let is_launcher = shells::is_shell(&known)
+                || is_interpreter(&known)
+                || (wrapper::is_wrapper(&known) && known != "-" && at > 0);
             if is_launcher {
                 self.perhaps(|this| this.run(rest));
             }
-            if may_start || shells::is_shell(&known) && rest.len() > 1 {
-                self.opaque("it may start what it is given", &format!("{name} {}", arguments.join(" ")));
+            let runs_code = shells::is_shell(&known) || is_interpreter(&known);
+            if may_start || runs_code && rest.len() > 1 {
+                self.opaque(
+                    "it may start what it is given",
+                    &format!("{name} {}", arguments.join(" ")),
+                );
             }
         }
         let input = self.state.input().cloned();
@@ -554,8 +705,14 @@ mod tests {
     #[test]
     fn switches_of_pnpm_are_taken_away() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(without_switch("pnpm", &words("-w publish")), words("publish"));
-        assert_eq!(without_switch("npm", &words("-w a publish")), words("-w a publish"));
+        assert_eq!(
+            without_switch("pnpm", &words("-w publish")),
+            words("publish")
+        );
+        assert_eq!(
+            without_switch("npm", &words("-w a publish")),
+            words("-w a publish")
+        );
         assert!(only_shows(&words("--version")));
         assert!(!only_shows(&words("--version x")));
         assert_eq!(git_program("git-push"), Some("push"));

@@ -8,7 +8,10 @@ use super::{Evaluator, Outcome};
 
 /// Where a command's output goes.
 enum Sink<'r> {
-    File { path: String, append: bool },
+    File {
+        path: String,
+        append: bool,
+    },
     Process(&'r Script),
     /// Where errors go.
     Errors,
@@ -40,7 +43,13 @@ impl Evaluator<'_> {
         self.deliver(&mut outcome, sinks);
         // `3>&1 1>&2 2>&3`: what is caught is what goes to the errors.
         let swaps = |redirect: &Redirect| match &redirect.target {
-            Target::Duplicate(word) => redirect.descriptor == 2 && self.value(word).parse::<i32>().is_ok_and(|number| number > 2),
+            Target::Duplicate(word) => {
+                redirect.descriptor == 2
+                    && self
+                        .value(word)
+                        .parse::<i32>()
+                        .is_ok_and(|number| number > 2)
+            }
             _ => false,
         };
         if redirects.iter().any(swaps) {
@@ -110,13 +119,17 @@ impl Evaluator<'_> {
             Ok(source) if number == 0 => {
                 // It may also be opened to the right of it.
                 let content = self.state.descriptors.get(&source).cloned();
-                self.state.descriptors.insert(0, content.unwrap_or_else(unknown));
+                self.state
+                    .descriptors
+                    .insert(0, content.unwrap_or_else(unknown));
             }
             Ok(2) if number == 1 => sinks.push(Sink::Errors),
             Ok(source) if number == 1 && source > 2 => sinks.push(Sink::Elsewhere),
             Ok(source) if number > 2 => {
                 let content = self.state.descriptors.get(&source).cloned();
-                self.state.descriptors.insert(number, content.unwrap_or_else(unknown));
+                self.state
+                    .descriptors
+                    .insert(number, content.unwrap_or_else(unknown));
             }
             Ok(_) => {}
             Err(_) if from.starts_with("/dev/tcp/") || from.starts_with("/dev/udp/") => {

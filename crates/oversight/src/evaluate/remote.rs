@@ -38,12 +38,24 @@ impl Evaluator<'_> {
             "tmux" | "screen" | "zellij" => self.typed(name, arguments),
             "at" | "batch" | "crontab" => self.scheduled(name, arguments),
             "systemd-run" => {
-                let long = names!("property unit uid gid slice setenv working-directory description on-active on-calendar on-boot machine host timer-property");
+                let long = names!(
+                    "property unit uid gid slice setenv working-directory description on-active on-calendar on-boot machine host timer-property"
+                );
                 self.words_outside(name, skip_options(arguments, "puGEHMt", long))
             }
             "systemctl" => {
-                if self.world.written.keys().any(|path| path.contains("/systemd/")) {
-                    self.outside(|this| this.opaque("a unit that the command wrote is started", &arguments.join(" ")));
+                if self
+                    .world
+                    .written
+                    .keys()
+                    .any(|path| path.contains("/systemd/"))
+                {
+                    self.outside(|this| {
+                        this.opaque(
+                            "a unit that the command wrote is started",
+                            &arguments.join(" "),
+                        )
+                    });
                 }
                 Outcome::unknown()
             }
@@ -84,11 +96,24 @@ impl Evaluator<'_> {
                 self.in_shell(name, command);
             }
         }
-        let wrote = self.world.written.keys().any(|path| path.contains("/.ssh/"));
+        let wrote = self
+            .world
+            .written
+            .keys()
+            .any(|path| path.contains("/.ssh/"));
         if wrote || arguments.iter().any(|word| word.starts_with("-F")) {
-            self.outside(|this| this.opaque("ssh reads settings that the command names", &arguments.join(" ")));
+            self.outside(|this| {
+                this.opaque(
+                    "ssh reads settings that the command names",
+                    &arguments.join(" "),
+                )
+            });
         }
-        let rest = skip_options(arguments, "bcDEeFIiJLlmOopQRSWwB", names!("ssh port server bind-server"));
+        let rest = skip_options(
+            arguments,
+            "bcDEeFIiJLlmOopQRSWwB",
+            names!("ssh port server bind-server"),
+        );
         match rest.get(1..).unwrap_or_default() {
             [] => self.input_outside(name),
             words => {
@@ -109,7 +134,9 @@ impl Evaluator<'_> {
         let known = self.doubts();
         let outcome = self.in_shell(name, text);
         let is_read = self.notes.findings.opaque.get(known..).unwrap_or_default();
-        let only_files = is_read.iter().all(|note| note.reason.contains("not there yet") || note.reason.contains("of the project"));
+        let only_files = is_read.iter().all(|note| {
+            note.reason.contains("not there yet") || note.reason.contains("of the project")
+        });
         if only_files {
             self.forget_doubts(known);
         }
@@ -147,12 +174,19 @@ impl Evaluator<'_> {
         };
         // `alpine/git push`: an image by the name of its program.
         let image = option_value(after, &["--image"]).or_else(|| inner.first().cloned());
-        let image = image.map(|image| super::run::program_name(image.split(':').next().unwrap_or_default()));
+        let image = image
+            .map(|image| super::run::program_name(image.split(':').next().unwrap_or_default()));
         let image = image.filter(|image| self.catalog.is_program(image) && entry.is_none());
-        let mut words: Vec<String> = entry.iter().flat_map(|entry| entry.split(' ')).map(str::to_owned).collect();
+        let mut words: Vec<String> = entry
+            .iter()
+            .flat_map(|entry| entry.split(' '))
+            .map(str::to_owned)
+            .collect();
         words.extend(image.filter(|image| command.first() != Some(image)));
         words.extend(command.iter().cloned());
-        if !matches!(verb, "run" | "debug") && (verb != "exec" || after.first().is_some_and(|word| word == "-l")) {
+        if !matches!(verb, "run" | "debug")
+            && (verb != "exec" || after.first().is_some_and(|word| word == "-l"))
+        {
             self.handed_on(name, after);
         }
         if words.is_empty() {
@@ -168,11 +202,17 @@ impl Evaluator<'_> {
     /// The `RUN` lines of a file that is there: acts in them count, the rest is the business of the build.
     fn image_build(&mut self, arguments: &[String]) -> Outcome {
         let named = option_value(arguments, &["-f", "--file"]);
-        let place = arguments.iter().skip(1).rfind(|word| !word.starts_with('-') || *word == "-");
+        let place = arguments
+            .iter()
+            .skip(1)
+            .rfind(|word| !word.starts_with('-') || *word == "-");
         let place = place.map_or(".", String::as_str);
         let path = named.unwrap_or_else(|| format!("{place}/Dockerfile"));
         let path = if place == "-" { "-".to_owned() } else { path };
-        let text = self.content(&path).replace("\\\n", " ").replace("RUN <<EOF\n", "RUN ");
+        let text = self
+            .content(&path)
+            .replace("\\\n", " ")
+            .replace("RUN <<EOF\n", "RUN ");
         let lines: Vec<String> = text.lines().map(str::trim).map(str::to_owned).collect();
         for line in lines {
             let Some((head, command)) = line.split_once(' ') else {
@@ -190,21 +230,54 @@ impl Evaluator<'_> {
 
     /// Words that are typed into a session, or that it runs.
     fn typed(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let has_file = |word: &String| matches!(word.as_str(), "-f" | "-c" | "source-file" | "source" | "paste-buffer" | "pasteb");
-        let wrote = self.world.written.keys().any(|path| path.contains("tmux") || path.contains("screenrc"));
-        if wrote || arguments.iter().any(has_file) && !(name == "tmux" && arguments.iter().any(|word| word.starts_with("new"))) || name == "tmux" && arguments.first().is_some_and(|word| word == "-f") {
-            self.outside(|this| this.opaque("a session reads commands that are not read here", &arguments.join(" ")));
+        let has_file = |word: &String| {
+            matches!(
+                word.as_str(),
+                "-f" | "-c" | "source-file" | "source" | "paste-buffer" | "pasteb"
+            )
+        };
+        let wrote = self
+            .world
+            .written
+            .keys()
+            .any(|path| path.contains("tmux") || path.contains("screenrc"));
+        if wrote
+            || arguments.iter().any(has_file)
+                && !(name == "tmux" && arguments.iter().any(|word| word.starts_with("new")))
+            || name == "tmux" && arguments.first().is_some_and(|word| word == "-f")
+        {
+            self.outside(|this| {
+                this.opaque(
+                    "a session reads commands that are not read here",
+                    &arguments.join(" "),
+                )
+            });
         }
-        let is_new_screen = name == "screen" && !arguments.iter().any(|word| word == "-ls" || word == "-list");
-        let at = arguments.iter().position(|word| TYPED.contains(&word.as_str()));
+        let is_new_screen = name == "screen"
+            && !arguments
+                .iter()
+                .any(|word| word == "-ls" || word == "-list");
+        let at = arguments
+            .iter()
+            .position(|word| TYPED.contains(&word.as_str()));
         if at.is_none() && !is_new_screen {
             return Outcome::unknown();
         }
-        let after = at.map_or(arguments, |at| arguments.get(at.saturating_add(1)..).unwrap_or_default());
-        let letters = if name == "screen" { "ceghnpsStTX" } else { "btcnstFxyhwepIlN" };
+        let after = at.map_or(arguments, |at| {
+            arguments.get(at.saturating_add(1)..).unwrap_or_default()
+        });
+        let letters = if name == "screen" {
+            "ceghnpsStTX"
+        } else {
+            "btcnstFxyhwepIlN"
+        };
         let words = skip_options(after, letters, &["session", "cwd"]);
         let keys = names!("Enter C-m C-j KPEnter Space");
-        let words: Vec<String> = words.iter().filter(|word| !keys.contains(&word.as_str())).cloned().collect();
+        let words: Vec<String> = words
+            .iter()
+            .filter(|word| !keys.contains(&word.as_str()))
+            .cloned()
+            .collect();
         let words = match after.last().filter(|_| words.is_empty()) {
             Some(last) if !last.starts_with('-') => vec![last.clone()],
             _ => words,
@@ -216,21 +289,39 @@ impl Evaluator<'_> {
         // `#(command)` in a format runs as well.
         if let Some((_, command)) = text.split_once("#(") {
             text = command.trim_end_matches(')').to_owned();
-        } else if at.and_then(|at| arguments.get(at)).is_some_and(|verb| verb.starts_with("display-m")) {
+        } else if at
+            .and_then(|at| arguments.get(at))
+            .is_some_and(|verb| verb.starts_with("display-m"))
+        {
             return Outcome::unknown();
         }
-        let text = text.trim_start_matches("run ").trim_start_matches("run-shell ").trim_matches(['"', '\'']).replace("\\n", "\n");
+        let text = text
+            .trim_start_matches("run ")
+            .trim_start_matches("run-shell ")
+            .trim_matches(['"', '\''])
+            .replace("\\n", "\n");
         self.text_outside(name, &text)
     }
 
     /// A command for later: from the input, or from a file.
     fn scheduled(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let has = |letters: &str| arguments.iter().any(|word| word.starts_with('-') && word.len() > 1 && word.contains(|one| letters.contains(one)));
+        let has = |letters: &str| {
+            arguments.iter().any(|word| {
+                word.starts_with('-')
+                    && word.len() > 1
+                    && word.contains(|one| letters.contains(one))
+            })
+        };
         if name == "crontab" && has("lre") || name == "at" && has("lrdc") {
             return Outcome::unknown();
         }
         let file = option_value(arguments, &["-f"]);
-        let file = file.or_else(|| arguments.iter().find(|word| name == "crontab" && !word.starts_with('-')).cloned());
+        let file = file.or_else(|| {
+            arguments
+                .iter()
+                .find(|word| name == "crontab" && !word.starts_with('-'))
+                .cloned()
+        });
         let text = match file {
             Some(path) => self.content(&path),
             None => self.state.input().cloned().unwrap_or_default(),

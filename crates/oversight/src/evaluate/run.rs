@@ -48,20 +48,31 @@ pub(crate) fn program_name(program: &str) -> String {
             Some(rest) => rest.starts_with('-') && rest.contains('.'),
             None => false,
         };
-        return JAVASCRIPT.iter().find(is_it).map_or(name.as_str(), |known| known).to_owned();
+        return JAVASCRIPT
+            .iter()
+            .find(is_it)
+            .map_or(name.as_str(), |known| known)
+            .to_owned();
     }
     let endings = [".exe", ".cmd", ".bat"];
-    let name = endings.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let name = endings
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(&name);
     let is_digit = |one: char| one.is_ascii_digit() || one == '.';
     let versioned = VERSIONED.iter().find(|known| {
-        name.strip_prefix(**known).is_some_and(|rest| rest.chars().all(is_digit))
+        name.strip_prefix(**known)
+            .is_some_and(|rest| rest.chars().all(is_digit))
     });
     match versioned {
         Some(&"pypy") => "python".to_owned(),
         Some(known) => (*known).to_owned(),
         // `gsed`, `gxargs`: the tools of GNU on other systems.
         None => match name.strip_prefix('g') {
-            Some(rest @ ("sed" | "env" | "find" | "xargs" | "tar" | "sort" | "split" | "nice" | "timeout" | "stdbuf")) => rest.to_owned(),
+            Some(
+                rest @ ("sed" | "env" | "find" | "xargs" | "tar" | "sort" | "split" | "nice"
+                | "timeout" | "stdbuf"),
+            ) => rest.to_owned(),
             _ => name.to_owned(),
         },
     }
@@ -95,7 +106,12 @@ impl Evaluator<'_> {
             self.open_for_good(redirects);
             return Outcome::quiet(Some(true));
         }
-        let old = |one: &Assignment| (one.name.clone(), self.state.variables.get(&one.name).cloned());
+        let old = |one: &Assignment| {
+            (
+                one.name.clone(),
+                self.state.variables.get(&one.name).cloned(),
+            )
+        };
         let before: Vec<_> = assignments.iter().map(old).collect();
         for assignment in assignments {
             self.assign(assignment, true);
@@ -183,7 +199,11 @@ impl Evaluator<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Outcome::unknown();
         };
-        let renamed = self.world.copies.get(&crate::lookup::absolute(&self.state.directory, program)).cloned();
+        let renamed = self
+            .world
+            .copies
+            .get(&crate::lookup::absolute(&self.state.directory, program))
+            .cloned();
         if let Some(name) = renamed.filter(|_| program.contains('/')) {
             let again = [&[name], arguments].concat();
             return self.linked(program, |this| this.known_program(&again));
@@ -198,12 +218,17 @@ impl Evaluator<'_> {
         }
         let is_made = |path: &String| base_name(path) == program && !path.starts_with("/dev/");
         if self.world.own_path || self.world.written.keys().any(is_made) {
-            self.opaque("programs are looked for where the command can write", &words.join(" "));
+            self.opaque(
+                "programs are looked for where the command can write",
+                &words.join(" "),
+            );
         }
         if let Some(outcome) = self.wrapped(&name, arguments) {
             return outcome;
         }
-        let handler = HANDLERS.iter().find(|(names, _)| names.contains(&name.as_str()));
+        let handler = HANDLERS
+            .iter()
+            .find(|(names, _)| names.contains(&name.as_str()));
         match handler {
             Some((_, handler)) => handler(self, &name, arguments),
             None => self.other_program(&name, arguments),
@@ -218,7 +243,9 @@ impl Evaluator<'_> {
         let variables = &self.state.variables;
         let environment = |variable: &str| {
             let found = variables.get(variable).filter(|found| found.exported)?;
-            self.state.get(variable).filter(|text| !has_hole(text) && !found.is_odd)
+            self.state
+                .get(variable)
+                .filter(|text| !has_hole(text) && !found.is_odd)
         };
         // A pattern is a name of files that are not looked at.
         let masked: Vec<String> = arguments.iter().map(|word| masked(word)).collect();
@@ -253,24 +280,53 @@ type Handler = fn(&mut Evaluator<'_>, &str, &[String]) -> Outcome;
 
 /// Who knows what a program does. A program that is in no line is one of many, see [`programs`].
 const HANDLERS: &[(&[&str], Handler)] = &[
-    (super::shells::SHELLS, |this, name, words| this.shell(name, words)),
-    (crate::words::names!("echo"), |_, _, words| super::text::echo(words)),
-    (crate::words::names!("printf"), |_, _, words| super::text::printf(words)),
-    (crate::words::names!("cat"), |this, _, words| this.cat(words)),
-    (crate::words::names!("tee"), |this, _, words| this.tee(words)),
-    (crate::words::names!("which"), |_, _, words| super::text::path_of(words)),
-    (crate::words::names!("git"), |this, _, words| this.git(words)),
+    (super::shells::SHELLS, |this, name, words| {
+        this.shell(name, words)
+    }),
+    (crate::words::names!("echo"), |_, _, words| {
+        super::text::echo(words)
+    }),
+    (crate::words::names!("printf"), |_, _, words| {
+        super::text::printf(words)
+    }),
+    (crate::words::names!("cat"), |this, _, words| {
+        this.cat(words)
+    }),
+    (crate::words::names!("tee"), |this, _, words| {
+        this.tee(words)
+    }),
+    (crate::words::names!("which"), |_, _, words| {
+        super::text::path_of(words)
+    }),
+    (crate::words::names!("git"), |this, _, words| {
+        this.git(words)
+    }),
     (crate::words::names!("gh"), |this, _, words| this.gh(words)),
-    (crate::words::names!("xargs"), |this, _, words| this.xargs(words)),
-    (crate::words::names!("find fd fdfind"), |this, name, words| this.find(name, words)),
-    (crate::words::names!("parallel env_parallel rush sem"), |this, _, words| this.parallel(words)),
-    (crate::words::names!("su script"), |this, name, words| this.session(name, words)),
-    (super::remote::HANDLED, |this, name, words| this.remote(name, words)),
-    (programs::FILTERS, |this, name, words| this.filter(name, words)),
+    (crate::words::names!("xargs"), |this, _, words| {
+        this.xargs(words)
+    }),
+    (
+        crate::words::names!("find fd fdfind"),
+        |this, name, words| this.find(name, words),
+    ),
+    (
+        crate::words::names!("parallel env_parallel rush sem"),
+        |this, _, words| this.parallel(words),
+    ),
+    (crate::words::names!("su script"), |this, name, words| {
+        this.session(name, words)
+    }),
+    (super::remote::HANDLED, |this, name, words| {
+        this.remote(name, words)
+    }),
+    (programs::FILTERS, |this, name, words| {
+        this.filter(name, words)
+    }),
 ];
 
 fn masked(word: &str) -> String {
-    let is_pattern = !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '[']);
+    let is_pattern =
+        !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '[']);
     if is_pattern {
         return crate::value::unknown();
     }

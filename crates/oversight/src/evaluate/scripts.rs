@@ -11,8 +11,31 @@ pub(super) fn awk_code(arguments: &[String]) -> String {
         match word.as_str() {
             "--" => return words.next().cloned().unwrap_or_default(),
             "-v" | "-F" | "--assign" | "--field-separator" => drop(words.next()),
-            "-i" if words.as_slice().first().is_some_and(|next| next == "inplace") => drop(words.next()),
-            option if ["-f", "-e", "-E", "-i", "-l", "--file", "--source", "--exec", "--include", "--load"].iter().any(|known| option.starts_with(known)) => return HOLE.to_string(),
+            "-i" if words
+                .as_slice()
+                .first()
+                .is_some_and(|next| next == "inplace") =>
+            {
+                drop(words.next())
+            }
+            option
+                if [
+                    "-f",
+                    "-e",
+                    "-E",
+                    "-i",
+                    "-l",
+                    "--file",
+                    "--source",
+                    "--exec",
+                    "--include",
+                    "--load",
+                ]
+                .iter()
+                .any(|known| option.starts_with(known)) =>
+            {
+                return HOLE.to_string();
+            }
             option if option.starts_with('-') && option.len() > 1 => {}
             code => return code.to_owned(),
         }
@@ -76,20 +99,34 @@ pub(super) fn sed_code(arguments: &[String], read: &dyn Fn(&String) -> String) -
     let mut first = None;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        let flags = word.strip_prefix('-').filter(|flags| !flags.starts_with('-') && !flags.is_empty());
+        let flags = word
+            .strip_prefix('-')
+            .filter(|flags| !flags.starts_with('-') && !flags.is_empty());
         if let Some(script) = word.strip_prefix("--expression=") {
             scripts.push(script.to_owned());
         } else if let Some(path) = word.strip_prefix("--file=") {
             scripts.push(read(&path.to_owned()));
         } else if matches!(word.as_str(), "--expression" | "--file") {
             let value = words.next().cloned().unwrap_or_default();
-            scripts.push(if word == "--file" { read(&value) } else { value });
-        } else if let Some((at, letter)) = flags.and_then(|flags| flags.char_indices().find(|(_, one)| "efi".contains(*one))) {
-            let rest = flags.and_then(|flags| flags.get(at.saturating_add(1)..)).unwrap_or_default();
+            scripts.push(if word == "--file" {
+                read(&value)
+            } else {
+                value
+            });
+        } else if let Some((at, letter)) =
+            flags.and_then(|flags| flags.char_indices().find(|(_, one)| "efi".contains(*one)))
+        {
+            let rest = flags
+                .and_then(|flags| flags.get(at.saturating_add(1)..))
+                .unwrap_or_default();
             if letter == 'i' {
                 continue;
             }
-            let value = if rest.is_empty() { words.next().cloned().unwrap_or_default() } else { rest.to_owned() };
+            let value = if rest.is_empty() {
+                words.next().cloned().unwrap_or_default()
+            } else {
+                rest.to_owned()
+            };
             scripts.push(if letter == 'f' { read(&value) } else { value });
         } else if !word.starts_with('-') && first.is_none() {
             first = Some(word.clone());
@@ -108,7 +145,9 @@ pub(super) fn sed_starts(script: &str) -> bool {
     let get = |at: usize| letters.get(at).copied();
     let line_end = |at: usize| {
         let rest = letters.get(at..).unwrap_or_default();
-        rest.iter().position(|one| *one == '\n').map_or(letters.len(), |end| at.saturating_add(end))
+        rest.iter()
+            .position(|one| *one == '\n')
+            .map_or(letters.len(), |end| at.saturating_add(end))
     };
     // Behind the next sign that is not escaped; brackets hold any sign.
     let part_end = |from: usize, end: char| {
@@ -125,8 +164,22 @@ pub(super) fn sed_starts(script: &str) -> bool {
     while let Some(letter) = get(at) {
         at = at.saturating_add(1);
         match letter {
-            ' ' | '\t' | '\n' | ';' | '{' | '}' | '!' | ',' | '$' | '+' | '~' | 'I' | 'M' | '0'..='9' => {}
-            'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'l' | 'n' | 'N' | 'p' | 'P' | 'q' | 'Q' | 'x' | 'z' | '=' | 'F' => {}
+            ' '
+            | '\t'
+            | '\n'
+            | ';'
+            | '{'
+            | '}'
+            | '!'
+            | ','
+            | '$'
+            | '+'
+            | '~'
+            | 'I'
+            | 'M'
+            | '0'..='9' => {}
+            'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'l' | 'n' | 'N' | 'p' | 'P' | 'q' | 'Q' | 'x'
+            | 'z' | '=' | 'F' => {}
             '/' => match part_end(at, '/') {
                 Some(end) => at = end,
                 None => return true,
@@ -174,9 +227,24 @@ pub(super) fn sed_starts(script: &str) -> bool {
 
 /// Returns what an editor is told to do: commands in its options, a script, or its input.
 pub(super) fn editor_code(arguments: &[String], input: Option<&String>) -> String {
-    let starts = ["-c", "+", "-S", "-s", "-u", "-l", "-e", "-E", "--cmd", "--headless"];
+    let starts = [
+        "-c",
+        "+",
+        "-S",
+        "-s",
+        "-u",
+        "-l",
+        "-e",
+        "-E",
+        "--cmd",
+        "--headless",
+    ];
     let commands = arguments.iter().filter(|word| {
-        starts.iter().any(|start| word.starts_with(start)) && !word.trim_start_matches('+').chars().all(|one| one.is_ascii_digit())
+        starts.iter().any(|start| word.starts_with(start))
+            && !word
+                .trim_start_matches('+')
+                .chars()
+                .all(|one| one.is_ascii_digit())
     });
     let mut code: Vec<String> = commands.cloned().collect();
     let shows = arguments.iter().all(|word| word == "-");
@@ -192,7 +260,16 @@ pub(super) fn database_code(
 ) -> String {
     let file = option_value(arguments, &["-f", "--file", "-init", "--init-command"]);
     let file = file.map(|path| read(&path));
-    let statements: Vec<String> = arguments.iter().filter(|word| word.contains(' ') || word.starts_with("--pager") || word.starts_with(['.', '\\']) || word.contains("pager")).cloned().collect();
+    let statements: Vec<String> = arguments
+        .iter()
+        .filter(|word| {
+            word.contains(' ')
+                || word.starts_with("--pager")
+                || word.starts_with(['.', '\\'])
+                || word.contains("pager")
+        })
+        .cloned()
+        .collect();
     let all = statements.into_iter().chain(file).chain(input.cloned());
     all.collect::<Vec<_>>().join("\n")
 }
@@ -200,9 +277,14 @@ pub(super) fn database_code(
 /// Returns `true` if a statement is one of the client's own that starts programs.
 pub(super) fn database_starts(code: &str) -> bool {
     let code = code.to_lowercase();
-    let marks = ["\\!", "\\o", "\\g", "\\copy", "\\i", "\\e", "\\s", "!", ".sh", "--pager=", "program", "system", ".shell", ".once", ".output", ".read", ".import", ".load", "source ", "edit"];
+    let marks = [
+        "\\!", "\\o", "\\g", "\\copy", "\\i", "\\e", "\\s", "!", ".sh", "--pager=", "program",
+        "system", ".shell", ".once", ".output", ".read", ".import", ".load", "source ", "edit",
+    ];
     marks.iter().any(|mark| code.contains(mark))
-        || (code.contains("pager ") && !code.contains("pager less;") && !code.contains("pager less\n"))
+        || (code.contains("pager ")
+            && !code.contains("pager less;")
+            && !code.contains("pager less\n"))
 }
 
 #[cfg(test)]
@@ -214,7 +296,10 @@ mod tests {
         for (code, expected) in [
             ("{print $1}", false),
             ("/a|b/ {print}", false),
-            ("$1 == \"x|y\" || $2 ~ /a|b/ { n++ } END { print n/2 }", false),
+            (
+                "$1 == \"x|y\" || $2 ~ /a|b/ { n++ } END { print n/2 }",
+                false,
+            ),
             ("BEGIN{system(\"x\")}", true),
             ("{print | \"sort\"}", true),
             ("BEGIN{\"date\" | getline d}", true),

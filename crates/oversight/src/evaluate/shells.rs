@@ -18,7 +18,9 @@ pub(crate) fn is_shell(name: &str) -> bool {
 }
 
 /// Marks of what only zsh or fish reads in a way of its own.
-const OTHER_DIALECT: &[&str] = &["${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A", " =", "((", "autoload"];
+const OTHER_DIALECT: &[&str] = &[
+    "${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A", " =", "((", "autoload",
+];
 
 impl Evaluator<'_> {
     pub(crate) fn shell(&mut self, name: &str, arguments: &[String]) -> Outcome {
@@ -50,7 +52,11 @@ impl Evaluator<'_> {
         let mut written = self.world.written.keys();
         let is_start = |path: &String| {
             let file = base_name(path);
-            file.ends_with("rc") || file.ends_with("profile") || file.ends_with("env") || file.ends_with("login") || file == "config.fish"
+            file.ends_with("rc")
+                || file.ends_with("profile")
+                || file.ends_with("env")
+                || file.ends_with("login")
+                || file == "config.fish"
         };
         if written.any(is_start) {
             self.opaque("a new shell reads a file that the command wrote", name);
@@ -105,7 +111,10 @@ impl Evaluator<'_> {
                 OTHER_DIALECT.iter().any(|mark| text.contains(mark))
                     || text.starts_with('=')
                     || (text.contains("=(") && text.contains('$'))
-                    || uses.any(|rest| rest.trim_start_matches(|one: char| one.is_alphanumeric() || one == '_').starts_with('['))
+                    || uses.any(|rest| {
+                        rest.trim_start_matches(|one: char| one.is_alphanumeric() || one == '_')
+                            .starts_with('[')
+                    })
             }
             "fish" | "csh" | "tcsh" => text.contains(['$', '(', '{']),
             _ => false,
@@ -260,13 +269,17 @@ mod tests {
 
     #[test]
     fn calls_of_shells_are_read() {
-        let parse = |text: &str| Call::parse(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let parse =
+            |text: &str| Call::parse(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert!(parse("-lc x").reads_text);
         assert!(parse("-n x").only_checks);
         assert!(!parse("-n +n -c x").only_checks);
         assert_eq!(parse("-o pipefail -c x").words, ["x"]);
         assert_eq!(parse("x.sh a").words, ["x.sh", "a"]);
-        assert_eq!(first_line_program("#!/usr/bin/env -S python3 -u\n").as_deref(), Some("python"));
+        assert_eq!(
+            first_line_program("#!/usr/bin/env -S python3 -u\n").as_deref(),
+            Some("python")
+        );
         assert_eq!(first_line_program("#!/bin/sh -e\n").as_deref(), Some("sh"));
     }
 }

@@ -72,7 +72,11 @@ impl Shell {
             exports_all: false,
             last_pipe: false,
         };
-        for (name, value) in [("HOME", home), ("SHELL", "/bin/bash"), ("BASH", "/bin/bash")] {
+        for (name, value) in [
+            ("HOME", home),
+            ("SHELL", "/bin/bash"),
+            ("BASH", "/bin/bash"),
+        ] {
             shell.set(name, value.to_owned(), name != "BASH");
         }
         shell.set("IFS", " \t\n".to_owned(), false);
@@ -106,7 +110,9 @@ impl Shell {
             _ if variable.is_odd => unknown(),
             Stored::Text(text) => text.clone(),
             Stored::Array(elements) => match elements.first() {
-                Some((_, text)) if elements.iter().all(|(key, _)| key != &unknown()) => text.clone(),
+                Some((_, text)) if elements.iter().all(|(key, _)| key != &unknown()) => {
+                    text.clone()
+                }
                 Some(_) => unknown(),
                 None => String::new(),
             },
@@ -243,7 +249,10 @@ impl Shell {
             }
         }
         if !Rc::ptr_eq(&self.aliases, &other.aliases) {
-            let theirs = other.aliases.iter().map(|(name, text)| (name.clone(), text.clone()));
+            let theirs = other
+                .aliases
+                .iter()
+                .map(|(name, text)| (name.clone(), text.clone()));
             Rc::make_mut(&mut self.aliases).extend(theirs);
         }
         for (number, text) in other.descriptors {

@@ -7,9 +7,14 @@ use super::{Evaluator, Outcome};
 
 pub(crate) fn echo(words: &[String]) -> Outcome {
     let is_flag = |word: &&String| {
-        word.strip_prefix('-').is_some_and(|flags| !flags.is_empty() && flags.chars().all(|one| "neE".contains(one)))
+        word.strip_prefix('-')
+            .is_some_and(|flags| !flags.is_empty() && flags.chars().all(|one| "neE".contains(one)))
     };
-    let flags: String = words.iter().take_while(is_flag).map(String::as_str).collect();
+    let flags: String = words
+        .iter()
+        .take_while(is_flag)
+        .map(String::as_str)
+        .collect();
     let rest: Vec<String> = words.iter().skip_while(is_flag).cloned().collect();
     let mut text = rest.join(" ");
     if flags.contains('e') {
@@ -95,14 +100,19 @@ impl Evaluator<'_> {
 
     pub(crate) fn cat(&mut self, words: &[String]) -> Outcome {
         let mut output = String::new();
-        let files: Vec<&String> = words.iter().filter(|word| !word.starts_with('-') || *word == "-").collect();
+        let files: Vec<&String> = words
+            .iter()
+            .filter(|word| !word.starts_with('-') || *word == "-")
+            .collect();
         if files.is_empty() {
             output = self.state.input().cloned().unwrap_or_default();
         }
         for path in files {
             output = joined(output, &self.content(path));
         }
-        let changes = words.iter().any(|word| word.starts_with('-') && word.len() > 1);
+        let changes = words
+            .iter()
+            .any(|word| word.starts_with('-') && word.len() > 1);
         Outcome::prints(if changes { unknown() } else { output })
     }
 }
@@ -113,7 +123,12 @@ mod tests {
 
     #[test]
     fn constants_are_printed() {
-        let words = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let words = |texts: &[&str]| {
+            texts
+                .iter()
+                .map(|text| (*text).to_owned())
+                .collect::<Vec<_>>()
+        };
         for (texts, expected) in [
             (&["%s %s", "git", "push"][..], "git push"),
             (&["%s\\n", "a", "b"], "a\nb\n"),

@@ -10,7 +10,8 @@ use super::{Evaluator, changing, shells, wrapper};
 const MAX_PATH: usize = 4096;
 
 /// Programs that change files, where code starts them.
-const FILE_PROGRAMS: &[&str] = crate::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
+const FILE_PROGRAMS: &[&str] =
+    crate::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
 
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.
@@ -42,9 +43,19 @@ impl Evaluator<'_> {
     pub(crate) fn guard_program(&mut self, name: &str, arguments: &[String]) {
         let is_launcher = wrapper::is_wrapper(name) || shells::is_shell(name);
         let input = self.state.input().filter(|input| !has_hole(input)).cloned();
-        if name == "patch" || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am") {
-            let files: Vec<String> = arguments.iter().filter(|word| !word.starts_with('-')).cloned().collect();
-            let texts = files.iter().map(|path| self.content(path)).chain(input.clone());
+        if name == "patch"
+            || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am")
+        {
+            let named = |word: &String| word.strip_prefix("-i").unwrap_or(word).to_owned();
+            let files: Vec<String> = arguments
+                .iter()
+                .map(named)
+                .filter(|word| !word.starts_with('-'))
+                .collect();
+            let texts = files
+                .iter()
+                .map(|path| self.content(path))
+                .chain(input.clone());
             for text in texts.collect::<Vec<_>>() {
                 self.guard_patch(&text);
             }
@@ -93,13 +104,18 @@ impl Evaluator<'_> {
 
     /// `cp /usr/bin/git x`: a program of the system under another name.
     fn copied(&mut self, arguments: &[String]) {
-        let words: Vec<&String> = arguments.iter().filter(|word| !word.starts_with('-')).collect();
+        let words: Vec<&String> = arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .collect();
         if let [from, to] = words.as_slice()
             && (self.world.is_system(from) || self.world.copies.contains_key(from.as_str()))
         {
             let name = super::run::program_name(from);
             let to = crate::lookup::absolute(&self.state.directory, to);
-            self.world.copies.insert(format!("{to}/{name}"), name.clone());
+            self.world
+                .copies
+                .insert(format!("{to}/{name}"), name.clone());
             self.world.copies.insert(to, name);
         }
     }
@@ -107,7 +123,12 @@ impl Evaluator<'_> {
     /// Files that come from the network.
     fn downloads(&mut self, name: &str, arguments: &[String]) {
         let is_curl = name == "curl";
-        let by_name = |word: &String| matches!(word.as_str(), "--remote-name" | "--remote-name-all" | "-K" | "--config") || (word.starts_with('-') && !word.starts_with("--") && word.contains('O'));
+        let by_name = |word: &String| {
+            matches!(
+                word.as_str(),
+                "--remote-name" | "--remote-name-all" | "-K" | "--config"
+            ) || (word.starts_with('-') && !word.starts_with("--") && word.contains('O'))
+        };
         if !is_curl || arguments.iter().any(by_name) {
             self.changed(".", "the command itself brings it");
         }
@@ -147,10 +168,18 @@ impl Evaluator<'_> {
 
     /// Variables that the command sets and that change which settings an agent loads.
     fn settings_variables(&self) -> Vec<String> {
-        let is_new = |name: &str| name != "HOME" || self.state.get(name).as_deref() != Some(&self.home);
-        let exported = self.state.variables.iter().filter(|(_, variable)| variable.exported);
+        let is_new =
+            |name: &str| name != "HOME" || self.state.get(name).as_deref() != Some(&self.home);
+        let exported = self
+            .state
+            .variables
+            .iter()
+            .filter(|(_, variable)| variable.exported);
         let names = exported.map(|(name, _)| name);
-        names.filter(|name| agents::is_settings_variable(name) && is_new(name)).cloned().collect()
+        names
+            .filter(|name| agents::is_settings_variable(name) && is_new(name))
+            .cloned()
+            .collect()
     }
 
     /// Paths in the code of another language: who opens one to write, or reads a key, does it here. Code that changes
@@ -170,14 +199,21 @@ impl Evaluator<'_> {
                 if !text.trim_matches([' ', ',', '/', '+']).is_empty() {
                     parts.clear();
                     let words = std::mem::take(&mut listed);
-                    if words.first().is_some_and(|first| FILE_PROGRAMS.contains(&first.as_str())) {
+                    if words
+                        .first()
+                        .is_some_and(|first| FILE_PROGRAMS.contains(&first.as_str()))
+                    {
                         self.muted(|this| this.run(&words));
                     }
                 }
                 continue;
             }
             parts = format!("{parts}/{text}").trim_start_matches('/').to_owned();
-            if parts != text && parts.len() < MAX_PATH && may_change && crate::actions::mentions_guarded(&parts) {
+            if parts != text
+                && parts.len() < MAX_PATH
+                && may_change
+                && crate::actions::mentions_guarded(&parts)
+            {
                 self.touch(Touch::Named, &parts.clone());
             }
             let touch = match code.find(text) {
@@ -201,7 +237,9 @@ impl Evaluator<'_> {
 
     /// Attributes of git that name a driver.
     pub(crate) fn guard_attributes(&mut self, path: &str, text: &str) {
-        let found = self.guard.and_then(|_| git_settings::attributes(path, text));
+        let found = self
+            .guard
+            .and_then(|_| git_settings::attributes(path, text));
         if let Some(guarded) = found {
             self.guarded(guarded);
         }

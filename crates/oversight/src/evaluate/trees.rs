@@ -37,7 +37,12 @@ impl Evaluator<'_> {
                     continue;
                 }
             };
-            let made = self.world.archives.iter().rev().find(|(file, _)| *file == path);
+            let made = self
+                .world
+                .archives
+                .iter()
+                .rev()
+                .find(|(file, _)| *file == path);
             match made.cloned() {
                 Some((_, sources)) => self.unpacked(&tree, sources),
                 None if path.is_some() => self.brought(&tree),
@@ -99,7 +104,10 @@ impl Evaluator<'_> {
         if has_hole(&written) || has_hole(&self.state.directory) {
             return Vec::new();
         }
-        let here = self.world.lookup.real(&absolute(&self.state.directory, &written));
+        let here = self
+            .world
+            .lookup
+            .real(&absolute(&self.state.directory, &written));
         let From::Directory(path) = &tree.from else {
             if is_git(&tree.from) && tree.target.is_none() {
                 let repository = self.repository();
@@ -154,7 +162,8 @@ impl Evaluator<'_> {
         };
         let git = |from| {
             let directory = here;
-            self.world.lookup
+            self.world
+                .lookup
                 .search(Source::Git { directory, from }, &arrives)
         };
         let listing = match &tree.from {
@@ -223,12 +232,15 @@ impl Evaluator<'_> {
                 return Listing::Found(entry.to_owned());
             }
         }
-        let is_changed = |place: &String| prefix.starts_with(&format!("{place}/")) || place.starts_with(&prefix);
+        let is_changed =
+            |place: &String| prefix.starts_with(&format!("{place}/")) || place.starts_with(&prefix);
         let mut changed = self.world.changed.iter();
         if changed.any(|(place, why)| is_changed(place) && !why.starts_with("git")) {
             return Listing::Unknown;
         }
-        self.world.lookup.search(Source::Directory(directory), &is_wanted)
+        self.world
+            .lookup
+            .search(Source::Directory(directory), &is_wanted)
     }
 
     /// A protected path arrives.

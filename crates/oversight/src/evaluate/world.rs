@@ -109,7 +109,8 @@ impl<'a> World<'a> {
             None => {}
         }
         let within = |(place, _): &&(String, &'static str)| {
-            path.strip_prefix(place.as_str()).is_some_and(|rest| rest.starts_with('/') || place.ends_with('/'))
+            path.strip_prefix(place.as_str())
+                .is_some_and(|rest| rest.starts_with('/') || place.ends_with('/'))
         };
         if let Some((_, why)) = self.changed.iter().find(within) {
             return File::Unknown(why);
@@ -145,7 +146,10 @@ impl Evaluator<'_> {
     /// The content of a file as an input: what is missing gives nothing, what cannot be read could be anything.
     pub(crate) fn content(&self, path: &str) -> String {
         if let Some(number) = path.strip_prefix("/dev/fd/")
-            && let Some(text) = number.parse().ok().and_then(|number: i32| self.state.descriptors.get(&number))
+            && let Some(text) = number
+                .parse()
+                .ok()
+                .and_then(|number: i32| self.state.descriptors.get(&number))
         {
             return text.clone();
         }

@@ -20,10 +20,20 @@ enum Form {
 
 /// Names, options that take a value (letters together, then long ones), words of their own before the command, and
 /// what the words are.
-type Wrapper = (&'static [&'static str], &'static [&'static str], usize, Form);
+type Wrapper = (
+    &'static [&'static str],
+    &'static [&'static str],
+    usize,
+    Form,
+);
 
 const WRAPPERS: &[Wrapper] = &[
-    (names!("env"), names!("uC unset chdir"), 0, Form::Assignments),
+    (
+        names!("env"),
+        names!("uC unset chdir"),
+        0,
+        Form::Assignments,
+    ),
     (
         names!("sudo"),
         names!("ugpCrhtTUDR user group prompt host role type chdir chroot close-from other-user"),
@@ -42,26 +52,96 @@ const WRAPPERS: &[Wrapper] = &[
         Form::Words,
     ),
     (names!("nice"), names!("n adjustment"), 0, Form::Words),
-    (names!("ionice"), names!("cnpPu class classdata"), 0, Form::Words),
+    (
+        names!("ionice"),
+        names!("cnpPu class classdata"),
+        0,
+        Form::Words,
+    ),
     (names!("time"), names!("fo format output"), 0, Form::Words),
-    (names!("timeout"), names!("ks kill-after signal"), 1, Form::Words),
-    (names!("stdbuf"), names!("ioe input output error"), 0, Form::Words),
-    (names!("flock"), names!("wE timeout wait conflict-exit-code"), 1, Form::Either),
-    (names!("watch"), names!("nqs interval equexit"), 0, Form::Text),
+    (
+        names!("timeout"),
+        names!("ks kill-after signal"),
+        1,
+        Form::Words,
+    ),
+    (
+        names!("stdbuf"),
+        names!("ioe input output error"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("flock"),
+        names!("wE timeout wait conflict-exit-code"),
+        1,
+        Form::Either,
+    ),
+    (
+        names!("watch"),
+        names!("nqs interval equexit"),
+        0,
+        Form::Text,
+    ),
     (names!("exec"), names!("a"), 0, Form::Words),
     (names!("chrt"), names!("TPD"), 1, Form::Words),
-    (names!("taskset chroot gosu su-exec"), names!("-"), 1, Form::Words),
+    (
+        names!("taskset chroot gosu su-exec"),
+        names!("-"),
+        1,
+        Form::Words,
+    ),
     (names!("choom"), names!("np adjust pid"), 0, Form::Words),
-    (names!("strace"), names!("abeEIoOpPsSuUX output trace expr env user"), 0, Form::Words),
-    (names!("ltrace"), names!("aAbDeFlnopsuw output"), 0, Form::Words),
-    (names!("numactl"), names!("iNmCpP interleave cpunodebind membind physcpubind"), 0, Form::Words),
-    (names!("unshare"), names!("RGSw root wd setuid setgid"), 0, Form::Words),
-    (names!("nsenter"), names!("tSGW target setuid setgid"), 0, Form::Words),
+    (
+        names!("strace"),
+        names!("abeEIoOpPsSuUX output trace expr env user"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("ltrace"),
+        names!("aAbDeFlnopsuw output"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("numactl"),
+        names!("iNmCpP interleave cpunodebind membind physcpubind"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("unshare"),
+        names!("RGSw root wd setuid setgid"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("nsenter"),
+        names!("tSGW target setuid setgid"),
+        0,
+        Form::Words,
+    ),
     (names!("prlimit"), names!("p pid"), 0, Form::Words),
-    (names!("systemd-inhibit"), names!("- what who why mode"), 0, Form::Words),
+    (
+        names!("systemd-inhibit"),
+        names!("- what who why mode"),
+        0,
+        Form::Words,
+    ),
     (names!("fakeroot"), names!("slibfu"), 0, Form::Words),
-    (names!("runuser"), names!("ugGs user group shell supp-group"), 0, Form::Words),
-    (names!("proxychains proxychains4"), names!("f"), 0, Form::Words),
+    (
+        names!("runuser"),
+        names!("ugGs user group shell supp-group"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("proxychains proxychains4"),
+        names!("f"),
+        0,
+        Form::Words,
+    ),
     (names!("torsocks"), names!("aPpu"), 0, Form::Words),
     (names!("caffeinate"), names!("tw"), 0, Form::Words),
     (names!("daemonize"), names!("acepuEl"), 0, Form::Words),
@@ -71,7 +151,12 @@ const WRAPPERS: &[Wrapper] = &[
         0,
         Form::Words,
     ),
-    (names!("rlwrap"), names!("abcCDfgHlOpPqSsAIMtw"), 0, Form::Words),
+    (
+        names!("rlwrap"),
+        names!("abcCDfgHlOpPqSsAIMtw"),
+        0,
+        Form::Words,
+    ),
     (names!("dotenv"), names!("efpcv"), 0, Form::Words),
     (names!("env-cmd"), names!("frx"), 0, Form::Words),
     (names!("cross-env-shell"), names!("-"), 0, Form::Text),
@@ -109,14 +194,19 @@ impl Evaluator<'_> {
             "flock" | "runuser" => &["-c", "--command", "-s"],
             _ => &[],
         };
-        let split = (name == "env").then(|| super::launch::letter_value(arguments, 'S')).flatten();
+        let split = (name == "env")
+            .then(|| super::launch::letter_value(arguments, 'S'))
+            .flatten();
         let given = option_value(arguments, texts).or(split);
         if let Some(text) = given {
             let text = match name {
                 "entr" => arguments.last().cloned().unwrap_or_default(),
                 // What follows the text stands behind it.
                 "env" => {
-                    let rest = arguments.iter().skip_while(|word| !word.contains(text.as_str())).skip(1);
+                    let rest = arguments
+                        .iter()
+                        .skip_while(|word| !word.contains(text.as_str()))
+                        .skip(1);
                     let rest: Vec<String> = rest.cloned().collect();
                     super::run::with_words(&text.replace("\\_", " "), &rest)
                 }
@@ -127,7 +217,9 @@ impl Evaluator<'_> {
         }
         if name == "hyperfine" {
             for text in arguments {
-                let value = text.split_once('=').filter(|(option, _)| option.starts_with("--"));
+                let value = text
+                    .split_once('=')
+                    .filter(|(option, _)| option.starts_with("--"));
                 match value {
                     Some((_, value)) => self.in_shell(name, value),
                     None if !text.starts_with('-') => self.in_shell(name, text),
@@ -207,7 +299,9 @@ impl Evaluator<'_> {
         if as_text {
             let quoted: Vec<String> = match rest {
                 [only] => vec![only.clone()],
-                words if words.iter().any(|word| word.contains(' ')) => words.iter().map(|word| quote(word)).collect(),
+                words if words.iter().any(|word| word.contains(' ')) => {
+                    words.iter().map(|word| quote(word)).collect()
+                }
                 words => words.to_vec(),
             };
             return self.in_shell(name, &quoted.join(" "));
@@ -218,12 +312,20 @@ impl Evaluator<'_> {
             "command" | "builtin" | "exec" => self.state.functions = std::rc::Rc::default(),
             _ => {
                 let variables = self.state.variables.clone();
-                self.state = super::Shell { variables, ..self.state.child() };
+                self.state = super::Shell {
+                    variables,
+                    ..self.state.child()
+                };
             }
         }
-        let version = rest.first().and_then(|first| first.split_once('@')).filter(|_| name == "corepack");
+        let version = rest
+            .first()
+            .and_then(|first| first.split_once('@'))
+            .filter(|_| name == "corepack");
         let rest = match version {
-            Some((program, _)) => [&[program.to_owned()], rest.get(1..).unwrap_or_default()].concat(),
+            Some((program, _)) => {
+                [&[program.to_owned()], rest.get(1..).unwrap_or_default()].concat()
+            }
             None => rest.to_vec(),
         };
         self.linked(name, |this| this.run(&rest))
@@ -246,7 +348,9 @@ pub(crate) fn option_value(arguments: &[String], options: &[&str]) -> Option<Str
         if options.contains(&word.as_str()) {
             return words.next().cloned();
         }
-        let glued = options.iter().find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
+        let glued = options
+            .iter()
+            .find_map(|option| word.strip_prefix(option)?.strip_prefix('='));
         if let Some(value) = glued {
             return Some(value.to_owned());
         }
@@ -255,18 +359,27 @@ pub(crate) fn option_value(arguments: &[String], options: &[&str]) -> Option<Str
 }
 
 /// `builtin read x`, `command eval …`: what the shell does itself it does in this shell, behind these words too.
-pub(crate) fn of_the_shell<'w>(program: &str, arguments: &'w [String]) -> Option<(&'w String, &'w [String])> {
+pub(crate) fn of_the_shell<'w>(
+    program: &str,
+    arguments: &'w [String],
+) -> Option<(&'w String, &'w [String])> {
     let rest = match program {
         "builtin" => skip_options(arguments, "", &[]),
         "command" if arguments.first().is_some_and(|word| word == "-p") => arguments.get(1..)?,
-        "command" => arguments.strip_prefix(&["--".to_owned()]).unwrap_or(arguments),
+        "command" => arguments
+            .strip_prefix(&["--".to_owned()])
+            .unwrap_or(arguments),
         _ => return None,
     };
     rest.split_first()
 }
 
 /// What follows the options of a program that stops at its first other word.
-pub(crate) fn skip_options<'w>(arguments: &'w [String], letters: &str, long: &[&str]) -> &'w [String] {
+pub(crate) fn skip_options<'w>(
+    arguments: &'w [String],
+    letters: &str,
+    long: &[&str],
+) -> &'w [String] {
     let mut rest = arguments;
     while let Some((word, after)) = rest.split_first() {
         if word == "--" {
@@ -279,13 +392,17 @@ pub(crate) fn skip_options<'w>(arguments: &'w [String], letters: &str, long: &[&
             }
             continue;
         }
-        let flags = word.strip_prefix(['-', '+']).filter(|flags| !flags.is_empty());
+        let flags = word
+            .strip_prefix(['-', '+'])
+            .filter(|flags| !flags.is_empty());
         let Some(flags) = flags else {
             return rest;
         };
         rest = after;
         // The value of a letter is the rest of the word, or the next word when there is no rest.
-        let valued = flags.char_indices().find(|(_, flag)| letters.contains(*flag) && *flag != '-');
+        let valued = flags
+            .char_indices()
+            .find(|(_, flag)| letters.contains(*flag) && *flag != '-');
         if let Some((at, flag)) = valued
             && at.saturating_add(flag.len_utf8()) == flags.len()
         {
@@ -308,8 +425,15 @@ mod tests {
             ("-ux git", "u", &[], "git"),
             ("-- -x", "", &[], "-x"),
         ] {
-            assert_eq!(skip_options(&words(text), letters, long), words(expected), "{text}");
+            assert_eq!(
+                skip_options(&words(text), letters, long),
+                words(expected),
+                "{text}"
+            );
         }
-        assert_eq!(option_value(&words("--a=b -c d"), &["-c"]), Some("d".to_owned()));
+        assert_eq!(
+            option_value(&words("--a=b -c d"), &["-c"]),
+            Some("d".to_owned())
+        );
     }
 }

@@ -85,7 +85,11 @@ fn code_that_a_tool_runs_is_looked_into() {
     let python = json!({"code": "import os; os.system('git push')"});
     let script = json!({"code": "require('child_process').execSync('npm publish')"});
     let tools = ["mcp__ide__executeCode", "run_python", "mcp__repl__eval"];
-    for (tool, code) in tools.map(|tool| (tool, &python)).into_iter().chain([("mcp__sandbox__run_javascript", &script)]) {
+    for (tool, code) in tools
+        .map(|tool| (tool, &python))
+        .into_iter()
+        .chain([("mcp__sandbox__run_javascript", &script)])
+    {
         let decision = decide(tool, code);
         assert_eq!(decision.verdict, Verdict::Ask, "{tool}");
         assert!(decision.opaque.iter().any(|note| note.escapes), "{tool}");
