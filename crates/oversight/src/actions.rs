@@ -203,21 +203,6 @@ impl Catalog {
         self.programs.iter().map(Cow::as_ref)
     }
 
-    /// Program and last word of each act that needs a grant.
-    pub(crate) fn acts(&self) -> impl Iterator<Item = (&str, &str)> {
-        let known = RULES.iter().copied();
-        let own = self
-            .own
-            .iter()
-            .map(|(program, rule)| (program.as_str(), rule.action.as_str(), rule.text.as_str()));
-        let gates = |id: &str| {
-            self.action(id)
-                .is_some_and(|action| action.set.needs_grant())
-        };
-        let rules = known.chain(own).filter(move |(_, id, _)| gates(id));
-        rules.flat_map(|(program, _, rest)| rule::verbs(rest).map(move |verb| (program, verb)))
-    }
-
     pub(crate) fn is_program(&self, name: &str) -> bool {
         self.programs
             .binary_search_by(|program| program.as_ref().cmp(name))

@@ -15,11 +15,10 @@ use crate::act::Act;
 use crate::actions::{Catalog, git_command};
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::{program_name, quote};
-use crate::evaluate::state::State;
-use crate::evaluate::{Evaluator, Findings};
+use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::lookup::{Content, Lookup, base_name};
-use crate::value::{Value, has_hole};
+use crate::value::has_hole;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
 
 /// The tool by which an execution is the same act as the same words in a shell.
@@ -82,7 +81,7 @@ impl Execution {
         let steers = |(name, _): &&(String, String)| match by_git {
             true => name.starts_with("GIT_"),
             false => {
-                State::steers(name)
+                Shell::steers(name)
                     && (!name.starts_with("npm_") || name.starts_with("npm_config_"))
             }
         };
@@ -175,7 +174,7 @@ impl Execution {
         let catalog = &policy.catalog;
         let mut evaluator = Evaluator::new(lookup, catalog, &self.directory, home);
         for (name, value) in self.steering() {
-            evaluator.state.set(name, Value::text(value), true);
+            evaluator.export(name, value);
         }
         let mut readings = self.readings();
         for alias in readings
@@ -187,16 +186,16 @@ impl Execution {
         }
         for Started { program, arguments } in &readings {
             let clean: Vec<String> = arguments.iter().map(|word| certain(word)).collect();
-            if program == "roleos" {
-                evaluator.findings.guarded.extend(own::command(&clean));
+            if let Some(guarded) = own::command(&clean).filter(|_| program == "roleos") {
+                evaluator.guarded(guarded);
             }
-            let before = evaluator.findings.actions.len();
+            let before = evaluator.acts();
             evaluator.classify(program, &clean);
-            if is_receiving(program, &clean) && evaluator.findings.actions.len() == before {
+            if is_receiving(program, &clean) && evaluator.acts() == before {
                 evaluator.found("git:push", "git receive-pack", program, &clean);
             }
         }
-        let mut findings = evaluator.findings;
+        let mut findings = evaluator.into_findings();
         // Words are certain here: what the table cannot tell from them, they do not do.
         findings.opaque.clear();
         // What a program reads is its own business; what a tool call shows to a model is not.

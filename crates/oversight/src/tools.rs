@@ -218,7 +218,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
                 &input.to_string(),
             ),
         }
-        return evaluator.findings;
+        return evaluator.into_findings();
     }
     if powershell::is_it(tool) {
         match command_of(input) {
@@ -228,7 +228,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
                 &input.to_string(),
             ),
         }
-        return evaluator.findings;
+        return evaluator.into_findings();
     }
     let name = bare_name(tool);
     by_program(&mut evaluator, &name, input);
@@ -236,19 +236,26 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         by_program(&mut evaluator, server, input);
     }
     let runs = RUNNERS.iter().any(|part| name.contains(part));
-    let known = evaluator.findings.opaque.len();
+    let known = evaluator.doubts();
     if let Some(text) = command_of(input).or_else(|| typed(&name, input)) {
         evaluator.whole(&text);
     }
-    if let Some(words) = code_of(&name, input) {
-        evaluator.run(&words);
+    let code = code_of(&name, input);
+    if let Some(words) = code
+        .as_ref()
+        .filter(|words| words.first().is_some_and(|shell| shell == "bash"))
+    {
+        evaluator.run(words);
     }
     if !inputs::is_known(tool) {
         strings::follow(&mut evaluator, tool, input);
     }
     if !runs {
         // Perhaps nobody runs it: what is gated or protected counts, what is unknown does not.
-        evaluator.findings.opaque.truncate(known);
+        evaluator.forget_doubts(known);
+    }
+    if let Some(words) = code {
+        evaluator.code_outside(words.last().map_or("", String::as_str));
     }
     by_address(&mut evaluator, input);
     for (touch, path) in inputs::touches(tool, &name, input) {
@@ -259,7 +266,7 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
         evaluator.touch(touch, &path);
     }
     written_attributes(&mut evaluator, input);
-    let mut findings = evaluator.findings;
+    let mut findings = evaluator.into_findings();
     let action = action_of(tool, &name, input);
     if let Some(action) = action.filter(|action| policy.catalog.action(action).is_some()) {
         findings.actions.push(Finding {

@@ -44,17 +44,6 @@ fn valued(program: &str) -> &'static [&'static str] {
     found.map_or(&[], |(_, options)| options)
 }
 
-/// Returns the words that perform an act by themselves, behind the program.
-pub(super) fn verbs(rest: &str) -> impl Iterator<Item = &str> {
-    let last = rest
-        .split_whitespace()
-        .take_while(|token| is_word(token))
-        .last();
-    last.unwrap_or_default()
-        .split('|')
-        .filter(|verb| !verb.is_empty() && *verb != "*")
-}
-
 /// Returns what stands in the chain of reasons.
 pub(super) fn label(program: &str, rest: &str) -> String {
     let path = rest.split_whitespace().take_while(|token| is_word(token));

@@ -1,257 +1,290 @@
-//! Assignments: variables, elements of arrays and their keys. A key that cannot be computed may be any.
+//! Assignments, `declare` and its kin, and variables whose value some program runs.
 
-use crate::shell::ir::{Assigned, Assignment, Piece, Word};
-use crate::value::{HOLE, Value, has_hole};
+use crate::shell::ir::{Argument, Assigned, Assignment, Piece, Word};
+use crate::value::{HOLE, has_hole, joined, unknown};
+use crate::words::names;
 
-use super::Evaluator;
-use super::stored::{Elements, MAX_ARRAYS};
+use super::state::{Elements, Stored};
+use super::{Evaluator, Outcome};
+
+/// Ends of the names of variables whose value some program runs.
+const ENDINGS: &[&str] = names!(
+    "EDITOR PAGER COMMAND LESSOPEN LESSCLOSE ASKPASS EXTERNAL_DIFF GIT_SSH BROWSER VISUAL RSH CONNECT_PROG WRAPPER \
+    LINKER RUNNER FCEDIT PRELOAD LD_AUDIT INSERT_LIBRARIES"
+);
+
+/// Variables whose value is code, or options by which a program runs some.
+const OPTIONS: &[&str] = names!(
+    "GOFLAGS MAKEFLAGS TAR_OPTIONS PERL5OPT RUBYOPT NODE_OPTIONS PERL5DB LESS PS0 PS1 PS4 PYTHONBREAKPOINT \
+    GIT_PROXY_COMMAND CC CXX RUSTC RUSTDOC SHELL"
+);
+
+/// Variables that name a file or a directory from which a program takes code.
+const SOURCES: &[&str] = names!(
+    "BASH_ENV ENV PYTHONSTARTUP MAKEFILES GIT_EXEC_PATH GIT_TEMPLATE_DIR ZDOTDIR PYTHONHOME"
+);
+
+/// Programs that people name in such variables, and that only show, edit, compile or connect.
+const ORDINARY: &[&str] = names!(
+    "true false cat : less more most delta bat batcat vim vi nvim nano emacs emacsclient code subl micro hx firefox \
+    chrome chromium open xdg-open ccache sccache gcc g++ cc c++ clang clang++ mold lld rustc ssh bash sh zsh fish \
+    lesspipe lesspipe.sh cursor zed kak helix sed never always"
+);
 
 impl Evaluator<'_> {
     pub(crate) fn assign(&mut self, assignment: &Assignment, exported: bool) {
         let name = assignment.name.as_str();
         match &assignment.value {
             Assigned::Scalar(word) => {
-                let mut value = self.value(word);
+                let mut text = self.value(word);
                 if let Some(index) = &assignment.index {
-                    let key = self.key(name, index);
-                    if assignment.append {
-                        let before = self.element(name, &key).unwrap_or_else(Value::empty);
-                        value = before.then(&value);
-                    }
-                    // The last two are those of zsh.
-                    if matches!(name, "BASH_ALIASES" | "aliases" | "galiases" | "functions") {
-                        let text = value.first().to_owned();
-                        self.state.aliases.insert(key.clone(), text);
-                    }
-                    if name == "BASH_CMDS" {
-                        self.alias_file(value.first(), &format!("/hashed/{key}"));
-                    }
-                    self.set_element(name, key, value);
+                    let key = self.value(index);
+                    self.subscripted(&key);
+                    self.assign_element(name, &key, text);
                     return;
                 }
-                let before = self.state.variables.get(name);
-                let integer = before.is_some_and(|old| old.integer);
                 if assignment.append {
-                    let plus = Value::text(if integer { "+" } else { "" });
-                    let before = self.state.get(name).unwrap_or_else(Value::empty);
-                    value = before.then(&plus).then(&value);
+                    text = joined(self.state.get(name).unwrap_or_default(), &text);
                 }
-                if integer && let Some(text) = value.known().map(str::to_owned) {
-                    let number = self.number(&text, 8);
-                    value = number
-                        .map_or_else(Value::unknown, |number| Value::text(number.to_string()));
+                if self.state.variables.get(name).is_some_and(|old| old.is_odd) {
+                    self.subscripted(&text);
                 }
-                if name == "BASH_ARGV0" {
-                    self.state.shell_name = value.first().into();
-                }
-                self.state.set(name, value, exported);
+                self.state.set(name, text, exported);
             }
-            Assigned::Array(parts) => self.assign_array(assignment, parts),
+            Assigned::Array(parts) => {
+                let elements = self.array(name, parts, assignment.append);
+                self.state.store(name, Stored::Array(elements), exported);
+            }
         }
+        self.assigned(name);
     }
 
-    fn assign_array(&mut self, assignment: &Assignment, parts: &[(Option<Word>, Vec<Word>)]) {
-        let name = assignment.name.as_str();
-        let bare = parts.iter().all(|(key, _)| key.is_none());
-        let mut elements = if assignment.append {
+    fn assign_element(&mut self, name: &str, key: &str, text: String) {
+        if matches!(
+            name,
+            "BASH_ALIASES" | "BASH_CMDS" | "aliases" | "galiases" | "functions"
+        ) {
+            let text = format!("{name}[{key}]={text}");
+            self.opaque("a command gets another meaning", &text);
+        }
+        let mut elements = self.state.elements(name).unwrap_or_default();
+        let number = self.number(key).filter(|_| !has_hole(key));
+        let key = match number {
+            Some(number) if number >= 0 => number.to_string(),
+            Some(_) => unknown(),
+            None => key.trim_matches(['"', '\'']).to_owned(),
+        };
+        elements.retain(|(old, _)| *old != key);
+        elements.push((key, text));
+        elements.sort_by_key(|(key, _)| key.parse::<i64>().unwrap_or(i64::MAX));
+        self.state.store(name, Stored::Array(elements), false);
+    }
+
+    fn array(&mut self, name: &str, parts: &[(Option<Word>, Vec<Word>)], append: bool) -> Elements {
+        let mut elements = if append {
             self.state.elements(name).unwrap_or_default()
         } else {
-            Vec::new()
+            Elements::new()
         };
-        // `declare -A a=(key value)`: words in pairs.
-        if self.state.is_associative(name) && bare && !parts.is_empty() {
-            let words = parts.iter().flat_map(|(_, words)| words);
-            let values: Vec<Value> = words
-                .collect::<Vec<_>>()
-                .into_iter()
-                .flat_map(|word| columns(&self.fields(word)))
-                .collect();
-            for pair in values.chunks(2) {
-                let key = pair.first().map_or("", Value::first).to_owned();
-                let value = pair.get(1).cloned().unwrap_or_else(Value::empty);
-                elements.retain(|(old, _)| *old != key);
-                elements.push((key, value));
-            }
-            self.state.set_array(name, elements);
-            return;
-        }
-        let several = self.state.arrays(name).filter(|_| assignment.append);
-        let mut arrays = several.unwrap_or_else(|| vec![elements]);
         for (key, words) in parts {
-            match key {
-                Some(key) => {
-                    let key = self.key(name, key);
-                    let value = words
-                        .first()
-                        .map_or_else(Value::empty, |word| self.value(word));
-                    for elements in &mut arrays {
-                        elements.retain(|(old, _)| *old != key);
-                        elements.push((key.clone(), value.clone()));
-                    }
-                }
-                None => {
-                    for word in words {
-                        arrays = extended(&arrays, &self.fields(word));
-                    }
+            if let Some(key) = key {
+                let key = self.value(key);
+                self.subscripted(&key);
+                let text = words
+                    .first()
+                    .map_or_else(String::new, |word| self.value(word));
+                elements.push((key.trim_matches(['"', '\'']).to_owned(), text));
+                continue;
+            }
+            for word in words {
+                for text in self.fields(word) {
+                    let key = match has_hole(&text) {
+                        // It may be several elements, or none.
+                        true => HOLE.to_string(),
+                        false => elements.len().to_string(),
+                    };
+                    elements.push((key, text));
                 }
             }
         }
-        self.state.set_arrays(name, arrays);
+        if elements.iter().all(|(key, _)| key.parse::<i64>().is_ok()) {
+            elements.sort_by_key(|(key, _)| key.parse::<i64>().unwrap_or_default());
+        }
+        elements
     }
 
     /// `X=1` where it is a word of a program.
-    pub(crate) fn assignment_texts(&mut self, assignment: &Assignment) -> Vec<String> {
-        let value = match &assignment.value {
+    pub(crate) fn assignment_text(&mut self, assignment: &Assignment) -> String {
+        let text = match &assignment.value {
             Assigned::Scalar(word) => self.value(word),
-            Assigned::Array(_) => Value::unknown(),
+            Assigned::Array(_) => unknown(),
         };
         let plus = if assignment.append { "+" } else { "" };
-        let texts = value.possibilities().iter();
-        texts
-            .map(|value| format!("{}{plus}={value}", assignment.name))
-            .collect()
+        format!("{}{plus}={text}", assignment.name)
     }
 
-    /// The key of an array element: its text in an associative array, else a number; a hole when that is not known.
-    pub(crate) fn key(&mut self, name: &str, index: &Word) -> String {
-        let text = self.value(index).first().to_owned();
-        self.key_of(name, &text)
-    }
-
-    /// The same, of a subscript whose text is there already: expanding it again would double the work at every level
-    /// of nesting.
-    pub(crate) fn key_of(&mut self, name: &str, text: &str) -> String {
-        let unquoted = || text.trim_matches(['"', '\'']).to_owned();
-        if self.state.is_associative(name) {
-            return unquoted();
+    /// Variables whose value is run by the shell or by programs that it starts.
+    pub(crate) fn assigned(&mut self, name: &str) {
+        if name == "PATH" {
+            self.world.note_path(
+                &self.state.get(name).unwrap_or_default(),
+                &self.start,
+                &self.home,
+            );
         }
-        if has_hole(text) {
-            return HOLE.to_string();
-        }
-        match self.number(text, 8) {
-            Some(number) => number.to_string(),
-            // Nobody declared the array here: it may be associative.
-            None if self.state.elements(name).is_none() => unquoted(),
-            None => HOLE.to_string(),
+        let text = self.state.get(name).unwrap_or_default();
+        let is_source = SOURCES.contains(&name) && !text.is_empty();
+        let is_option = OPTIONS.contains(&name);
+        let is_program = ENDINGS.iter().any(|ending| name.ends_with(ending));
+        if is_source || (is_option || is_program) && self.runs_value(name, &text) {
+            self.opaque(
+                "a program runs what this variable holds",
+                &format!("{name}={text}"),
+            );
         }
     }
 
-    /// An element of an array, by its key.
-    pub(crate) fn element(&self, name: &str, key: &str) -> Option<Value> {
-        let Some(arrays) = self.state.arrays(name) else {
-            return element(&self.state.elements(name)?, key);
-        };
-        let each = arrays.iter().map(|elements| element(elements, key));
-        let each = each.map(|value| value.unwrap_or_else(Value::empty));
-        each.reduce(|one, two| one.or(&two))
-    }
-
-    /// Sets an element of an array.
-    pub(crate) fn set_element(&mut self, name: &str, key: String, value: Value) {
-        let mut elements = self.state.elements(name).unwrap_or_default();
-        match elements.iter_mut().find(|(old, _)| *old == key) {
-            Some((_, old)) if has_hole(&key) => *old = old.or(&value),
-            Some((_, old)) => *old = value,
-            None => elements.push((key, value)),
+    /// Whether a value is more than a program that only shows, edits, compiles or connects.
+    fn runs_value(&mut self, name: &str, text: &str) -> bool {
+        let mut words = text.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        let starts = names!(
+            "--require -r --import --loader -e -M -m -toolexec -exec --eval -I -F --to-command"
+        );
+        let by_option = |word: &str| starts.iter().any(|start| word.starts_with(start));
+        if self.acts_in(text) || text.contains(['`', ';', '!']) || text.contains("$(") {
+            return true;
         }
-        self.state.set_array(name, elements);
-    }
-}
-
-/// The fields of a word as values: each is one of those that the ways have at its place.
-fn columns(ways: &[Vec<String>]) -> Vec<Value> {
-    if let [only] = ways {
-        return only.iter().map(|text| Value::text(text.clone())).collect();
-    }
-    let longest = ways.iter().map(Vec::len).max().unwrap_or_default();
-    let column = |at: usize| {
-        let texts = ways.iter().map(|way| way.get(at).cloned());
-        Value::one_of(texts.map(Option::unwrap_or_default))
-    };
-    (0..longest).map(column).collect()
-}
-
-/// Arrays with the fields of a word behind their elements: ways of another length make other arrays.
-fn extended(arrays: &[Elements], ways: &[Vec<String>]) -> Vec<Elements> {
-    let alike = ways.windows(2).all(|pair| match pair {
-        [one, two] => one.len() == two.len(),
-        _ => true,
-    });
-    let choices: Vec<Vec<Value>> = if alike {
-        vec![columns(ways)]
-    } else {
-        let texts = |way: &Vec<String>| way.iter().map(|text| Value::text(text.clone())).collect();
-        ways.iter().map(texts).collect()
-    };
-    // More than are kept apart are cut off here and unknown as a whole there.
-    let most = MAX_ARRAYS.saturating_add(1);
-    let longer = arrays.iter().flat_map(|elements| {
-        choices.iter().map(|values| {
-            let mut elements = elements.clone();
-            for value in values {
-                elements.push((next_key(&elements), value.clone()));
+        match name {
+            "PS0" | "PS1" | "PS4" | "PERL5DB" => false,
+            "LESS" => text.contains('+'),
+            "PYTHONBREAKPOINT" => text.contains('.'),
+            "GOFLAGS" | "MAKEFLAGS" | "TAR_OPTIONS" | "PERL5OPT" | "RUBYOPT" | "NODE_OPTIONS" => {
+                text.contains(HOLE) || std::iter::once(first).chain(words).any(by_option)
             }
-            elements
-        })
-    });
-    longer.take(most).collect()
-}
-
-/// Where an element goes that has no key of its own: behind the last number.
-fn next_key(elements: &[(String, Value)]) -> String {
-    if elements.iter().any(|(key, _)| has_hole(key)) {
-        return HOLE.to_string();
-    }
-    let numbers = elements
-        .iter()
-        .filter_map(|(key, _)| key.parse::<i64>().ok());
-    let next = numbers.max().map_or(0, |last| last.saturating_add(1));
-    next.to_string()
-}
-
-/// Whether a value is what a command prints.
-pub(super) fn runs_command(assignment: &Assignment) -> bool {
-    fn within(piece: &Piece) -> bool {
-        match piece {
-            Piece::Command(_) => true,
-            Piece::Double(pieces) => pieces.iter().any(within),
-            _ => false,
+            name if name.ends_with("PRELOAD")
+                || name.ends_with("AUDIT")
+                || name.ends_with("LIBRARIES") =>
+            {
+                !has_hole(text) && self.world.is_own(text, &self.start, &self.home)
+            }
+            _ => {
+                let program = super::run::program_name(first.trim_start_matches('|'));
+                let is_ordinary = ORDINARY.contains(&program.as_str()) || text.is_empty();
+                let is_path =
+                    first.contains('/') && !self.world.is_system(first.trim_start_matches('|'));
+                let hides = text.contains(HOLE) && name.starts_with("GIT_");
+                hides || is_path || !is_ordinary && text.contains(' ')
+            }
         }
     }
-    matches!(&assignment.value, Assigned::Scalar(word) if word.pieces.iter().any(within))
+
+    /// `declare`, `export`, `local`, `readonly`: assignments as words.
+    pub(crate) fn declare(&mut self, name: &str, words: &[Argument]) -> Outcome {
+        let mut flags = String::from(if name == "readonly" { "r" } else { "" });
+        let mut shows = words.is_empty();
+        let is_local = matches!(name, "local" | "declare" | "typeset");
+        for argument in words {
+            match argument {
+                Argument::Assignment(assignment) => {
+                    if is_local {
+                        self.state.make_local(&assignment.name);
+                    }
+                    if flags.contains(['n', 'i', 'l', 'u']) {
+                        self.declared(&assignment.name, &flags);
+                    }
+                    self.assign(assignment, name == "export" || flags.contains('x'));
+                    self.declared(&assignment.name, &flags);
+                }
+                argument => {
+                    for text in self.arguments(std::slice::from_ref(argument)) {
+                        shows |= self.declare_text(&text, &mut flags, name);
+                    }
+                }
+            }
+        }
+        if shows {
+            return Outcome::unknown();
+        }
+        Outcome::quiet(Some(true))
+    }
+
+    /// One word of `declare` that the parser does not take for an assignment. Returns `true` if something is shown.
+    fn declare_text(&mut self, text: &str, flags: &mut String, name: &str) -> bool {
+        if let Some(more) = text.strip_prefix('-') {
+            flags.push_str(more);
+            return more.contains(['p', 'f', 'F']);
+        }
+        if text.starts_with('+') {
+            return false;
+        }
+        self.subscripted(text.split('=').next().unwrap_or_default());
+        let (variable, value) = match text.split_once('=') {
+            Some((variable, value)) => (variable, Some(value)),
+            None => (text, None),
+        };
+        if has_hole(variable) {
+            self.opaque("the name of a variable is not known", text);
+            return false;
+        }
+        if matches!(name, "local" | "declare" | "typeset") {
+            self.state.make_local(variable);
+        }
+        let exports = name == "export" || flags.contains('x');
+        match value {
+            Some(value) => {
+                if value.starts_with('(') {
+                    self.hidden_command(value);
+                }
+                self.declared(variable, flags);
+                self.state.set(variable, value.to_owned(), exports);
+            }
+            None if name == "local" => self.state.set(variable, String::new(), false),
+            None => self
+                .state
+                .mark(variable, |variable| variable.exported |= exports),
+        }
+        self.declared(variable, flags);
+        self.assigned(variable);
+        false
+    }
+
+    fn declared(&mut self, name: &str, flags: &str) {
+        let is_odd = flags.contains(['n', 'i', 'l', 'u', 'c']);
+        let is_fixed = flags.contains('r');
+        if is_odd && !self.state.variables.contains_key(name) {
+            self.state.set(name, String::new(), false);
+        }
+        if is_odd
+            && let Some(Stored::Text(text)) =
+                self.state.variables.get(name).map(|old| old.stored.clone())
+        {
+            self.subscripted(&text);
+        }
+        if is_odd || is_fixed {
+            self.state.mark(name, |variable| {
+                variable.is_odd |= is_odd;
+                variable.is_fixed |= is_fixed;
+            });
+        }
+    }
 }
 
-/// An element of one array.
-fn element(elements: &Elements, key: &str) -> Option<Value> {
-    let any = |values: &mut dyn Iterator<Item = &Value>| {
-        let mut values = values.take(17);
-        let first = values.next().cloned();
-        first.map(|first| values.fold(first, |all, value| all.or(value)))
+/// Whether a command declares variables.
+pub(crate) fn declares(name: &str) -> bool {
+    matches!(
+        name,
+        "export" | "declare" | "typeset" | "local" | "readonly"
+    )
+}
+
+/// A command that declares variables as its words stand there: its name, and what it declares.
+pub(crate) fn declaration(words: &[Argument]) -> Option<(&str, &[Argument])> {
+    let (Argument::Word(word), rest) = words.split_first()? else {
+        return None;
     };
-    if has_hole(key) {
-        let all = any(&mut elements.iter().map(|(_, value)| value));
-        return Some(all.unwrap_or_else(Value::unknown));
-    }
-    let found = match key.parse::<i64>() {
-        Ok(number) if number < 0 => {
-            let back = usize::try_from(number.unsigned_abs()).ok()?;
-            let at = elements.len().checked_sub(back);
-            at.and_then(|at| elements.get(at))
-        }
-        _ => elements.iter().rev().find(|(old, _)| old == key),
+    let [Piece::Text(name)] = word.pieces.as_slice() else {
+        return None;
     };
-    let found = found.map(|(_, value)| value.clone());
-    // What was stored under a key that nobody knows may be this one.
-    let mut unknown = elements.iter().filter(|(key, _)| has_hole(key));
-    let other = any(&mut unknown.by_ref().map(|(_, value)| value));
-    Some(match (found, other) {
-        (Some(found), Some(other)) => found.or(&other),
-        (Some(one), None) => one,
-        (None, Some(other)) => other.or(&Value::empty()),
-        // Arrays that could not be kept apart any more.
-        (None, None) if matches!(elements.as_slice(), [(_, value)] if value.first() == HOLE.to_string()) => {
-            Value::unknown()
-        }
-        (None, None) => Value::empty(),
-    })
+    declares(name).then_some((name.as_str(), rest))
 }

@@ -1,15 +1,17 @@
 //! What the shell does itself: directories, positional parameters, `eval`, `source`, `read`, `trap` and their kin.
 
+use std::rc::Rc;
+
 use crate::guard::Touch;
 use crate::lookup::absolute;
 use crate::shell::ir::{Argument, Word};
-use crate::value::{HOLE, Value, has_hole};
+use crate::value::{ENVIRONMENT, HOLE, has_hole, unknown};
 
-use super::files::File;
-use super::{Evaluator, Outcome, arithmetic};
+use super::world::File;
+use super::{Evaluator, Outcome, parameter, text};
 
 impl Evaluator<'_> {
-    /// Does what the shell does itself; None when the name is no builtin of interest.
+    /// Does what the shell does itself; `None` when the name is no builtin of interest.
     pub(crate) fn builtin(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
         Some(match name {
             ":" | "true" => Outcome::quiet(Some(true)),
@@ -17,18 +19,32 @@ impl Evaluator<'_> {
             "cd" | "pushd" => self.change_directory(arguments),
             "popd" => {
                 self.state.directory = HOLE.to_string().into();
-                Outcome::quiet(None)
+                Outcome::unknown()
             }
             "eval" => {
                 let text = without_dashes(arguments).join(" ");
-                return Some(self.linked("eval", |this| this.evaluated(&text)));
+                self.linked("eval", |this| this.evaluated(&text))
             }
             "source" | "." => self.source(without_dashes(arguments)),
             "set" => self.set(arguments),
             "shift" => self.shift(arguments),
-            "unset" => self.unset(arguments),
+            "unset" => {
+                for name in arguments.iter().filter(|word| !word.starts_with('-')) {
+                    self.subscripted(name);
+                    match name.split_once('[') {
+                        Some((array, _)) => self.state.set(array, unknown(), false),
+                        None => self.state.unset(name),
+                    }
+                }
+                if let Some((_, names)) = arguments.split_first().filter(|(flag, _)| *flag == "-f")
+                {
+                    let functions = Rc::make_mut(&mut self.state.functions);
+                    names.iter().for_each(|name| drop(functions.remove(name)));
+                }
+                Outcome::quiet(Some(true))
+            }
             // Its name was quoted or computed, or stood behind `command`.
-            name if super::declare::declares(name) => {
+            name if super::assign::declares(name) => {
                 let words = arguments
                     .iter()
                     .map(|text| Argument::Word(Word::literal(text)));
@@ -36,84 +52,85 @@ impl Evaluator<'_> {
             }
             "alias" => self.alias(arguments),
             "unalias" => {
-                for name in arguments {
-                    self.state.aliases.remove(name);
-                }
+                let aliases = Rc::make_mut(&mut self.state.aliases);
+                arguments.iter().for_each(|name| drop(aliases.remove(name)));
                 Outcome::quiet(Some(true))
             }
             "trap" => self.trap(arguments),
-            "compgen" | "complete" => self.completion(arguments),
-            "read" => self.read(arguments),
-            "mapfile" | "readarray" => self.map_file(arguments),
-            "getopts" => self.get_options(arguments),
+            "read" | "mapfile" | "readarray" | "getopts" | "wait" => self.read(name, arguments),
             "printf" if arguments.first().is_some_and(|first| first == "-v") => {
-                let value = super::text::printf(arguments.get(2..).unwrap_or_default());
-                if let Some(name) = arguments.get(1).cloned() {
-                    self.set_by_name(&name, value);
-                }
+                let text = text::printf(arguments.get(2..).unwrap_or_default()).output;
+                let name = arguments.get(1).map_or("", String::as_str).to_owned();
+                self.set_by_name(&name, text);
                 Outcome::quiet(Some(true))
             }
-            "test" | "[" => Outcome::quiet(self.test_words(name, arguments)),
+            "test" | "[" => {
+                if arguments.iter().any(|word| word == "-v") {
+                    let all = arguments.join(" ");
+                    self.subscripted(&all);
+                }
+                Outcome::quiet(None)
+            }
             "let" => {
-                let mut last = None;
                 for text in arguments {
-                    last = self.number(text, 8);
+                    self.number(text);
                 }
-                Outcome::quiet(last.map(|number| number != 0))
+                Outcome::quiet(None)
             }
-            "enable" => self.enabled(arguments),
-            "hash" | "type" if shows_path(arguments) => {
-                let program = arguments.get(1).map_or("", String::as_str);
-                Outcome {
-                    status: None,
-                    output: Value::text(format!("/usr/bin/{program}\n")),
-                }
+            "enable" | "hash" | "compgen" | "complete" | "history" | "bind" | "fc" | "jobs" => {
+                self.hook(name, arguments)
             }
-            "hash" => {
-                if let [flag, path, name] = arguments
-                    && flag == "-p"
-                {
-                    self.alias_file(path, &format!("/hashed/{name}"));
-                }
-                Outcome::quiet(Some(true))
-            }
-            "history" => {
-                // `fc -s` runs what stands there.
-                if let Some((flag, words)) = arguments.split_first()
-                    && flag == "-s"
-                {
-                    let text = words.join(" ");
-                    self.perhaps(|this| this.linked("history", |this| this.shell_text(&text)));
-                }
+            "type" => text::path_of(arguments),
+            "shopt" => {
+                self.state.last_pipe |= arguments.iter().any(|word| word == "lastpipe");
                 Outcome::unknown()
             }
-            "wait" => {
-                if let Some(name) = super::wrapper::option_value(arguments, &["-p"]) {
-                    self.subscripted(&name);
-                }
+            "return" | "break" | "continue" | "exit" | "umask" | "ulimit" | "fg" | "bg"
+            | "disown" | "logout" | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => {
                 Outcome::unknown()
             }
-            "shopt" => self.shell_options(arguments),
-            "return" | "break" | "continue" => {
-                self.jumps = self.jumps.saturating_add(1);
-                Outcome::unknown()
-            }
-            "jobs" => self.jobs(arguments),
-            "exit" | "umask" | "ulimit" | "fg" | "bg" | "disown" | "bind" | "type" | "logout"
-            | "times" | "suspend" | "help" | "caller" | "dirs" | "getopt" => Outcome {
-                status: None,
-                output: Value::unknown(),
-            },
             _ => return None,
         })
     }
 
-    /// `jobs -x program`; a list otherwise.
-    fn jobs(&mut self, arguments: &[String]) -> Outcome {
-        match arguments.split_first() {
-            Some((flag, words)) if flag == "-x" => self.linked("jobs -x", |this| this.run(words)),
-            _ => Outcome::unknown(),
+    /// Builtins that keep or give a command for later, where their words show one.
+    fn hook(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let keeps = match name {
+            "enable" => arguments.iter().any(|word| word.starts_with("-f")),
+            "hash" => arguments.iter().any(|word| word == "-p"),
+            "compgen" | "complete" => arguments
+                .iter()
+                .any(|word| ["-C", "-F", "-W"].iter().any(|flag| word.starts_with(flag))),
+            "history" => arguments.iter().any(|word| word == "-s"),
+            "bind" => arguments.iter().any(|word| word == "-x"),
+            "fc" => !arguments
+                .iter()
+                .any(|word| word.starts_with("-l") || word.starts_with("-n")),
+            _ => {
+                if let Some((_, words)) = arguments.split_first().filter(|(flag, _)| *flag == "-x")
+                {
+                    self.run(words);
+                }
+                false
+            }
+        };
+        let text = arguments.join(" ");
+        let is_hidden =
+            text.contains("$(") || text.contains('`') || name == "compgen" && !text.contains("-W");
+        if keeps
+            && (matches!(name, "enable" | "hash" | "fc" | "bind")
+                || is_hidden
+                || self.acts_in(&text))
+        {
+            self.opaque(
+                "the shell keeps a command for later",
+                &format!("{name} {text}"),
+            );
         }
+        if name == "hash" && arguments.first().is_some_and(|flag| flag == "-t") {
+            return text::path_of(arguments);
+        }
+        Outcome::unknown()
     }
 
     fn change_directory(&mut self, arguments: &[String]) -> Outcome {
@@ -122,22 +139,19 @@ impl Evaluator<'_> {
             .find(|word| !word.starts_with('-') || *word == "-");
         let directory = match target.map(String::as_str) {
             None => self.home.clone(),
-            Some("-") => HOLE.to_string(),
-            Some(path)
-                if has_hole(path) || has_hole(&self.state.directory) && !path.starts_with('/') =>
-            {
-                crate::value::ENVIRONMENT.to_string()
-            }
+            Some("-") => unknown(),
+            Some(path) if has_hole(path) => ENVIRONMENT.to_string(),
+            Some(path) if has_hole(&self.state.directory) && !path.starts_with('/') => unknown(),
             Some(path) => absolute(&self.state.directory, path),
         };
         self.state.directory = directory.into();
         Outcome::quiet(None)
     }
 
-    /// Text that `eval` or a shell reads: unknown where a program stands is opaque, and so is foreign output.
+    /// Text that `eval` or a shell reads: foreign output in it may hold any command.
     pub(crate) fn evaluated(&mut self, text: &str) -> Outcome {
-        if self.hides_commands(text) {
-            self.opaque("text that nobody can know is run as a command", text);
+        if parameter::foreign(text) {
+            self.opaque("text that is computed is run as a command", text);
         }
         if text.trim().is_empty() {
             return Outcome::quiet(Some(true));
@@ -148,301 +162,257 @@ impl Evaluator<'_> {
     fn source(&mut self, arguments: &[String]) -> Outcome {
         let Some((path, rest)) = arguments.split_first() else {
             // In fish it reads its input.
-            let input = self.state.input.clone().unwrap_or_else(Value::empty);
-            return self.linked("source", |this| this.evaluated(input.first()));
+            let input = self.state.input().cloned().unwrap_or_default();
+            return self.linked("source", |this| this.evaluated(&input));
         };
-        // Without a slash it is looked for on the path first.
-        let found = (!path.contains('/')).then(|| self.on_path(path)).flatten();
-        let path = found.as_ref().unwrap_or(path);
         self.touch(Touch::Read, path);
-        match self.file(path) {
-            File::Text(_) if self.is_shared(path) => Outcome::quiet(None),
-            File::Text(value) => {
-                let before = (!rest.is_empty())
-                    .then(|| std::mem::replace(&mut self.state.positional, rest.to_vec()));
-                let key = format!("source {path}");
-                let mut outcome = Outcome::quiet(None);
-                if self.walking.insert(key.clone()) {
-                    for text in value.possibilities().to_vec() {
-                        outcome =
-                            self.linked(format!("source {path}"), |this| this.evaluated(&text));
-                    }
-                    self.walking.remove(&key);
-                }
-                if let Some(before) = before {
-                    self.state.positional = before;
-                }
-                outcome
+        let text = match self.file(path) {
+            File::Text(text) => text,
+            File::Missing => {
+                self.opaque("a sourced file is not there yet", path);
+                return Outcome::unknown();
             }
-            File::Missing | File::Binary => Outcome::quiet(None),
-            File::Unreadable(why) => {
+            File::Binary => return Outcome::unknown(),
+            File::Unknown(why) => {
                 self.opaque(format!("a sourced file cannot be read: {why}"), path);
-                Outcome::unknown()
+                return Outcome::unknown();
             }
+        };
+        let key = format!("source {path}");
+        if !self.world.walking.insert(key.clone()) {
+            return Outcome::unknown();
         }
+        let given = (!rest.is_empty()).then(|| rest.to_vec());
+        let before = given.map(|given| std::mem::replace(&mut self.state.positional, given));
+        let outcome = self.linked(key.clone(), |this| this.evaluated(&text));
+        if let Some(before) = before {
+            self.state.positional = before;
+        }
+        self.world.walking.remove(&key);
+        outcome
+    }
+
+    fn set(&mut self, arguments: &[String]) -> Outcome {
+        if &*self.state.name == "fish" {
+            // `set -gx name words`.
+            let mut words = arguments.iter().filter(|word| !word.starts_with('-'));
+            if let Some(name) = words.next().cloned() {
+                let words: Vec<String> = words.cloned().collect();
+                self.state.set(&name, words.join(" "), true);
+            }
+            return Outcome::quiet(Some(true));
+        }
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.as_slice().first() {
+            if word == "--" {
+                rest.next();
+                self.state.positional = rest.cloned().collect();
+                return Outcome::quiet(Some(true));
+            }
+            if !word.starts_with(['-', '+']) {
+                self.state.positional = rest.cloned().collect();
+                return Outcome::quiet(Some(true));
+            }
+            rest.next();
+            let takes_word = word.ends_with('o');
+            let option = takes_word.then(|| rest.next()).flatten();
+            let is_all = word.contains('a') || option.is_some_and(|option| option == "allexport");
+            self.state.exports_all |= word.starts_with('-') && is_all;
+        }
+        Outcome::unknown()
     }
 
     fn shift(&mut self, arguments: &[String]) -> Outcome {
-        let count = arguments.first().map_or(Some(1), |text| {
-            self.number(text, 8)
-                .and_then(|count| usize::try_from(count).ok())
-        });
+        let count = match arguments.first() {
+            None => Some(1),
+            Some(text) => self
+                .number(text)
+                .and_then(|count| usize::try_from(count).ok()),
+        };
+        let is_unknown = self.state.positional.iter().any(|word| has_hole(word));
         match count {
+            Some(_) | None if is_unknown => self.state.positional = vec![unknown()],
             Some(count) if count <= self.state.positional.len() => {
                 self.state.positional.drain(..count);
-                Outcome::quiet(Some(true))
             }
-            _ => Outcome::quiet(Some(false)),
+            Some(_) => {}
+            None => self.state.positional = vec![unknown()],
         }
+        Outcome::quiet(None)
     }
 
-    fn unset(&mut self, arguments: &[String]) -> Outcome {
-        for name in arguments.iter().filter(|word| !word.starts_with('-')) {
-            self.subscripted(name);
-            if let Some((array, key)) = name.split_once('[') {
-                let key = key.trim_end_matches(']');
-                let mut elements = self.state.elements(array).unwrap_or_default();
-                elements.retain(|(old, _)| old != key);
-                self.state.set_array(array, elements);
-                continue;
+    fn alias(&mut self, arguments: &[String]) -> Outcome {
+        let is_fish = &*self.state.name == "fish";
+        let mut pairs: Vec<(&str, String)> = Vec::new();
+        match arguments {
+            [name, rest @ ..] if is_fish && !name.contains('=') && !rest.is_empty() => {
+                pairs.push((name, rest.join(" ")));
             }
-            match self.state.variables.get(name) {
-                Some(variable) if variable.constant => {}
-                Some(_) => drop(std::rc::Rc::make_mut(&mut self.state.variables).remove(name)),
-                None => self.state.undefine(name),
+            words => {
+                let all = words.iter().filter_map(|word| word.split_once('='));
+                pairs.extend(all.map(|(name, text)| (name, text.to_owned())));
             }
         }
-        if arguments.first().is_some_and(|flag| flag == "-f") {
-            for name in arguments {
-                self.state.undefine(name);
+        for (name, text) in pairs {
+            // A blank at its end makes the next word an alias as well.
+            if name.starts_with('-') || has_hole(name) || text.ends_with(' ') {
+                self.opaque("a command gets another meaning", &arguments.join(" "));
             }
+            Rc::make_mut(&mut self.state.aliases).insert(name.to_owned(), text);
         }
-        Outcome::quiet(Some(true))
+        Outcome::unknown()
     }
 
+    /// What runs later runs here as well, with what is known by now.
     fn trap(&mut self, arguments: &[String]) -> Outcome {
         let arguments = without_dashes(arguments);
-        let Some(text) = arguments
-            .first()
-            .filter(|text| !matches!(text.as_str(), "" | "-" | "-l" | "-p"))
-        else {
+        let is_command = |text: &&String| !matches!(text.as_str(), "" | "-" | "-l" | "-p");
+        let Some(text) = arguments.first().filter(is_command).cloned() else {
             return Outcome::unknown();
         };
-        let text = text.clone();
-        if self.traps.len() < 16 {
-            self.traps.push(text.clone());
+        let mut state = self.state.clone();
+        // Any variable may be another by then.
+        if text.contains('$') {
+            for variable in Rc::make_mut(&mut state.variables).values_mut() {
+                variable.is_odd = true;
+            }
         }
-        let state = self.state.clone();
-        let outcome = self.apart(state, |this| {
-            this.linked("trap", |this| this.evaluated(&text))
-        });
+        let output = self
+            .apart(state, |this| {
+                this.linked("trap", |this| this.evaluated(&text))
+            })
+            .output;
+        self.world.traps.push(text);
         // It prints when it runs, at the end or never.
-        Outcome {
-            status: Some(true),
-            output: Value::empty().or(&outcome.output),
+        match output.is_empty() {
+            true => Outcome::quiet(Some(true)),
+            false => Outcome::unknown(),
         }
     }
 
-    fn get_options(&mut self, arguments: &[String]) -> Outcome {
-        let [letters, name, rest @ ..] = arguments else {
-            return Outcome::quiet(None);
-        };
-        let words = if rest.is_empty() {
-            self.state.positional.clone()
+    /// Runs the traps that were set since there were so many, with what is known by then.
+    pub(crate) fn run_traps(&mut self, before: usize) {
+        if self.world.traps.len() > before {
+            for text in self.world.traps.split_off(before) {
+                self.linked("trap", |this| this.evaluated(&text));
+            }
+        }
+    }
+
+    /// `read`, `mapfile`, `getopts`: variables get what is not known before it runs, unless one line stands there.
+    fn read(&mut self, builtin: &str, arguments: &[String]) -> Outcome {
+        let valued = if builtin == "read" {
+            "adinNptu"
         } else {
-            rest.to_vec()
+            "dnOsuCc"
         };
-        let at = self.state.option_index;
-        let Some(letter) = words
-            .get(at)
-            .and_then(|word| word.strip_prefix('-'))
-            .and_then(|word| word.chars().next())
-        else {
-            return Outcome::quiet(Some(false));
-        };
-        self.state.set(name, Value::text(letter.to_string()), false);
-        let mut next = at.saturating_add(1);
-        if letters.contains(&format!("{letter}:")) {
-            let word = words.get(at).map_or("", String::as_str);
-            let glued: String = word.chars().skip(2).collect();
-            let value = if glued.is_empty() {
-                next = next.saturating_add(1);
-                words.get(at.saturating_add(1)).cloned().unwrap_or_default()
-            } else {
-                glued
-            };
-            self.state.set("OPTARG", Value::text(value), false);
-        }
-        self.state.option_index = next;
-        Outcome::quiet(Some(true))
-    }
-
-    fn read(&mut self, arguments: &[String]) -> Outcome {
-        let request = Request::parse(arguments);
-        let source = match request.descriptor {
-            Some(number) => self.state.descriptors.get(&number).cloned(),
-            None => self.state.input.clone(),
-        };
-        let Some(text) = source.as_ref().and_then(Value::known).map(str::to_owned) else {
-            let value = if source.is_some() {
-                Value::unknown()
-            } else {
-                Value::environment()
-            };
-            for name in &request.names {
-                self.set_by_name(name, value.clone());
-            }
-            if let Some(name) = &request.array {
-                self.state.set(name, value, false);
-            }
-            return Outcome::quiet(None);
-        };
-        if text.is_empty() {
-            return Outcome::quiet(Some(false));
-        }
-        let (line, rest) = request.take(&text);
-        match request.descriptor {
-            Some(number) => drop(self.state.descriptors.insert(number, Value::text(rest))),
-            None => self.state.input = Some(Value::text(rest)),
-        }
-        let line = if request.raw {
-            line
-        } else {
-            line.replace('\\', "")
-        };
-        let separators = self
-            .state
-            .get("IFS")
-            .map_or_else(String::new, |ifs| ifs.first().to_owned());
-        let mut words: Vec<String> = line
-            .split(|character| separators.contains(character))
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
-        if let Some(name) = &request.array {
-            let elements = words.into_iter().enumerate();
-            let elements = elements.map(|(index, word)| (index.to_string(), Value::text(word)));
-            self.state.set_array(name, elements.collect());
-            return Outcome::quiet(Some(true));
-        }
-        let last = request.names.len().saturating_sub(1);
-        for (index, name) in request.names.iter().enumerate() {
-            let value = if last == 0 {
-                line.trim_matches(|character| separators.contains(character))
-                    .to_owned()
-            } else if index == last {
-                words.join(" ")
-            } else if words.is_empty() {
-                String::new()
-            } else {
-                words.remove(0)
-            };
-            self.set_by_name(name, Value::text(value));
-        }
-        Outcome::quiet(Some(true))
-    }
-
-    fn test_words(&mut self, name: &str, arguments: &[String]) -> Option<bool> {
-        let words = match (name, arguments.split_last()) {
-            ("[", Some((last, rest))) if last == "]" => rest,
-            _ => arguments,
-        };
-        for pair in words.windows(2) {
-            if let [flag, variable] = pair
-                && flag == "-v"
-            {
-                self.subscripted(variable);
-            }
-        }
-        if words.iter().any(|word| has_hole(word)) {
-            return None;
-        }
-        match words {
-            [] => Some(false),
-            [one] => Some(!one.is_empty()),
-            [not, rest @ ..] if not == "!" => self.test_words("test", rest).map(|holds| !holds),
-            [operator, text] if operator == "-z" => Some(text.is_empty()),
-            [operator, text] if operator == "-n" => Some(!text.is_empty()),
-            [left, operator, right] => match operator.as_str() {
-                "=" | "==" => Some(left == right),
-                "!=" => Some(left != right),
-                operator => arithmetic::compare(operator, left.parse().ok()?, right.parse().ok()?),
-            },
-            _ => None,
-        }
-    }
-}
-
-/// `hash -t x`, `type -p x`: where a program lies.
-fn shows_path(arguments: &[String]) -> bool {
-    matches!(arguments, [flag, _] if matches!(flag.as_str(), "-t" | "-p" | "-P" | "-ap" | "-pa"))
-}
-
-pub(super) fn without_dashes(arguments: &[String]) -> &[String] {
-    match arguments.split_first() {
-        Some((first, rest)) if first == "--" => rest,
-        _ => arguments,
-    }
-}
-
-/// What `read` was asked for.
-struct Request {
-    names: Vec<String>,
-    array: Option<String>,
-    descriptor: Option<i32>,
-    delimiter: char,
-    count: Option<usize>,
-    raw: bool,
-}
-
-impl Request {
-    fn parse(arguments: &[String]) -> Self {
-        let mut request = Self {
-            names: Vec::new(),
-            array: None,
-            descriptor: None,
-            delimiter: '\n',
-            count: None,
-            raw: false,
-        };
+        let mut names: Vec<String> = Vec::new();
+        let mut is_plain = builtin == "read";
+        let mut number = 0;
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
-            let Some(flags) = word.strip_prefix('-') else {
-                request.names.push(word.clone());
+            let flags = word.strip_prefix('-').filter(|_| builtin != "getopts");
+            let Some(flags) = flags else {
+                names.push(word.clone());
                 continue;
             };
-            request.raw |= flags.contains('r');
-            let Some(flag) = flags.chars().find(|flag| "adinNptu".contains(*flag)) else {
+            let Some((_, glued)) = flags.split_once(|flag| valued.contains(flag)) else {
                 continue;
             };
-            let glued = flags.split_once(flag).map_or("", |(_, rest)| rest);
-            let value = if glued.is_empty() {
-                words.next().map_or("", String::as_str)
-            } else {
-                glued
+            let flag = flags.trim_end_matches(glued).chars().next_back();
+            let value = match glued {
+                "" => words.next().cloned().unwrap_or_default(),
+                glued => glued.to_owned(),
             };
             match flag {
-                'a' => request.array = Some(value.to_owned()),
-                'd' => request.delimiter = value.chars().next().unwrap_or('\0'),
-                'n' | 'N' => request.count = value.parse().ok(),
-                'u' => request.descriptor = value.parse().ok(),
-                _ => {}
+                Some('u') => number = value.parse::<i32>().unwrap_or(-1),
+                Some('C') => self.opaque(
+                    "the shell calls a command for each line",
+                    &arguments.join(" "),
+                ),
+                Some('a') => {
+                    is_plain = false;
+                    names.push(value);
+                }
+                Some('p' | 't') => {}
+                _ => is_plain = false,
             }
         }
-        if request.names.is_empty() && request.array.is_none() {
-            request.names.push("REPLY".to_owned());
+        let source = self.state.descriptors.get(&number).cloned();
+        if names.is_empty() {
+            names.push(
+                if builtin == "read" {
+                    "REPLY"
+                } else {
+                    "MAPFILE"
+                }
+                .to_owned(),
+            );
         }
-        request
+        let line = source.as_ref().and_then(|text| {
+            text.split_once('\n')
+                .map_or(Some((text.as_str(), "")), Some)
+        });
+        let line = line.map(|(line, rest)| (line.to_owned(), rest.to_owned()));
+        let is_known = line
+            .as_ref()
+            .is_some_and(|(line, _)| !has_hole(line) && !line.contains('\\'));
+        match (line, names.as_slice()) {
+            (Some((line, rest)), names) if is_plain && is_known => {
+                self.state.descriptors.insert(number, rest);
+                let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
+                let is_usual = self.state.get("IFS").as_deref() == Some(" \t\n");
+                for (index, name) in names.iter().enumerate() {
+                    let is_last = index.saturating_add(1) == names.len();
+                    let text = match is_last {
+                        true => words.by_ref().collect::<Vec<_>>().join(" "),
+                        false => words.next().unwrap_or_default().to_owned(),
+                    };
+                    self.set_by_name(name, if is_usual { text } else { unknown() });
+                }
+            }
+            (line, names) => {
+                let text = if line.is_some() || builtin != "read" {
+                    unknown()
+                } else {
+                    ENVIRONMENT.to_string()
+                };
+                for name in names {
+                    self.set_by_name(name, text.clone());
+                }
+                if builtin == "getopts" {
+                    self.state.set("OPTARG", unknown(), false);
+                    self.state.set("OPTIND", unknown(), false);
+                }
+                if let Some(content) = self.state.descriptors.get_mut(&number) {
+                    *content = unknown();
+                }
+            }
+        }
+        Outcome::quiet(None)
     }
 
-    fn take(&self, text: &str) -> (String, String) {
-        if let Some(count) = self.count {
-            let line: String = text.chars().take(count).collect();
-            return (line, text.chars().skip(count).collect());
+    /// Sets what a word names, which may be an element.
+    fn set_by_name(&mut self, name: &str, text: String) {
+        self.subscripted(name);
+        match name.split_once('[') {
+            Some((array, _)) => self.state.set(array, unknown(), false),
+            None if has_hole(name) => self.opaque("the name of a variable is not known", name),
+            None => {
+                if self.state.variables.get(name).is_some_and(|old| old.is_odd) {
+                    self.subscripted(&text);
+                }
+                self.state.set(name, text, false);
+            }
         }
-        match text.split_once(self.delimiter) {
-            Some((line, rest)) => (line.to_owned(), rest.to_owned()),
-            None => (text.to_owned(), String::new()),
-        }
+        self.assigned(name);
+    }
+}
+
+/// The words behind `--`.
+fn without_dashes(arguments: &[String]) -> &[String] {
+    match arguments.split_first() {
+        Some((dashes, rest)) if dashes == "--" => rest,
+        _ => arguments,
     }
 }

@@ -1,121 +1,67 @@
-//! Compound commands and pipelines. Every branch is walked; a condition that is known only decides whose effects stay.
+//! Compound commands and pipelines. Every branch is walked; what its ways leave behind is joined.
 
-use crate::shell::ir::{Arm, ArmEnd, Command, Connector, Kind, Pipeline, Script, Word};
-use crate::value::Value;
+use crate::shell::ir::{Arm, Command, Connector, Item, Kind, Pipeline, Script, Test, Word};
+use crate::value::{either, joined, unknown};
 
-use super::{Evaluator, Outcome, pattern};
-
-/// More variables than this are not copied for every round.
-const MAX_COPIED: usize = 64;
-
-/// Rounds of a loop that may be its last ones are not told apart beyond these.
-const MAX_LEFT: usize = 3;
-
-/// Rounds of a loop whose end is known to come.
-const MAX_ROUNDS: usize = 64;
-
-/// Rounds of a loop that nobody can count.
-const BLIND_ROUNDS: usize = 2;
+use super::{Evaluator, Outcome, budget};
 
 impl Evaluator<'_> {
     pub(crate) fn script(&mut self, script: &Script) -> Outcome {
         let mut all = Outcome::quiet(Some(true));
-        // Where `break` or `return` may have left, with what was known there.
-        let mut left: Vec<super::state::State> = Vec::new();
-        for (index, item) in script.items.iter().enumerate() {
-            if item.beside {
+        for item in &script.items {
+            let outcome = if item.beside {
                 let state = self.state.clone();
-                let outcome = self.apart(state, |this| this.item(item));
-                all.output = all.output.followed(outcome.output);
-                all.status = Some(true);
-                continue;
-            }
-            let jumps = self.jumps;
-            let outcome = self.item(item);
-            all.output = all.output.followed(outcome.output);
-            all.status = outcome.status;
-            let last = index.saturating_add(1) == script.items.len();
-            if self.jumps != jumps && !last && left.len() < 2 {
-                left.push(self.state.clone());
-            }
-        }
-        for state in left {
-            self.state.join(state);
+                self.apart(state, |this| this.item(item))
+            } else {
+                self.item(item)
+            };
+            all.output = joined(all.output, &outcome.output);
+            all.status = outcome.status.filter(|_| !item.beside);
         }
         all
     }
 
     /// Pipelines with `&&` and `||` between.
-    fn item(&mut self, item: &crate::shell::ir::Item) -> Outcome {
+    fn item(&mut self, item: &Item) -> Outcome {
+        if let [(_, only)] = item.pipelines.as_slice() {
+            return self.pipeline(only);
+        }
         let mut all = Outcome::quiet(Some(true));
-        let mut status = Some(true);
         // What follows `&&` runs only after what stands before it: its effects hold to the end of the chain.
-        let mut otherwise: Vec<super::state::State> = Vec::new();
-        let mut files = None;
+        let mut otherwise = None;
         for (connector, pipeline) in &item.pipelines {
-            let runs = match (connector, status) {
+            let runs = match (connector, all.status) {
                 (Connector::First, _) => Some(true),
                 (_, None) => None,
                 (Connector::And, Some(before)) => Some(before),
                 (Connector::Or, Some(before)) => Some(!before),
             };
-            let chained = *connector == Connector::And && runs.is_none();
-            let outcome = if chained {
-                if otherwise.len() < 2 {
-                    otherwise.push(self.state.clone());
-                }
-                files = files.or_else(|| Some(self.begin_chain()));
-                self.pipeline(pipeline)
-            } else {
-                for before in otherwise.drain(..) {
-                    self.state.join(before);
-                }
-                self.end_chain(files.take());
-                self.branch(runs, |this| this.pipeline(pipeline))
-            };
-            if runs == Some(true) {
-                status = outcome.status;
-            } else if runs.is_none() {
-                status = None;
+            let before = (runs != Some(true)).then(|| self.state.clone());
+            if *connector == Connector::Or
+                && let Some(other) = otherwise.take()
+            {
+                self.state.join(other);
             }
-            all.output = match (runs, connector) {
-                (Some(_), _) | (None, Connector::First) => all.output.followed(outcome.output),
-                _ if outcome.output == Value::empty() => all.output,
-                (None, Connector::And) => {
-                    let both = all.output.then(&outcome.output);
-                    all.output.or(&both)
-                }
-                // What fails seldom prints anything: then this one alone is all.
-                (None, Connector::Or) => {
-                    let both = all.output.then(&outcome.output);
-                    all.output.or(&outcome.output).or(&both)
-                }
+            let outcome = match runs {
+                Some(true) => self.pipeline(pipeline),
+                _ => self.unsurely(|this| this.pipeline(pipeline)),
             };
+            match (connector, runs) {
+                (_, Some(true)) => all.output = joined(all.output, &outcome.output),
+                // Which of them prints is not known.
+                _ => all.output = either(&all.output, &joined(all.output.clone(), &outcome.output)),
+            }
+            all.status = outcome.status.filter(|_| runs == Some(true));
+            match (connector, before) {
+                (Connector::And, Some(before)) => drop(otherwise.get_or_insert(before)),
+                (_, Some(before)) => self.state.join(before),
+                (_, None) => {}
+            }
         }
-        for before in otherwise {
-            self.state.join(before);
+        if let Some(other) = otherwise {
+            self.state.join(other);
         }
-        self.end_chain(files);
-        all.status = status;
         all
-    }
-
-    /// Walks a branch: certainly taken, certainly not (its effects are dropped), or perhaps (they are joined).
-    fn branch(&mut self, taken: Option<bool>, walk: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        match taken {
-            Some(true) => walk(self),
-            Some(false) => {
-                let state = self.state.clone();
-                self.unsurely(|this| this.apart(state, walk));
-                Outcome::quiet(None)
-            }
-            None => {
-                let before = self.state.clone();
-                let outcome = self.unsurely(walk);
-                self.state.join(before);
-                outcome
-            }
-        }
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Outcome {
@@ -134,16 +80,17 @@ impl Evaluator<'_> {
         for (index, command) in commands.iter().enumerate() {
             let mut state = self.state.clone();
             if index > 0 {
-                state.input = Some(outcome.output);
+                state.descriptors.insert(0, outcome.output);
             }
             if self.state.last_pipe && index.saturating_add(1) == commands.len() {
-                let input = std::mem::replace(&mut self.state.input, state.input);
+                self.state = state;
                 outcome = self.command(command);
-                self.state.input = input;
+                self.state.descriptors.remove(&0);
                 break;
             }
             outcome = self.apart(state, |this| this.command(command));
         }
+        outcome.status = None;
         outcome
     }
 
@@ -151,31 +98,25 @@ impl Evaluator<'_> {
         if !self.step() {
             return Outcome::unknown();
         }
-        if self.texts == 0 && command.span.is_some() {
-            self.span = command.span;
+        if self.notes.texts == 0 && command.span.is_some() {
+            self.notes.span = command.span;
         }
         self.deeper(Outcome::unknown, |this| match &command.kind {
             Kind::Simple { assignments, words } => {
                 this.simple(assignments, words, &command.redirects)
             }
             Kind::Function { name, body } => {
-                this.state.define(name, body.clone());
+                let bodies = vec![Some(body.clone())];
+                std::rc::Rc::make_mut(&mut this.state.functions).insert(name.clone(), bodies);
                 if name == "command_not_found_handle" {
-                    this.perhaps(|this| this.command(body));
+                    this.opaque(
+                        "the shell calls a function for programs that are not there",
+                        name,
+                    );
                 }
                 Outcome::quiet(Some(true))
             }
-            kind => {
-                let jumps = this.jumps;
-                let outcome = this.redirected(&command.redirects, |this| this.compound(kind));
-                if matches!(
-                    kind,
-                    Kind::Loop { .. } | Kind::For { .. } | Kind::ArithmeticFor { .. }
-                ) {
-                    this.jumps = jumps;
-                }
-                outcome
-            }
+            kind => this.redirected(&command.redirects, |this| this.compound(kind)),
         })
     }
 
@@ -189,262 +130,182 @@ impl Evaluator<'_> {
             }
             Kind::If { arms, otherwise } => self.choose(arms, otherwise.as_ref()),
             Kind::Loop {
-                condition,
-                until,
-                body,
-            } => self.repeat(condition, *until, body),
+                condition, body, ..
+            } => self.rounds(|this| {
+                let first = this.script(condition).output;
+                joined(first, &this.script(body).output)
+            }),
             Kind::For {
                 variable,
                 words,
                 body,
             } => self.each(variable, words.as_deref(), body),
-            Kind::ArithmeticFor { expressions, body } => self.count(expressions, body),
+            Kind::ArithmeticFor { expressions, body } => self.rounds(|this| {
+                for expression in expressions {
+                    this.arithmetic(expression);
+                }
+                this.script(body).output
+            }),
             Kind::Case { subject, arms } => self.case(subject, arms),
-            Kind::Test(test) => Outcome::quiet(self.test(test)),
+            Kind::Test(test) => {
+                self.test(test);
+                Outcome::quiet(None)
+            }
             Kind::Arithmetic(word) => {
-                Outcome::quiet(self.arithmetic(word).map(|number| number != 0))
+                self.arithmetic(word);
+                Outcome::quiet(None)
             }
             Kind::Coprocess { name, body } => {
-                let state = self.state.clone();
-                let output = self.apart(state, |this| this.command(body)).output;
-                self.coprocess = Some(body.clone());
-                self.state.descriptors.insert(63, output);
-                let ends = [("0", "63"), ("1", "60")];
-                let ends = ends.map(|(key, number)| (key.to_owned(), Value::text(number)));
-                self.state.set_array(name, ends.to_vec());
+                let mut state = self.state.clone();
+                state.descriptors.insert(0, unknown());
+                self.apart(state, |this| this.command(body));
+                self.state.set(name, unknown(), false);
                 Outcome::quiet(Some(true))
             }
         }
     }
 
-    /// One of several ways: what it prints, and what is known behind it.
-    fn way(&mut self, body: &Script) -> (Value, super::state::State) {
-        let state = self.state.clone();
-        self.unsurely(|this| {
-            this.apart(state, |this| {
-                let outcome = this.script(body);
-                (outcome.output, this.state.clone())
-            })
-        })
-    }
-
     fn choose(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Outcome {
-        let mut ways = Vec::new();
-        let mut open = true;
-        let mut output = Value::empty();
-        for (condition, body) in arms {
-            let tested = self.script(condition);
-            let status = tested.status;
-            output = output.followed(tested.output);
-            let (printed, after) = self.way(body);
-            let printed = output.then(&printed);
-            if open && status != Some(false) {
-                ways.push(after);
-                output = output.or(&printed);
+        let mut after = None;
+        let mut outputs = Vec::new();
+        let mut tested = String::new();
+        let bodies = arms
+            .iter()
+            .map(|(condition, body)| (Some(condition), Some(body)));
+        for (condition, body) in bodies.chain([(None, otherwise)]) {
+            if let Some(condition) = condition {
+                tested = joined(tested, &self.script(condition).output);
             }
-            open &= status != Some(true);
-        }
-        if let Some(body) = otherwise {
-            let (printed, after) = self.way(body);
-            if open {
-                ways.push(after);
-                output = output.or(&printed);
-            }
-        } else if open {
-            ways.push(self.state.clone());
-        }
-        let mut ways = ways.into_iter();
-        if let Some(first) = ways.next() {
-            self.state = first;
-        }
-        for way in ways {
-            self.state.join(way);
-        }
-        Outcome {
-            status: None,
-            output,
-        }
-    }
-
-    fn repeat(&mut self, condition: &Script, until: bool, body: &Script) -> Outcome {
-        let holds = |this: &mut Self| {
-            let tested = this.script(condition);
-            let holds = tested.status.map(|holds| holds != until);
-            (holds, tested.output)
-        };
-        self.rounds(body, holds, |_| ())
-    }
-
-    /// `for ((first; condition; next))`.
-    fn count(&mut self, expressions: &[Word], body: &Script) -> Outcome {
-        if let Some(first) = expressions.first() {
-            self.arithmetic(first);
-        }
-        let holds = |this: &mut Self| {
-            let condition = expressions.get(1);
-            let number = condition.and_then(|condition| this.arithmetic(condition));
-            (number.map(|number| number != 0), Value::empty())
-        };
-        self.rounds(body, holds, |this| {
-            if let Some(next) = expressions.get(2) {
-                this.arithmetic(next);
-            }
-        })
-    }
-
-    /// Remembers a round that may be the last one, unless that would mean copying very much.
-    fn leave(&self, left: &mut Vec<super::state::State>) {
-        if left.len() < MAX_LEFT && self.state.variables.len() < MAX_COPIED {
-            left.push(self.state.clone());
-        }
-    }
-
-    /// A loop as long as something holds, with what is done behind each round.
-    fn rounds(
-        &mut self,
-        body: &Script,
-        holds: impl Fn(&mut Self) -> (Option<bool>, Value),
-        next: impl Fn(&mut Self),
-    ) -> Outcome {
-        let mut output = Value::empty();
-        let mut blind = 0;
-        let mut left: Vec<super::state::State> = Vec::new();
-        for round in 0..MAX_ROUNDS {
-            let start = self.state.clone();
-            let (status, printed) = holds(self);
-            output = output.followed(printed);
             let before = self.state.clone();
-            if status == Some(false) {
-                if round == 0 {
-                    self.unsurely(|this| this.apart(before, |this| this.script(body)));
-                }
-                break;
-            }
-            let jumps = self.jumps;
-            output = output.followed(self.script(body).output);
-            if self.jumps != jumps {
-                self.leave(&mut left);
-            }
-            next(self);
-            if status.is_none() {
-                self.state.join(before.clone());
-                blind += 1;
-            }
-            if blind >= BLIND_ROUNDS || round.saturating_add(1) == MAX_ROUNDS || !self.step() {
-                self.state.widen(&start);
-                // One more round stands for all that may follow.
-                let wide = self.state.clone();
-                output = output.followed(holds(self).1);
-                output = output.followed(self.script(body).output);
-                self.state.join(wide);
-                output = output.followed(Value::unknown());
-                break;
-            }
+            let output = self.unsurely(|this| body.map(|body| this.script(body).output));
+            let output = output.unwrap_or_default();
+            outputs.push(joined(tested.clone(), &output));
+            self.way(before, &mut after);
         }
-        for state in left {
-            self.state.join(state);
+        self.joined_ways(after, &outputs)
+    }
+
+    /// Ends one of several ways: what it leaves is kept apart, and the next begins where this one did.
+    fn way(&mut self, before: super::Shell, after: &mut Option<super::Shell>) {
+        let left = std::mem::replace(&mut self.state, before);
+        match after {
+            Some(after) => after.join(left),
+            None => *after = Some(left),
         }
-        Outcome {
-            status: None,
-            output,
+    }
+
+    fn joined_ways(&mut self, after: Option<super::Shell>, outputs: &[String]) -> Outcome {
+        if let Some(after) = after {
+            self.state = after;
         }
+        let all = outputs
+            .iter()
+            .cloned()
+            .reduce(|one, two| either(&one, &two));
+        Outcome::prints(all.unwrap_or_default())
+    }
+
+    /// A loop whose rounds are not counted: the first, and one that stands for all that may follow.
+    fn rounds(&mut self, round: impl Fn(&mut Self) -> String) -> Outcome {
+        let before = self.state.clone();
+        let mut output = self.unsurely(&round);
+        if self.step() {
+            self.state.widen(&before);
+            let wide = self.state.clone();
+            output = joined(output, &self.unsurely(&round));
+            self.state.join(wide);
+        }
+        let output = if output.is_empty() { output } else { unknown() };
+        Outcome::prints(output)
     }
 
     fn each(&mut self, variable: &str, words: Option<&[Word]>, body: &Script) -> Outcome {
         let values: Vec<String> = match words {
             None => self.state.positional.clone(),
-            Some(words) => {
-                let mut all = Vec::new();
-                for word in words {
-                    let ways = self.fields(word);
-                    all.extend(ways.into_iter().flatten());
-                }
-                all
-            }
+            Some(words) => words.iter().flat_map(|word| self.fields(word)).collect(),
         };
-        let mut output = Value::empty();
-        // A loop may end in any round that has a `break` in it.
-        let mut left: Vec<super::state::State> = Vec::new();
         if values.is_empty() {
             let state = self.state.clone();
             self.unsurely(|this| this.apart(state, |this| this.script(body)));
+            return Outcome::quiet(None);
         }
-        let many = values.len() > MAX_ROUNDS;
-        let refers = self.state.variables.get(variable);
-        let refers = refers.is_some_and(|variable| variable.reference);
-        for value in values.into_iter().take(MAX_ROUNDS) {
-            if refers {
-                // `declare -n r; for r in 'a[$(cmd)]'`: each round refers to another name.
-                self.subscripted(&value);
-            }
-            self.state.set(variable, Value::text(value), false);
-            let jumps = self.jumps;
-            output = output.followed(self.script(body).output);
-            if self.jumps != jumps {
-                self.leave(&mut left);
-            }
+        if self
+            .state
+            .variables
+            .get(variable)
+            .is_some_and(|old| old.is_odd)
+        {
+            let all = values.join(" ");
+            self.subscripted(&all);
+        }
+        let (values, more) = budget::items(&values);
+        let rest = more.then(unknown);
+        let before = self.state.clone();
+        let mut output = String::new();
+        for value in values.iter().chain(&rest) {
+            self.state.set(variable, value.clone(), false);
+            output = joined(output, &self.script(body).output);
             if !self.step() {
                 break;
             }
         }
-        for state in left {
-            self.state.join(state);
+        if leaves_early(body) {
+            self.state.widen(&before);
         }
-        if many {
-            self.state.set(variable, Value::unknown(), false);
-            output = output.followed(self.script(body).output);
-        }
-        Outcome {
-            status: None,
-            output,
-        }
+        Outcome::prints(output)
     }
 
     fn case(&mut self, subject: &Word, arms: &[Arm]) -> Outcome {
-        let subject = self.value(subject);
-        let mut decided = false;
-        let mut falls = false;
-        let mut output = Value::empty();
-        let mut ways = Vec::new();
+        self.value(subject);
+        let mut outputs = vec![String::new()];
+        let mut after = Some(self.state.clone());
         for arm in arms {
-            let patterns: Vec<Value> = arm.patterns.iter().map(|word| self.pattern(word)).collect();
-            let fits = match subject.known() {
-                // A pattern may match in another case then.
-                _ if self.state.any_case => true,
-                Some(text) => patterns.iter().any(|one| {
-                    one.possibilities()
-                        .iter()
-                        .any(|way| pattern::matches(way, text))
-                }),
-                None => true,
-            };
-            let (printed, after) = self.way(&arm.body);
-            if (fits && !decided) || falls {
-                falls = arm.end == ArmEnd::Next;
-                if falls || (arm.end == ArmEnd::Others && subject.known().is_some()) {
-                    // What follows runs after it.
-                    self.state = after;
-                    output = output.followed(printed);
-                    continue;
+            for pattern in &arm.patterns {
+                self.pattern(pattern);
+            }
+            // What falls through runs after it, so each way begins with all that may have been before.
+            let before = self.state.clone();
+            outputs.push(self.unsurely(|this| this.script(&arm.body).output));
+            let mut next = before.clone();
+            if arm.end != crate::shell::ir::ArmEnd::Leave {
+                next.join(self.state.clone());
+            }
+            self.way(next, &mut after);
+        }
+        self.joined_ways(after, &outputs)
+    }
+
+    /// `[[ … ]]`: its words are expanded.
+    fn test(&mut self, test: &Test) {
+        match test {
+            Test::And(left, right) | Test::Or(left, right) => {
+                self.test(left);
+                self.test(right);
+            }
+            Test::Not(inner) => self.test(inner),
+            Test::Unary(operator, word) => {
+                let text = self.value(word);
+                if operator == "-v" {
+                    self.subscripted(&text);
                 }
-                ways.push(after);
-                output = output.or(&printed);
-                decided |= subject.known().is_some() && !self.state.any_case;
+            }
+            Test::Binary(operator, left, right) => {
+                let texts = [self.value(left), self.pattern(right)];
+                if operator.starts_with('-') && operator.len() == 3 {
+                    texts.iter().for_each(|text| self.subscripted(text));
+                }
+                if operator == "=~" {
+                    self.state.set("BASH_REMATCH", unknown(), false);
+                }
             }
         }
-        if !decided {
-            ways.push(self.state.clone());
-        }
-        let mut ways = ways.into_iter();
-        if let Some(first) = ways.next() {
-            self.state = first;
-        }
-        for way in ways {
-            self.state.join(way);
-        }
-        Outcome {
-            status: None,
-            output,
-        }
     }
+}
+
+/// Whether a `break`, `continue` or `return` may end a round before its end.
+fn leaves_early(body: &Script) -> bool {
+    let names = crate::shell::names::program_words(body);
+    ["break", "continue", "return", "exit"]
+        .iter()
+        .any(|name| names.contains(name))
 }

@@ -2,6 +2,13 @@
 
 use crate::guard::Guarded;
 use crate::shell::ir::Span;
+use crate::value::for_people;
+
+/// Notes of one kind that are kept for people; the strongest is always among them.
+const MAX_NOTES: usize = 64;
+
+/// Characters of a command that a note shows.
+const SHOWN: usize = 120;
 
 /// How sure we are that an action happens when the command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,4 +60,84 @@ pub struct Findings {
     pub opaque: Vec<Opaque>,
     /// Protected things that are touched.
     pub guarded: Vec<Guarded>,
+}
+
+impl Findings {
+    /// Adds an action; the same act twice is one.
+    pub(crate) fn act(&mut self, finding: Finding) {
+        let is_known = self.actions.iter().any(|old| {
+            old.certainty >= finding.certainty
+                && old.action == finding.action
+                && old.words == finding.words
+                && old.directory == finding.directory
+                && old.environment == finding.environment
+        });
+        if !is_known {
+            self.actions.push(finding);
+        }
+    }
+
+    /// Adds something that stayed unknown. Beyond what people read, only a note that weighs more is kept.
+    pub(crate) fn doubt(&mut self, note: Opaque) {
+        let is_new = !self.opaque.contains(&note);
+        let weighs = note.escapes && !self.opaque.iter().any(|old| old.escapes);
+        if is_new && (weighs || self.opaque.len() < MAX_NOTES) {
+            self.opaque.push(note);
+        }
+    }
+
+    /// Adds a protected thing. Beyond what people read, only a stronger answer is kept.
+    pub(crate) fn guard(&mut self, guarded: Guarded) {
+        let is_new = !self.guarded.contains(&guarded);
+        let strongest = self.guarded.iter().map(|old| old.verdict).max();
+        let weighs = strongest.is_none_or(|verdict| verdict < guarded.verdict);
+        if is_new && (weighs || self.guarded.len() < MAX_NOTES) {
+            self.guarded.push(guarded);
+        }
+    }
+}
+
+/// Returns the part of a text that a note shows.
+pub(crate) fn shown(text: &str) -> String {
+    let text = for_people(text);
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn the_strongest_is_kept_behind_many() {
+        let guarded = |what: String, verdict| Guarded {
+            reason: what.clone(),
+            what,
+            verdict,
+            is_bound: false,
+            span: None,
+        };
+        let doubt = |text: String, escapes| Opaque {
+            reason: String::new(),
+            text,
+            span: None,
+            escapes,
+        };
+        let mut findings = Findings::default();
+        for number in 0..MAX_NOTES * 2 {
+            findings.guard(guarded(number.to_string(), Verdict::Ask));
+            findings.doubt(doubt(number.to_string(), false));
+        }
+        findings.guard(guarded("last".to_owned(), Verdict::Deny));
+        findings.doubt(doubt("last".to_owned(), true));
+        assert_eq!(
+            findings.guarded.last().map(|one| one.verdict),
+            Some(Verdict::Deny)
+        );
+        assert!(findings.opaque.iter().any(|note| note.escapes));
+        assert_eq!(shown(&"a".repeat(SHOWN + 1)).chars().count(), SHOWN + 1);
+    }
 }

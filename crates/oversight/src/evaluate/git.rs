@@ -1,394 +1,611 @@
-//! Git as a launcher: aliases, hooks, and settings and options whose value it runs.
-//!
-//! Its configuration is read as files through the lookup; git itself is never run.
+//! Git and `gh` as launchers: aliases, hooks that can be read, and settings and options whose value they run.
 
-use crate::actions::git_command;
-use crate::lookup::absolute;
-use crate::value::has_hole;
+use crate::actions::{git_command, is_git_builtin};
+use crate::lookup::{absolute, directory_of};
+use crate::value::{has_hole, unknown};
+use crate::words::names;
 
 use super::run::with_words;
-use super::settings::is_run;
+use super::settings::{is_include, is_run, settings_of};
+use super::world::File;
 use super::{Evaluator, Outcome};
 
+/// Options of git's commands whose value is a command.
+const COMMANDS: &[&str] = names!(
+    "-x --extcmd --exec --tree-filter --index-filter --msg-filter --env-filter --commit-filter --tag-name-filter \
+    --parent-filter --setup -O --open-files-in-pager --upload-pack --receive-pack --to-cmd --cc-cmd --header-cmd \
+    --sendmail-cmd --smtp-server --browser --httpd"
+);
+
+/// Commands of git that have such options.
+const TAKE_COMMANDS: &[&str] = names!(
+    "difftool mergetool filter-branch rebase grep fetch pull clone ls-remote archive send-email instaweb help push \
+    send-pack fetch-pack"
+);
+
+/// Commands of git that put other files into the working tree.
+const SWITCHING: &[&str] = names!(
+    "checkout restore switch stash reset merge pull rebase cherry-pick revert submodule apply am read-tree \
+    checkout-index worktree"
+);
+
+/// Which hooks a command of git runs.
+const HOOKS: &[(&str, &[&str])] = &[
+    (
+        "commit",
+        names!("pre-commit prepare-commit-msg commit-msg post-commit"),
+    ),
+    ("merge", names!("pre-merge-commit post-merge commit-msg")),
+    (
+        "pull",
+        names!("post-merge pre-merge-commit post-rewrite pre-rebase"),
+    ),
+    ("checkout", names!("post-checkout")),
+    ("switch", names!("post-checkout")),
+    ("clone", names!("post-checkout")),
+    ("worktree", names!("post-checkout")),
+    (
+        "rebase",
+        names!("pre-rebase post-rewrite post-checkout post-commit pre-commit"),
+    ),
+    (
+        "am",
+        names!("applypatch-msg pre-applypatch post-applypatch"),
+    ),
+    ("cherry-pick", names!("post-commit prepare-commit-msg")),
+    ("revert", names!("post-commit prepare-commit-msg")),
+    ("gc", names!("pre-auto-gc")),
+    ("push", names!("pre-push")),
+    ("send-email", names!("sendemail-validate")),
+    (
+        "hook",
+        names!("pre-commit post-merge post-checkout post-commit pre-push"),
+    ),
+];
+
+/// Hooks of whatever moves a reference or writes the index.
+const ALWAYS: &[&str] = names!("reference-transaction post-index-change");
+
+/// Commands of git that only read.
+const READING: &[&str] = names!(
+    "status log diff show config rev-parse ls-files blame grep help describe for-each-ref remote branch"
+);
+
+/// Commands of git that no alias and no program of another name can be.
+const OF_GIT: &[&str] = names!(
+    "check-attr check-ignore check-mailmap check-ref-format checkout-index cherry column commit-graph commit-tree \
+    count-objects credential diagnose diff-files diff-index diff-tree fast-export fast-import fetch-pack fmt-merge-msg \
+    for-each-ref for-each-repo fsck gc get-tar-commit-id hash-object hook imap-send index-pack interpret-trailers \
+    ls-tree mailinfo mailsplit maintenance merge-base merge-file merge-index merge-tree mktag mktree multi-pack-index \
+    name-rev pack-objects pack-redundant pack-refs patch-id prune prune-packed range-diff read-tree receive-pack refs \
+    repack replace replay request-pull rerere rev-list show-branch show-index show-ref sparse-checkout stage stripspace \
+    symbolic-ref unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var \
+    verify-commit verify-pack verify-tag version web--browse whatchanged write-tree annotate bugreport svn p4 gui citool \
+    gitk lfs flow"
+);
+
+/// Commands of `gh` itself; others are aliases or extensions.
+const OF_GH: &[&str] = names!(
+    "accessibility agent-task alias api attestation auth browse cache co codespace completion config copilot cs \
+    extension ext extensions gist gpg-key help issue label licenses org pr preview project release repo rs ruleset run \
+    search secret skill ssh-key status variable version workflow --version --help -h"
+);
+
 impl Evaluator<'_> {
-    /// Follows what git starts.
-    pub(crate) fn git(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        if name == "gh" {
-            self.gh_brings(arguments);
-            return self.gh_alias(arguments);
-        }
-        if name != "git" {
-            return None;
-        }
+    pub(crate) fn git(&mut self, arguments: &[String]) -> Outcome {
         let call = git_command(arguments);
         let mut state = self.state.clone();
         if let Some(directory) = &call.directory {
-            state.directory = if has_hole(directory) {
-                crate::value::ENVIRONMENT.to_string().into()
-            } else {
-                absolute(&state.directory, directory).into()
+            state.directory = match has_hole(directory) {
+                true => unknown().into(),
+                false => absolute(&state.directory, directory).into(),
             };
         }
-        if let Some(place) = arguments
-            .iter()
-            .find_map(|word| word.strip_prefix("--exec-path="))
-        {
-            state.set("GIT_EXEC_PATH", crate::value::Value::text(place), true);
-        }
+        let Some((verb, rest)) = call.rest.split_first().filter(|_| !call.only_prints) else {
+            return Outcome::unknown();
+        };
+        let own = self.own_settings(&call.settings, &call.rest);
+        let place = state.directory.clone();
         let outcome = self.apart(state, |this| {
-            let mut own = call.settings.clone();
-            own.extend(cloned_settings(&call.rest));
-            let settings = this.git_settings_now(&own);
-            for (key, value) in settings.iter().filter(|(key, value)| is_run(key, value)) {
-                let value = value.trim_start_matches('!').to_owned();
-                if key == "sequence.editor" {
-                    this.todo_editor(&value);
-                }
-                if this.starts_in(&value) || has_hole(&value) || value.contains('/') {
-                    this.in_shell(&format!("git {key}"), &value);
-                }
-            }
-            let Some((verb, rest)) = call.rest.split_first() else {
+            this.run_settings(&own, arguments);
+            this.repository_settings();
+            if this.git_alias(verb, rest, &own) {
                 return Outcome::unknown();
-            };
-            if let Some(outcome) = this.git_alias(verb, rest, &settings) {
-                return outcome;
+            }
+            if !is_git_builtin(verb) && !OF_GIT.contains(&verb.as_str()) && !has_hole(verb) {
+                this.opaque(
+                    "git runs a command or an alias that is not read",
+                    &format!("git {}", call.rest.join(" ")),
+                );
             }
             this.git_launches(verb, rest);
-            this.git_helpers(verb, rest, &settings);
-            this.git_hooks(verb, rest, &settings);
-            this.git_external(verb, rest, &settings);
-            let root = this.repository();
-            if let ([option], Some(root)) = (rest, root.strip_suffix("/.git"))
-                && verb == "rev-parse"
-                && option == "--show-toplevel"
-            {
-                return Outcome::prints(crate::value::Value::text(format!("{root}\n")));
-            }
-            super::outputs::git_format(verb, rest).map_or_else(Outcome::unknown, Outcome::prints)
+            this.git_hooks(verb, rest, &own);
+            Outcome::unknown()
         });
-        if let Some((verb, rest)) = call.rest.split_first() {
-            let before = self.state.directory.clone();
-            let elsewhere = call.directory.filter(|place| !has_hole(place));
-            if let Some(place) = elsewhere.map(|place| absolute(&before, &place)) {
-                let words: Vec<&String> =
-                    rest.iter().filter(|word| !word.starts_with('-')).collect();
-                if changes_tree(verb, rest, &words) {
-                    self.trees.insert(place.clone(), place.clone());
-                }
-                self.state.directory = place.into();
+        let makes_branch = rest
+            .iter()
+            .any(|word| matches!(word.as_str(), "-b" | "-B" | "-c" | "-C" | "list"));
+        let only_keeps = verb == "stash"
+            && rest
+                .first()
+                .is_none_or(|word| word != "pop" && word != "apply" && word != "branch");
+        if SWITCHING.contains(&verb.as_str()) && !makes_branch && !only_keeps {
+            let before = std::mem::replace(&mut self.state.directory, place);
+            let top = self.repository();
+            let top = top.strip_suffix("/.git").unwrap_or(".").to_owned();
+            self.changed(&top, "git may bring another version of it");
+            if verb == "worktree" {
+                self.changed("/", "git may bring another version of it");
             }
-            self.git_brings(verb, rest);
             self.state.directory = before;
         }
-        Some(outcome)
+        outcome
     }
 
-    /// `git x` runs `git-x` from the path, and a misspelt command when git is told to correct it.
-    fn git_external(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
-        if crate::actions::is_git_builtin(verb) {
-            return;
-        }
-        let program = format!("git-{verb}");
-        if let Some(path) = self.on_path(&program).or_else(|| self.beside_git(&program)) {
-            self.linked(program, |this| this.script_file(&path, rest, "run"));
-        } else if settings
-            .iter()
-            .any(|(key, value)| key == "help.autocorrect" && value != "0" && value != "never")
-        {
-            self.opaque("git corrects a command that it does not know", verb);
-        }
-    }
-
-    /// A command in the directory that git is told to look into.
-    fn beside_git(&mut self, program: &str) -> Option<String> {
-        let place = self.state.get("GIT_EXEC_PATH")?.first().to_owned();
-        let path = absolute(&self.state.directory, &format!("{place}/{program}"));
-        self.known_file(&path).map(|_| path)
-    }
-
-    /// Commands of git that bring files from elsewhere.
-    fn git_brings(&mut self, verb: &str, rest: &[String]) {
-        let words: Vec<&String> = rest.iter().filter(|word| !word.starts_with('-')).collect();
-        if matches!(
-            verb,
-            "checkout"
-                | "restore"
-                | "switch"
-                | "stash"
-                | "reset"
-                | "revert"
-                | "merge"
-                | "pull"
-                | "rebase"
-                | "cherry-pick"
-        ) {
-            self.brought_back();
-        }
-        self.switched |= changes_tree(verb, rest, &words);
-        match verb {
-            "clone" => {
-                let Some(last) = words.last() else { return };
-                let is_address = words.len() == 1 || last.contains("://") || last.contains('@');
-                let place = if is_address {
-                    crate::lookup::base_name(last)
-                        .trim_end_matches(".git")
-                        .to_owned()
-                } else {
-                    (*last).clone()
-                };
-                self.filled(&place);
-            }
-            "worktree" if words.first().is_some_and(|word| *word == "add") => {
-                let valued = ["-b", "-B", "--reason", "--orphan"];
-                let value = |at: usize| {
-                    let before = at.checked_sub(1).and_then(|at| rest.get(at));
-                    before.is_some_and(|word| valued.contains(&word.as_str()))
-                };
-                let mut given = rest.iter().enumerate().skip(1);
-                let place = given.find(|(at, word)| !word.starts_with('-') && !value(*at));
-                if let Some((_, place)) = place.filter(|(_, place)| !has_hole(place)) {
-                    self.filled(place);
-                    let from = self.state.directory.to_string();
-                    self.trees.insert(absolute(&from, place), from);
-                }
-            }
-            "apply" | "am" => self.patched(rest),
-            "checkout" | "restore"
-                if rest
-                    .iter()
-                    .any(|word| word == "--" || word.starts_with("--source")) =>
-            {
-                let after = rest.iter().skip_while(|word| *word != "--").skip(1);
-                let paths: Vec<&String> = after.collect();
-                let plain = |path: &&String| {
-                    !has_hole(path) && !path.contains(['*', '?', '[', ':']) && **path != "."
-                };
-                let named = !paths.is_empty() && paths.iter().all(plain);
-                for path in if named { paths } else { words } {
-                    let place = absolute(&self.state.directory, path);
-                    if !self.names_in(&place).is_empty() {
-                        self.switched = true;
-                        self.filled(path);
-                    } else if self.exists(&place) {
-                        self.write(path, &crate::value::Value::unknown(), false);
-                    } else if named {
-                        // A file or a directory that is not there now.
-                        self.write(path, &crate::value::Value::unknown(), false);
-                        self.filled(path);
-                    }
-                }
-                if !named {
-                    self.switched = true;
-                    self.filled(".");
-                }
-            }
-            "stash" if !changes_tree(verb, rest, &words) => {}
-            "checkout" | "switch" | "pull" | "merge" | "stash" | "reset" | "submodule"
-            | "worktree" | "cherry-pick" => {
-                let makes = rest.iter().any(|word| {
-                    matches!(word.as_str(), "-b" | "-B" | "-c" | "push" | "list" | "save")
-                });
-                if !makes {
-                    self.filled(".");
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn git_alias(
+    /// Settings of this call, of the environment and of this command, the strongest first.
+    fn own_settings(
         &mut self,
-        verb: &str,
-        rest: &[String],
-        settings: &[(String, String)],
-    ) -> Option<Outcome> {
+        given: &[(String, String)],
+        words: &[String],
+    ) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for (key, value) in given {
+            // `--config-env=alias.x=VARIABLE` names a variable.
+            let value = match value.strip_prefix('\u{1}') {
+                Some(variable) => self.state.get(variable).unwrap_or_default(),
+                None => value.clone(),
+            };
+            all.push((key.to_ascii_lowercase(), value));
+        }
+        if words.first().is_some_and(|verb| verb == "clone") {
+            let option = |pair: &[String]| match pair {
+                [flag, value] if flag == "-c" || flag == "--config" => value
+                    .split_once('=')
+                    .map(|(key, value)| (key.to_ascii_lowercase(), value.to_owned())),
+                _ => None,
+            };
+            all.extend(words.windows(2).filter_map(option));
+        }
+        all.extend(
+            self.git_environment()
+                .into_iter()
+                .map(|(key, value)| (key.to_ascii_lowercase(), value)),
+        );
+        all.extend(self.world.settings.iter().cloned());
+        all
+    }
+
+    /// What the settings of this command would run. The user's own, in files, are left to them.
+    fn run_settings(&mut self, settings: &[(String, String)], arguments: &[String]) {
+        for (key, value) in settings {
+            if is_include(key)
+                || matches!(key.as_str(), "core.hookspath" | "init.templatedir")
+                || key.starts_with("url.ext::")
+            {
+                self.opaque(
+                    "git takes settings or hooks from a place that the command names",
+                    &format!("{key}={value}"),
+                );
+            } else if is_run(key, value) {
+                let value = value.trim_start_matches('!').to_owned();
+                if self.acts_in(&value) && key == "sequence.editor" {
+                    self.opaque("a program runs what this setting holds", &value);
+                }
+                self.in_shell(&format!("git {key}"), &value);
+            } else if key == "help.autocorrect" {
+                self.opaque(
+                    "git corrects a command that it does not know",
+                    &arguments.join(" "),
+                );
+            }
+        }
+    }
+
+    /// Settings of the repository itself, which others may have made: acts in them count.
+    fn repository_settings(&mut self) {
+        let text = self.content(&format!("{}/config", self.repository()));
+        for (key, value) in settings_of(&text) {
+            if value.starts_with("ext::") {
+                self.opaque("git runs a transport that is a command", &value);
+            } else if is_run(&key, &value) && self.acts_in(&value) {
+                self.opaque(
+                    "git runs what a setting of the repository holds",
+                    &format!("{key}={value}"),
+                );
+            }
+        }
+    }
+
+    fn git_alias(&mut self, verb: &str, rest: &[String], own: &[(String, String)]) -> bool {
         let wanted = format!("alias.{}", verb.to_ascii_lowercase());
-        let text = settings
+        if is_git_builtin(verb) {
+            return false;
+        }
+        let found = own
             .iter()
             .find(|(key, _)| *key == wanted)
-            .map(|(_, value)| value.clone())?;
-        if crate::actions::is_git_builtin(verb) || !self.walking.insert(format!("git {verb}")) {
-            return None;
+            .map(|(_, value)| value.clone());
+        let Some(text) = found.or_else(|| self.stored_setting(&wanted)) else {
+            return false;
+        };
+        let key = format!("git {verb}");
+        if !self.world.walking.insert(key.clone()) {
+            return true;
         }
         // Options of this call hold for the git that an alias starts, through the environment.
-        let before = self.git_settings.clone();
-        for (key, value) in settings.iter().rev() {
-            self.git_settings.insert(key.clone(), value.clone());
-        }
-        let outcome = self.linked(format!("git alias {verb}"), |this| {
+        let before = self.world.settings.clone();
+        self.world.settings.extend(own.iter().cloned());
+        self.linked(format!("git alias {verb}"), |this| {
             match text.trim().strip_prefix('!') {
                 Some(command) => {
-                    let inner = command
-                        .strip_prefix('"')
-                        .and_then(|rest| rest.strip_suffix('"'));
-                    let whole = with_words(inner.unwrap_or(command), rest);
+                    let whole = with_words(command, rest);
                     let mut state = this.state.child();
                     state.positional = rest.to_vec();
-                    this.apart(state, |this| {
-                        this.linked("git !", |this| this.evaluated(&whole))
-                    })
+                    this.apart(state, |this| this.evaluated(&whole))
                 }
-                None => {
-                    let whole = with_words(&format!("git {text}"), rest);
-                    this.shell_text(&whole)
-                }
+                None => this.evaluated(&with_words(&format!("git {text}"), rest)),
             }
         });
-        self.git_settings = before;
-        self.walking.remove(&format!("git {verb}"));
-        Some(outcome)
+        self.world.settings = before;
+        self.world.walking.remove(&key);
+        true
+    }
+
+    /// A setting in the files of the repository and of the user.
+    fn stored_setting(&mut self, wanted: &str) -> Option<String> {
+        let home = self.state.get("HOME").unwrap_or_else(|| self.home.clone());
+        let files = [
+            format!("{}/config", self.repository()),
+            format!("{home}/.gitconfig"),
+            format!("{home}/.config/git/config"),
+        ];
+        files.iter().find_map(|path| {
+            let File::Text(text) = self.file(path) else {
+                return None;
+            };
+            let found = settings_of(&text)
+                .into_iter()
+                .rev()
+                .find(|(key, _)| key == wanted);
+            found.map(|(_, value)| value)
+        })
+    }
+
+    /// The `.git` of the directory or of one above it.
+    pub(crate) fn repository(&self) -> String {
+        let mut directory = self.state.directory.to_string();
+        if has_hole(&directory) {
+            return ".git".to_owned();
+        }
+        loop {
+            let candidate = format!("{}/.git", directory.trim_end_matches('/'));
+            let prefix = format!("{candidate}/");
+            let is_written = self
+                .world
+                .written
+                .keys()
+                .any(|path| path.starts_with(&prefix));
+            if is_written || !self.world.lookup.list(&candidate).is_empty() {
+                return candidate;
+            }
+            if directory == "/" || directory == "." {
+                return ".git".to_owned();
+            }
+            directory = directory_of(&directory).to_owned();
+        }
     }
 
     /// Subcommands that start a command of the caller's.
     fn git_launches(&mut self, verb: &str, rest: &[String]) {
-        let from = |at: usize| rest.get(at..).unwrap_or_default().to_vec();
+        let link = format!("git {verb}");
+        let first = rest.first().map_or("", String::as_str);
         match verb {
-            "bisect" if rest.first().is_some_and(|word| word == "run") => {
-                self.linked("git bisect run", |this| this.run(&from(1)));
+            "bisect" if first == "run" => {
+                let words = rest.get(1..).unwrap_or_default();
+                self.linked(link, |this| this.run(words));
             }
             "submodule" => {
-                if let Some(at) = rest.iter().position(|word| word == "foreach") {
-                    let words: Vec<String> = rest
-                        .iter()
-                        .skip(at.saturating_add(1))
-                        .filter(|word| !word.starts_with("--"))
-                        .cloned()
-                        .collect();
-                    self.in_shell("git submodule foreach", &words.join(" "));
-                }
-            }
-            "filter-repo" => self.git_callbacks(rest),
-            "config" => self.git_config(rest),
-            "for-each-repo" => {
-                let words: Vec<String> = rest
-                    .iter()
-                    .skip_while(|word| word.starts_with('-'))
+                let words = rest.iter().skip_while(|word| *word != "foreach").skip(1);
+                let words: Vec<String> = words
+                    .filter(|word| !word.starts_with("--"))
                     .cloned()
                     .collect();
-                let mut all = vec!["git".to_owned()];
-                all.extend(words);
-                self.linked("git for-each-repo", |this| this.run(&all));
+                self.in_shell(&link, &words.join(" "));
             }
-            "subtree" if rest.iter().any(|word| word == "push") => {
-                let mut all = vec!["git".to_owned(), "subtree".to_owned(), "push".to_owned()];
-                all.extend(rest.iter().filter(|word| *word != "push").cloned());
-                if rest.first().is_none_or(|word| word != "push") {
-                    self.linked("git subtree", |this| this.run(&all));
-                }
+            "config" => self.git_config(rest),
+            "for-each-repo" => {
+                let words = rest
+                    .iter()
+                    .skip_while(|word| word.starts_with('-'))
+                    .cloned();
+                let words: Vec<String> = std::iter::once("git".to_owned()).chain(words).collect();
+                self.linked(link, |this| this.run(&words));
             }
-
-            "difftool" | "mergetool" | "filter-branch" | "rebase" | "grep" | "fetch" | "pull"
-            | "clone" | "ls-remote" | "archive" | "send-email" | "instaweb" | "help" | "push"
-            | "send-pack" | "fetch-pack" => {
-                let options = [
-                    "-x",
-                    "--extcmd",
-                    "--exec",
-                    "--tree-filter",
-                    "--index-filter",
-                    "--msg-filter",
-                    "--env-filter",
-                    "--commit-filter",
-                    "--tag-name-filter",
-                    "--parent-filter",
-                    "--setup",
-                    "-O",
-                    "--open-files-in-pager",
-                    "--upload-pack",
-                    "--receive-pack",
-                    "-u",
-                    "--to-cmd",
-                    "--cc-cmd",
-                    "--header-cmd",
-                    "--sendmail-cmd",
-                    "--smtp-server",
-                    "--browser",
-                    "--httpd",
-                ];
-                let mut words = rest.iter();
-                while let Some(word) = words.next() {
-                    // Git takes any beginning of a long option that only one has.
-                    let (name, value) = match word.split_once('=') {
-                        Some((name, value)) if name.starts_with("--") => (name, Some(value)),
-                        _ => (word.as_str(), None),
-                    };
-                    let is_option = options.contains(&name)
-                        || (name.len() > 4
-                            && name.starts_with("--")
-                            && options.iter().any(|option| option.starts_with(name)));
-                    let glued = value.filter(|_| is_option);
-                    // `-yx command`.
-                    let clustered = verb == "difftool" && name == "-yx";
-                    let is_option = is_option || clustered;
-                    let short = ["-x", "-O"]
-                        .iter()
-                        .find_map(|option| word.strip_prefix(option))
-                        .filter(|text| !text.is_empty() && !word.starts_with("--"));
-                    let text = match glued.or(short) {
-                        Some(text) => Some(text.to_owned()),
-                        // `git push -u` only remembers the branch.
-                        None if verb == "push" && word == "-u" => None,
-                        None if is_option => words.next().cloned(),
-                        None => None,
-                    };
-                    if let Some(text) = text.filter(|text| self.starts_in(text) || has_hole(text)) {
-                        self.in_shell(&format!("git {verb}"), &text);
-                    }
+            "subtree" if first != "push" && rest.iter().any(|word| word == "push") => {
+                let others = rest.iter().filter(|word| *word != "push").cloned();
+                let words = ["git", "subtree", "push"].map(str::to_owned).into_iter();
+                let words: Vec<String> = words.chain(others).collect();
+                self.linked(link, |this| this.run(&words));
+            }
+            "filter-repo" if rest.iter().any(|word| word.contains("-callback")) => {
+                self.opaque("code of another language is run", &rest.join(" "));
+            }
+            verb if TAKE_COMMANDS.contains(&verb) => {
+                for text in command_values(verb, rest) {
+                    self.in_shell(&link, &text);
                 }
             }
             _ => {}
         }
-        for word in rest {
-            if let Some(text) = word.strip_prefix("ext::") {
-                self.transport(text);
-            }
+        let transports = rest.iter().filter_map(|word| word.strip_prefix("ext::"));
+        for text in transports
+            .map(|text| text.replace("% ", " "))
+            .collect::<Vec<_>>()
+        {
+            self.in_shell("git ext::", &text);
+            self.opaque("git runs a transport that is a command", &text);
         }
     }
 
-    /// `ext::sh -c …` is a transport that runs a command; `% ` is a blank inside a word.
-    pub(crate) fn transport(&mut self, text: &str) {
-        let words: Vec<String> = text
-            .replace("% ", "\u{1}")
-            .split(' ')
-            .map(|word| word.replace('\u{1}', " ").replace("%%", "%"))
+    /// `git config alias.x push` holds for what follows in the same command, whatever file it is written to.
+    fn git_config(&mut self, rest: &[String]) {
+        let valued = names!("-f --file --blob --type --default --value --comment");
+        let mut words = rest.iter();
+        let mut plain: Vec<&String> = Vec::new();
+        while let Some(word) = words.next() {
+            if valued.contains(&word.as_str()) {
+                words.next();
+            } else if !word.starts_with('-') && word != "set" || plain.len() == 1 {
+                plain.push(word);
+            }
+        }
+        let pair = plain.iter().filter(|word| {
+            !matches!(
+                word.as_str(),
+                "--add" | "--replace-all" | "--append" | "--all"
+            )
+        });
+        if let [key, value, ..] = pair.collect::<Vec<_>>().as_slice() {
+            self.world
+                .settings
+                .insert(0, (key.to_ascii_lowercase(), (**value).clone()));
+        }
+    }
+
+    /// Hooks that are there and can be read: acts in them count, what they do otherwise is the project's business.
+    fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
+        let named = HOOKS
+            .iter()
+            .find(|(name, _)| *name == verb)
+            .map_or(&[][..], |(_, hooks)| hooks);
+        let always = if READING.contains(&verb) {
+            &[][..]
+        } else {
+            ALWAYS
+        };
+        if named.is_empty() && always.is_empty() {
+            return;
+        }
+        let unchecked = rest
+            .iter()
+            .any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));
+        let skipped = names!("pre-commit commit-msg pre-push pre-merge-commit");
+        let given = settings
+            .iter()
+            .find(|(key, _)| key == "core.hookspath")
+            .map(|(_, value)| value.clone());
+        let place = given.or_else(|| self.stored_setting("core.hookspath"));
+        let place = place.map(|place| place.replacen('~', &self.home, 1));
+        let place = place.unwrap_or_else(|| self.repository() + "/hooks");
+        let run = rest.get(1).map(String::as_str).filter(|_| verb == "hook");
+        for hook in named
+            .iter()
+            .chain(always)
+            .chain(&run)
+            .filter(|hook| !unchecked || !skipped.contains(hook))
+        {
+            let path = format!("{place}/{hook}");
+            if matches!(self.file(&path), File::Missing)
+                || !self
+                    .world
+                    .lookup
+                    .may_start(&absolute(&self.state.directory, &path))
+            {
+                continue;
+            }
+            if self.is_foreign(&path) {
+                self.opaque("git runs a hook that is no script of a shell", &path);
+            }
+            self.muted(|this| this.linked(format!("git hook {hook}"), |this| this.run(&[path])));
+        }
+    }
+
+    /// `gh`: aliases in its configuration, and files that its words name.
+    pub(crate) fn gh(&mut self, arguments: &[String]) -> Outcome {
+        let Some((verb, rest)) = arguments.split_first() else {
+            return Outcome::unknown();
+        };
+        match (verb.as_str(), rest) {
+            ("alias", [set, ..]) if set == "set" || set == "import" => self.gh_alias(rest),
+            ("config", [set, key, value, ..])
+                if set == "set" && matches!(key.as_str(), "editor" | "pager" | "browser") =>
+            {
+                if self.acts_in(value) || value.contains('/') {
+                    self.opaque("gh runs what this setting holds", value);
+                }
+            }
+            ("codespace" | "cs", [ssh, words @ ..]) if ssh == "ssh" => {
+                let words = super::wrapper::skip_options(words, "cR", &["codespace", "repo"]);
+                let text = words.join(" ");
+                self.outside(|this| this.in_shell("gh codespace ssh", &text));
+            }
+            ("api", _) => self.gh_request(arguments),
+            ("repo", [clone, address, words @ ..])
+                if clone == "clone" && words.iter().any(|word| word == "--") =>
+            {
+                let words = words
+                    .iter()
+                    .skip_while(|word| *word != "--")
+                    .skip(1)
+                    .cloned();
+                let words = ["git", "clone"]
+                    .map(str::to_owned)
+                    .into_iter()
+                    .chain(words)
+                    .chain([address.clone()]);
+                let words: Vec<String> = words.collect();
+                self.linked("gh repo clone", |this| this.run(&words));
+            }
+            ("repo" | "release" | "run", [verb, ..])
+                if matches!(verb.as_str(), "clone" | "download" | "fork") =>
+            {
+                self.changed(".", "the command itself brings it");
+            }
+            (verb, _) if !OF_GH.contains(&verb) && !has_hole(verb) => self.gh_other(verb, rest),
+            _ => {}
+        }
+        Outcome::unknown()
+    }
+
+    /// The body of a request can come from a file or from the input.
+    fn gh_request(&mut self, arguments: &[String]) {
+        let mut is_body = false;
+        let inlined: Vec<String> = arguments
+            .iter()
+            .map(|word| match word.split_once("=@") {
+                _ if std::mem::replace(&mut is_body, word == "--input") => self.content(word),
+                Some((key, path)) => format!("{key}={}", self.content(path)),
+                None => match word.strip_prefix("--input=") {
+                    Some(path) => format!("--input={}", self.content(path)),
+                    None => word.clone(),
+                },
+            })
             .collect();
-        self.in_shell("git ext::", text);
-        self.linked("git ext::", |this| this.run(&words));
+        if inlined != arguments {
+            self.classify("gh", &inlined);
+        }
+    }
+
+    /// An alias that the command makes is one that a later command can call.
+    fn gh_alias(&mut self, rest: &[String]) {
+        let words: Vec<&String> = rest
+            .iter()
+            .skip(1)
+            .filter(|word| !word.starts_with('-') || *word == "-")
+            .collect();
+        let is_shell = rest.iter().any(|word| word == "--shell" || word == "-s");
+        let [name, text, ..] = words.as_slice() else {
+            if rest.first().is_some_and(|verb| verb == "import") {
+                self.opaque("gh takes aliases from a file", &rest.join(" "));
+            }
+            return;
+        };
+        let text = match text.as_str() {
+            "-" => self
+                .state
+                .input()
+                .cloned()
+                .unwrap_or_default()
+                .trim_end()
+                .to_owned(),
+            text if is_shell && !text.starts_with('!') => format!("!{text}"),
+            text => text.to_owned(),
+        };
+        self.world.settings.insert(0, (format!("gh.{name}"), text));
+    }
+
+    fn gh_other(&mut self, verb: &str, rest: &[String]) {
+        let key = format!("gh.{verb}");
+        let made = self
+            .world
+            .settings
+            .iter()
+            .find(|(name, _)| *name == key)
+            .map(|(_, text)| text.clone());
+        let stored = || {
+            let config = self.content(&format!("{}/.config/gh/config.yml", self.home));
+            let lines = config
+                .lines()
+                .skip_while(|line| !line.starts_with("aliases:"))
+                .skip(1);
+            let mut lines = lines.take_while(|line| line.starts_with(' '));
+            lines.find_map(|line| {
+                let text = line.trim().strip_prefix(verb)?.strip_prefix(':')?;
+                Some(text.trim().trim_matches(['"', '\'']).to_owned())
+            })
+        };
+        let Some(text) = made.or_else(stored) else {
+            self.opaque("gh runs an extension that is not read", verb);
+            return;
+        };
+        if !self.world.walking.insert(key.clone()) {
+            return;
+        }
+        let command = match text.strip_prefix('!') {
+            Some(command) => command.to_owned(),
+            None => format!("gh {text}"),
+        };
+        let whole = with_words(&command, rest);
+        self.linked(format!("gh alias {verb}"), |this| this.evaluated(&whole));
+        self.world.walking.remove(&key);
     }
 }
 
-/// `git clone -c key=value` makes settings for the new repository and uses them.
-fn cloned_settings(words: &[String]) -> Vec<(String, String)> {
-    if words.first().is_none_or(|verb| verb != "clone") {
-        return Vec::new();
-    }
+/// The values of options that are commands; git takes any beginning of a long option that only one has.
+fn command_values(verb: &str, rest: &[String]) -> Vec<String> {
     let mut all = Vec::new();
-    let mut words = words.iter();
+    let mut words = rest.iter();
     while let Some(word) = words.next() {
-        let setting = match word.as_str() {
-            "-c" | "--config" => words.next().map(String::as_str),
-            glued => glued.strip_prefix("--config="),
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+            _ => (word.as_str(), None),
         };
-        let pair = setting.and_then(|setting| setting.split_once('='));
-        all.extend(pair.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        let begins =
+            |option: &&str| name.len() > 4 && name.starts_with("--") && option.starts_with(name);
+        let is_upload = name == "-u" && matches!(verb, "clone" | "fetch" | "ls-remote");
+        let is_option = COMMANDS.contains(&name)
+            || COMMANDS.iter().any(|option| begins(option))
+            || is_upload
+            || (verb == "difftool" && name == "-yx");
+        let glued = ["-x", "-O"]
+            .iter()
+            .find_map(|option| word.strip_prefix(option));
+        let glued = glued.filter(|text| !text.is_empty() && !word.starts_with("--"));
+        match value.filter(|_| is_option).or(glued) {
+            Some(text) => all.push(text.to_owned()),
+            None if is_option && value.is_none() => all.extend(words.next().cloned()),
+            None => {}
+        }
     }
     all
 }
 
-/// Whether git puts other versions of tracked files into the working tree.
-fn changes_tree(verb: &str, rest: &[String], words: &[&String]) -> bool {
-    let given = |options: &[&str]| rest.iter().any(|word| options.contains(&word.as_str()));
-    match verb {
-        "checkout" | "switch" => {
-            let other = !words.is_empty() || given(&["-"]);
-            other && !given(&["--", "-b", "-B", "-c", "-C", "--create", "--orphan"])
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_git_that_are_commands() {
+        let words = |text: &[&str]| {
+            text.iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+        };
+        for (verb, rest, expected) in [
+            (
+                "rebase",
+                &["--exec=git push", "main"][..],
+                &["git push"][..],
+            ),
+            ("grep", &["-Oless", "x"], &["less"]),
+            ("difftool", &["-y", "-x", "meld"], &["meld"]),
+            ("push", &["-u", "origin", "main"], &[]),
+        ] {
+            assert_eq!(
+                command_values(verb, &words(rest)),
+                words(expected),
+                "{rest:?}"
+            );
         }
-        "stash" => words
-            .first()
-            .is_some_and(|word| matches!(word.as_str(), "pop" | "apply" | "branch")),
-        "reset" => given(&["--hard", "--merge", "--keep"]) && !words.is_empty(),
-        "pull" | "merge" | "rebase" | "cherry-pick" | "revert" => !given(&["--abort", "--quit"]),
-        _ => false,
     }
 }

@@ -1,478 +1,280 @@
-//! Launchers with a grammar of their own: `xargs`, `find`, `parallel`, `ssh`, `docker`, `npx` and their kin.
+//! Launchers with a grammar of their own: `xargs`, `find`, `parallel`, `su` and `script`.
 
-use crate::value::{ENVIRONMENT, HOLE, Value};
+use crate::value::{ENVIRONMENT, has_hole, unknown};
+use crate::words::names;
 
-use super::items;
 use super::wrapper::{option_value, skip_options};
-use super::{Evaluator, Outcome};
-
-/// More items than this are not followed one by one.
-const MAX_ITEMS: usize = 64;
+use super::{Evaluator, Outcome, budget};
 
 impl Evaluator<'_> {
-    /// Follows what a launcher starts.
-    pub(crate) fn launched(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        let rest =
-            |arguments: &[String], at: usize| arguments.get(at..).unwrap_or_default().to_vec();
-        Some(match name {
-            "xargs" => self.xargs(arguments),
-            "find" | "fd" | "fdfind" => return self.find(name, arguments),
-            "parallel" | "env_parallel" => self.parallel(arguments),
-            "ssh" | "autossh" | "mosh" | "rsh" => self.remote(name, arguments),
-            "scp" | "sftp" | "sshfs" => {
-                self.local_commands(arguments);
-                return None;
-            }
-            "su" => self.switch_user(arguments),
-            "script" => match letter_value(arguments, 'c')
-                .or_else(|| option_value(arguments, &["--command"]))
-            {
-                Some(text) => {
-                    let log = arguments
-                        .iter()
-                        .find(|word| !word.starts_with('-') && **word != text);
-                    if let Some(log) = log.cloned() {
-                        self.write(&log, &Value::unknown(), false);
-                    }
-                    self.in_shell(name, &text)
-                }
-                None => {
-                    // Without a command it starts a shell, which reads its input.
-                    self.run(&["bash".to_owned(), "-s".to_owned()]);
-                    return None;
-                }
-            },
-            "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "docker-compose" => {
-                return self.container(name, arguments);
-            }
-            "npx" | "bunx" | "uvx" | "pipx" | "pnpx" | "bun" | "pnpm" | "yarn" | "npm" | "uv"
-            | "mise" | "rtx" | "asdf" | "conda" | "mamba" | "poetry" | "pipenv" | "pdm"
-            | "hatch" | "rye" | "bundle" | "nix" | "devbox" | "op" | "doppler" | "aws-vault"
-            | "vault" | "infisical" | "teller" | "chamber" | "sops" | "nix-shell" | "rbenv"
-            | "pyenv" | "volta" | "fnm" | "nvm" | "pixi" | "turbo" | "lerna" | "nx" => {
-                return self.runner(name, arguments);
-            }
-            "tmux" | "screen" => self.session(name, arguments),
-            "at" | "batch" | "crontab" => self.scheduled(name, arguments),
-            "socat" => self.relay(arguments),
-            "hyperfine" => self.benchmarks(arguments),
-            "newgrp" | "sg" | "ansible-console" => {
-                self.session_input(name);
-                return None;
-            }
-            "ssh-agent" => {
-                let words = skip_options(arguments, "aEtPO", &[]);
-                if words.is_empty() {
-                    return None;
-                }
-                self.linked(name, |this| this.run(words))
-            }
-            "gdb" | "lldb"
-                if arguments
-                    .iter()
-                    .any(|word| word == "--args" || word == "--") =>
-            {
-                let words = arguments
-                    .iter()
-                    .skip_while(|word| *word != "--args" && *word != "--");
-                let words: Vec<String> = words.skip(1).cloned().collect();
-                self.interpreted(name, arguments);
-                self.linked(name, |this| this.run(&words))
-            }
-            "time" => self.run(&rest(arguments, 0)),
-            _ => return self.launched_rarely(name, arguments),
-        })
-    }
-
-    fn xargs(&mut self, arguments: &[String]) -> Outcome {
-        let command = skip_options(
-            arguments,
-            "aEIJLnPsdR",
-            &[
-                "arg-file",
-                "max-args",
-                "max-procs",
-                "max-chars",
-                "delimiter",
-                "process-slot-var",
-            ],
-        );
+    /// Runs the words with the items of the input behind them, or in the place of a mark.
+    pub(crate) fn xargs(&mut self, arguments: &[String]) -> Outcome {
+        let long = names!("arg-file max-args max-procs max-chars delimiter process-slot-var");
+        let command = skip_options(arguments, "aEIJLnPsdR", long);
         let own = arguments.len().saturating_sub(command.len());
-        let own_words = arguments.get(..own).unwrap_or_default();
-        let glued = |word: &String| word.strip_prefix("-a").map(str::to_owned);
-        let glued = own_words.iter().find_map(glued);
-        let listed = glued.filter(|path| !path.is_empty());
-        let input = match listed.or_else(|| option_value(own_words, &["-a", "--arg-file"])) {
-            Some(path) => self.content_value(&path),
-            None => self.state.input.clone().unwrap_or_else(Value::empty),
+        let own = arguments.get(..own).unwrap_or_default();
+        let file = letter_value(own, 'a').or_else(|| option_value(own, &["--arg-file"]));
+        let input = match file {
+            Some(path) => self.content(&path),
+            None => self.state.input().cloned().unwrap_or_default(),
         };
-        let place = letter_value(own_words, 'I')
-            .or_else(|| letter_value(own_words, 'J'))
-            .or_else(|| items::place(own_words));
+        let replaces = |word: &&String| {
+            word.starts_with("--replace") || *word == "-i" || word.starts_with("-i{")
+        };
+        let place = letter_value(own, 'I').or_else(|| letter_value(own, 'J'));
+        let place = place.or_else(|| {
+            own.iter().find(replaces).map(|word| {
+                let named = word.split_once('=').map(|(_, place)| place);
+                named.unwrap_or("{}").to_owned()
+            })
+        });
         let mut words = command.to_vec();
         if words.is_empty() {
             words.push("echo".to_owned());
         }
-        let skips_empty = own_words
-            .iter()
-            .filter(|word| word.starts_with('-'))
-            .any(|word| {
-                word == "--no-run-if-empty" || (!word.starts_with("--") && word.contains('r'))
-            });
-        if skips_empty && input.known().is_some_and(|text| text.trim().is_empty()) {
-            return Outcome::quiet(Some(true));
+        let has = |flag: char, long: &str| {
+            own.iter().any(|word| {
+                word.starts_with(long)
+                    || (word.starts_with('-') && !word.starts_with("--") && word.contains(flag))
+            })
+        };
+        if has('r', "--no-run") && !has_hole(&input) && input.trim().is_empty() {
+            return Outcome::quiet(None);
         }
-        let most = letter_value(own_words, 'n');
-        let most = most.or_else(|| option_value(own_words, &["--max-args"]));
-        let most = most.and_then(|most| most.parse::<usize>().ok());
-        let lines_at_once = items::lines_at_once(own_words);
-        self.apart_words("xargs", |this| {
-            let mut outcome = Outcome::unknown();
-            for text in input.possibilities() {
-                let by_line = items::items(own_words, text);
-                let items = by_line.concat();
-                if let Some(count) = lines_at_once.filter(|_| place.is_none()) {
-                    let batches: Vec<Vec<String>> =
-                        by_line.chunks(count).map(<[_]>::concat).collect();
-                    outcome = this.batches(&words, &batches);
-                    if most.is_none() {
-                        continue;
-                    }
-                }
-                outcome = match &place {
-                    Some(place) if text.contains('\0') => {
-                        this.replaced(&words, place, &items, false)
-                    }
-                    Some(place) => this.replaced(&words, place, &lines(text), false),
-                    None => {
-                        let size = most.filter(|most| *most > 0).unwrap_or(usize::MAX);
-                        let batches: Vec<Vec<String>> =
-                            items.chunks(size).map(<[_]>::to_vec).collect();
-                        this.batches(&words, &batches)
-                    }
-                };
+        let delimiter = letter_value(own, 'd').or_else(|| option_value(own, &["--delimiter"]));
+        let delimiter = delimiter.map(|text| crate::shell::escape::backslashes(&text));
+        let delimiter = if has('0', "--null") {
+            Some("\0".to_owned())
+        } else {
+            delimiter
+        };
+        let items: Vec<String> = match (&delimiter, &place) {
+            _ if has_hole(&input) => vec![unknown()],
+            (Some(delimiter), _) => {
+                let items = input.split(delimiter.as_str()).map(str::to_owned);
+                items.filter(|item| !item.is_empty()).collect()
             }
-            outcome
+            // How the input is divided is only known for plain words.
+            _ if input.contains(['\\', '"', '\'', '\0'])
+                || has('E', "--eof")
+                || has('L', "--max-l")
+                || has('l', "--max-l") =>
+            {
+                vec![unknown()]
+            }
+            (None, Some(_)) => input.lines().map(str::to_owned).collect(),
+            (None, None) => input.split_whitespace().map(str::to_owned).collect(),
+        };
+        let most = letter_value(own, 'n').or_else(|| option_value(own, &["--max-args"]));
+        let most = most
+            .and_then(|most| most.parse::<usize>().ok())
+            .filter(|most| *most > 0);
+        let mut state = self.state.child();
+        state.descriptors.insert(0, String::new());
+        self.apart(state, |this| {
+            this.linked("xargs", |this| match (place, most) {
+                (Some(place), _) => this.replaced(&words, &place, &items),
+                (None, Some(most)) => {
+                    let batches: Vec<Vec<String>> = items.chunks(most).map(<[_]>::to_vec).collect();
+                    let (few, more) = budget::items(&batches);
+                    let rest = more.then(|| vec![unknown()]);
+                    for batch in few.iter().chain(&rest) {
+                        this.run(&[words.as_slice(), batch].concat());
+                    }
+                    Outcome::unknown()
+                }
+                (None, None) => this.run(&[words, items].concat()),
+            })
         })
     }
 
-    /// Runs the words with each of these lists behind them.
-    fn batches(&mut self, words: &[String], batches: &[Vec<String>]) -> Outcome {
-        let mut all: Option<Outcome> = None;
-        let unknown = vec![HOLE.to_string()];
-        let rest = (batches.len() > MAX_ITEMS).then_some(&unknown);
-        for batch in batches.iter().take(MAX_ITEMS).chain(rest) {
-            let outcome = self.run(&[words, batch].concat());
-            all = Some(match all {
-                None => outcome,
-                Some(before) => Outcome {
-                    status: None,
-                    output: before.output.followed(outcome.output),
-                },
-            });
-        }
-        all.unwrap_or_else(|| self.run(words))
-    }
-
-    /// Runs the words once for each item, with the item in the place of a mark; a part of the program's name is a place
-    /// for some launchers only (`xargs -Iurl curl url` starts `curl`).
-    fn replaced(
-        &mut self,
-        words: &[String],
-        place: &str,
-        items: &[String],
-        in_program: bool,
-    ) -> Outcome {
-        let mut outcome = Outcome::unknown();
-        let unknown = [HOLE.to_string()];
-        let items = if items.is_empty() { &unknown } else { items };
-        for item in first_items(items) {
-            let all: Vec<String> = words
-                .iter()
-                .enumerate()
-                .map(|(at, word)| {
-                    if at > 0 || in_program || word == place {
-                        word.replace(place, &item)
-                    } else {
-                        word.clone()
-                    }
-                })
-                .collect();
-            outcome = self.run(&all);
-        }
-        outcome
-    }
-
-    fn apart_words(&mut self, link: &str, run: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        let mut state = self.state.child();
-        state.input = Some(Value::empty());
-        self.apart(state, |this| this.linked(link, run))
-    }
-
-    /// `gzip x` leaves `x.gz`, which is kept as the text that comes out of it again.
-    pub(crate) fn packed(&mut self, name: &str, words: &[String]) {
-        let ending = match name {
-            "gzip" => ".gz",
-            "xz" => ".xz",
-            "bzip2" => ".bz2",
-            "zstd" => ".zst",
-            _ => return,
-        };
-        let paths = words.iter().filter(|path| !path.ends_with(ending));
-        for (index, path) in paths.enumerate() {
-            let content = if index < MAX_ITEMS {
-                self.content_value(path)
-            } else {
-                Value::unknown()
+    /// Runs the words once for each item, with the item in the place of a mark.
+    fn replaced(&mut self, words: &[String], place: &str, items: &[String]) -> Outcome {
+        let (few, more) = budget::items(items);
+        let rest = (more || items.is_empty()).then(unknown);
+        let mut output = String::new();
+        for item in few.iter().chain(&rest) {
+            let put = |(at, word): (usize, &String)| match at {
+                // `xargs -Iurl curl url` starts `curl`.
+                0 if word != place => word.clone(),
+                _ => word.replace(place, item),
             };
-            self.write(&format!("{path}{ending}"), &content, false);
+            let all: Vec<String> = words.iter().enumerate().map(put).collect();
+            output = crate::value::joined(output, &self.run(&all).output);
         }
+        Outcome::prints(output)
     }
 
-    fn find(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+    /// `find -exec`, `fd -x`: what is found are files, which are data.
+    pub(crate) fn find(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let executes = |word: &String| match name {
             "find" => matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir"),
             _ => matches!(word.as_str(), "-x" | "--exec" | "-X" | "--exec-batch"),
         };
-        let glued: Vec<String> = arguments
-            .iter()
-            .flat_map(|word| match word.split_once('=') {
-                Some((option @ ("--exec" | "--exec-batch"), program)) if name != "find" => {
-                    vec![option.to_owned(), program.to_owned()]
-                }
-                _ => vec![word.clone()],
-            })
-            .collect();
-        let arguments = glued.as_slice();
+        let split = |word: &String| match word.split_once('=') {
+            Some((option @ ("--exec" | "--exec-batch"), program)) => {
+                vec![option.to_owned(), program.to_owned()]
+            }
+            _ => vec![word.clone()],
+        };
+        let arguments: Vec<String> = arguments.iter().flat_map(split).collect();
         for pair in arguments.windows(2) {
             if let [option, path] = pair
-                && matches!(
-                    option.as_str(),
-                    "-fprintf" | "-fprint" | "-fprint0" | "-fls"
-                )
+                && option.starts_with("-fprint") | (option == "-fls")
             {
-                self.write(path, &Value::unknown(), false);
+                self.write(path, &unknown(), false);
             }
         }
-        let mut found = None;
-        let mut words = arguments;
+        let mut words = arguments.as_slice();
         while let Some(at) = words.iter().position(executes) {
             words = words.get(at.saturating_add(1)..).unwrap_or_default();
-            let end = words
-                .iter()
-                .position(|word| word == ";" || word == "+")
-                .unwrap_or(words.len());
-            let mut inner: Vec<String> = words.iter().take(end).cloned().collect();
-            if name != "find" && !inner.iter().any(|word| word.contains("{}")) {
-                inner.push("{}".to_owned());
-            }
-            let mut names = self.find_names(arguments);
-            if inner.first().is_some_and(|program| {
-                program == "{}" || super::shells::is_shell(&super::run::program_name(program))
-            }) {
-                names.extend(self.find_scripts(arguments));
-            }
-            let outcome = self.apart_words(&format!("{name} -exec"), |this| {
-                this.replaced(&inner, "{}", &names, true)
+            let end = words.iter().position(|word| word == ";" || word == "+");
+            let (inner, rest) = words.split_at(end.unwrap_or(words.len()));
+            // Programs can be found by their names as well.
+            let is_program = inner.first().is_some_and(|program| program.contains("{}"));
+            let item = if is_program {
+                unknown()
+            } else {
+                ENVIRONMENT.to_string()
+            };
+            let put = |word: &String| word.replace("{}", &item);
+            let inner: Vec<String> = inner.iter().map(put).collect();
+            let mut state = self.state.child();
+            state.descriptors.insert(0, String::new());
+            self.apart(state, |this| {
+                let runs_file = inner.first().is_some_and(|program| {
+                    super::shells::is_shell(&super::run::program_name(program))
+                });
+                if runs_file
+                    && inner.iter().any(|word| *word == item)
+                    && !inner
+                        .iter()
+                        .any(|word| word.starts_with("-") && word.ends_with('c'))
+                {
+                    this.opaque("the scripts that are found are run", &inner.join(" "));
+                }
+                this.linked(format!("{name} -exec"), |this| this.run(&inner))
             });
-            found = Some(outcome);
+            words = rest;
         }
-        found
+        Outcome::unknown()
     }
 
-    /// Names that `find` hands on: files are harmless, programs that match `-name` are not.
-    fn find_names(&self, arguments: &[String]) -> Vec<String> {
-        let mut names = vec![ENVIRONMENT.to_string()];
-        let wanted = option_value(arguments, &["-name", "-iname"]);
-        if let Some(wanted) = wanted
-            .filter(|wanted| super::pattern::is_active(wanted) || self.catalog.is_program(wanted))
+    /// `parallel cmd ::: items`: a text for a shell, with the items in their places.
+    pub(crate) fn parallel(&mut self, arguments: &[String]) -> Outcome {
+        let long = names!(
+            "jobs delay timeout joblog max-args colsep arg-file sshlogin results tmpdir max-replace-args fg id"
+        );
+        let rest = skip_options(arguments, "jaNnISPCL", long);
+        let is_mark = |word: &&String| word.starts_with(":::");
+        let command: Vec<String> = rest
+            .iter()
+            .take_while(|word| !is_mark(word))
+            .cloned()
+            .collect();
+        let lists = rest.iter().filter(is_mark).count();
+        let items = rest
+            .iter()
+            .skip_while(|word| !is_mark(word))
+            .filter(|word| !is_mark(word));
+        let mut items: Vec<String> = items.cloned().collect();
+        let own = arguments.len().saturating_sub(rest.len());
+        let is_odd = lists > 1 || own > 0 || rest.iter().any(|word| word.starts_with("::::"));
+        if lists == 0 {
+            let input = self.state.input().cloned().unwrap_or_default();
+            items = input.lines().map(str::to_owned).collect();
+        }
+        let mut given = arguments
+            .iter()
+            .take_while(|word| rest.first() != Some(word));
+        if given.any(|word| word == "--dry-run" || word == "--dryrun") {
+            return Outcome::unknown();
+        }
+        let text = command.join(" ");
+        let marks = text.contains('{') && text.contains('}') && !text.contains("{}");
+        if is_odd || marks || items.is_empty() {
+            // Which item stands where is not followed; what is written out counts.
+            items = vec![unknown()];
+        }
+        let (few, more) = budget::items(&items);
+        let rest = more.then(unknown);
+        for item in few.iter().chain(&rest) {
+            let whole = match text.contains("{}") {
+                true => text.replace("{}", item),
+                false if text.is_empty() => item.clone(),
+                false => format!("{text} {}", super::run::quote(item)),
+            };
+            self.in_shell("parallel", whole.trim());
+        }
+        Outcome::unknown()
+    }
+
+    /// `su -c text`, `script -c text file`; without a text they start a shell, which reads its input.
+    pub(crate) fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let text = letter_value(arguments, 'c')
+            .or_else(|| option_value(arguments, &["--command", "--session-command"]));
+        let plain: Vec<String> = arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .cloned()
+            .collect();
+        if name == "script"
+            && let Some(file) = plain.iter().find(|word| Some(*word) != text.as_ref())
         {
-            let programs = self.catalog.programs();
-            names.extend(
-                programs
-                    .filter(|program| super::pattern::matches(&wanted, program))
-                    .map(|program| format!("/usr/bin/{program}")),
-            );
+            self.write(file, &unknown(), false);
         }
-        names
-    }
-
-    /// Files in the directories that `find` looks through.
-    fn find_scripts(&self, arguments: &[String]) -> Vec<String> {
-        let places = arguments.iter().take_while(|word| !word.starts_with('-'));
-        let wanted = option_value(arguments, &["-name"]);
-        let fits = |name: &String| {
-            let wanted = wanted.as_deref();
-            wanted.is_none_or(|wanted| super::pattern::matches(wanted, name))
-        };
-        let files = places.flat_map(|place| {
-            let directory = crate::lookup::absolute(&self.state.directory, place);
-            let names = self.names_in(&directory).into_iter().filter(fits);
-            names.map(move |name| format!("{}/{name}", directory.trim_end_matches('/')))
-        });
-        first_items(&files.collect::<Vec<_>>())
-    }
-
-    fn container(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        let valued: &[&str] = &[
-            "env",
-            "volume",
-            "workdir",
-            "user",
-            "name",
-            "network",
-            "entrypoint",
-            "env-file",
-            "publish",
-            "label",
-            "mount",
-            "platform",
-            "memory",
-            "cpus",
-            "hostname",
-            "add-host",
-            "file",
-            "project-name",
-            "profile",
-            "context",
-            "namespace",
-            "container",
-            "pull",
-            "restart",
-            "link",
-            "device",
-            "cap-add",
-            "security-opt",
-            "index",
-        ];
-        let letters = "evwupfnclhm";
-        let mut rest = skip_options(arguments, "fpcHn", valued);
-        let mut verb = rest.first().map_or("", String::as_str);
-        if verb == "compose" || verb == "container" {
-            rest = skip_options(rest.get(1..).unwrap_or_default(), "fp", valued);
-            verb = rest.first().map_or("", String::as_str);
-        }
-        if !matches!(verb, "run" | "exec" | "debug") {
-            return if verb == "build"
-                || (verb == "buildx" && rest.iter().any(|word| word == "build"))
-            {
-                self.image_build(arguments)
-            } else {
-                None
-            };
-        }
-        let inner = skip_options(rest.get(1..).unwrap_or_default(), letters, valued);
-        let entry = option_value(rest, &["--entrypoint"]);
-        // The first word is the image or the container; kubectl marks the command with `--`.
-        let mut command: Vec<String> = match inner.iter().position(|word| word == "--") {
-            Some(at) => inner.iter().skip(at.saturating_add(1)).cloned().collect(),
-            // `podman exec -l program`: the latest container is not named.
-            None if name == "podman"
-                && rest.iter().any(|word| word == "-l" || word == "--latest") =>
-            {
-                let words = rest.iter().skip(1);
-                words
-                    .filter(|word| !word.starts_with('-'))
-                    .cloned()
-                    .collect()
-            }
-            None => inner.iter().skip(1).cloned().collect(),
-        };
-        // `docker run alpine/git push`: images that are named like the program that they start.
-        let image = option_value(rest, &["--image"]).or_else(|| inner.first().cloned());
-        if let Some(image) = image.filter(|_| verb == "run" && entry.is_none()) {
-            let image = image.split(['@', ':']).next().unwrap_or_default();
-            let program = super::run::program_name(image);
-            if self.catalog.is_program(&program) {
-                let mut words = vec![program];
-                words.extend(command.iter().cloned());
-                self.linked(format!("{name} run {image}"), |this| this.run(&words));
+        match text {
+            Some(text) => self.in_shell(name, &text),
+            None => {
+                // `script file command` on some systems.
+                if let Some(command) = plain
+                    .get(1..)
+                    .filter(|words| name == "script" && !words.is_empty())
+                {
+                    self.linked(name, |this| this.run(command));
+                }
+                let input = self.state.input().cloned();
+                input.map_or_else(Outcome::unknown, |input| self.in_shell(name, &input))
             }
         }
-        if let Some(entry) = entry {
-            command.splice(0..0, entry.split_whitespace().map(str::to_owned));
-        }
-        if command.is_empty() {
-            return Some(Outcome::unknown());
-        }
-        let mut state = self.state.child();
-        std::rc::Rc::make_mut(&mut state.functions).clear();
-        let outcome = self.apart(state, |this| {
-            this.linked(format!("{name} {verb}"), |this| this.run(&command))
-        });
-        // Files in there are not ours; what is printed there stays unknown.
-        let prints = matches!(command.first().map(String::as_str), Some("echo" | "printf"));
-        Some(if prints { outcome } else { Outcome::unknown() })
-    }
-
-    /// `docker build` runs the steps of a Dockerfile.
-    fn image_build(&mut self, arguments: &[String]) -> Option<Outcome> {
-        let file =
-            option_value(arguments, &["-f", "--file"]).unwrap_or_else(|| "Dockerfile".to_owned());
-        let text = if arguments.iter().any(|word| word == "-") {
-            self.state.input.clone()?.first().to_owned()
-        } else {
-            self.known_file(&file)?
-        };
-        let text = text.replace("\\\n", " ");
-        let mut lines = text.lines();
-        while let Some(line) = lines.next() {
-            let Some(step) = line.trim_start().strip_prefix("RUN ") else {
-                continue;
-            };
-            if let Some(mark) = step.trim().strip_prefix("<<") {
-                let mark = mark.trim_matches(['-', '"', '\'']).to_owned();
-                let body: Vec<&str> = lines
-                    .by_ref()
-                    .take_while(|line| line.trim() != mark)
-                    .collect();
-                self.in_shell("docker build", &body.join("\n"));
-            } else if let Ok(words) = serde_json::from_str::<Vec<String>>(step.trim()) {
-                self.linked("docker build", |this| this.run(&words));
-            } else {
-                self.in_shell("docker build", step);
-            }
-        }
-        Some(Outcome::unknown())
     }
 }
 
-/// `-c text` and `-qctext`: the value of a letter in a cluster.
+/// The value of a letter, glued to its cluster or in the next word.
 pub(crate) fn letter_value(arguments: &[String], letter: char) -> Option<String> {
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        if word == "--" {
-            return None;
-        }
-        let Some(flags) = word
+        let flags = word
             .strip_prefix('-')
-            .filter(|flags| !flags.starts_with('-'))
-        else {
+            .filter(|flags| !flags.starts_with('-'));
+        let Some((_, rest)) = flags.and_then(|flags| flags.split_once(letter)) else {
             continue;
         };
-        if let Some((before, rest)) = flags.split_once(letter)
-            && before.chars().all(char::is_alphanumeric)
-        {
-            return if rest.is_empty() {
-                words.next().cloned()
-            } else {
-                Some(rest.to_owned())
-            };
-        }
+        return match rest {
+            "" => words.next().cloned(),
+            glued => Some(glued.to_owned()),
+        };
     }
     None
 }
 
-pub(crate) fn lines(text: &str) -> Vec<String> {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .map(str::to_owned)
-        .collect()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The items that are followed one by one, and an unknown one for the rest: what it does is judged as well.
-pub(crate) fn first_items(items: &[String]) -> Vec<String> {
-    let rest = (items.len() > MAX_ITEMS).then(|| HOLE.to_string());
-    items.iter().take(MAX_ITEMS).cloned().chain(rest).collect()
+    #[test]
+    fn letters_have_values() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (text, expected) in [
+            ("-I {} git", Some("{}")),
+            ("-rI% git", Some("%")),
+            ("--x y", None),
+        ] {
+            assert_eq!(
+                letter_value(&words(text), 'I').as_deref(),
+                expected,
+                "{text}"
+            );
+        }
+    }
 }

@@ -1,251 +1,356 @@
-//! Other machines, other sessions, later times: `ssh`, `su`, `tmux`, `at`, `crontab`, `socat`.
+//! Launchers whose programs leave the process tree: containers, other machines, sessions that run already, schedules.
+//!
+//! Supervision does not see what they start, so what is not understood behind them is asked about.
 
-use crate::value::{ENVIRONMENT, HOLE, LISTED, Value};
+use crate::value::has_hole;
+use crate::words::names;
 
-use super::launch::letter_value;
-use super::run::quote;
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};
 
-/// Options of `ssh` whose value runs, here or there.
-const LOCAL: &[&str] = &[
-    "proxycommand",
-    "localcommand",
-    "knownhostscommand",
-    "remotecommand",
-];
+/// Programs of this file.
+pub(crate) const HANDLED: &[&str] = names!(
+    "docker podman nerdctl docker-compose podman-compose kubectl oc incus lxc ssh autossh mosh rsh tmux screen zellij \
+    at batch crontab systemd-run machinectl systemctl flatpak-spawn distrobox-host-exec limactl multipass vagrant"
+);
+
+/// Words of a container program that begin with a verb which starts a command.
+const STARTING: &[&str] = names!("run exec debug shell rsh unshare enter");
+
+/// Options of container programs that take the next word.
+const VALUED: &[&str] = names!(
+    "env volume workdir user name network entrypoint env-file publish label mount platform memory cpus hostname \
+    add-host file project-name profile context namespace container pull restart link device cap-add security-opt \
+    index image log-driver tmpfs ulimit gpus shm-size ipc pid cidfile instance project mode cwd"
+);
+
+/// Commands of `tmux` and its kin that run what they are given.
+const TYPED: &[&str] = names!(
+    "new-session new new-window neww split-window splitw respawn-pane respawn-window run-shell run if-shell if \
+    pipe-pane pipep display-popup popup send-keys send display-message command-prompt stuff -X action write-chars \
+    set-hook bind-key bind confirm-before source-file source paste-buffer pasteb"
+);
 
 impl Evaluator<'_> {
-    /// Options in the words of `ssh` and its kin whose value runs here.
-    pub(crate) fn local_commands(&mut self, arguments: &[String]) {
-        let mut options: Vec<String> = Vec::new();
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            if word == "-o" {
-                options.extend(words.next().cloned());
-            } else {
-                options.extend(word.strip_prefix("-o").map(str::to_owned));
-            }
-        }
-        for option in options {
-            if let Some((key, value)) = option.split_once(['=', ' '])
-                && LOCAL.contains(&key.to_ascii_lowercase().as_str())
-            {
-                self.in_shell("ssh -o", value);
-            }
-        }
-    }
-
     pub(crate) fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        self.local_commands(arguments);
-        let rest = skip_options(arguments, "BbcDEeFIiJLlmOopQRSWw", &[]);
-        let words = rest.get(1..).unwrap_or_default();
-        // `ssh host -p 22 cmd`: options may follow the host.
-        let words = skip_options(words, "BbcDEeFIiJLlmOopQRSWw", &[]);
+        match name {
+            "ssh" | "autossh" | "mosh" | "rsh" => self.machine(name, arguments),
+            "tmux" | "screen" | "zellij" => self.typed(name, arguments),
+            "at" | "batch" | "crontab" => self.scheduled(name, arguments),
+            "systemd-run" => {
+                let long = names!(
+                    "property unit uid gid slice setenv working-directory description on-active on-calendar on-boot machine host timer-property"
+                );
+                self.words_outside(name, skip_options(arguments, "puGEHMt", long))
+            }
+            "systemctl" => {
+                if self
+                    .world
+                    .written
+                    .keys()
+                    .any(|path| path.contains("/systemd/"))
+                {
+                    self.outside(|this| {
+                        this.opaque(
+                            "a unit that the command wrote is started",
+                            &arguments.join(" "),
+                        )
+                    });
+                }
+                Outcome::unknown()
+            }
+            "flatpak-spawn" | "distrobox-host-exec" => {
+                self.words_outside(name, skip_options(arguments, "", &[]))
+            }
+            _ => self.container(name, arguments),
+        }
+    }
+
+    fn words_outside(&mut self, name: &str, words: &[String]) -> Outcome {
         if words.is_empty() {
-            return match self.state.input.clone() {
-                Some(input) => self.in_shell(name, input.first()),
-                None => Outcome::unknown(),
-            };
+            return self.input_outside(name);
         }
-        let text = words.join(" ");
-        let mut state = self.state.child();
-        state.directory = ENVIRONMENT.to_string().into();
-        self.apart(state, |this| {
-            this.linked(name, |this| this.evaluated(&text))
-        });
-        // The project may lie there as it lies here: its scripts are read as what they may be.
-        if self.starts_in(&text) {
-            self.perhaps(|this| this.linked(name, |this| this.shell_text(&text)));
-        }
-        Outcome::unknown()
+        self.outside(|this| this.linked(name, |this| this.run(words)))
     }
 
-    pub(crate) fn switch_user(&mut self, arguments: &[String]) -> Outcome {
-        // Behind the name of the user stand words of its shell.
-        let words: Vec<String> = arguments
-            .iter()
-            .filter(|word| *word != "--")
-            .cloned()
-            .collect();
-        let arguments = words.as_slice();
-        match letter_value(arguments, 'c')
-            .or_else(|| option_value(arguments, &["--command", "--session-command"]))
-        {
-            Some(text) => self.in_shell("su -c", &text),
-            None => self.session_input("su"),
-        }
+    fn text_outside(&mut self, name: &str, text: &str) -> Outcome {
+        self.outside(|this| this.in_shell(name, text))
     }
 
-    /// A shell that is started without a command reads its input.
-    pub(crate) fn session_input(&mut self, name: &str) -> Outcome {
-        match self.state.input.clone() {
-            Some(input) => self.in_shell(name, input.first()),
+    /// A shell that reads its input.
+    fn input_outside(&mut self, name: &str) -> Outcome {
+        match self.state.input().cloned() {
+            Some(input) => self.text_outside(name, &input),
             None => Outcome::unknown(),
         }
     }
 
-    pub(crate) fn session(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        if name == "screen" {
-            let rest = skip_options(arguments, "cehpsStT", &[]);
-            if let Some(at) = rest.iter().position(|word| word == "stuff") {
-                let keys = rest.iter().skip(at.saturating_add(1)).cloned();
-                let text = keys.collect::<Vec<_>>().join(" ");
-                let text = text
-                    .replace("\\n", "\n")
-                    .replace("^M", "\n")
-                    .replace("\\r", "\n");
-                return self.in_shell("screen stuff", &text);
+    /// `ssh options host command`.
+    fn machine(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        for option in option_values(arguments, &["-o"]) {
+            let (key, command) = option.split_once(['=', ' ']).unwrap_or((&option, ""));
+            let key = key.to_ascii_lowercase();
+            if key == "remotecommand" {
+                self.text_outside(name, command);
+            } else if key.ends_with("command") && !matches!(key.as_str(), "permitlocalcommand") {
+                self.in_shell(name, command);
             }
-            return self.session_words(name, rest);
         }
-        let rest = skip_options(arguments, "LSf", &[]);
-        for part in rest.split(|word| word == ";") {
-            let Some((verb, after)) = part.split_first() else {
+        let wrote = self
+            .world
+            .written
+            .keys()
+            .any(|path| path.contains("/.ssh/"));
+        if wrote || arguments.iter().any(|word| word.starts_with("-F")) {
+            self.outside(|this| {
+                this.opaque(
+                    "ssh reads settings that the command names",
+                    &arguments.join(" "),
+                )
+            });
+        }
+        let rest = skip_options(
+            arguments,
+            "bcDEeFIiJLlmOopQRSWwB",
+            names!("ssh port server bind-server"),
+        );
+        match rest.get(1..).unwrap_or_default() {
+            [] => self.input_outside(name),
+            words => {
+                let text = words.join(" ");
+                self.outside(|this| {
+                    let outcome = this.remote_text(name, &text);
+                    if super::shells::is_shell(&super::run::program_name(&text)) {
+                        this.input_outside(name);
+                    }
+                    outcome
+                })
+            }
+        }
+    }
+
+    /// Files of another machine are not there to be read: what is asked of it by name counts.
+    fn remote_text(&mut self, name: &str, text: &str) -> Outcome {
+        let known = self.doubts();
+        let outcome = self.in_shell(name, text);
+        let is_read = self.notes.findings.opaque.get(known..).unwrap_or_default();
+        let only_files = is_read.iter().all(|note| {
+            note.reason.contains("not there yet") || note.reason.contains("of the project")
+        });
+        if only_files {
+            self.forget_doubts(known);
+        }
+        outcome
+    }
+
+    fn container(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let mut rest = skip_options(arguments, "fpcHn", VALUED);
+        let mut verb = rest.first().map_or("", String::as_str);
+        if matches!(verb, "compose" | "container" | "ssh") {
+            rest = skip_options(rest.get(1..).unwrap_or_default(), "fp", VALUED);
+            verb = rest.first().map_or("", String::as_str);
+        }
+        if name == "vagrant" || name == "multipass" {
+            let text = option_value(arguments, &["-c", "--command"]);
+            return match text {
+                Some(text) => self.text_outside(name, &text),
+                None => self.other_program(name, arguments),
+            };
+        }
+        if verb == "build" || (verb == "buildx" && rest.iter().any(|word| word == "build")) {
+            return self.image_build(arguments);
+        }
+        if !STARTING.contains(&verb) {
+            return Outcome::unknown();
+        }
+        let after = rest.get(1..).unwrap_or_default();
+        let inner = skip_options(after, "evwupfnclhmaG", VALUED);
+        let entry = option_value(after, &["--entrypoint"]);
+        // The first word is the image or the container; kubectl marks the command with `--`.
+        let marked = after.iter().position(|word| word == "--");
+        let command = match marked {
+            Some(at) => after.get(at.saturating_add(1)..).unwrap_or_default(),
+            None => inner.get(1..).unwrap_or_default(),
+        };
+        // `alpine/git push`: an image by the name of its program.
+        let image = option_value(after, &["--image"]).or_else(|| inner.first().cloned());
+        let image = image
+            .map(|image| super::run::program_name(image.split(':').next().unwrap_or_default()));
+        let image = image.filter(|image| self.catalog.is_program(image) && entry.is_none());
+        let mut words: Vec<String> = entry
+            .iter()
+            .flat_map(|entry| entry.split(' '))
+            .map(str::to_owned)
+            .collect();
+        words.extend(image.filter(|image| command.first() != Some(image)));
+        words.extend(command.iter().cloned());
+        if !matches!(verb, "run" | "debug")
+            && (verb != "exec" || after.first().is_some_and(|word| word == "-l"))
+        {
+            self.handed_on(name, after);
+        }
+        if words.is_empty() {
+            return match self.state.input() {
+                Some(_) => self.input_outside(name),
+                None => Outcome::unknown(),
+            };
+        }
+        self.outside(|this| this.linked(format!("{name} {verb}"), |this| this.run(&words)));
+        Outcome::unknown()
+    }
+
+    /// The `RUN` lines of a file that is there: acts in them count, the rest is the business of the build.
+    fn image_build(&mut self, arguments: &[String]) -> Outcome {
+        let named = option_value(arguments, &["-f", "--file"]);
+        let place = arguments
+            .iter()
+            .skip(1)
+            .rfind(|word| !word.starts_with('-') || *word == "-");
+        let place = place.map_or(".", String::as_str);
+        let path = named.unwrap_or_else(|| format!("{place}/Dockerfile"));
+        let path = if place == "-" { "-".to_owned() } else { path };
+        let text = self
+            .content(&path)
+            .replace("\\\n", " ")
+            .replace("RUN <<EOF\n", "RUN ");
+        let lines: Vec<String> = text.lines().map(str::trim).map(str::to_owned).collect();
+        for line in lines {
+            let Some((head, command)) = line.split_once(' ') else {
                 continue;
             };
-            let letters = if verb.starts_with("send") {
-                "tN"
-            } else {
-                "cnsxytFe"
-            };
-            let after = skip_options(after, letters, &[]);
-            if verb.starts_with("send") {
-                let text: Vec<&str> = after
-                    .iter()
-                    .map(|key| match key.as_str() {
-                        "Space" => " ",
-                        "Enter" | "C-m" | "C-j" | "KPEnter" => "\n",
-                        key => key,
-                    })
-                    .collect();
-                self.in_shell("tmux send-keys", &text.concat());
-                self.in_shell("tmux send-keys", &text.join(" "));
-            } else if self.session_buffer(verb, after) {
-            } else if shows_text(verb) {
-                for word in part {
-                    self.glance_inside(name, word);
-                }
-            } else {
-                let words = if verb.contains(' ') { part } else { after };
-                self.session_words(name, words);
-                for word in part.iter().filter(|word| word.contains(' ')) {
-                    self.unknown_text(name, word);
-                }
+            if head.eq_ignore_ascii_case("RUN") && !has_hole(command) {
+                let command = command.trim_start_matches(|one: char| one == '[' || one == '"');
+                let command = command.replace("\", \"", " ").replace("\",\"", " ");
+                let command = command.trim_end_matches(['"', ']']).to_owned();
+                self.muted(|this| this.text_outside("docker build", &command));
             }
         }
         Outcome::unknown()
     }
 
-    /// Text that `tmux` keeps, and types when it is pasted.
-    fn session_buffer(&mut self, verb: &str, words: &[String]) -> bool {
-        let kept = match verb {
-            "set-buffer" | "setb" => Value::text(words.last().map_or("", String::as_str)),
-            "load-buffer" | "loadb" => match words.last().map(String::as_str) {
-                None | Some("-") => self.state.input.clone().unwrap_or_else(Value::empty),
-                Some(path) => self.content_value(path),
-            },
-            "paste-buffer" | "pasteb" => {
-                if let Some(text) = self.written.get(SESSION_BUFFER).cloned() {
-                    self.in_shell("tmux paste-buffer", text.first());
-                }
-                return true;
-            }
-            _ => return false,
+    /// Words that are typed into a session, or that it runs.
+    fn typed(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let has_file = |word: &String| {
+            matches!(
+                word.as_str(),
+                "-f" | "-c" | "source-file" | "source" | "paste-buffer" | "pasteb"
+            )
         };
-        self.written.insert(SESSION_BUFFER.to_owned(), kept);
-        true
-    }
-
-    fn session_words(&mut self, name: &str, words: &[String]) -> Outcome {
-        match words {
-            [] => Outcome::unknown(),
-            [text] => self.in_shell(name, text),
-            words => {
-                let text: Vec<String> = words.iter().map(|word| quote(word)).collect();
-                let outcome = self.in_shell(name, &text.join(" "));
-                for word in words.iter().filter(|word| word.contains(' ')) {
-                    self.unknown_text(name, word);
-                }
-                outcome
-            }
+        let wrote = self
+            .world
+            .written
+            .keys()
+            .any(|path| path.contains("tmux") || path.contains("screenrc"));
+        if wrote
+            || arguments.iter().any(has_file)
+                && !(name == "tmux" && arguments.iter().any(|word| word.starts_with("new")))
+            || name == "tmux" && arguments.first().is_some_and(|word| word == "-f")
+        {
+            self.outside(|this| {
+                this.opaque(
+                    "a session reads commands that are not read here",
+                    &arguments.join(" "),
+                )
+            });
         }
-    }
-
-    /// `at`, `batch` and `crontab`.
-    pub(crate) fn scheduled(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let file = option_value(arguments, &["-f"]);
-        if name != "crontab" {
-            let text = match file {
-                Some(path) => Some(self.content_value(&path)),
-                None => self.state.input.clone(),
-            };
-            return text.map_or_else(Outcome::unknown, |text| self.in_shell(name, text.first()));
-        }
-        if arguments.iter().any(|word| word == "-l") {
-            return Outcome::prints(Value::text(format!("{LISTED}\n")));
-        }
-        if arguments.iter().any(|word| word == "-r") {
-            return Outcome::quiet(None);
-        }
-        let user = option_value(arguments, &["-u"]);
-        let operand = arguments
+        let is_new_screen = name == "screen"
+            && !arguments
+                .iter()
+                .any(|word| word == "-ls" || word == "-list");
+        let at = arguments
             .iter()
-            .filter(|word| user.as_ref() != Some(word))
-            .find(|word| !word.starts_with('-') || *word == "-");
-        let table = match operand.map(String::as_str) {
-            Some("-") | None => self.state.input.clone().unwrap_or_else(Value::empty),
-            Some(path) => self.content_value(path),
-        };
-        for line in table.first().to_owned().lines() {
-            if line.contains(HOLE) && !line.contains(' ') {
-                self.opaque("a table of commands that nobody can know", line);
-                continue;
-            }
-            let fields = if line.trim_start().starts_with('@') {
-                1
-            } else {
-                5
-            };
-            let command: Vec<&str> = line.split_whitespace().skip(fields).collect();
-            self.in_shell("crontab", &command.join(" "));
+            .position(|word| TYPED.contains(&word.as_str()));
+        if at.is_none() && !is_new_screen {
+            return Outcome::unknown();
         }
-        Outcome::quiet(None)
+        let after = at.map_or(arguments, |at| {
+            arguments.get(at.saturating_add(1)..).unwrap_or_default()
+        });
+        let letters = if name == "screen" {
+            "ceghnpsStTX"
+        } else {
+            "btcnstFxyhwepIlN"
+        };
+        let words = skip_options(after, letters, &["session", "cwd"]);
+        let keys = names!("Enter C-m C-j KPEnter Space");
+        let words: Vec<String> = words
+            .iter()
+            .filter(|word| !keys.contains(&word.as_str()))
+            .cloned()
+            .collect();
+        let words = match after.last().filter(|_| words.is_empty()) {
+            Some(last) if !last.starts_with('-') => vec![last.clone()],
+            _ => words,
+        };
+        if name == "screen" && at.is_none() {
+            return self.words_outside(name, &words);
+        }
+        let mut text = words.join(" ");
+        // `#(command)` in a format runs as well.
+        if let Some((_, command)) = text.split_once("#(") {
+            text = command.trim_end_matches(')').to_owned();
+        } else if at
+            .and_then(|at| arguments.get(at))
+            .is_some_and(|verb| verb.starts_with("display-m"))
+        {
+            return Outcome::unknown();
+        }
+        let text = text
+            .trim_start_matches("run ")
+            .trim_start_matches("run-shell ")
+            .trim_matches(['"', '\''])
+            .replace("\\n", "\n");
+        self.text_outside(name, &text)
     }
 
-    /// `socat - EXEC:'git push',pty`.
-    pub(crate) fn relay(&mut self, arguments: &[String]) -> Outcome {
-        for word in arguments {
-            let Some((kind, rest)) = word.split_once(':') else {
-                continue;
-            };
-            if matches!(
-                kind.to_ascii_uppercase().as_str(),
-                "EXEC" | "SYSTEM" | "SHELL"
-            ) {
-                let command = rest
-                    .split(',')
-                    .next()
-                    .unwrap_or(rest)
-                    .trim_matches(['"', '\''])
-                    .to_owned();
-                if super::shells::is_shell(&super::run::program_name(&command)) {
-                    self.opaque("a shell is offered to the network", word);
-                }
-                self.in_shell("socat", &command);
-            }
+    /// A command for later: from the input, or from a file.
+    fn scheduled(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        let has = |letters: &str| {
+            arguments.iter().any(|word| {
+                word.starts_with('-')
+                    && word.len() > 1
+                    && word.contains(|one| letters.contains(one))
+            })
+        };
+        if name == "crontab" && has("lre") || name == "at" && has("lrdc") {
+            return Outcome::unknown();
+        }
+        let file = option_value(arguments, &["-f"]);
+        let file = file.or_else(|| {
+            arguments
+                .iter()
+                .find(|word| name == "crontab" && !word.starts_with('-'))
+                .cloned()
+        });
+        let text = match file {
+            Some(path) => self.content(&path),
+            None => self.state.input().cloned().unwrap_or_default(),
+        };
+        if name != "crontab" {
+            return self.text_outside(name, &text);
+        }
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let count = if line.starts_with('@') { 1 } else { 5 };
+            let command: Vec<&str> = line.split_whitespace().skip(count).collect();
+            self.text_outside(name, &command.join(" "));
+        }
+        if has_hole(&text) {
+            self.outside(|this| this.opaque("a schedule is made of text that is computed", &text));
         }
         Outcome::unknown()
     }
 }
 
-/// Where the text stands that `tmux` keeps to paste it.
-const SESSION_BUFFER: &str = "tmux.buffer";
-
-/// Commands of `tmux` that only show a text; `#(…)` in it is run.
-fn shows_text(verb: &str) -> bool {
-    matches!(
-        verb,
-        "display" | "display-message" | "rename-window" | "renamew" | "rename-session" | "rename"
-    )
+/// All values of options, glued or in the next word.
+fn option_values(arguments: &[String], options: &[&str]) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if options.contains(&word.as_str()) {
+            all.extend(words.next().cloned());
+        } else if let Some(value) = options.iter().find_map(|option| word.strip_prefix(option)) {
+            all.push(value.trim_start_matches('=').to_owned());
+        }
+    }
+    all
 }

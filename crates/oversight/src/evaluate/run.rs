@@ -1,64 +1,83 @@
-//! One program with its words: who is asked what it does, and in which order.
+//! One program with its words: who is asked what it does.
 
-use crate::actions::Around;
+use crate::actions::{Answer, Around};
 use crate::lookup::base_name;
-use crate::shell::ir::{Argument, Assignment, Redirect};
-use crate::value::{HOLE, for_people, has_hole, without_holes};
+use crate::shell::ir::{Argument, Assignment, Command, Redirect};
+use crate::value::{for_people, has_hole, without_holes};
 
-use super::starter::is_harmless;
-use super::{Certainty, Evaluator, Finding, Outcome};
+use super::{Evaluator, Finding, Outcome, assign, pattern, programs, wrapper};
 
-/// Environment variables whose value some program runs.
-const RUN_BY_NAME: &[&str] = crate::words::names!(
-    "EDITOR PAGER COMMAND SHELL OPEN ASKPASS DIFF SSH BROWSER HELPER VISUAL RSH PROG OPTIONS \
-    LESSCLOSE MAKEFLAGS GOFLAGS WRAPPER PROXY_COMMAND RUSTC RUSTDOC CC CXX LINKER RUNNER FCEDIT"
-);
+/// Why a command whose first word is unknown is opaque.
+pub(crate) const UNKNOWN_PROGRAM: &str = "the name of the program is not known";
 
-/// Knows what some programs do: name and arguments, and None for all others.
-type Handler<E> = fn(&mut E, &str, &[String]) -> Option<Outcome>;
+/// Other names of the same program.
+const OTHERS: &[(&str, &str)] = &[
+    ("rush-pnpm", "pnpm"),
+    ("yarnpkg", "yarn"),
+    ("hub", "git"),
+    ("wrangler2", "wrangler"),
+    ("gmake", "make"),
+    ("go-task", "task"),
+    ("vi", "vim"),
+    ("nvim", "vim"),
+    ("view", "vim"),
+    ("ex", "vim"),
+    ("mawk", "awk"),
+    ("gawk", "awk"),
+    ("nawk", "awk"),
+];
+
+/// Programs that are scripts of JavaScript: `npm-cli.js`, `yarn-4.1.0.cjs`, `gh-pages.js`.
+const JAVASCRIPT: &[&str] = crate::words::names!("npm npx yarn pnpm pnpx gh-pages wrangler");
+
+/// Programs whose name may end in a version.
+const VERSIONED: &[&str] = crate::words::names!("python pypy perl ruby php lua node tclsh pip");
 
 /// The name by which a program is known: no directory, no version, no ending.
 pub(crate) fn program_name(program: &str) -> String {
     // `~/.local/share/claude/versions/2.1.0`: the file is named by its version.
-    let is_version =
-        |file: &str| file.starts_with(|digit: char| digit.is_ascii_digit()) && !file.contains('/');
     let place = program.rsplit_once("/versions/");
-    let place = place
-        .filter(|(_, file)| is_version(file))
-        .map(|(place, _)| place);
-    let name = base_name(place.unwrap_or(program)).to_ascii_lowercase();
-    if let Some(known) = super::names::of_file(&name) {
-        return known.to_owned();
+    let place = place.filter(|(_, file)| file.starts_with(|one: char| one.is_ascii_digit()));
+    let place = place.map_or(program, |(place, _)| place);
+    let name = base_name(place).to_ascii_lowercase();
+    if let Some((_, known)) = OTHERS.iter().find(|(other, _)| *other == name) {
+        return (*known).to_owned();
     }
-    let name = [".exe", ".cmd", ".bat"]
+    if let Some((stem, "js" | "cjs" | "mjs")) = name.rsplit_once('.') {
+        let is_it = |known: &&&str| match stem.strip_prefix(**known) {
+            Some("" | "-cli" | "-berry") => true,
+            Some(rest) => rest.starts_with('-') && rest.contains('.'),
+            None => false,
+        };
+        return JAVASCRIPT
+            .iter()
+            .find(is_it)
+            .map_or(name.as_str(), |known| known)
+            .to_owned();
+    }
+    let endings = [".exe", ".cmd", ".bat"];
+    let name = endings
         .iter()
         .find_map(|end| name.strip_suffix(end))
         .unwrap_or(&name);
-    if let Some(rest) = name
-        .strip_prefix("python")
-        .or_else(|| name.strip_prefix("pypy"))
-        && rest
-            .chars()
-            .all(|character| character.is_ascii_digit() || character == '.')
-    {
-        return "python".to_owned();
+    let is_digit = |one: char| one.is_ascii_digit() || one == '.';
+    let versioned = VERSIONED.iter().find(|known| {
+        name.strip_prefix(**known)
+            .is_some_and(|rest| rest.chars().all(is_digit))
+    });
+    match versioned {
+        Some(&"pypy") => "python".to_owned(),
+        Some(known) => (*known).to_owned(),
+        // `gsed`, `gxargs`: the tools of GNU on other systems.
+        None => match name.strip_prefix('g') {
+            Some(
+                rest @ ("sed" | "env" | "find" | "xargs" | "tar" | "sort" | "split" | "nice"
+                | "timeout" | "stdbuf"),
+            ) => rest.to_owned(),
+            _ => name.to_owned(),
+        },
     }
-    let versioned = ["perl", "ruby", "php", "lua", "node", "tclsh", "pip"];
-    for known in versioned {
-        if name.strip_prefix(known).is_some_and(|rest| {
-            !rest.is_empty()
-                && rest
-                    .chars()
-                    .all(|character| character.is_ascii_digit() || character == '.')
-        }) {
-            return known.to_owned();
-        }
-    }
-    name.to_owned()
 }
-
-/// Why a command whose first word is unknown is opaque.
-pub(crate) const UNKNOWN_PROGRAM: &str = "the name of the program is not known";
 
 impl Evaluator<'_> {
     pub(crate) fn simple(
@@ -67,7 +86,7 @@ impl Evaluator<'_> {
         words: &[Argument],
         redirects: &[Redirect],
     ) -> Outcome {
-        if let Some((name, declared)) = super::declare::declaration(words)
+        if let Some((name, declared)) = assign::declaration(words)
             && !self.state.functions.contains_key(name)
         {
             for assignment in assignments {
@@ -75,141 +94,32 @@ impl Evaluator<'_> {
             }
             return self.redirected(redirects, |this| this.declare(name, declared));
         }
-        let outer = std::mem::take(&mut self.readers);
-        let ways = self.arguments(words);
-        let readers = std::mem::replace(&mut self.readers, outer);
-        if ways.iter().all(Vec::is_empty) {
+        let fields = self.arguments(words);
+        if fields.is_empty() {
             for assignment in assignments {
                 self.assign(assignment, false);
-                self.assigned_danger(&assignment.name);
             }
-            // What is substituted decides how an assignment ends.
-            let runs = assignments.iter().any(super::assign::runs_command);
-            return self.redirected(redirects, |_| Outcome::quiet((!runs).then_some(true)));
+            // A substitution in it decides how it ends.
+            let is_certain = words.is_empty();
+            return self.redirected(redirects, |_| Outcome::quiet(is_certain.then_some(true)));
         }
-        if let [only] = ways.as_slice()
-            && let [exec] = only.as_slice()
-            && exec == "exec"
-        {
+        if fields == ["exec"] {
             self.open_for_good(redirects);
             return Outcome::quiet(Some(true));
         }
-        let before: Vec<_> = assignments
-            .iter()
-            .map(|one| {
-                (
-                    one.name.clone(),
-                    self.state.variables.get(&one.name).cloned(),
-                )
-            })
-            .collect();
+        let old = |one: &Assignment| {
+            (
+                one.name.clone(),
+                self.state.variables.get(&one.name).cloned(),
+            )
+        };
+        let before: Vec<_> = assignments.iter().map(old).collect();
         for assignment in assignments {
             self.assign(assignment, true);
-            self.assigned_danger(&assignment.name);
         }
-        let outcome = self.redirected(redirects, |this| this.all_ways(&ways));
-        self.read_by_processes(words, &readers);
-        for (name, old) in before {
-            match old {
-                Some(variable) => {
-                    std::rc::Rc::make_mut(&mut self.state.variables).insert(name, variable)
-                }
-                None => std::rc::Rc::make_mut(&mut self.state.variables).remove(&name),
-            };
-        }
+        let outcome = self.redirected(redirects, |this| this.run(&fields));
+        self.state.restore(before);
         outcome
-    }
-
-    fn all_ways(&mut self, ways: &[Vec<String>]) -> Outcome {
-        if let [only] = ways {
-            let settled = self.settled_file(only);
-            return settled.unwrap_or_else(|| self.run(only));
-        }
-        let mut all: Option<Outcome> = None;
-        let before = self.state.clone();
-        let mut after: Option<super::state::State> = None;
-        for way in super::outputs::meant(ways) {
-            let state = std::mem::replace(&mut self.state, before.clone());
-            match &mut after {
-                None if all.is_none() => {}
-                None => after = Some(state),
-                Some(after) => after.join(state),
-            }
-            let outcome = self.run(way);
-            all = Some(match all {
-                None => outcome,
-                Some(before) => Outcome {
-                    status: before
-                        .status
-                        .filter(|status| outcome.status == Some(*status)),
-                    output: before.output.or(&outcome.output),
-                },
-            });
-        }
-        if let Some(after) = after {
-            self.state.join(after);
-        }
-        all.unwrap_or_else(|| Outcome::quiet(None))
-    }
-
-    /// Variables whose value is run by the shell or by programs that it starts.
-    pub(crate) fn assigned_danger(&mut self, name: &str) {
-        if matches!(name, "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES") {
-            self.preloaded_library(name);
-        }
-        let by_shell = name == "PS4";
-        let by_programs =
-            RUN_BY_NAME.iter().any(|ending| name.ends_with(ending)) && name != "PROMPT_COMMAND";
-        if !by_shell && !by_programs {
-            return;
-        }
-        if matches!(name, "CC" | "CXX" | "RUSTC" | "RUSTDOC") {
-            let own = self.state.get(name).is_some_and(|value| {
-                value.first().starts_with(['.', '/']) || self.catalog.mentions(value.first())
-            });
-            if !own {
-                return;
-            }
-        }
-        let Some(value) = self.state.get(name) else {
-            return;
-        };
-        for text in value.possibilities().to_vec() {
-            if name == "GIT_SEQUENCE_EDITOR" {
-                self.todo_editor(&text);
-            }
-            let program = text.split_whitespace().next().unwrap_or_default();
-            if name.starts_with("GIT_") && program.contains(HOLE) {
-                self.opaque(
-                    "what git would start is not known",
-                    &format!("{name}={text}"),
-                );
-            }
-            if !self.starts_in(&text) {
-                continue;
-            }
-            self.fetched_setting(name, &text);
-            self.perhaps(|this| {
-                this.linked(format!("${name}"), |this| {
-                    if by_shell {
-                        this.value(&crate::shell::lower::single_word(
-                            &super::parameter::double_quoted(&text),
-                        ));
-                    } else {
-                        this.shell_text(&text);
-                        let text = text.replace("${IFS}", " ");
-                        this.glance_inside(name, &text);
-                        // `-toolexec=./x.sh`: a script behind an option.
-                        if let Some((_, script)) = text
-                            .rsplit_once('=')
-                            .filter(|(_, script)| script.starts_with("./"))
-                        {
-                            this.shell_text(script);
-                        }
-                    }
-                });
-            });
-        }
     }
 
     /// Follows one program.
@@ -227,161 +137,133 @@ impl Evaluator<'_> {
         if program.is_empty() {
             return Outcome::quiet(Some(false));
         }
-        if has_hole(base_name(program)) {
+        if has_hole(base_name(program)) || (pattern::is_active(program) && program != "[[") {
             self.opaque(UNKNOWN_PROGRAM, &words.join(" "));
             let bare = without_holes(base_name(program));
             if bare.is_empty() {
-                // What follows may be a command of its own: `$SUDO git push`.
-                return match arguments.first() {
-                    Some(next) if self.catalog.is_program(&program_name(next)) => {
-                        self.run(arguments)
-                    }
-                    _ => Outcome::unknown(),
-                };
+                // It may be nothing at all, or a launcher: `$SUDO git push`.
+                return self.run(arguments);
             }
             let mut again = vec![bare];
             again.extend(arguments.iter().cloned());
             return self.known_program(&again);
         }
         if !program.contains('/') {
-            if let Some((body, other)) = self.state.bodies(program) {
-                if let Some(other) = other {
-                    let state = self.state.clone();
-                    self.apart(state, |this| this.call(program, &other, arguments));
-                }
-                if !self.state.may_lack(program) {
-                    return self.call(program, &body, arguments);
-                }
-                let state = self.state.clone();
-                self.apart(state, |this| this.call(program, &body, arguments));
+            if let Some(outcome) = self.function(program, arguments) {
+                return outcome;
             }
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
-                let outcome = self.expand_alias(program, &text, arguments);
-                // Scripts do not expand aliases unless they are told to.
-                if !self.is_known(&program_name(program)) {
-                    return outcome;
+                // Scripts do not expand aliases unless that is switched on, so the program counts as well.
+                let whole = with_words(&text, arguments);
+                if self.world.walking.insert(format!("alias {program}")) {
+                    self.linked(format!("alias {program}"), |this| this.shell_text(&whole));
+                    self.world.walking.remove(&format!("alias {program}"));
                 }
             }
-            let own = super::wrapper::of_the_shell(program, arguments);
+            let own = wrapper::of_the_shell(program, arguments);
             let (program, arguments) = own.unwrap_or((program, arguments));
             if let Some(outcome) = self.builtin(program, arguments) {
                 return outcome;
             }
         }
-        // Another process has loaded nothing yet.
-        let loaded = self.loaded.take();
-        let outcome = self.known_program(words);
-        self.loaded = loaded;
-        outcome
+        self.known_program(words)
     }
 
-    pub(crate) fn call(
-        &mut self,
-        name: &str,
-        body: &crate::shell::ir::Command,
-        arguments: &[String],
-    ) -> Outcome {
+    /// Calls a function of this name; `None` where a program of the name may run instead.
+    fn function(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
+        let bodies = self.state.functions.get(name)?.clone();
+        if let [Some(only)] = bodies.as_slice() {
+            return Some(self.call(name, only, arguments));
+        }
+        for body in bodies.iter().flatten() {
+            let state = self.state.clone();
+            self.apart(state, |this| this.call(name, body, arguments));
+        }
+        bodies.iter().all(Option::is_some).then(Outcome::unknown)
+    }
+
+    fn call(&mut self, name: &str, body: &Command, arguments: &[String]) -> Outcome {
         let before = std::mem::replace(&mut self.state.positional, arguments.to_vec());
-        let jumps = self.jumps;
         let locals = self.state.locals.replace(Vec::new());
+        let start = self.state.clone();
         let outcome = self.linked(format!("{name}()"), |this| this.command(body));
-        self.state.leave_function(locals);
-        self.jumps = jumps;
+        if leaves_early(body) {
+            self.state.widen(&start);
+        }
+        let own = std::mem::replace(&mut self.state.locals, locals);
+        self.state.restore(own.unwrap_or_default());
         self.state.positional = before;
         outcome
     }
 
-    fn known_program(&mut self, words: &[String]) -> Outcome {
+    pub(crate) fn known_program(&mut self, words: &[String]) -> Outcome {
         let Some((program, arguments)) = words.split_first() else {
             return Outcome::unknown();
         };
+        let renamed = self
+            .world
+            .copies
+            .get(&crate::lookup::absolute(&self.state.directory, program))
+            .cloned();
+        if let Some(name) = renamed.filter(|_| program.contains('/')) {
+            let again = [&[name], arguments].concat();
+            return self.linked(program, |this| this.known_program(&again));
+        }
         let name = program_name(program);
-        let switched = super::names::without_switch(&name, arguments);
-        let arguments = switched.as_deref().unwrap_or(arguments);
+        let arguments = &programs::without_switch(&name, arguments);
         self.guard_program(&name, arguments);
-        self.modes_kept &= super::started::keeps_modes(&name, arguments);
-        if let Some(outcome) = self.written_program(program, arguments) {
+        self.classify(&name, arguments);
+        let is_path = program.contains('/') && !self.world.is_system(program);
+        if is_path {
+            return self.by_path(program, &name, arguments);
+        }
+        let is_made = |path: &String| base_name(path) == program && !path.starts_with("/dev/");
+        if self.world.own_path || self.world.written.keys().any(is_made) {
+            self.opaque(
+                "programs are looked for where the command can write",
+                &words.join(" "),
+            );
+        }
+        if let Some(outcome) = self.wrapped(&name, arguments) {
             return outcome;
         }
-        self.classify(&name, arguments);
-        self.command_options(&name, arguments);
-        self.project_tool(&name, arguments);
-        let handlers: [Handler<Self>; 9] = [
-            Self::wrapped,
-            Self::launched,
-            Self::shell,
-            Self::interpreted,
-            Self::git,
-            Self::package_manager,
-            Self::build_tool,
-            Self::file_tool,
-            Self::computed,
-        ];
-        if super::outputs::prints_completion(&name, arguments) {
-            return Outcome::quiet(None);
-        }
-        let outcome = handlers
+        let handler = HANDLERS
             .iter()
-            .find_map(|handler| handler(self, &name, arguments));
-        let outcome = outcome.unwrap_or_else(|| {
-            if !is_harmless(&name) {
-                self.unknown_launcher(&name, arguments);
-                if !program.contains('/') {
-                    self.own_files(&name, arguments);
-                }
-                self.not_found(words);
-            }
-            Outcome::unknown()
-        });
-        if let Some(output) = self.packed_tree(&name, arguments) {
-            return Outcome { output, ..outcome };
+            .find(|(names, _)| names.contains(&name.as_str()));
+        match handler {
+            Some((_, handler)) => handler(self, &name, arguments),
+            None => self.other_program(&name, arguments),
         }
-        super::outputs::of_known_kind(&name, arguments, outcome)
     }
 
-    /// Whether a name says what the program does.
-    pub(super) fn is_known(&self, name: &str) -> bool {
-        self.catalog.is_program(name)
-            || super::shells::is_shell(name)
-            || super::wrapper::is_wrapper(name)
-            || super::language::of(name).is_some()
-            || is_harmless(name)
-            || matches!(
-                name,
-                "npx"
-                    | "bunx"
-                    | "uvx"
-                    | "pipx"
-                    | "xargs"
-                    | "find"
-                    | "parallel"
-                    | "ssh"
-                    | "make"
-                    | "just"
-            )
-    }
-
-    pub(super) fn renamed(&mut self, program: &str, target: &str, arguments: &[String]) -> Outcome {
-        let mut words = vec![target.to_owned()];
-        words.extend(arguments.iter().cloned());
-        self.linked(program, |this| this.run(&words))
-    }
-
-    /// Notes the actions that this program performs by itself.
-    pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
+    /// Returns the actions that a program performs by itself.
+    pub(super) fn answer(&self, name: &str, arguments: &[String]) -> Answer {
         let variables = &self.state.variables;
         let environment = |variable: &str| {
             let found = variables.get(variable).filter(|found| found.exported)?;
-            found.stored.scalar().known().map(str::to_owned)
+            self.state
+                .get(variable)
+                .filter(|text| !has_hole(text) && !found.is_odd)
         };
         let around = Around {
             directory: &self.state.directory,
             home: &self.home,
             environment: &environment,
-            lookup: self.lookup,
-            input: self.state.input.as_ref().and_then(|input| input.known()),
+            lookup: self.world.lookup,
+            input: self
+                .state
+                .input()
+                .map(String::as_str)
+                .filter(|text| !has_hole(text)),
         };
-        let answer = self.catalog.classify(name, arguments, &around);
+        // A pattern is a name of files that are not looked at.
+        let masked: Vec<String> = arguments.iter().map(|word| masked(word)).collect();
+        self.catalog.classify(name, &masked, &around)
+    }
+
+    /// Notes the actions that this program performs by itself.
+    pub(crate) fn classify(&mut self, name: &str, arguments: &[String]) {
+        let answer = self.answer(name, arguments);
         if let Some(reason) = answer.unknown {
             self.opaque(reason, &format!("{name} {}", arguments.join(" ")));
         }
@@ -391,56 +273,92 @@ impl Evaluator<'_> {
     }
 
     pub(crate) fn found(&mut self, action: &str, label: &str, name: &str, arguments: &[String]) {
-        let mut chain = self.chain.clone();
+        let mut chain = self.notes.chain.clone();
         chain.push(label.to_owned());
         let mut words = vec![name.to_owned()];
         words.extend(arguments.iter().map(|word| for_people(word)));
-        let finding = Finding {
+        self.notes.findings.act(Finding {
             action: action.to_owned(),
-            span: self.span,
+            span: self.notes.span,
             chain,
-            certainty: self.certainty,
+            certainty: self.certainty(),
             words,
             directory: for_people(&self.state.directory),
             environment: self.state.steering(),
-        };
-        let known = self.findings.actions.iter().any(|old| {
-            old.action == finding.action
-                && old.certainty >= finding.certainty
-                && old.words == finding.words
-                && old.directory == finding.directory
-                && old.environment == finding.environment
         });
-        if !known && self.findings.actions.len() < 256 {
-            self.findings.actions.push(finding);
-        }
     }
+}
 
-    /// What runs when the shell ends: traps again, with what is known by then.
-    pub(crate) fn at_exit(&mut self) {
-        self.certainty = Certainty::Certain;
-        self.run_traps(0);
-    }
+/// What some programs do, by their names.
+type Handler = fn(&mut Evaluator<'_>, &str, &[String]) -> Outcome;
 
-    /// Runs the traps that were set since there were so many.
-    pub(crate) fn run_traps(&mut self, before: usize) {
-        if self.traps.len() <= before {
-            return;
-        }
-        for text in self.traps.split_off(before) {
-            self.linked("trap", |this| this.evaluated(&text));
-        }
+/// Who knows what a program does. A program that is in no line is one of many, see [`programs`].
+const HANDLERS: &[(&[&str], Handler)] = &[
+    (super::shells::SHELLS, |this, name, words| {
+        this.shell(name, words)
+    }),
+    (crate::words::names!("echo"), |_, _, words| {
+        super::text::echo(words)
+    }),
+    (crate::words::names!("printf"), |_, _, words| {
+        super::text::printf(words)
+    }),
+    (crate::words::names!("cat"), |this, _, words| {
+        this.cat(words)
+    }),
+    (crate::words::names!("tee"), |this, _, words| {
+        this.tee(words)
+    }),
+    (crate::words::names!("which"), |_, _, words| {
+        super::text::path_of(words)
+    }),
+    (crate::words::names!("git"), |this, _, words| {
+        this.git(words)
+    }),
+    (crate::words::names!("gh"), |this, _, words| this.gh(words)),
+    (crate::words::names!("xargs"), |this, _, words| {
+        this.xargs(words)
+    }),
+    (
+        crate::words::names!("find fd fdfind"),
+        |this, name, words| this.find(name, words),
+    ),
+    (
+        crate::words::names!("parallel env_parallel rush sem"),
+        |this, _, words| this.parallel(words),
+    ),
+    (crate::words::names!("su script"), |this, name, words| {
+        this.session(name, words)
+    }),
+    (super::remote::HANDLED, |this, name, words| {
+        this.remote(name, words)
+    }),
+    (programs::FILTERS, |this, name, words| {
+        this.filter(name, words)
+    }),
+];
+
+fn masked(word: &str) -> String {
+    let is_pattern =
+        !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '[']);
+    if is_pattern {
+        return crate::value::unknown();
     }
+    word.to_owned()
+}
+
+/// Whether a function may end before its end.
+fn leaves_early(body: &Command) -> bool {
+    let crate::shell::ir::Kind::Group(script) = &body.kind else {
+        return true;
+    };
+    crate::shell::names::program_words(script).contains("return")
 }
 
 /// One word as shell text.
 pub(crate) fn quote(text: &str) -> String {
-    let plain = |character: char| {
-        character.is_alphanumeric()
-            || "-_./=:@%+,".contains(character)
-            || has_hole(&character.to_string())
-    };
-    if !text.is_empty() && text.chars().all(plain) {
+    let is_plain = |one: char| one.is_alphanumeric() || "-_./=:@%+,\u{FFFF}\u{FFFE}".contains(one);
+    if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', "'\\''"))
@@ -454,4 +372,28 @@ pub(crate) fn with_words(command: &str, words: &[String]) -> String {
         whole.push_str(&quote(word));
     }
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_known_by_their_names() {
+        for (program, name) in [
+            ("/usr/bin/git", "git"),
+            ("python3.12", "python"),
+            ("Node.exe", "node"),
+            ("npm-cli.js", "npm"),
+            ("yarn-4.1.0.cjs", "yarn"),
+            ("gh-pages.js", "gh-pages"),
+            ("gh-pages-clean.js", "gh-pages-clean.js"),
+            ("claude/versions/2.1.0", "claude"),
+            ("gsed", "sed"),
+            ("gh", "gh"),
+        ] {
+            assert_eq!(program_name(program), name, "{program}");
+        }
+        assert_eq!(with_words("git", &["a b".to_owned()]), "git 'a b'");
+    }
 }

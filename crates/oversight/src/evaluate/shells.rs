@@ -1,147 +1,76 @@
-//! Shells as programs: `-c` text, scripts, and what comes through their input.
+//! Shells: the text, the script or the input that they read. A script is read where it is named and is shell.
 
-use crate::lookup::{absolute, base_name};
-use crate::value::{HOLE, LISTED, Value};
+use crate::lookup::base_name;
+use crate::value::has_hole;
+use crate::words::names;
 
-use super::files::File;
 use super::run::program_name;
+use super::world::File;
 use super::{Evaluator, Outcome};
 
-/// Whether a program is a shell that reads our language.
+/// Programs that read shell text.
+pub(crate) const SHELLS: &[&str] =
+    names!("bash sh dash zsh ksh mksh ash fish rbash lksh yash csh tcsh oksh loksh posh");
+
+/// Whether a program reads shell text.
 pub(crate) fn is_shell(name: &str) -> bool {
-    matches!(
-        name,
-        "sh" | "bash"
-            | "zsh"
-            | "dash"
-            | "ksh"
-            | "mksh"
-            | "ash"
-            | "rbash"
-            | "fish"
-            | "yash"
-            | "csh"
-            | "tcsh"
-            | "ksh93"
-            | "lksh"
-            | "pdksh"
-            | "xonsh"
-            | "nu"
-            | "elvish"
-            | "rc"
-    )
+    SHELLS.contains(&name)
 }
 
+/// Marks of what only zsh or fish reads in a way of its own.
+const OTHER_DIALECT: &[&str] = &[
+    "${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A", " =", "((", "autoload",
+];
+
 impl Evaluator<'_> {
-    /// Follows a shell.
-    pub(crate) fn shell(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        if !is_shell(name) {
-            return None;
-        }
+    pub(crate) fn shell(&mut self, name: &str, arguments: &[String]) -> Outcome {
         let call = Call::parse(arguments);
-        if call.syntax_only {
-            return Some(Outcome::quiet(None));
+        if call.only_checks {
+            return Outcome::quiet(None);
         }
         let mut state = self.state.child();
-        state.shell_name = name.into();
-        state.reads_escapes = !matches!(name, "bash" | "rbash" | "fish");
-        Some(self.apart(state, |this| {
-            for function in std::mem::take(&mut this.passed_functions) {
-                this.shell_text(&function);
+        state.name = name.into();
+        self.apart(state, |this| {
+            if call.is_interactive {
+                this.user_start_files();
             }
-            this.start_files(name, arguments);
-            if name == "fish"
-                && let Some(text) =
-                    super::wrapper::option_value(arguments, &["-C", "--init-command"])
-            {
-                this.linked("fish -C", |this| this.evaluated(&text));
+            if call.is_interactive || name == "zsh" || name == "fish" {
+                this.own_start_files(name);
             }
-            for variable in call.start_variables(name, arguments) {
-                this.start_file(variable, call.start_file.as_deref());
+            for text in &call.first {
+                this.linked(format!("{name} -C"), |this| this.evaluated(text));
             }
-            this.prompts(arguments);
-            let outcome = this.shell_call(name, &call);
-            this.prompts(arguments);
-            outcome
-        }))
+            if let Some(file) = &call.start_file {
+                this.run(&["source".to_owned(), file.clone()]);
+            }
+            this.shell_call(name, &call)
+        })
     }
 
-    /// Reads the file that a variable names, or the one that was given instead.
-    fn start_file(&mut self, variable: &str, given: Option<&str>) {
-        let named = self.state.get(variable);
-        let file = named.as_ref().and_then(Value::known).or(given);
-        let Some(file) = file.filter(|file| !file.is_empty()) else {
-            return;
+    /// What a new shell reads first, where the command itself wrote it.
+    fn own_start_files(&mut self, name: &str) {
+        let mut written = self.world.written.keys();
+        let is_start = |path: &String| {
+            let file = base_name(path);
+            file.ends_with("rc")
+                || file.ends_with("profile")
+                || file.ends_with("env")
+                || file.ends_with("login")
+                || file == "config.fish"
         };
-        let file = self.value(&crate::shell::lower::single_word(file));
-        self.run(&["source".to_owned(), file.first().to_owned()]);
-    }
-
-    /// What a login shell or an interactive one reads and runs first.
-    ///
-    /// Files that the command itself wrote are followed like any; the user's own count for gated acts only.
-    fn start_files(&mut self, name: &str, arguments: &[String]) {
-        let has = |letter: char| {
-            arguments
-                .iter()
-                .take_while(|word| word.starts_with('-'))
-                .any(|word| !word.starts_with("--") && word.contains(letter))
-        };
-        let login = has('l') || arguments.iter().any(|word| word == "--login");
-        let interactive = has('i');
-        let mut files: Vec<&str> = Vec::new();
-        if login {
-            files.extend([".bash_profile", ".bash_login", ".profile", ".zprofile"]);
-        }
-        if interactive && !arguments.iter().any(|word| word == "--norc") {
-            files.extend([".bashrc", ".zshrc"]);
-        }
-        match name {
-            "zsh" => files.extend([".zshenv", ".zprofile", ".zshrc", ".zlogin"]),
-            "fish" => files.push(".config/fish/config.fish"),
-            _ => {}
-        }
-        let elsewhere = self.state.get("ZDOTDIR").filter(|_| name == "zsh");
-        let place = elsewhere.map_or_else(|| self.home.clone(), |place| place.first().to_owned());
-        for file in files {
-            let path = absolute(&self.state.directory, &format!("{place}/{file}"));
-            let Some(text) = self.known_file(&path) else {
-                continue;
-            };
-            if self.written.contains_key(&path) {
-                self.linked(file, |this| this.shell_text(&text));
-            } else if self.catalog.mentions_part(&text) {
-                // What it defines can be called by its name.
-                let before = std::mem::replace(&mut self.certainty, super::Certainty::Possible);
-                self.linked(file, |this| this.shell_text(&text));
-                self.certainty = before;
-            }
+        if written.any(is_start) {
+            self.opaque("a new shell reads a file that the command wrote", name);
         }
     }
 
-    /// What an interactive shell runs before it asks for a command.
-    fn prompts(&mut self, arguments: &[String]) {
-        let is_short = |word: &String| word.starts_with('-') && !word.starts_with("--");
-        if !arguments
-            .iter()
-            .any(|word| is_short(word) && word.contains('i'))
-        {
-            return;
-        }
-        for variable in ["PROMPT_COMMAND", "PS1", "PS0", "PS4"] {
-            let Some(text) = self
-                .state
-                .get(variable)
-                .map(|value| value.first().to_owned())
-            else {
-                continue;
-            };
-            if variable == "PROMPT_COMMAND" {
-                self.linked(variable, |this| this.shell_text(&text));
-            } else {
-                let word =
-                    crate::shell::lower::single_word(&super::parameter::double_quoted(&text));
-                self.linked(variable, |this| this.value(&word));
+    /// What the user's own files define can be called by its name; acts in them count, doubts do not.
+    fn user_start_files(&mut self) {
+        for file in [".profile", ".bash_profile", ".bashrc"] {
+            let text = self.content(&format!("{}/{file}", self.home));
+            if self.acts_in(&text) {
+                self.notes.muted = self.notes.muted.saturating_add(1);
+                self.linked(file, |this| this.shell_text(&text));
+                self.notes.muted = self.notes.muted.saturating_sub(1);
             }
         }
     }
@@ -153,214 +82,139 @@ impl Evaluator<'_> {
             };
             let mut rest = rest.iter().cloned();
             if let Some(zero) = rest.next() {
-                self.state.shell_name = zero.into();
+                self.state.name = zero.into();
             }
             self.state.positional = rest.collect();
-            let text = if name == "nu" {
-                // `^git`: the program and no command of the shell.
-                text.replace('^', "")
-            } else if name == "elvish" {
-                text.replace("e:", "")
-            } else {
-                text.clone()
-            };
-            self.other_dialect(name, &text);
-            return self.linked(format!("{name} -c"), |this| {
-                let traps = this.traps.len();
-                let outcome = this.evaluated(&text);
-                this.run_traps(traps);
-                outcome
-            });
+            self.other_dialect(name, text);
+            return self.linked(format!("{name} -c"), |this| this.evaluated(text));
         }
         match call.words.split_first() {
             Some((script, rest)) if !call.reads_input => self.script_file(script, rest, name),
             _ => {
-                self.state.positional = call.words.clone();
-                self.input_text(name)
+                self.state.positional.clone_from(&call.words);
+                let Some(input) = self.state.descriptors.insert(0, String::new()) else {
+                    // The caller's own input, which is a terminal or nothing.
+                    self.state.descriptors.remove(&0);
+                    return Outcome::quiet(None);
+                };
+                self.other_dialect(name, &input);
+                self.linked(format!("{name} <"), |this| this.evaluated(&input))
             }
         }
     }
 
     /// What bash would read in another way.
     fn other_dialect(&mut self, name: &str, text: &str) {
-        if name != "zsh" {
-            return;
-        }
-        let marks = ["${(", "${=", "${~", "$=", "alias -g", "alias -s", "set -A"];
-        let found = marks.iter().any(|mark| text.contains(mark))
-            || finds_program(text)
-            || spreads_array(text)
-            || indexes_bare(text);
-        if found && self.catalog.mentions_part(text) {
-            self.opaque("zsh reads this in its own way", text);
-        }
-    }
-
-    /// A shell that reads commands from its input.
-    fn input_text(&mut self, name: &str) -> Outcome {
-        let Some(input) = self.state.input.clone() else {
-            return Outcome::quiet(None);
-        };
-        // The commands themselves see an input that is used up.
-        self.state.input = Some(Value::empty());
-        let mut outcome = Outcome::quiet(None);
-        for text in input.possibilities().to_vec() {
-            self.other_dialect(name, &text);
-            outcome = self.linked(format!("{name} <"), |this| this.evaluated(&text));
-        }
-        outcome
-    }
-
-    /// A script file, by the shell that was named or by its first line.
-    pub(crate) fn script_file(&mut self, path: &str, arguments: &[String], by: &str) -> Outcome {
-        if self.is_of_package(path) {
-            return self.perhaps(|this| this.script_file(path, arguments, by));
-        }
-        let content = match self.file(path) {
-            File::Text(content) => content,
-            File::Missing => {
-                // `bash git`: a shell also looks for its script on the path, where programs are no text.
-                return Outcome::quiet(None);
+        let is_other = match name {
+            "zsh" => {
+                let mut uses = text.split('$').skip(1);
+                OTHER_DIALECT.iter().any(|mark| text.contains(mark))
+                    || text.starts_with('=')
+                    || (text.contains("=(") && text.contains('$'))
+                    || uses.any(|rest| {
+                        rest.trim_start_matches(|one: char| one.is_alphanumeric() || one == '_')
+                            .starts_with('[')
+                    })
             }
-            File::Binary => return Outcome::unknown(),
-            File::Unreadable(why) => {
+            "fish" | "csh" | "tcsh" => text.contains(['$', '(', '{']),
+            _ => false,
+        };
+        if is_other && self.catalog.mentions_part(text) {
+            self.opaque(format!("{name} reads this in its own way"), text);
+        }
+    }
+
+    /// A script file, by the shell that was named.
+    pub(crate) fn script_file(&mut self, path: &str, arguments: &[String], by: &str) -> Outcome {
+        let text = match self.file(path) {
+            File::Text(text) => text,
+            File::Missing => {
+                self.opaque("the script is not there yet", path);
+                return Outcome::unknown();
+            }
+            File::Binary => {
+                self.opaque("a program that is no script is run", path);
+                return Outcome::unknown();
+            }
+            File::Unknown(why) => {
                 self.opaque(format!("the script cannot be read: {why}"), path);
                 return Outcome::unknown();
             }
         };
-        if by != "source" && self.may_be_another(path) {
-            self.opaque("git may have brought another version of the script", path);
-        }
         let key = format!("{by} {path} {}", arguments.join(" "));
-        if !self.walking.insert(key.clone()) {
+        if !self.world.walking.insert(key.clone()) {
             return Outcome::unknown();
         }
-        let mut outcome = Outcome::quiet(None);
-        for text in content.possibilities().to_vec() {
-            outcome = self.linked(path, |this| this.script_text(&text, path, arguments, by));
-        }
-        self.walking.remove(&key);
+        let mut state = self.state.child();
+        state.positional = arguments.to_vec();
+        state.name = path.into();
+        state.set("BASH_SOURCE", path.to_owned(), false);
+        let outcome = self.apart(state, |this| {
+            this.other_dialect(by, &text);
+            let traps = this.world.traps.len();
+            let outcome = this.linked(path, |this| this.shell_text(&text));
+            this.run_traps(traps);
+            outcome
+        });
+        self.world.walking.remove(&key);
         outcome
     }
 
-    fn script_text(&mut self, text: &str, path: &str, arguments: &[String], by: &str) -> Outcome {
-        let interpreter = if by == "run" {
-            first_line_program(text)
-        } else {
-            None
+    /// A program that is named by its path: a script of a shell is read, everything else is not.
+    pub(crate) fn by_path(&mut self, path: &str, name: &str, arguments: &[String]) -> Outcome {
+        let shell = match self.file(path) {
+            File::Text(text) => match first_line_program(&text) {
+                Some(program) => is_shell(&program).then_some(program),
+                // Without a first line of its own the shell reads it.
+                None => Some("sh".to_owned()),
+            },
+            _ => None,
         };
-        let mut state = self.state.child();
-        state.positional = arguments.to_vec();
-        state.shell_name = path.into();
-        state.set("BASH_SOURCE", Value::text(path), false);
-        match interpreter {
-            Some(words) if !words.first().is_some_and(|name| is_shell(name)) => {
-                let mut words = words;
-                words.push(path.to_owned());
-                words.extend(arguments.iter().cloned());
-                self.apart(state, |this| this.run(&words))
-            }
-            interpreter => self.apart(state, |this| {
-                let shell = interpreter.as_ref().and_then(|words| words.first());
-                this.other_dialect(shell.map_or(by, String::as_str), text);
-                if text.contains([HOLE, LISTED]) {
-                    this.opaque("a script that nobody can know is run", path);
-                }
-                if by == "run" && !text.starts_with("#!/bin/sh") {
-                    this.start_file("BASH_ENV", None);
-                }
-                let traps = this.traps.len();
-                let outcome = this.shell_text(text);
-                this.run_traps(traps);
-                outcome
-            }),
+        if let Some(shell) = shell {
+            return self.linked(path, |this| this.script_file(path, arguments, &shell));
         }
+        if has_hole(path) && self.world.is_system(path) {
+            return self.other_program(name, arguments);
+        }
+        // What it would be by its name counts, what it does with its words is not known.
+        self.opaque("a program of the project is run, which is not read", path);
+        if super::wrapper::is_wrapper(name) || is_shell(name) {
+            let words = [&[name.to_owned()], arguments].concat();
+            return self.run(&words);
+        }
+        self.handed_on(name, arguments);
+        Outcome::unknown()
     }
 }
 
-/// `=git`: where the program lies.
-fn finds_program(text: &str) -> bool {
-    let begins = |part: &str| part.starts_with(|one: char| one.is_alphabetic());
-    let ends = |part: &str| {
-        let before = part.chars().next_back();
-        before.is_none_or(|one| one.is_whitespace() || ";|&(\"'`".contains(one))
-    };
-    let mut signs = text.match_indices('=').map(|(at, _)| text.split_at(at));
-    signs.any(|(before, after)| ends(before) && after.strip_prefix('=').is_some_and(begins))
-}
-
-/// `a=(git push); $a`: an array by its name alone is all of its words.
-fn spreads_array(text: &str) -> bool {
-    let of_name = |one: char| one.is_alphanumeric() || one == '_';
-    let mut arrays = text.match_indices("=(").take(64).map(|(at, _)| {
-        let before = text.split_at(at).0.trim_end_matches('+');
-        let start = before.trim_end_matches(of_name).len();
-        before.split_at(start).1
-    });
-    arrays.any(|name| {
-        let mut uses = text.match_indices(name).filter(|_| !name.is_empty());
-        uses.any(|(at, _)| {
-            let (before, rest) = text.split_at(at);
-            let after = rest.strip_prefix(name).unwrap_or_default();
-            (before.ends_with('$') || before.ends_with("${"))
-                && !after.starts_with(|one: char| of_name(one) || one == '[')
-        })
-    })
-}
-
-/// The words of `#!/usr/bin/env python3`.
-fn first_line_program(text: &str) -> Option<Vec<String>> {
+/// The program of `#!/usr/bin/env bash`.
+pub(crate) fn first_line_program(text: &str) -> Option<String> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     let mut words = line.split_whitespace();
     let first = words.next()?;
-    let program = if base_name(first) == "env" {
-        words.find(|word| !word.starts_with('-') && !word.contains('='))?
-    } else {
-        first
+    let program = match base_name(first) {
+        "env" => words.find(|word| !word.starts_with('-') && !word.contains('='))?,
+        _ => first,
     };
-    let mut all = vec![program_name(program)];
-    all.extend(words.filter(|word| *word != "-").map(str::to_owned));
-    Some(all)
+    Some(program_name(program))
 }
 
 /// How a shell was called.
+#[derive(Default)]
 struct Call {
     reads_text: bool,
     reads_input: bool,
-    syntax_only: bool,
+    only_checks: bool,
+    is_interactive: bool,
     start_file: Option<String>,
+    /// Texts that run before the others.
+    first: Vec<String>,
     words: Vec<String>,
 }
 
 impl Call {
-    /// Variables that name a file which this shell reads first.
-    fn start_variables(&self, name: &str, arguments: &[String]) -> &'static [&'static str] {
-        let flags = |letter: char| {
-            move |word: &String| {
-                word.starts_with('-') && !word.starts_with("--") && word.contains(letter)
-            }
-        };
-        let interactive =
-            arguments.iter().any(flags('i')) || arguments.iter().any(|word| word.contains("posix"));
-        let given = self.reads_text || !self.words.is_empty();
-        match name {
-            _ if self.start_file.is_some() => &["BASH_ENV", "ENV"],
-            "bash" | "rbash" if !interactive => &["BASH_ENV"],
-            // `ENV` is for those who type: not where a text or a script was given.
-            "sh" | "dash" | "ash" if given && !self.reads_input && !interactive => &[],
-            "sh" | "dash" | "ash" => &["ENV"],
-            _ => &["BASH_ENV", "ENV"],
-        }
-    }
-
     fn parse(arguments: &[String]) -> Self {
-        let mut call = Self {
-            reads_text: false,
-            reads_input: false,
-            syntax_only: false,
-            start_file: None,
-            words: Vec::new(),
-        };
+        let mut call = Self::default();
         let mut words = arguments.iter();
         while let Some(word) = words.as_slice().first() {
             match word.as_str() {
@@ -372,20 +226,29 @@ impl Call {
                     words.next();
                     call.start_file = words.as_slice().first().cloned();
                 }
-                // `fish --command=text`, `nu --commands text`.
+                "--login" => call.is_interactive = true,
+                // `fish --command=text`.
                 "--command" | "--commands" => call.reads_text = true,
-                flags if flags.starts_with("--command") && flags.contains('=') => {
-                    call.reads_text = true;
-                    let text = flags.split_once('=').map(|(_, text)| text.to_owned());
-                    call.words.extend(text);
+                "-C" | "--init-command" => {
+                    words.next();
+                    call.first.extend(words.as_slice().first().cloned());
                 }
-                flags if flags.starts_with("--") => {}
+                long if long.starts_with("--") => {
+                    let text = long.split_once('=').map(|(_, text)| text.to_owned());
+                    if long.starts_with("--command") && text.is_some() {
+                        call.reads_text = true;
+                        call.words.extend(text);
+                    } else if long.starts_with("--init-command") {
+                        call.first.extend(text);
+                    }
+                }
                 flags if flags.starts_with(['-', '+']) && flags.len() > 1 => {
-                    let set = flags.starts_with('-');
-                    call.reads_text |= set && flags.contains('c');
-                    call.reads_input |= set && flags.contains('s');
+                    let sets = flags.starts_with('-');
+                    call.reads_text |= sets && flags.contains('c');
+                    call.reads_input |= sets && flags.contains('s');
+                    call.is_interactive |= sets && flags.contains(['i', 'l']);
                     if flags.contains('n') {
-                        call.syntax_only = set;
+                        call.only_checks = sets;
                     }
                     if flags.contains(['o', 'O']) {
                         words.next();
@@ -400,10 +263,23 @@ impl Call {
     }
 }
 
-/// `$list[2]`: an element in zsh, a value and a text in other shells.
-fn indexes_bare(text: &str) -> bool {
-    text.split('$').skip(1).any(|rest| {
-        let after = rest.trim_start_matches(|one: char| one.is_ascii_alphanumeric() || one == '_');
-        after.len() < rest.len() && after.starts_with('[')
-    })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_shells_are_read() {
+        let parse =
+            |text: &str| Call::parse(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert!(parse("-lc x").reads_text);
+        assert!(parse("-n x").only_checks);
+        assert!(!parse("-n +n -c x").only_checks);
+        assert_eq!(parse("-o pipefail -c x").words, ["x"]);
+        assert_eq!(parse("x.sh a").words, ["x.sh", "a"]);
+        assert_eq!(
+            first_line_program("#!/usr/bin/env -S python3 -u\n").as_deref(),
+            Some("python")
+        );
+        assert_eq!(first_line_program("#!/bin/sh -e\n").as_deref(), Some("sh"));
+    }
 }

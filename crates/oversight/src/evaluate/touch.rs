@@ -2,14 +2,16 @@
 
 use crate::guard::inputs::patched;
 use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, snapshots, softened};
-use crate::value::{Value, has_hole};
+use crate::value::has_hole;
 
-use super::code::changing;
-use super::literal::literals;
-use super::{Evaluator, shells, wrapper};
+use super::{Evaluator, changing, shells, wrapper};
 
-/// More files than this are not looked at.
-const MAX_FILES: usize = 16 * 1024;
+/// Longer strings in code are texts.
+const MAX_PATH: usize = 4096;
+
+/// Programs that change files, where code starts them.
+const FILE_PROGRAMS: &[&str] =
+    crate::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
 
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.
@@ -20,31 +22,58 @@ impl Evaluator<'_> {
         if path.is_empty() || path == "-" || path.starts_with("/dev/") {
             return;
         }
-        self.files = self.files.saturating_add(1);
-        if self.files > MAX_FILES {
-            if self.files == MAX_FILES.saturating_add(1) {
-                self.opaque("it names more files than can be looked at", path);
-            }
+        let granted = self.budget.file();
+        if !self.afford(granted, path) {
             return;
         }
         let directory = self.state.directory.clone();
-        let found = guard.judge(touch, path, &directory, &self.home, self.lookup);
+        let found = guard.judge(touch, path, &directory, &self.home, self.world.lookup);
         if let Some(guarded) = found {
             self.guarded(guarded);
         }
     }
 
-    pub(super) fn guarded(&mut self, guarded: Guarded) {
-        let mut guarded = softened(guarded, self.certainty);
-        guarded.span = self.span;
-        let known = self.findings.guarded.contains(&guarded);
-        if !known && self.findings.guarded.len() < 64 {
-            self.findings.guarded.push(guarded);
-        }
+    pub(crate) fn guarded(&mut self, guarded: Guarded) {
+        let mut guarded = softened(guarded, self.certainty());
+        guarded.span = self.notes.span;
+        self.notes.findings.guard(guarded);
     }
 
     /// Looks at the files that a program is given, and at commands of ours that are for people.
     pub(crate) fn guard_program(&mut self, name: &str, arguments: &[String]) {
+        let is_launcher = wrapper::is_wrapper(name) || shells::is_shell(name);
+        let input = self.state.input().filter(|input| !has_hole(input)).cloned();
+        if name == "patch"
+            || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am")
+        {
+            let named = |word: &String| word.strip_prefix("-i").unwrap_or(word).to_owned();
+            let files: Vec<String> = arguments
+                .iter()
+                .map(named)
+                .filter(|word| !word.starts_with('-'))
+                .collect();
+            let texts = files
+                .iter()
+                .map(|path| self.content(path))
+                .chain(input.clone());
+            for text in texts.collect::<Vec<_>>() {
+                self.guard_patch(&text);
+            }
+        }
+        if !is_launcher {
+            for (touch, path) in programs::touches(name, arguments, input.as_deref()) {
+                self.touch(touch, &path);
+                if !matches!(name, "mkdir" | "chmod" | "touch" | "tee") {
+                    self.writes(touch, &path);
+                }
+            }
+            match name {
+                "curl" | "wget" => self.downloads(name, arguments),
+                "patch" => self.changed(".", "the command itself changes it"),
+                "cp" | "mv" | "ln" | "install" => self.copied(arguments),
+                _ => {}
+            }
+        }
         if self.guard.is_none() {
             return;
         }
@@ -58,21 +87,51 @@ impl Evaluator<'_> {
             self.guard_cargo(arguments);
         }
         if name == "git" {
-            self.guard_git(arguments);
+            let drops = snapshots::change(arguments, input.as_deref());
+            let changes = git_settings::change(arguments, &self.git_environment());
+            for guarded in drops.into_iter().chain(changes) {
+                self.guarded(guarded);
+            }
         }
-        let variables = self.settings_variables();
-        if let Some(guarded) = agents::start(name, arguments, &variables) {
+        if let Some(guarded) = agents::start(name, arguments, &self.settings_variables()) {
             self.guarded(guarded);
         }
-        if wrapper::is_wrapper(name) || shells::is_shell(name) {
-            return;
+        if !is_launcher {
+            self.guard_trees(name, arguments);
+            self.packed_tree(name, arguments);
         }
-        let input = self.state.input.as_ref().and_then(|input| input.known());
-        let touches = programs::touches(name, arguments, input);
-        for (touch, path) in touches {
-            self.touch(touch, &path);
+    }
+
+    /// `cp /usr/bin/git x`: a program of the system under another name.
+    fn copied(&mut self, arguments: &[String]) {
+        let words: Vec<&String> = arguments
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .collect();
+        if let [from, to] = words.as_slice()
+            && (self.world.is_system(from) || self.world.copies.contains_key(from.as_str()))
+        {
+            let name = super::run::program_name(from);
+            let to = crate::lookup::absolute(&self.state.directory, to);
+            self.world
+                .copies
+                .insert(format!("{to}/{name}"), name.clone());
+            self.world.copies.insert(to, name);
         }
-        self.guard_trees(name, arguments);
+    }
+
+    /// Files that come from the network.
+    fn downloads(&mut self, name: &str, arguments: &[String]) {
+        let is_curl = name == "curl";
+        let by_name = |word: &String| {
+            matches!(
+                word.as_str(),
+                "--remote-name" | "--remote-name-all" | "-K" | "--config"
+            ) || (word.starts_with('-') && !word.starts_with("--") && word.contains('O'))
+        };
+        if !is_curl || arguments.iter().any(by_name) {
+            self.changed(".", "the command itself brings it");
+        }
     }
 
     /// `cargo run -p roleos -- grant …`.
@@ -88,31 +147,19 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Settings that name programs, and refs of the snapshots.
-    fn guard_git(&mut self, arguments: &[String]) {
-        let input = self.state.input.as_ref().and_then(|input| input.known());
-        let drops = snapshots::change(arguments, input);
-        let changes = git_settings::change(arguments, &self.git_environment());
-        for guarded in drops.into_iter().chain(changes) {
-            self.guarded(guarded);
-        }
-    }
-
     /// Settings of git that the command puts into the environment.
-    fn git_environment(&self) -> Vec<(String, String)> {
+    pub(super) fn git_environment(&self) -> Vec<(String, String)> {
         const KEY: &str = "GIT_CONFIG_KEY_";
         let after = self.state.variables.range(KEY.to_owned()..);
         let pair = |name: &String| {
             let number = name.strip_prefix(KEY)?;
-            let key = self.state.get(name)?;
             let value = self.state.get(&format!("GIT_CONFIG_VALUE_{number}"));
-            let value = value.map_or_else(String::new, |value| value.first().to_owned());
-            Some((key.first().to_owned(), value))
+            Some((self.state.get(name)?, value.unwrap_or_default()))
         };
         let mut settings: Vec<(String, String)> = after.map_while(|(name, _)| pair(name)).collect();
         if let Some(parameters) = self.state.get("GIT_CONFIG_PARAMETERS") {
             // `'key=value'` and the newer `'key'='value'`.
-            let text = parameters.first().replace("'='", "=");
+            let text = parameters.replace("'='", "=");
             let pairs = text.split('\'').filter_map(|part| part.split_once('='));
             settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
         }
@@ -121,21 +168,15 @@ impl Evaluator<'_> {
 
     /// Variables that the command sets and that change which settings an agent loads.
     fn settings_variables(&self) -> Vec<String> {
-        let is_new = |name: &str| {
-            let value = self.state.get(name);
-            let value = value.as_ref().and_then(|value| value.known());
-            match name {
-                "HOME" => value != Some(self.home.as_str()),
-                _ => true,
-            }
-        };
+        let is_new =
+            |name: &str| name != "HOME" || self.state.get(name).as_deref() != Some(&self.home);
         let exported = self
             .state
             .variables
             .iter()
             .filter(|(_, variable)| variable.exported);
-        exported
-            .map(|(name, _)| name)
+        let names = exported.map(|(name, _)| name);
+        names
             .filter(|name| agents::is_settings_variable(name) && is_new(name))
             .cloned()
             .collect()
@@ -149,27 +190,47 @@ impl Evaluator<'_> {
         }
         let may_change = changing::may_change(code);
         let mut parts = String::new();
-        for literal in literals(code).iter().take(2000) {
-            let text = literal.text.as_str();
-            // `Path('.claude', 'role-os', 'x')`: the parts of a path.
-            if literal.follows && parts.len() < 4096 {
-                parts = format!("{parts}/{text}");
-                if may_change && crate::actions::mentions_guarded(&parts) {
-                    self.touch(Touch::Named, &parts);
+        let mut listed: Vec<String> = Vec::new();
+        // Every second part stands between quotes.
+        for (at, text) in code.split(['"', '\'', '`']).enumerate() {
+            let is_between = at % 2 == 0;
+            if is_between || text.len() > MAX_PATH || text.contains('\n') || has_hole(text) {
+                // `Path('.claude', 'role-os', 'x')`: the parts of a path.
+                if !text.trim_matches([' ', ',', '/', '+']).is_empty() {
+                    parts.clear();
+                    let words = std::mem::take(&mut listed);
+                    if words
+                        .first()
+                        .is_some_and(|first| FILE_PROGRAMS.contains(&first.as_str()))
+                    {
+                        self.muted(|this| this.run(&words));
+                    }
                 }
-            } else {
-                text.clone_into(&mut parts);
-            }
-            if text.len() > 4096 || text.contains('\n') || has_hole(text) {
                 continue;
+            }
+            parts = format!("{parts}/{text}").trim_start_matches('/').to_owned();
+            if parts != text
+                && parts.len() < MAX_PATH
+                && may_change
+                && crate::actions::mentions_guarded(&parts)
+            {
+                self.touch(Touch::Named, &parts.clone());
             }
             let touch = match code.find(text) {
                 Some(at) if changing::changes(code, at, text.len()) => Touch::Write,
                 _ => Touch::Named,
             };
-            let named = may_change && crate::actions::mentions_guarded(text);
-            if touch == Touch::Write || named || text.contains("keys") {
+            let is_named = may_change && crate::actions::mentions_guarded(text);
+            if touch == Touch::Write || is_named || text.contains("keys") {
                 self.touch(touch, text);
+            }
+            // A command in a text or in a list: what it touches counts.
+            if parts.is_empty() || !listed.is_empty() || FILE_PROGRAMS.contains(&text) {
+                listed.push(text.to_owned());
+            }
+            let first = text.split(' ').next().unwrap_or_default();
+            if text.contains(' ') && FILE_PROGRAMS.contains(&first) {
+                self.muted(|this| this.shell_text(text));
             }
         }
     }
@@ -188,16 +249,14 @@ impl Evaluator<'_> {
     pub(crate) fn know_trust(&mut self) {
         let folder = self.guard.and_then(|guard| guard.trust.as_deref());
         if let Some(parent) = folder.and_then(|folder| folder.strip_suffix("/roleos")) {
-            self.state.set("XDG_STATE_HOME", Value::text(parent), false);
+            self.state.set("XDG_STATE_HOME", parent.to_owned(), false);
         }
     }
 
     /// The files that a patch changes.
     pub(crate) fn guard_patch(&mut self, patch: &str) {
-        if self.guard.is_some() {
-            for (touch, path) in patched(patch) {
-                self.touch(touch, &path);
-            }
+        for (touch, path) in patched(patch) {
+            self.touch(touch, &path);
         }
     }
 }

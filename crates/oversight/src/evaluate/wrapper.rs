@@ -1,22 +1,11 @@
 //! Programs that start the command in their arguments: one table of where that command begins.
 
-use crate::value::Value;
+use crate::words::names;
 
+use super::run::quote;
 use super::{Evaluator, Outcome};
 
-/// Where the inner command of a wrapper starts.
-struct Wrapper {
-    name: &'static str,
-    /// Single letters that take a value.
-    letters: &'static str,
-    /// Long options that take a value in the next word.
-    long: &'static [&'static str],
-    /// Words of its own before the command.
-    own: usize,
-    /// What the words are.
-    form: Form,
-}
-
+/// What the words behind a wrapper are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// Program and arguments.
@@ -29,330 +18,323 @@ enum Form {
     Either,
 }
 
-const fn words(name: &'static str, letters: &'static str, own: usize) -> Wrapper {
-    Wrapper {
-        name,
-        letters,
-        long: &[],
-        own,
-        form: Form::Words,
-    }
-}
-
-const fn shaped(
-    name: &'static str,
-    letters: &'static str,
-    long: &'static [&'static str],
-    own: usize,
-    form: Form,
-) -> Wrapper {
-    Wrapper {
-        name,
-        letters,
-        long,
-        own,
-        form,
-    }
-}
+/// Names, options that take a value (letters together, then long ones), words of their own before the command, and
+/// what the words are.
+type Wrapper = (
+    &'static [&'static str],
+    &'static [&'static str],
+    usize,
+    Form,
+);
 
 const WRAPPERS: &[Wrapper] = &[
-    shaped("env", "uC", &["unset", "chdir"], 0, Form::Assignments),
-    shaped(
-        "sudo",
-        "ugpCrhtTUDR",
-        &[
-            "user",
-            "group",
-            "prompt",
-            "host",
-            "role",
-            "type",
-            "chdir",
-            "chroot",
-            "close-from",
-            "other-user",
-        ],
+    (
+        names!("env"),
+        names!("uC unset chdir"),
         0,
         Form::Assignments,
     ),
-    shaped("doas", "uC", &[], 0, Form::Assignments),
-    words("nohup", "", 0),
-    shaped("nice", "n", &["adjustment"], 0, Form::Words),
-    shaped("ionice", "cnpPu", &["class", "classdata"], 0, Form::Words),
-    shaped("time", "fo", &["format", "output"], 0, Form::Words),
-    shaped("timeout", "ks", &["kill-after", "signal"], 1, Form::Words),
-    shaped("gtimeout", "ks", &["kill-after", "signal"], 1, Form::Words),
-    shaped(
-        "stdbuf",
-        "ioe",
-        &["input", "output", "error"],
+    (
+        names!("sudo"),
+        names!("ugpCrhtTUDR user group prompt host role type chdir chroot close-from other-user"),
+        0,
+        Form::Assignments,
+    ),
+    (names!("doas cross-env"), names!("uC"), 0, Form::Assignments),
+    (
+        names!(
+            "nohup setsid builtin setpriv torify unbuffer catchsegv chronic ifne softlimit linux64 linux32 i386 \
+            eatmydata firejail bwrap dbus-run-session valgrind corepack busybox toybox command nocorrect noglob - -- \
+            setarch proot box64 spawn ts cgexec start-stop-daemon"
+        ),
+        names!("- group-dir"),
         0,
         Form::Words,
     ),
-    words("setsid", "", 0),
-    shaped(
-        "flock",
-        "wE",
-        &["timeout", "wait", "conflict-exit-code"],
+    (names!("nice"), names!("n adjustment"), 0, Form::Words),
+    (
+        names!("ionice"),
+        names!("cnpPu class classdata"),
+        0,
+        Form::Words,
+    ),
+    (names!("time"), names!("fo format output"), 0, Form::Words),
+    (
+        names!("timeout"),
+        names!("ks kill-after signal"),
+        1,
+        Form::Words,
+    ),
+    (
+        names!("stdbuf"),
+        names!("ioe input output error"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("flock"),
+        names!("wE timeout wait conflict-exit-code"),
         1,
         Form::Either,
     ),
-    shaped("watch", "nqs", &["interval", "equexit"], 0, Form::Text),
-    shaped("exec", "a", &[], 0, Form::Words),
-    words("builtin", "", 0),
-    words("chrt", "TPD", 1),
-    words("taskset", "", 1),
-    shaped("choom", "np", &["adjust", "pid"], 0, Form::Words),
-    shaped(
-        "strace",
-        "abeEIoOpPsSuUX",
-        &["output", "trace", "expr", "env", "user"],
-        0,
-        Form::Words,
-    ),
-    shaped("ltrace", "aAbDeFlnopsuw", &["output"], 0, Form::Words),
-    shaped(
-        "numactl",
-        "iNmCpP",
-        &["interleave", "cpunodebind", "membind", "physcpubind"],
-        0,
-        Form::Words,
-    ),
-    shaped(
-        "unshare",
-        "RGSw",
-        &["root", "wd", "setuid", "setgid"],
-        0,
-        Form::Words,
-    ),
-    shaped(
-        "nsenter",
-        "tSGW",
-        &["target", "setuid", "setgid"],
-        0,
-        Form::Words,
-    ),
-    shaped("prlimit", "p", &["pid"], 0, Form::Words),
-    shaped(
-        "systemd-run",
-        "puGEHMt",
-        &[
-            "property",
-            "unit",
-            "uid",
-            "gid",
-            "slice",
-            "setenv",
-            "working-directory",
-            "description",
-        ],
-        0,
-        Form::Words,
-    ),
-    shaped(
-        "systemd-inhibit",
-        "",
-        &["what", "who", "why", "mode"],
-        0,
-        Form::Words,
-    ),
-    words("fakeroot", "slibfu", 0),
-    words("chroot", "", 1),
-    words("gosu", "", 1),
-    words("su-exec", "", 1),
-    words("setpriv", "", 0),
-    shaped(
-        "runuser",
-        "ugGs",
-        &["user", "group", "shell", "supp-group"],
-        0,
-        Form::Words,
-    ),
-    words("proxychains", "f", 0),
-    words("proxychains4", "f", 0),
-    words("torsocks", "aPpu", 0),
-    words("torify", "", 0),
-    words("unbuffer", "", 0),
-    words("catchsegv", "", 0),
-    words("caffeinate", "tw", 0),
-    words("chronic", "", 0),
-    words("ifne", "", 0),
-    words("softlimit", "", 0),
-    words("daemonize", "acepuEl", 0),
-    words("linux64", "", 0),
-    words("linux32", "", 0),
-    words("i386", "", 0),
-    words("eatmydata", "", 0),
-    words("firejail", "", 0),
-    words("bwrap", "", 0),
-    words("dbus-run-session", "", 0),
-    shaped(
-        "xvfb-run",
-        "efnpsw",
-        &[
-            "error-file",
-            "auth-file",
-            "server-num",
-            "server-args",
-            "xauth-protocol",
-        ],
-        0,
-        Form::Words,
-    ),
-    words("valgrind", "", 0),
-    words("rlwrap", "abcCDfgHlOpPqSsAIMtw", 0),
-    words("dotenv", "efpcv", 0),
-    words("dotenvx", "fe", 0),
-    shaped("cross-env", "", &[], 0, Form::Assignments),
-    shaped("cross-env-shell", "", &[], 0, Form::Text),
-    words("env-cmd", "frx", 0),
-    words("direnv", "", 2),
-    shaped("entr", "", &[], 0, Form::Either),
-    shaped(
-        "nodemon",
-        "ewid",
-        &["ext", "watch", "ignore", "delay"],
+    (
+        names!("watch"),
+        names!("nqs interval equexit"),
         0,
         Form::Text,
     ),
-    words("corepack", "", 0),
-    words("start-stop-daemon", "", 0),
-    words("busybox", "", 0),
-    words("toybox", "", 0),
-    words("command", "", 0),
-    words("nocorrect", "", 0),
-    words("noglob", "", 0),
-    words("-", "", 0),
+    (names!("exec"), names!("a"), 0, Form::Words),
+    (names!("chrt"), names!("TPD"), 1, Form::Words),
+    (
+        names!("taskset chroot gosu su-exec"),
+        names!("-"),
+        1,
+        Form::Words,
+    ),
+    (names!("choom"), names!("np adjust pid"), 0, Form::Words),
+    (
+        names!("strace"),
+        names!("abeEIoOpPsSuUX output trace expr env user"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("ltrace"),
+        names!("aAbDeFlnopsuw output"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("numactl"),
+        names!("iNmCpP interleave cpunodebind membind physcpubind"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("unshare"),
+        names!("RGSw root wd setuid setgid"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("nsenter"),
+        names!("tSGW target setuid setgid"),
+        0,
+        Form::Words,
+    ),
+    (names!("prlimit"), names!("p pid"), 0, Form::Words),
+    (
+        names!("systemd-inhibit"),
+        names!("- what who why mode"),
+        0,
+        Form::Words,
+    ),
+    (names!("fakeroot"), names!("slibfu"), 0, Form::Words),
+    (
+        names!("runuser"),
+        names!("ugGs user group shell supp-group"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("proxychains proxychains4"),
+        names!("f"),
+        0,
+        Form::Words,
+    ),
+    (names!("torsocks"), names!("aPpu"), 0, Form::Words),
+    (names!("caffeinate"), names!("tw"), 0, Form::Words),
+    (names!("daemonize"), names!("acepuEl"), 0, Form::Words),
+    (
+        names!("xvfb-run"),
+        names!("efnpsw error-file auth-file server-num server-args xauth-protocol"),
+        0,
+        Form::Words,
+    ),
+    (
+        names!("rlwrap"),
+        names!("abcCDfgHlOpPqSsAIMtw"),
+        0,
+        Form::Words,
+    ),
+    (names!("dotenv"), names!("efpcv"), 0, Form::Words),
+    (names!("env-cmd"), names!("frx"), 0, Form::Words),
+    (names!("cross-env-shell"), names!("-"), 0, Form::Text),
+    (names!("entr"), names!("-"), 0, Form::Either),
+    (names!("ssh-agent"), names!("aEtPO"), 0, Form::Words),
+    (names!("hyperfine"), names!("-"), 0, Form::Text),
 ];
 
 /// Whether a program is one of the table.
 pub(crate) fn is_wrapper(name: &str) -> bool {
-    WRAPPERS.iter().any(|wrapper| wrapper.name == name)
+    find(name).is_some()
+}
+
+fn find(name: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|(names, ..)| names.contains(&name))
 }
 
 impl Evaluator<'_> {
     /// Follows the command inside a wrapper.
     pub(crate) fn wrapped(&mut self, name: &str, arguments: &[String]) -> Option<Outcome> {
-        if name == "command"
-            && arguments
-                .first()
-                .is_some_and(|flag| flag.starts_with("-v") || flag.starts_with("-V"))
-        {
-            let found = arguments.get(1).map_or_else(Value::unknown, |program| {
-                Value::text(format!("/usr/bin/{program}\n"))
-            });
-            return Some(Outcome {
-                status: None,
-                output: found,
-            });
+        let (_, options, own, form) = find(name)?;
+        let first = arguments.first().map_or("", String::as_str);
+        if name == "command" && (first.starts_with("-v") || first.starts_with("-V")) {
+            return Some(super::text::path_of(arguments));
         }
-        let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.name == name)?;
-        if name == "env"
-            && let Some(outcome) = self.split_string(arguments)
-        {
-            return Some(outcome);
+        if name == "start-stop-daemon" {
+            let program = option_value(arguments, &["--exec", "-x", "--startas", "-a"]);
+            let after = arguments.iter().skip_while(|word| *word != "--").skip(1);
+            let words: Vec<String> = program.into_iter().chain(after.cloned()).collect();
+            return Some(self.linked(name, |this| this.run(&words)));
         }
         let texts: &[&str] = match name {
+            "env" => &["-S", "--split-string"],
             "entr" => &["-s"],
             "flock" | "runuser" => &["-c", "--command", "-s"],
             _ => &[],
         };
-        if let Some(text) = option_value(arguments, texts) {
-            let text = if name == "entr" {
-                arguments.last().cloned().unwrap_or_default()
-            } else {
-                text
+        let split = (name == "env")
+            .then(|| super::launch::letter_value(arguments, 'S'))
+            .flatten();
+        let given = option_value(arguments, texts).or(split);
+        if let Some(text) = given {
+            let text = match name {
+                "entr" => arguments.last().cloned().unwrap_or_default(),
+                // What follows the text stands behind it.
+                "env" => {
+                    let rest = arguments
+                        .iter()
+                        .skip_while(|word| !word.contains(text.as_str()))
+                        .skip(1);
+                    let rest: Vec<String> = rest.cloned().collect();
+                    super::run::with_words(&text.replace("\\_", " "), &rest)
+                }
+                _ => text,
             };
-            return Some(self.in_shell(name, &text));
+            let outcome = self.in_shell(name, &text);
+            return Some(outcome);
         }
-        if name == "start-stop-daemon" {
-            return Some(self.daemon(arguments));
+        if name == "hyperfine" {
+            for text in arguments {
+                let value = text
+                    .split_once('=')
+                    .filter(|(option, _)| option.starts_with("--"));
+                match value {
+                    Some((_, value)) => self.in_shell(name, value),
+                    None if !text.starts_with('-') => self.in_shell(name, text),
+                    None => continue,
+                };
+            }
+            return Some(Outcome::unknown());
         }
-        let inner = wrapper.inner(arguments);
-        let unversioned = super::runner::unversioned(name, inner);
-        let inner = unversioned.as_deref().unwrap_or(inner);
-        if name == "direnv" && arguments.first().is_none_or(|verb| verb != "exec") {
-            return None;
+        let (letters, long) = options.split_first()?;
+        let mut inner = skip_options(arguments, letters, long);
+        for _ in 0..*own {
+            inner = inner.get(1..).unwrap_or_default();
+            // `timeout 5 -- cmd`, `flock file -- cmd`.
+            inner = inner.strip_prefix(&["--".to_owned()]).unwrap_or(inner);
         }
+        if name == "env" {
+            inner = inner.strip_prefix(&["-".to_owned()]).unwrap_or(inner);
+        }
+        let had_words = inner.len() != arguments.len();
         let state = self.state.clone();
         Some(self.apart(state, |this| {
             if name == "env" {
-                this.unset_by_env(arguments, inner.len());
+                this.cleared(arguments);
             }
-            this.assignments_then(name, wrapper.form, inner, arguments.len())
+            this.inner(name, *form, inner, had_words)
         }))
     }
 
-    fn assignments_then(
-        &mut self,
-        name: &str,
-        form: Form,
-        inner: &[String],
-        arguments_len: usize,
-    ) -> Outcome {
-        let cleared = name == "env" || name == "sudo";
-        let mut rest = inner;
-        if form == Form::Assignments {
-            while let Some((first, after)) = rest.split_first()
-                && let Some((variable, value)) = first.split_once('=')
-                && !variable.is_empty()
-                && !variable.starts_with('-')
-            {
-                self.state.set(variable, Value::text(value), true);
-                self.assigned_danger(variable);
-                self.function_variable(variable, value);
-                rest = after;
+    /// `env -i`, `env -u X`: the program does not see them.
+    fn cleared(&mut self, arguments: &[String]) {
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "-i" | "-" | "--ignore-environment" => {
+                    std::rc::Rc::make_mut(&mut self.state.variables).retain(|_, one| !one.exported);
+                }
+                "-u" | "--unset" => {
+                    let name = words.next().map_or("", String::as_str);
+                    self.state.unset(name);
+                }
+                word if word.starts_with("--unset=") => {
+                    self.state.unset(word.trim_start_matches("--unset="));
+                }
+                _ => {}
             }
         }
-        // `sudo -s`, `unshare -r`, `chroot dir`: without a program they start a shell, which reads its input.
-        if rest.is_empty() && inner.len() != arguments_len && !matches!(name, "env" | "entr") {
-            return self.session_input(name);
+    }
+
+    fn inner(&mut self, name: &str, form: Form, inner: &[String], had_words: bool) -> Outcome {
+        let mut rest = inner;
+        while form == Form::Assignments
+            && let Some((first, after)) = rest.split_first()
+            && let Some((variable, value)) = first.split_once('=')
+            && !variable.is_empty()
+            && !variable.starts_with('-')
+        {
+            self.state.set(variable, value.to_owned(), true);
+            if value.starts_with("() {") || variable.starts_with("BASH_FUNC_") {
+                self.opaque("a function is passed to a shell", first);
+            }
+            self.assigned(variable);
+            rest = after;
         }
         if rest.is_empty() {
-            return if cleared {
-                Outcome::unknown()
-            } else {
-                Outcome::quiet(None)
-            };
+            // `sudo -s`, `unshare -r`, `chroot dir`: without a program they start a shell, which reads its input.
+            let starts_shell = had_words && !matches!(name, "env" | "entr" | "command" | "time");
+            if starts_shell && let Some(input) = self.state.input().cloned() {
+                return self.in_shell(name, &input);
+            }
+            return Outcome::unknown();
         }
-        let text =
-            if form == Form::Text && rest.len() > 1 && rest.iter().any(|word| word.contains(' ')) {
-                let quoted: Vec<String> = rest.iter().map(|word| super::run::quote(word)).collect();
-                quoted.join(" ")
-            } else {
-                rest.join(" ")
-            };
-        let as_text =
-            form == Form::Text || (form == Form::Either && rest.len() == 1 && text.contains(' '));
+        let as_text = match form {
+            Form::Text => true,
+            Form::Either => rest.len() == 1,
+            Form::Words | Form::Assignments => false,
+        };
         if as_text {
-            return self.in_shell(name, &text);
+            let quoted: Vec<String> = match rest {
+                [only] => vec![only.clone()],
+                words if words.iter().any(|word| word.contains(' ')) => {
+                    words.iter().map(|word| quote(word)).collect()
+                }
+                words => words.to_vec(),
+            };
+            return self.in_shell(name, &quoted.join(" "));
         }
         // What a wrapper starts is a program: functions and aliases of the shell are not seen there.
-        // One that is exported a shell behind it sees.
-        if !matches!(name, "command" | "builtin" | "exec" | "time") {
-            self.state.functions_perhaps();
-            self.state.aliases.clear();
-        } else if name != "time" {
-            std::rc::Rc::make_mut(&mut self.state.functions).clear();
+        match name {
+            "time" => {}
+            "command" | "builtin" | "exec" => self.state.functions = std::rc::Rc::default(),
+            _ => {
+                let variables = self.state.variables.clone();
+                self.state = super::Shell {
+                    variables,
+                    ..self.state.child()
+                };
+            }
         }
-        self.linked(name, |this| this.run(rest))
+        let version = rest
+            .first()
+            .and_then(|first| first.split_once('@'))
+            .filter(|_| name == "corepack");
+        let rest = match version {
+            Some((program, _)) => {
+                [&[program.to_owned()], rest.get(1..).unwrap_or_default()].concat()
+            }
+            None => rest.to_vec(),
+        };
+        self.linked(name, |this| this.run(&rest))
     }
 
     /// Text for a shell of its own.
     pub(crate) fn in_shell(&mut self, name: &str, text: &str) -> Outcome {
         let state = self.state.child();
-        let name = name.to_owned();
         self.apart(state, |this| this.linked(name, |this| this.evaluated(text)))
-    }
-
-    fn daemon(&mut self, arguments: &[String]) -> Outcome {
-        let program = option_value(arguments, &["--exec", "-x", "--startas", "-a"]);
-        let after = arguments.iter().position(|word| word == "--");
-        let mut words: Vec<String> = program.into_iter().collect();
-        if let Some(after) = after {
-            words.extend(arguments.iter().skip(after.saturating_add(1)).cloned());
-        }
-        self.linked("start-stop-daemon", |this| this.run(&words))
     }
 }
 
@@ -374,20 +356,6 @@ pub(crate) fn option_value(arguments: &[String], options: &[&str]) -> Option<Str
         }
     }
     None
-}
-
-impl Wrapper {
-    fn inner<'w>(&self, arguments: &'w [String]) -> &'w [String] {
-        let mut rest = skip_options(arguments, self.letters, self.long);
-        for _ in 0..self.own {
-            rest = rest.get(1..).unwrap_or_default();
-            // `timeout 5 -- cmd`, `flock file -- cmd`.
-            if rest.first().is_some_and(|word| word == "--") {
-                rest = rest.get(1..).unwrap_or_default();
-            }
-        }
-        rest
-    }
 }
 
 /// `builtin read x`, `command eval …`: what the shell does itself it does in this shell, behind these words too.
@@ -424,17 +392,17 @@ pub(crate) fn skip_options<'w>(
             }
             continue;
         }
-        let Some(flags) = word
+        let flags = word
             .strip_prefix(['-', '+'])
-            .filter(|flags| !flags.is_empty())
-        else {
+            .filter(|flags| !flags.is_empty());
+        let Some(flags) = flags else {
             return rest;
         };
         rest = after;
         // The value of a letter is the rest of the word, or the next word when there is no rest.
         let valued = flags
             .char_indices()
-            .find(|(_, flag)| letters.contains(*flag));
+            .find(|(_, flag)| letters.contains(*flag) && *flag != '-');
         if let Some((at, flag)) = valued
             && at.saturating_add(flag.len_utf8()) == flags.len()
         {
@@ -442,4 +410,30 @@ pub(crate) fn skip_options<'w>(
         }
     }
     rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_begins_behind_the_options() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (text, letters, long, expected) in [
+            ("-u x git push", "u", &["user"][..], "git push"),
+            ("--user x -n git", "u", &["user"], "git"),
+            ("-ux git", "u", &[], "git"),
+            ("-- -x", "", &[], "-x"),
+        ] {
+            assert_eq!(
+                skip_options(&words(text), letters, long),
+                words(expected),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            option_value(&words("--a=b -c d"), &["-c"]),
+            Some("d".to_owned())
+        );
+    }
 }

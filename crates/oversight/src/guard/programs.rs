@@ -299,10 +299,9 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         return;
     }
     // The script of an interpreter is read.
-    let script = crate::evaluate::language::of(name)
-        // The first word of a database's shell is the database.
-        .filter(|_| !name.starts_with("sqlite"))
-        .and_then(|_| arguments.iter().position(|word| !word.starts_with('-')));
+    let script = crate::evaluate::is_interpreter(name)
+        .then(|| arguments.iter().position(|word| !word.starts_with('-')))
+        .flatten();
     for (index, word) in arguments.iter().enumerate() {
         if script == Some(index) {
             found.push((Touch::Read, word.clone()));

@@ -7,7 +7,6 @@
 use serde_json::Value;
 
 use crate::evaluate::Evaluator;
-use crate::evaluate::literal::literals;
 use crate::evaluate::run::program_name;
 use crate::guard::inputs;
 use crate::words::names;
@@ -164,10 +163,9 @@ impl Walk<'_, '_> {
             self.evaluator.perhaps(|this| this.shell_text(text));
         }
         if is_named(&parts, CODE) {
-            for literal in literals(text).iter().take(MAX_STRINGS) {
-                if reads_as_command(self.evaluator, &literal.text) {
-                    self.evaluator
-                        .perhaps(|this| this.shell_text(&literal.text));
+            for literal in text.split(['"', '\'', '`']).take(MAX_STRINGS) {
+                if reads_as_command(self.evaluator, literal) {
+                    self.evaluator.perhaps(|this| this.shell_text(literal));
                 }
             }
         }

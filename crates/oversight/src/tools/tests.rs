@@ -83,11 +83,17 @@ fn a_short_name_means_what_its_server_is() {
 #[test]
 fn code_that_a_tool_runs_is_looked_into() {
     let python = json!({"code": "import os; os.system('git push')"});
-    for tool in ["mcp__ide__executeCode", "run_python", "mcp__repl__eval"] {
-        found(tool, &python, &["git:push"]);
-    }
     let script = json!({"code": "require('child_process').execSync('npm publish')"});
-    found("mcp__sandbox__run_javascript", &script, &["npm:publish"]);
+    let tools = ["mcp__ide__executeCode", "run_python", "mcp__repl__eval"];
+    for (tool, code) in tools
+        .map(|tool| (tool, &python))
+        .into_iter()
+        .chain([("mcp__sandbox__run_javascript", &script)])
+    {
+        let decision = decide(tool, code);
+        assert_eq!(decision.verdict, Verdict::Ask, "{tool}");
+        assert!(decision.opaque.iter().any(|note| note.escapes), "{tool}");
+    }
     let said = json!({"language": "bash", "code": "git push"});
     found("mcp__sandbox__run_code", &said, &["git:push"]);
     found("mcp__notes__create", &python, &[]);
@@ -165,7 +171,7 @@ fn what_a_server_runs_is_followed() {
         &json!({"command":"publish --access public"}),
         &["npm:publish"],
     );
-    found("mcp__tools__npm", &json!({"command":"test"}), &[]);
+    found("mcp__tools__npm", &json!({"command":"ls"}), &[]);
     found(
         "mcp__http__request",
         &json!({"url":"https://api.github.com/repos/a/b/releases","method":"post"}),

@@ -7,20 +7,11 @@ use crate::actions::git_command;
 use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
 use crate::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
-use crate::value::{HOLE, LISTED, Value, has_hole};
+use crate::value::{HOLE, has_hole};
 use crate::verdict::Verdict;
 
 use super::Evaluator;
 use super::pattern;
-
-/// Separates the sources of an archive in a value. What the archive holds is not a text, so a hole comes first.
-const ARCHIVE: char = '\u{FDD1}';
-
-/// Stands between a source and the part of it that was packed.
-const MEMBER: char = '\u{FDD2}';
-
-/// More sources of one archive are not listed.
-const MAX_SOURCES: usize = 16;
 
 impl Evaluator<'_> {
     /// Compares each tree that a program writes with the protected things.
@@ -38,62 +29,42 @@ impl Evaluator<'_> {
 
     fn each_tree(&mut self, name: &str, arguments: &[String]) {
         for tree in trees::written(name, arguments) {
-            match &tree.from {
-                From::Input => self.unpacked_input(&tree),
-                From::Archive(path) => {
-                    let sources = self.archive_sources(path);
-                    match sources {
-                        Some(sources) => self.unpacked_sources(&tree, sources),
-                        None => self.brought(&tree),
-                    }
+            let path = match &tree.from {
+                From::Input => None,
+                From::Archive(path) => Some(absolute(&self.state.directory, path)),
+                _ => {
+                    self.brought(&tree);
+                    continue;
                 }
-                _ => self.brought(&tree),
-            }
-        }
-    }
-
-    /// Remembers what an archive holds that the command itself makes. Returns the value of its output.
-    pub(super) fn packed_tree(&mut self, name: &str, arguments: &[String]) -> Option<Value> {
-        self.guard?;
-        let (file, sources) = trees::packed(name, arguments)?;
-        let mut text = HOLE.to_string();
-        for (source, member) in sources.iter().take(MAX_SOURCES) {
-            let (kind, name) = match source {
-                From::Directory(path) => ('d', absolute(&self.state.directory, path)),
-                From::Revision(name) => ('r', name.clone()),
-                _ => ('?', String::new()),
             };
-            text.push(ARCHIVE);
-            text.push(kind);
-            text.push_str(&name);
-            text.push(MEMBER);
-            text.push_str(member);
-        }
-        let value = Value::text(text);
-        match file {
-            Some(file) => {
-                self.write(&file, &value, false);
-                None
+            let made = self
+                .world
+                .archives
+                .iter()
+                .rev()
+                .find(|(file, _)| *file == path);
+            match made.cloned() {
+                Some((_, sources)) => self.unpacked(&tree, sources),
+                None if path.is_some() => self.brought(&tree),
+                None => self.fills(&tree),
             }
-            None => Some(value),
         }
     }
 
-    /// The sources of an archive that this command made.
-    fn archive_sources(&mut self, path: &str) -> Option<Vec<(From, String)>> {
-        let path = absolute(&self.state.directory, path);
-        sources_of(self.written.get(&path)?)
-    }
-
-    fn unpacked_input(&mut self, tree: &Tree) {
-        let sources = self.state.input.as_ref().and_then(sources_of);
-        match sources {
-            Some(sources) => self.unpacked_sources(tree, sources),
-            None => self.fills(tree),
+    /// Remembers what an archive holds that the command itself makes.
+    pub(super) fn packed_tree(&mut self, name: &str, arguments: &[String]) {
+        if let Some((file, mut sources)) = trees::packed(name, arguments) {
+            for (from, _) in &mut sources {
+                if let From::Directory(path) = from {
+                    *path = absolute(&self.state.directory, path);
+                }
+            }
+            let file = file.map(|file| absolute(&self.state.directory, &file));
+            self.world.archives.push((file, sources));
         }
     }
 
-    fn unpacked_sources(&mut self, tree: &Tree, sources: Vec<(From, String)>) {
+    fn unpacked(&mut self, tree: &Tree, sources: Vec<(From, String)>) {
         for (from, member) in sources {
             let mut tree = Tree {
                 from,
@@ -133,7 +104,10 @@ impl Evaluator<'_> {
         if has_hole(&written) || has_hole(&self.state.directory) {
             return Vec::new();
         }
-        let here = self.lookup.real(&absolute(&self.state.directory, &written));
+        let here = self
+            .world
+            .lookup
+            .real(&absolute(&self.state.directory, &written));
         let From::Directory(path) = &tree.from else {
             if is_git(&tree.from) && tree.target.is_none() {
                 let repository = self.repository();
@@ -147,7 +121,7 @@ impl Evaluator<'_> {
         let name = base_name(&source).to_owned();
         let is_there = written.ends_with('/')
             || matches!(base_name(&written), "." | "..")
-            || !self.names_in(&here).is_empty();
+            || !self.world.lookup.list(&here).is_empty();
         let inside = (
             source.clone(),
             format!("{}/{name}", here.trim_end_matches('/')),
@@ -200,18 +174,19 @@ impl Evaluator<'_> {
         };
         let git = |from| {
             let directory = here;
-            self.lookup
+            self.world
+                .lookup
                 .search(Source::Git { directory, from }, &arrives)
         };
         let listing = match &tree.from {
-            From::Directory(path) if path.contains([HOLE, LISTED]) => Listing::Unknown,
+            From::Directory(path) if path.contains(HOLE) => Listing::Unknown,
             From::Directory(path) if has_hole(path) && self.is_handed_on() => Listing::Unknown,
             From::Directory(path) if has_hole(path) => Listing::Clean,
             From::Directory(_) => self.listed_directory(source, &arrives),
             From::Archive(path) if has_hole(path) => Listing::Missing,
             From::Archive(path) => {
                 let path = absolute(here, path);
-                self.lookup.search(Source::Archive(&path), &arrives)
+                self.world.lookup.search(Source::Archive(&path), &arrives)
             }
             From::Revision(name) => git(Snapshot::Tree(name)),
             From::Restored(name) => git(Snapshot::Restored(name)),
@@ -228,7 +203,7 @@ impl Evaluator<'_> {
 
     /// Whether the arguments come from the output of another program.
     fn is_handed_on(&self) -> bool {
-        let mut chain = self.chain.iter();
+        let mut chain = self.notes.chain.iter();
         chain.any(|link| matches!(link.as_str(), "xargs" | "parallel"))
     }
 
@@ -243,7 +218,7 @@ impl Evaluator<'_> {
         let mut links = links.borrow_mut();
         let real = links.entry(first.to_owned()).or_insert_with(|| {
             let place = absolute(target, first);
-            self.lookup.real(&place)
+            self.world.lookup.real(&place)
         });
         absolute(real, below)
     }
@@ -263,20 +238,21 @@ impl Evaluator<'_> {
             None => is_wanted(entry),
         };
         let prefix = format!("{}/", directory.trim_end_matches('/'));
-        let own = self.written.keys().chain(self.links.keys());
-        for path in own.chain(self.same_as.keys()) {
+        let own = self.world.written.keys();
+        for path in own {
             if let Some(entry) = path.strip_prefix(&prefix).filter(|entry| is_wanted(entry)) {
                 return Listing::Found(entry.to_owned());
             }
         }
-        let fetched = self
-            .filled
-            .iter()
-            .any(|place| prefix.starts_with(&format!("{place}/")) || place.starts_with(&prefix));
-        if fetched && !self.is_only_switched() {
+        let is_changed =
+            |place: &String| prefix.starts_with(&format!("{place}/")) || place.starts_with(&prefix);
+        let mut changed = self.world.changed.iter();
+        if changed.any(|(place, why)| is_changed(place) && !why.starts_with("git")) {
             return Listing::Unknown;
         }
-        self.lookup.search(Source::Directory(directory), &is_wanted)
+        self.world
+            .lookup
+            .search(Source::Directory(directory), &is_wanted)
     }
 
     /// A protected path arrives.
@@ -301,14 +277,14 @@ impl Evaluator<'_> {
         }
         let repository = self.repository();
         let is_file = |path: &str| {
-            let read = self.lookup.read(&format!("{repository}/{path}"));
+            let read = self.world.lookup.read(&format!("{repository}/{path}"));
             !matches!(read, Content::Missing)
         };
         // A file of that name in front of all refs is what git takes.
         if is_file(name) || is_file(&format!("refs/{name}")) {
             return false;
         }
-        let packed = match self.lookup.read(&format!("{repository}/packed-refs")) {
+        let packed = match self.world.lookup.read(&format!("{repository}/packed-refs")) {
             Content::Text(text) => text,
             _ => String::new(),
         };
@@ -358,23 +334,4 @@ fn is_member(tree: &Tree, path: &str, here: &str) -> bool {
             || below.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || place == "/")
     };
     tree.members.is_empty() || tree.members.iter().any(names)
-}
-
-/// The sources that a value names, where it is an archive that this command made.
-fn sources_of(value: &Value) -> Option<Vec<(From, String)>> {
-    let text = value
-        .possibilities()
-        .iter()
-        .find(|text| text.contains(ARCHIVE))?;
-    let source = |part: &str| {
-        let (name, member) = part.split_once(MEMBER).unwrap_or((part, ""));
-        let mut letters = name.chars();
-        let from = match letters.next() {
-            Some('d') => From::Directory(letters.as_str().to_owned()),
-            Some('r') => From::Revision(letters.as_str().to_owned()),
-            _ => From::Elsewhere,
-        };
-        (from, member.to_owned())
-    };
-    Some(text.split(ARCHIVE).skip(1).map(source).collect())
 }

@@ -45,7 +45,7 @@ fn first_word(text: &str) -> &str {
 }
 
 /// Whether the call around a literal changes the file: `open("x", "w")`, `writeFile("x"`, `Path("x").write_text(`.
-pub(in crate::evaluate) fn changes(code: &str, at: usize, length: usize) -> bool {
+pub(super) fn changes(code: &str, at: usize, length: usize) -> bool {
     let before = code.get(..at).unwrap_or_default();
     let after = code.get(at.saturating_add(length)..).unwrap_or_default();
     if before.trim_end_matches(['"', '\'', ' ']).ends_with('>') {
@@ -76,33 +76,6 @@ pub(in crate::evaluate) fn changes(code: &str, at: usize, length: usize) -> bool
     (opened && writes) || by_method
 }
 
-/// Whether code changes the file that a text names, where it stands or by the name that holds it: `p = Path("x")`.
-pub(in crate::evaluate) fn rewrites(code: &str, path: &str) -> bool {
-    code.match_indices(path).any(|(at, _)| {
-        changes(code, at, path.len())
-            || holder(code.get(..at).unwrap_or_default()).is_some_and(|name| {
-                let places = code.match_indices(name);
-                let mut whole = places.filter(|(at, _)| {
-                    last_word(
-                        code.get(..at.saturating_add(name.len()))
-                            .unwrap_or_default(),
-                    ) == name
-                });
-                whole.any(|(at, _)| changes(code, at, name.len()))
-            })
-    })
-}
-
-/// The name that is given a text: `name = "`, `name = Path("`.
-fn holder(before: &str) -> Option<&str> {
-    let before = before.trim_end_matches(['"', '\'', '`', ' ', 'r', 'f']);
-    let call = before.strip_suffix('(').map(|call| {
-        call.trim_end_matches(|one: char| one.is_alphanumeric() || matches!(one, '_' | '.'))
-    });
-    let name = call.unwrap_or(before).trim_end().strip_suffix('=')?;
-    Some(last_word(name.trim_end())).filter(|name| !name.is_empty())
-}
-
 /// Whether a file is opened to be written: a mode behind a comma, in the statement that opens.
 fn opens_to_write(code: &str) -> bool {
     code.match_indices("open").any(|(at, _)| {
@@ -123,7 +96,7 @@ fn opens_to_write(code: &str) -> bool {
 }
 
 /// Whether code changes files at all.
-pub(in crate::evaluate) fn may_change(code: &str) -> bool {
+pub(super) fn may_change(code: &str) -> bool {
     // `print "x" > file` of awk, with a comparison or an arrow now and then.
     let redirected = || {
         code.split("print").skip(1).any(|rest| {
@@ -145,32 +118,4 @@ pub(in crate::evaluate) fn may_change(code: &str) -> bool {
         rest = rest.get(end..).unwrap_or_default();
     }
     redirected() || opens_to_write(code)
-}
-
-/// Whether code may write files: more generous than what changes a file that it names.
-pub(super) fn writes(code: &str) -> bool {
-    // `Popen(` and `urlopen(` open no file.
-    let opens = code.match_indices("open(").any(|(at, _)| {
-        let before = code.get(..at).unwrap_or_default();
-        let word = before
-            .rsplit(|one: char| !one.is_alphanumeric() && one != '_')
-            .next();
-        !matches!(word, Some("P" | "p" | "url"))
-    });
-    let named = [
-        "write",
-        "urlretrieve",
-        "open F",
-        "open(my",
-        "print >",
-        "> \"",
-        ">\"",
-        "copyfile",
-        "rename(",
-        ".once",
-        ".output",
-        ".backup",
-        ".save",
-    ];
-    opens || named.iter().any(|word| code.contains(word))
 }

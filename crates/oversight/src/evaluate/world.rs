@@ -1,0 +1,229 @@
+//! Files as far as the command itself or the lookup knows them. Reading is all that happens here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::guard::Touch;
+use crate::guard::trees::Packed;
+use crate::lookup::{Content, Lookup, absolute};
+use crate::value::{MAX_TEXT, has_hole, joined, unknown};
+
+use super::Evaluator;
+
+/// Where programs of the system lie: what is there is known by its name.
+const SYSTEM: &[&str] = crate::words::names!(
+    "/usr/ /bin/ /sbin/ /opt/ /nix/ /snap/ /home/linuxbrew/ /Library/ /System/ /Applications/"
+);
+
+/// A file that would be run.
+pub(crate) enum File {
+    Text(String),
+    Missing,
+    Binary,
+    /// It cannot be read now as it will be then, and why.
+    Unknown(&'static str),
+}
+
+/// What the machine holds, and what the command has changed of it.
+pub(crate) struct World<'a> {
+    pub(crate) lookup: &'a dyn Lookup,
+    /// Files that the command itself writes, with their text where it is known.
+    pub(crate) written: BTreeMap<String, Option<String>>,
+    /// Directories whose files the command may have changed, and why that is not known.
+    pub(crate) changed: Vec<(String, &'static str)>,
+    /// Settings of git that the command makes.
+    pub(crate) settings: Vec<(String, String)>,
+    /// Scripts and aliases that are being walked, to see a circle.
+    pub(crate) walking: BTreeSet<String>,
+    /// The command has put a directory of its own among those where programs are looked for.
+    pub(crate) own_path: bool,
+    /// Texts of `trap`, which run again at the end.
+    pub(crate) traps: Vec<String>,
+    /// Programs of the system under another name, by their paths.
+    pub(crate) copies: BTreeMap<String, String>,
+    /// Archives that the command makes, with what goes into them.
+    pub(crate) archives: Vec<Packed>,
+    /// How often something was sent to where errors go.
+    pub(crate) errors: usize,
+    /// Ways around us that may not be taken: what they write may as well not be there.
+    pub(crate) unsure: usize,
+    processes: usize,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(lookup: &'a dyn Lookup) -> Self {
+        Self {
+            lookup,
+            written: BTreeMap::new(),
+            changed: Vec::new(),
+            settings: Vec::new(),
+            walking: BTreeSet::new(),
+            own_path: false,
+            traps: Vec::new(),
+            copies: BTreeMap::new(),
+            archives: Vec::new(),
+            errors: 0,
+            unsure: 0,
+            processes: 62,
+        }
+    }
+
+    /// A path for the output of a process substitution.
+    pub(crate) fn process_file(&mut self, content: String) -> String {
+        self.processes = self.processes.saturating_add(1);
+        let path = format!("/dev/fd/{}", self.processes);
+        let content = Some(content).filter(|content| !has_hole(content));
+        self.written.insert(path.clone(), content);
+        path
+    }
+
+    /// Whether a path is one of the system's programs.
+    pub(crate) fn is_system(&self, path: &str) -> bool {
+        SYSTEM.iter().any(|place| path.starts_with(place))
+    }
+
+    /// Whether a path lies where the command or the agent writes: here, in a temporary directory, or relative.
+    pub(crate) fn is_own(&self, path: &str, start: &str, home: &str) -> bool {
+        let of_home = path.starts_with(home) && !path.starts_with(start);
+        let of_user = of_home && start != home && path.contains("/.");
+        !path.is_empty() && !self.is_system(path) && !of_user
+    }
+
+    /// Notes whether programs may now be found in a directory that the command can write.
+    pub(crate) fn note_path(&mut self, path: &str, start: &str, home: &str) {
+        let is_own = |part: &str| {
+            let is_usual = has_hole(part) || part == "$PATH" || part.contains("/.");
+            !is_usual && self.is_own(part, start, home)
+        };
+        let is_own = path.split(':').any(is_own);
+        self.own_path |= is_own;
+    }
+
+    /// The file of an absolute path.
+    fn file(&self, path: &str) -> File {
+        if has_hole(path) {
+            return File::Unknown("its path is not known");
+        }
+        match self.written.get(path) {
+            Some(Some(text)) => return File::Text(text.clone()),
+            Some(None) => return File::Unknown("the command itself writes it"),
+            None => {}
+        }
+        let within = |(place, _): &&(String, &'static str)| {
+            path.strip_prefix(place.as_str())
+                .is_some_and(|rest| rest.starts_with('/') || place.ends_with('/'))
+        };
+        if let Some((_, why)) = self.changed.iter().find(within) {
+            return File::Unknown(why);
+        }
+        match self.lookup.read(path) {
+            Content::Text(text) if text.len() > MAX_TEXT => File::Unknown("it is too long"),
+            Content::Text(text) if has_hole(&text) => File::Unknown("it is no plain text"),
+            Content::Text(text) => File::Text(text),
+            Content::Missing => File::Missing,
+            Content::Binary => File::Binary,
+            Content::Unreadable(why) => File::Unknown(why),
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// The file that a path names, from here.
+    pub(crate) fn file(&self, path: &str) -> File {
+        let directory = &self.state.directory;
+        match path {
+            "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" => match self.state.input() {
+                Some(text) if !has_hole(text) => File::Text(text.clone()),
+                Some(_) => File::Unknown("its input is not known"),
+                None => File::Text(String::new()),
+            },
+            path if has_hole(directory) && !path.starts_with('/') => {
+                File::Unknown("its directory is not known")
+            }
+            path => self.world.file(&absolute(directory, path)),
+        }
+    }
+
+    /// The content of a file as an input: what is missing gives nothing, what cannot be read could be anything.
+    pub(crate) fn content(&self, path: &str) -> String {
+        if let Some(number) = path.strip_prefix("/dev/fd/")
+            && let Some(text) = number
+                .parse()
+                .ok()
+                .and_then(|number: i32| self.state.descriptors.get(&number))
+        {
+            return text.clone();
+        }
+        match self.file(path) {
+            File::Text(text) => text,
+            File::Missing if path == "/dev/null" => String::new(),
+            File::Missing if path.starts_with("/dev/") || path.starts_with("/proc/") => unknown(),
+            File::Missing if self.world.is_system(path) => unknown(),
+            File::Missing => String::new(),
+            File::Binary | File::Unknown(_) => unknown(),
+        }
+    }
+
+    /// Walks a way that may not be taken.
+    pub(crate) fn unsurely<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> T {
+        self.world.unsure = self.world.unsure.saturating_add(1);
+        let result = what(self);
+        self.world.unsure = self.world.unsure.saturating_sub(1);
+        result
+    }
+
+    /// Remembers what the command writes.
+    pub(crate) fn write(&mut self, path: &str, text: &str, append: bool) {
+        if path == "/dev/null" || path.is_empty() {
+            return;
+        }
+        self.guard_attributes(path, text);
+        if has_hole(path) || (has_hole(&self.state.directory) && !path.starts_with('/')) {
+            self.changed(".", "the command writes a file whose name is not known");
+            return;
+        }
+        let path = absolute(&self.state.directory, path);
+        let before = match append {
+            true => match self.world.file(&path) {
+                File::Text(before) => Some(before),
+                File::Missing => Some(String::new()),
+                File::Binary | File::Unknown(_) => None,
+            },
+            false => Some(String::new()),
+        };
+        let text = before.map(|before| joined(before, text));
+        let text = text.filter(|text| !has_hole(text) && self.world.unsure == 0);
+        self.world.written.insert(path, text);
+    }
+
+    /// Remembers that files below a directory may be others now.
+    pub(crate) fn changed(&mut self, directory: &str, why: &'static str) {
+        let place = match has_hole(&self.state.directory) || has_hole(directory) {
+            true => "/".to_owned(),
+            false => absolute(&self.state.directory, directory),
+        };
+        // What was known of them before is not known any more.
+        let prefix = format!("{}/", place.trim_end_matches('/'));
+        for (path, text) in &mut self.world.written {
+            if path.starts_with(&prefix) && !path.starts_with("/dev/") {
+                *text = None;
+            }
+        }
+        if !self.world.changed.iter().any(|(known, _)| *known == place) {
+            self.world.changed.push((place, why));
+        }
+    }
+
+    /// Remembers the files that a program writes, by the words that the guard knows.
+    pub(crate) fn writes(&mut self, touch: Touch, path: &str) {
+        match touch {
+            Touch::Write | Touch::Bound | Touch::Tree => {
+                self.write(path, &unknown(), false);
+                if touch == Touch::Tree {
+                    self.changed(path, "the command itself changes it");
+                }
+            }
+            Touch::Fill => self.changed(path, "the command itself brings it"),
+            Touch::Read | Touch::Take | Touch::Named => {}
+        }
+    }
+}
