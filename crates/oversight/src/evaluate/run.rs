@@ -37,7 +37,9 @@ const VERSIONED: &[&str] = crate::words::names!("python pypy perl ruby php lua n
 pub(crate) fn program_name(program: &str) -> String {
     // `~/.local/share/claude/versions/2.1.0`: the file is named by its version.
     let place = program.rsplit_once("/versions/");
-    let place = place.filter(|(_, file)| file.starts_with(|one: char| one.is_ascii_digit()));
+    let is_version =
+        |file: &str| file.starts_with(|one: char| one.is_ascii_digit()) && !file.contains('/');
+    let place = place.filter(|(_, file)| is_version(file));
     let place = place.map_or(program, |(place, _)| place);
     let name = base_name(place).to_ascii_lowercase();
     if let Some((_, known)) = OTHERS.iter().find(|(other, _)| *other == name) {

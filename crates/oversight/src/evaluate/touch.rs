@@ -46,7 +46,12 @@ impl Evaluator<'_> {
         if name == "patch"
             || name == "git" && arguments.iter().any(|word| word == "apply" || word == "am")
         {
-            let named = |word: &String| word.strip_prefix("-i").unwrap_or(word).to_owned();
+            let named = |word: &String| {
+                let file = ["--input=", "-i"]
+                    .iter()
+                    .find_map(|option| word.strip_prefix(option));
+                file.unwrap_or(word).to_owned()
+            };
             let files: Vec<String> = arguments
                 .iter()
                 .map(named)
