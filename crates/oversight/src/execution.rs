@@ -198,11 +198,12 @@ impl Execution {
         let mut findings = evaluator.into_findings();
         // Words are certain here: what the table cannot tell from them, they do not do.
         findings.opaque.clear();
-        // What a program reads is its own business; what a tool call shows to a model is not.
-        let is_read = |action: &str| action.starts_with("secrets:");
-        findings
-            .actions
-            .retain(|one| catalog.action(&one.action).is_some() && !is_read(&one.action));
+        // Acts that need no grant are asked about at the tool call. A program cannot be asked, and programs read keys and
+        // reset repositories of their own all the time.
+        findings.actions.retain(|one| {
+            let action = catalog.action(&one.action);
+            action.is_some_and(|action| action.set.needs_grant())
+        });
         // The same act by two names of one program.
         let mut seen = Vec::new();
         findings.actions.retain(|one| {

@@ -15,7 +15,7 @@ use crate::environment::Environment;
 use crate::git::LOCAL_VARIABLES;
 use crate::install::registration::{Start, gate_event};
 use crate::journal::SessionId;
-use crate::protected::Protected;
+use crate::protected::{JournalNotes, Protected};
 use crate::workspace::Workspace;
 
 /// Reads a key of the workspace, which no grant allows while the gate is on.
@@ -43,7 +43,10 @@ pub fn send(workspace: &Workspace, agent: Agent, start: &Start, command: &str) -
     let event = event(workspace, agent, &session, command).to_string();
     let output = run(workspace, agent, start, event.as_bytes());
     let journal = SessionId::new(&session).path_in(&workspace.sessions_dir());
-    // Nobody else writes to the journal of a session that never was.
+    // No agent writes to the journal of a session that never was.
+    if let Some(notes) = JournalNotes::existing(workspace) {
+        notes.forget(&SessionId::new(&session));
+    }
     for path in [journal.clone(), journal.with_extension("lock")] {
         fs::remove_file(path).ok();
     }

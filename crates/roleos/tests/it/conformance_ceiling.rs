@@ -180,8 +180,9 @@ fn the_floor_the_gate_and_unknown_tools_come_first() {
     let over = run(&workspace, &json!({ "command": "ls", "timeout": 700_000 })).exits(0);
     assert!(over.stdout.contains("exceeds max 600000"), "{over:#?}");
     run(&workspace, &json!({ "command": "git push" })).exits(2);
-    workspace.write(".claude/role-os/tool-contracts.json", "{}");
-    is_silent(&run(&workspace, &harmless()));
+    let unknown = self::workspace(&entry(&adapter.url));
+    unknown.write(".claude/role-os/tool-contracts.json", "{}");
+    is_silent(&run(&unknown, &harmless()));
     assert_eq!(adapter.seen().len(), 0);
 }
 
@@ -205,7 +206,7 @@ fn the_tests_of_the_input_are_left_out_only_without_a_centroid_and_r1_never() {
     workspace.write("in.txt", "text");
     let words = ["--json", "dispatch", ROLE, "--input", "in.txt", "--dry-run"];
     let decision = workspace.roleos(&words).exits(0).json();
-    assert_eq!(decision["decision"]["reason"], "ood");
+    assert_eq!(decision["decision"]["reason"], "not_trained");
 }
 
 #[test]

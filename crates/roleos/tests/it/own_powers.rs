@@ -170,7 +170,6 @@ fn tracked_settings_that_stay_the_same_are_no_obstacle() {
         &[
             "git checkout main",
             "git merge main",
-            "git reset --hard HEAD~1",
             "git stash",
             "git checkout -- .",
         ],

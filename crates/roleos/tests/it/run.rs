@@ -199,6 +199,7 @@ fn hook(workspace: &Workspace, command: &str) -> String {
     });
     let output = assert_cmd::Command::from_std(workspace.command(&["hook", "claude"]))
         .env("ROLEOS_CAPABILITY_GATE", "1")
+        .env_remove("CI")
         .write_stdin(event.to_string())
         .output()
         .unwrap();

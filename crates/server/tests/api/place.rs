@@ -46,8 +46,8 @@ impl Place {
         let root = guard.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join(".role-os")).unwrap();
         prepare(&root);
-        let workspace = Workspace::at(&root).unwrap();
-        let environment = Environment::default();
+        let environment = environment(&root);
+        let workspace = Workspace::at(&root).unwrap().trusted_by(&environment);
         let config = Config::load(&workspace, &environment).unwrap();
         let codes: Arc<Mutex<Vec<String>>> = Arc::default();
         let shown = Arc::clone(&codes);
@@ -145,9 +145,18 @@ impl Place {
     }
 }
 
+/// The environment of a process whose user's trust store lies in the workspace's folder.
+fn environment(root: &std::path::Path) -> Environment {
+    Environment {
+        state: Some(root.join("state")),
+        ..Environment::default()
+    }
+}
+
 /// Seals a small bundle in a workspace; gives its task id.
 pub(crate) fn seal(root: &std::path::Path, number: u8, outcome: Outcome) -> String {
-    let store = Store::of(&Workspace::at(root).unwrap(), 1 << 20);
+    let workspace = Workspace::at(root).unwrap().trusted_by(&environment(root));
+    let store = Store::of(&workspace, 1 << 20);
     let (keys, _) = store.keys_for_writing().unwrap();
     let created = 1_767_225_600_000_000_000 + u64::from(number) * 86_400_000_000_000;
     let policy = Policy::of_mode(Mode::Autonomous);

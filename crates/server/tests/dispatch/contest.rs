@@ -47,11 +47,16 @@ fn version(id: &str, level: &str) -> Value {
 impl Place {
     fn new(url: &str, active: Option<&str>, versions: &[Value], config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let certified = versions.iter().filter(|one| one["certified_level"] != "L0");
+        let beside: Vec<&Value> = certified
+            .map(|one| &one["id"])
+            .filter(|id| id.as_str() != active)
+            .collect();
         let registry = json!({
             "schema": "roleos-specialist-registry/v1",
             "specialists": [{
                 "role": ROLE, "backend_url": url, "fallback": "claude", "workload_quota": 1,
-                "active_version": active, "versions": versions,
+                "active_version": active, "versions": versions, "beside": beside,
             }],
         });
         std::fs::create_dir(folder.path().join(".role-os")).unwrap();

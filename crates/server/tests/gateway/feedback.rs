@@ -73,7 +73,7 @@ fn feedback_is_tied_to_an_answer_linked_and_signed_with_its_sender() {
             &json!("client at 127.0.0.1")
         )
     );
-    assert!(first["features"].is_array() && first.get("answer").is_none());
+    assert!(first["features"].is_object() && first.get("answer").is_none());
     assert_eq!(
         (&lines[4]["role"], &lines[4]["version"]),
         (&Value::Null, &Value::Null)

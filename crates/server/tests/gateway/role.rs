@@ -318,7 +318,7 @@ fn a_mapped_agent_is_played_and_else_its_request_goes_on_as_it_came() {
         [Some("specialist"), Some("ok"), Some("pin")]
     );
     for (agent, content, reason) in [
-        ("verifier", "plain", Some("ood")),
+        ("verifier", "plain", Some("not_trained")),
         ("lost", CLAIM, Some("unknown_role")),
         ("other", CLAIM, None),
     ] {
@@ -554,7 +554,7 @@ fn what_a_mapped_agent_is_told_is_held_against_the_roles_verifier_too() {
         assert_eq!((found.json(), up.last().text()), (body, asked.clone()));
         assert_eq!(
             receipt_of(&found),
-            [Some("general"), Some("ood"), Some("claude-x")]
+            [Some("general"), Some("not_trained"), Some("claude-x")]
         );
         let said = found.header("x-roleos-verified").unwrap();
         assert!(said.starts_with(verdict), "{said}");

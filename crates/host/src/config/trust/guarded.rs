@@ -59,6 +59,20 @@ pub(super) const GUARDED: &[Guarded] = &[
         },
     },
     guarded!(oversight.enforce_scope, WeakensTheGate, turns_off),
+    guarded!(oversight.read_only_files, WeakensTheGate, turns_off),
+    Guarded {
+        key: "oversight.withheld_variables",
+        why: Why::WeakensTheGate,
+        is_weaker: |set, base| {
+            let mut names = base.oversight.withheld_variables.iter();
+            names.any(|name| !set.oversight.withheld_variables.contains(name))
+        },
+        keep: |set, base| {
+            set.oversight
+                .withheld_variables
+                .clone_from(&base.oversight.withheld_variables);
+        },
+    },
     guarded!(oversight.destructive, WeakensTheGate, answers_less),
     guarded!(oversight.secrets, WeakensTheGate, answers_less),
     Guarded {
@@ -154,6 +168,7 @@ pub(super) const GUARDED: &[Guarded] = &[
         },
     },
     guarded!(selection.require_signature, WeakensTheGate, turns_off),
+    guarded!(selection.exam_margin, WeakensTheGate, is_greater),
     Guarded {
         key: "selection.audit_max_age",
         why: Why::WeakensTheGate,
