@@ -311,6 +311,15 @@ impl Execution {
     }
 }
 
+/// Returns the program that an interpreter runs within itself, by the name of its script, and that one's arguments.
+pub(crate) fn within(program: &str, arguments: &[String]) -> Option<(String, Vec<String>)> {
+    let one = Started {
+        program: program.to_owned(),
+        arguments: arguments.to_vec(),
+    };
+    carried(&one).map(|script| (script.program, script.arguments))
+}
+
 /// Returns `true` if a program of this name can perform a gated action, by itself or by what it runs within itself. Quick,
 /// because every execution is asked.
 #[must_use]

@@ -179,8 +179,7 @@ fn tallied(text: &str) -> (BTreeMap<String, Tally>, usize) {
             (false, Answer::Asked) if !flagged => "ASKED",
             (false, Answer::Denied) if !flagged => "DENIED",
             (true, Answer::Opaque | Answer::Asked)
-                if LITERAL.contains(&level)
-                    && !CODE.iter().any(|word| case.command.contains(word)) =>
+                if LITERAL.contains(&level) && !is_code(&case) =>
             {
                 "NOT DENIED"
             }
@@ -202,11 +201,30 @@ const LEFT_TO_SUPERVISION: &[&str] = &[
     "t3445", "tu0058", "tu0061", "tu0075", "tu0121", "o0995",
 ];
 
-/// Commands whose words are code of another language or come from a loop: they run under supervision.
+/// Programs whose words or input are code of another language, which is not read.
 const CODE: &[&str] = &[
-    "python", "node", "perl", "ruby", "php", "awk", "find", "exec", "hatch", "capsh", "bash",
-    "while",
+    "python3 -c",
+    "python3 - <<",
+    "python3 <<",
+    "node -e",
+    "node -p",
+    "node <<",
+    "perl -e",
+    "awk 'BEGIN",
 ];
+
+/// Acts whose program or text is computed: `find … -exec {} push`, words for `xargs bash`, lines that are read in a loop.
+const COMPUTED: &[&str] = &[
+    "g-wrapped-0230",
+    "g-wrapped-0345",
+    "g-wrapped-0601",
+    "g-wrapped-0701",
+];
+
+/// Returns `true` if the act stands in code or is computed, so that supervision sees it.
+fn is_code(case: &Case) -> bool {
+    CODE.iter().any(|start| case.command.starts_with(start)) || COMPUTED.contains(&case.id.as_str())
+}
 
 /// Levels whose words stand in the command: they are refused before anything runs.
 const LITERAL: &[&str] = &["plain", "wrapped", "quoted"];

@@ -1,6 +1,8 @@
 //! Programs that are neither shells nor launchers with a grammar: those that run code which is not read are opaque,
 //! those that only handle data are left alone, and for all others the words that they are given are looked at.
 
+use crate::execution::within;
+use crate::guard::agents::is_agent;
 use crate::value::has_hole;
 use crate::words::names;
 
@@ -57,7 +59,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("npm", "exec x"),
     ("pnpm", "exec dlx"),
     ("yarn", "exec dlx"),
-    ("bun", "x"),
+    ("bun", "x exec"),
 ];
 
 /// Options of theirs, and of environments, that take the next word.
@@ -320,8 +322,11 @@ impl Evaluator<'_> {
         if let Some(text) = option_value(arguments, &["--call", "-c"]) {
             self.in_shell(name, &text);
         }
-        let words = skip_options(words, "p", PACKAGE_OPTIONS);
-        if let Some((program, rest)) = words.split_first() {
+        let words = skip_options(words, "pw", PACKAGE_OPTIONS);
+        if let Some(text) = words.first().filter(|word| word.contains(' ')) {
+            // `yarn exec 'git push'`
+            self.in_shell(name, text);
+        } else if let Some((program, rest)) = words.split_first() {
             // `gh-pages@latest`, `@scope/name@1`.
             let plain = program.trim_start_matches('@');
             let plain = plain.split_once('@').map_or(plain, |(plain, _)| plain);
@@ -379,7 +384,7 @@ impl Evaluator<'_> {
             self.lifecycle(name);
             if let Some(at) = arguments
                 .iter()
-                .position(|word| self.catalog.is_program(word))
+                .position(|word| self.catalog.is_program(word) || is_agent(word))
                 .filter(|_| is_script)
             {
                 let words = arguments.get(at..).unwrap_or_default();
@@ -446,7 +451,13 @@ impl Evaluator<'_> {
         if only_checks.contains(&first) || (arguments.is_empty() && self.state.input().is_none()) {
             return;
         }
-        // `python -m module`: a tool by its name.
+        // `python -m twine`, `node npm-cli.js`: a program by the name of its script.
+        if let Some((program, words)) = within(name, arguments)
+            && self.catalog.is_program(&program)
+        {
+            let words = [&[program], words.as_slice()].concat();
+            self.linked(name, |this| this.run(&words));
+        }
         let module = arguments
             .iter()
             .position(|word| word == "-m")
@@ -460,9 +471,6 @@ impl Evaluator<'_> {
                 )),
                 File::Missing
             );
-            if self.catalog.is_program(module) {
-                self.linked("python -m", |this| this.run(words));
-            }
             if ORDINARY.contains(&module) && module != "unittest" && !shadowed {
                 return;
             }

@@ -299,6 +299,15 @@ const HANDLERS: &[(&[&str], Handler)] = &[
     (super::shells::SHELLS, |this, name, words| {
         this.shell(name, words)
     }),
+    // `capsh -- -c text`: what follows are arguments of a shell.
+    (crate::words::names!("capsh"), |this, _, words| {
+        let at = words.iter().position(|word| word == "--");
+        let words = at.and_then(|at| words.get(at.saturating_add(1)..));
+        match words {
+            Some(words) => this.shell("bash", words),
+            None => Outcome::unknown(),
+        }
+    }),
     (crate::words::names!("echo"), |_, _, words| {
         super::text::echo(words)
     }),

@@ -57,6 +57,11 @@ pub(crate) fn is_settings_variable(name: &str) -> bool {
     by_prefix || VARIABLES.contains(&name)
 }
 
+/// Returns `true` if a program or package of this name is an agent.
+pub(crate) fn is_agent(name: &str) -> bool {
+    AGENTS.iter().any(|(names, _)| names.contains(&name))
+}
+
 /// Returns the short options of an agent, if the program is one, and its arguments.
 fn agent<'w>(name: &str, arguments: &'w [String]) -> Option<(&'static str, &'w [String])> {
     let by_name = |name: &str| {
