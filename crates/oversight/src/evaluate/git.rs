@@ -405,12 +405,14 @@ impl Evaluator<'_> {
             .filter(|hook| !unchecked || !skipped.contains(hook))
         {
             let path = format!("{place}/{hook}");
-            if matches!(self.file(&path), File::Missing)
-                || !self
-                    .world
-                    .lookup
-                    .may_start(&absolute(&self.state.directory, &path))
-            {
+            // Git passes over a hook that cannot be started; one that begins as scripts do may be made so at any time.
+            let place = absolute(&self.state.directory, &path);
+            let is_there = match self.file(&path) {
+                File::Missing => false,
+                File::Text(text) if text.starts_with("#!") => true,
+                _ => self.world.lookup.may_start(&place),
+            };
+            if !is_there {
                 continue;
             }
             if self.is_foreign(&path) {

@@ -103,7 +103,10 @@ fn the_corpora_are_answered_by_the_binary_as_by_the_library() {
         let right = if gated {
             stops || verdict == "watch"
         } else {
-            !stops || flagged || case["level"] == "opaque"
+            // What is not read and leaves supervision, such as code in a container, is asked about.
+            let is_empty = |part: &str| answer[part].as_array().unwrap().is_empty();
+            let only_opaque = is_empty("actions") && is_empty("protected") && !is_empty("opaque");
+            !stops || flagged || (verdict == "ask" && only_opaque)
         };
         if !right {
             wrong.push(format!("{verdict}: {}", case["command"]));
