@@ -361,7 +361,9 @@ impl Pass<'_> {
     fn decide(&self, item: &Item, before: &Content, seen: &Seen) -> Outcome {
         let since = self.calls.iter().map(|call| call.at_ns).min();
         let since = since.unwrap_or_else(|| self.protected.now_ns.saturating_sub(RECENT_NS));
-        if self.store.is_announced(&item.path, &seen.content, since) {
+        // What we write is content: a change of permissions alone was not announced.
+        let is_written = before.sha256().is_none() || before.sha256() != seen.content.sha256();
+        if is_written && self.store.is_announced(&item.path, &seen.content, since) {
             return Outcome::Keep;
         }
         let old = before.sha256().and_then(|hash| self.store.copy(hash).ok());

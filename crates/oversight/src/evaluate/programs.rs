@@ -330,6 +330,11 @@ impl Evaluator<'_> {
             // `gh-pages@latest`, `@scope/name@1`.
             let plain = program.trim_start_matches('@');
             let plain = plain.split_once('@').map_or(plain, |(plain, _)| plain);
+            // `npm exec claude -- --version`: npm takes the mark for itself.
+            let rest = match rest.split_first() {
+                Some((mark, after)) if mark == "--" && name == "npm" => after,
+                _ => rest,
+            };
             let words = [&[crate::lookup::base_name(plain).to_owned()], rest].concat();
             self.linked(name, |this| this.run(&words));
         }

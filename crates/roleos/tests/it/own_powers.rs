@@ -330,12 +330,12 @@ fn package_runners_start_agents_like_any_other_wrapper() {
         &workspace,
         &[
             "npm exec prettier -- --check .",
+            "npm exec claude -- --version",
             "npx --yes -p typescript -- tsc --noEmit",
             "yarn build",
         ],
         "watch",
     );
-    verdicts(&workspace, &["npm exec claude -- --version"], "allow");
 }
 
 #[test]
