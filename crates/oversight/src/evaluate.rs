@@ -4,7 +4,7 @@
 //! Reading order: [`state`] (what a shell knows), [`world`] (files and what the command wrote), [`budget`], then
 //! [`command`] (compound commands and pipelines), words ([`expand`], [`parameter`], [`pattern`], [`assign`],
 //! [`redirect`]) and what a started program does, [`run`] first: the shell's own ([`builtin`], [`text`]), those that
-//! start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`]), those that run code which
+//! start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`], [`gh`]), those that run code which
 //! is not read ([`programs`] with [`scripts`]) and protected things ([`touch`], [`trees`]).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
@@ -18,6 +18,7 @@ mod changing;
 mod command;
 mod expand;
 mod findings;
+mod gh;
 mod git;
 mod launch;
 mod parameter;

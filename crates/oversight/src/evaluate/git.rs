@@ -1,4 +1,4 @@
-//! Git and `gh` as launchers: aliases, hooks that can be read, and settings and options whose value they run.
+//! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
 
 use crate::actions::{git_command, is_git_builtin};
 use crate::lookup::{absolute, directory_of};
@@ -82,13 +82,6 @@ const OF_GIT: &[&str] = names!(
     symbolic-ref unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var \
     verify-commit verify-pack verify-tag version web--browse whatchanged write-tree annotate bugreport svn p4 gui citool \
     gitk lfs flow"
-);
-
-/// Commands of `gh` itself; others are aliases or extensions.
-const OF_GH: &[&str] = names!(
-    "accessibility agent-task alias api attestation auth browse cache co codespace completion config copilot cs \
-    extension ext extensions gist gpg-key help issue label licenses org pr preview project release repo rs ruleset run \
-    search secret skill ssh-key status variable version workflow --version --help -h"
 );
 
 impl Evaluator<'_> {
@@ -420,136 +413,6 @@ impl Evaluator<'_> {
             }
             self.muted(|this| this.linked(format!("git hook {hook}"), |this| this.run(&[path])));
         }
-    }
-
-    /// `gh`: aliases in its configuration, and files that its words name.
-    pub(crate) fn gh(&mut self, arguments: &[String]) -> Outcome {
-        let Some((verb, rest)) = arguments.split_first() else {
-            return Outcome::unknown();
-        };
-        match (verb.as_str(), rest) {
-            ("alias", [set, ..]) if set == "set" || set == "import" => self.gh_alias(rest),
-            ("config", [set, key, value, ..])
-                if set == "set" && matches!(key.as_str(), "editor" | "pager" | "browser") =>
-            {
-                if self.acts_in(value) || value.contains('/') {
-                    self.opaque("gh runs what this setting holds", value);
-                }
-            }
-            ("codespace" | "cs", [ssh, words @ ..]) if ssh == "ssh" => {
-                let words = super::wrapper::skip_options(words, "cR", &["codespace", "repo"]);
-                let text = words.join(" ");
-                self.outside(|this| this.in_shell("gh codespace ssh", &text));
-            }
-            ("api", _) => self.gh_request(arguments),
-            ("repo", [clone, address, words @ ..])
-                if clone == "clone" && words.iter().any(|word| word == "--") =>
-            {
-                let words = words
-                    .iter()
-                    .skip_while(|word| *word != "--")
-                    .skip(1)
-                    .cloned();
-                let words = ["git", "clone"]
-                    .map(str::to_owned)
-                    .into_iter()
-                    .chain(words)
-                    .chain([address.clone()]);
-                let words: Vec<String> = words.collect();
-                self.linked("gh repo clone", |this| this.run(&words));
-            }
-            ("repo" | "release" | "run", [verb, ..])
-                if matches!(verb.as_str(), "clone" | "download" | "fork") =>
-            {
-                self.changed(".", "the command itself brings it");
-            }
-            (verb, _) if !OF_GH.contains(&verb) && !has_hole(verb) => self.gh_other(verb, rest),
-            _ => {}
-        }
-        Outcome::unknown()
-    }
-
-    /// The body of a request can come from a file or from the input.
-    fn gh_request(&mut self, arguments: &[String]) {
-        let mut is_body = false;
-        let inlined: Vec<String> = arguments
-            .iter()
-            .map(|word| match word.split_once("=@") {
-                _ if std::mem::replace(&mut is_body, word == "--input") => self.content(word),
-                Some((key, path)) => format!("{key}={}", self.content(path)),
-                None => match word.strip_prefix("--input=") {
-                    Some(path) => format!("--input={}", self.content(path)),
-                    None => word.clone(),
-                },
-            })
-            .collect();
-        if inlined != arguments {
-            self.classify("gh", &inlined);
-        }
-    }
-
-    /// An alias that the command makes is one that a later command can call.
-    fn gh_alias(&mut self, rest: &[String]) {
-        let words: Vec<&String> = rest
-            .iter()
-            .skip(1)
-            .filter(|word| !word.starts_with('-') || *word == "-")
-            .collect();
-        let is_shell = rest.iter().any(|word| word == "--shell" || word == "-s");
-        let [name, text, ..] = words.as_slice() else {
-            if rest.first().is_some_and(|verb| verb == "import") {
-                self.opaque("gh takes aliases from a file", &rest.join(" "));
-            }
-            return;
-        };
-        let text = match text.as_str() {
-            "-" => self
-                .state
-                .input()
-                .cloned()
-                .unwrap_or_default()
-                .trim_end()
-                .to_owned(),
-            text if is_shell && !text.starts_with('!') => format!("!{text}"),
-            text => text.to_owned(),
-        };
-        self.world.settings.insert(0, (format!("gh.{name}"), text));
-    }
-
-    fn gh_other(&mut self, verb: &str, rest: &[String]) {
-        let key = format!("gh.{verb}");
-        let made = self
-            .world
-            .settings
-            .iter()
-            .find(|(name, _)| *name == key)
-            .map(|(_, text)| text.clone());
-        let stored = || {
-            let config = self.content(&format!("{}/.config/gh/config.yml", self.home));
-            let lines = config
-                .lines()
-                .skip_while(|line| !line.starts_with("aliases:"))
-                .skip(1);
-            let mut lines = lines.take_while(|line| line.starts_with(' '));
-            lines.find_map(|line| {
-                let text = line.trim().strip_prefix(verb)?.strip_prefix(':')?;
-                Some(text.trim().trim_matches(['"', '\'']).to_owned())
-            })
-        };
-        let Some(text) = made.or_else(stored) else {
-            self.opaque("gh runs an extension that is not read", verb);
-            return;
-        };
-        if !self.world.walking.insert(key.clone()) {
-            return;
-        }
-        let command = match text.strip_prefix('!') {
-            Some(command) => command.to_owned(),
-            None => format!("gh {text}"),
-        };
-        let whole = with_words(&command, rest);
-        self.linked(format!("gh alias {verb}"), |this| this.evaluated(&whole));
-        self.world.walking.remove(&key);
     }
 }
 

@@ -1,0 +1,193 @@
+//! Programs by what they do with their words, for those that have no grammar of their own here.
+
+use crate::words::names;
+
+/// Programs that only read, print, search or move their words: none of them is started.
+pub(super) const DATA: &[&str] = names!(
+    "apropos basename chgrp chmod chown column comm cp cut date df diff dirname du egrep expr fgrep file fmt \
+    fold grep head help hexdump info install jq kill killall less ln logger ls man mkdir more mv nano nl od open paste \
+    pgrep pkill print printenv ps pwd readlink realpath rev rg rm rmdir seq sleep sort split stat strings tac tail tee \
+    tldr touch tr tree uniq wc whatis whereis whoami yes yq curl wget pip pip3 brew dnf apk apt apt-get yum pacman \
+    choco winget scoop say notify-send hg svn ag ack bat batcat glow roleos twine hatch flit wrangler gh-pages cowsay \
+    figlet toilet espeak wall banner lolcat claude codex aider gemini llm opencode cursor-agent goose amp mail pbcopy \
+    xclip gpg base64 md5sum sha256sum zip unzip gunzip gzip mktemp cmp sdiff colordiff difft meld cksum b2sum sha1sum \
+    sha512sum shasum dos2unix unix2dos shellcheck shfmt black ruff isort flake8 pylint mypy pyright yapf autopep8 \
+    bandit codespell typos cspell vale markdownlint hadolint actionlint yamllint prettier eslint biome code subl cloc \
+    tokei scc bashate checkbashisms ctags etags semgrep codesign xdg-open pandoc aws gsutil rclone s3cmd scp tar rsync \
+    bc xxd cat echo redis-cli mosquitto_pub helm gcloud pytest tsc id uname hostname env free uptime top htop lsof \
+    ping dig nslookup host ip ifconfig netstat ss nc openssl ssh-keygen jobs lsb_release sw_vers defaults diskutil"
+);
+
+/// Programs that run code of another language: what that code starts is not read.
+pub(super) const INTERPRETERS: &[&str] = names!(
+    "python node perl ruby php lua luajit tclsh wish expect julia r rscript elixir iex erl escript scala groovy clojure \
+    clj bb raku rakudo ghc runghc runhaskell ghci swift kotlin java jshell osascript pwsh powershell cmd nu xonsh elvish guile \
+    racket sbcl clisp ocaml nim crystal ts-node tsx esno deno zx coffee m4 dc gnuplot octave matlab ipython jupyter \
+    nodejs swipl tcc rust-script mutt emacs gdb lldb pry irb janet fennel vlang v dart ed ftp lftp nmap stap bpftrace poop"
+);
+
+/// Programs that run the recipes, tasks or hooks of the project.
+pub(super) const RUNNERS: &[&str] = names!(
+    "make bmake pmake just task rake ninja samu ant mvn gradle bazel buck2 sbt lein mill tox nox invoke inv doit poe \
+    foreman honcho overmind hivemind goreman grunt gulp snakemake dagger earthly turbo nx lerna gitlab-ci-local act \
+    pre-commit lefthook husky husky-run overcommit cmake scons waf cap fab concurrently npm-run-all run-parts mispipe pee \
+    nodemon watchexec chokidar watchman-make ansible ansible-playbook ansible-console thor mage scala-cli amm \
+    run-s run-p wireit pueue entr jest vitest supervisord woodpecker-cli logrotate puppet packer meson coverage kernprof \
+    py-spy socat fzf mix nix-shell toolbox pkgx rebar3 drone buildkite-agent ctest flatpak"
+);
+
+/// Those of them whose words are texts for a shell.
+pub(super) const TEXTS: &[&str] =
+    names!("concurrently nodemon npm-run-all chokidar watchexec watchman-make mispipe pee");
+
+/// Programs that start a program of a package, and the words by which they do.
+pub(super) const PACKAGES: &[(&str, &str)] = &[
+    ("npx", ""),
+    ("bunx", ""),
+    ("pnpx", ""),
+    ("uvx", ""),
+    ("pipx", "run"),
+    ("npm", "exec x"),
+    ("pnpm", "exec dlx"),
+    ("yarn", "exec dlx"),
+    ("bun", "x exec"),
+];
+
+/// Options of theirs, and of environments, that take the next word.
+pub(super) const PACKAGE_OPTIONS: &[&str] = names!(
+    "package with with-requirements python from spec name prefix workspace filter env project directory index registry \
+    environment profile config dir file account env-file extra group only-group refresh-package"
+);
+
+/// Commands of programs that run what the project says; the rest of what these programs do is their own.
+pub(super) const RUNNING: &[(&[&str], &[&str])] = &[
+    (
+        names!("npm pnpm yarn bun"),
+        names!(
+            "run run-script rum urn test t tst start stop restart exec x dlx create explore workspace workspaces foreach node it install-test"
+        ),
+    ),
+    (names!("cargo"), names!("run r watch make xtask")),
+    (names!("go"), names!("run generate tool")),
+    (
+        names!("dotnet swift zig stack cabal flutter crystal"),
+        names!("run watch exec script fsi"),
+    ),
+    (names!("composer"), names!("run run-script exec")),
+    (names!("mix"), names!("run do")),
+    (names!("pipx"), names!("run")),
+    (
+        names!("terraform tofu pulumi"),
+        names!("apply destroy up plan"),
+    ),
+    (names!("php"), names!("artisan")),
+    (names!("minikube vagrant"), names!("ssh")),
+    (
+        names!("fly flyctl heroku railway"),
+        names!("ssh run console"),
+    ),
+];
+
+/// Words of package managers that are commands of theirs; any other is a script of the project.
+pub(super) const OF_MANAGERS: &[&str] = names!(
+    "access add adduser approve-builds audit bin bugs cache ci completion config constraints dedupe deploy deprecate \
+    diff dist-tag docs doctor edit env exec explain fetch find-dupes fund generate-lock-entry get global help hook i \
+    import in info init install install-test ins inst isntall licenses link list ll ln login logout ls npm org outdated \
+    owner pack patch ping pkg plugin pm prefix prune publish query rebuild recursive remove repo rm root s search \
+    self-update set setup shrinkwrap stage star store team token un uninstall unlink unplug unpublish up update upgrade \
+    v version versions view why whoami multi m upgrade-interactive pub sbom se la autoclean policies dedupe-mode"
+);
+
+/// Tools that run code of the project as a side matter, in files that the command may have written.
+pub(super) const BUILDERS: &[&str] =
+    names!("pytest pip pip3 cargo go dotnet gem npm pnpm yarn bun swift zig");
+
+/// Commands of cargo itself; any other is an alias or another program.
+pub(super) const OF_CARGO: &[&str] = names!(
+    "add b bench build c check clean clippy config d doc fetch fix fmt generate-lockfile help info init install locate-project \
+    login logout metadata new owner package pkgid publish remove report rm rustc rustdoc search t test tree uninstall \
+    update vendor verify-project version yank nextest deny audit outdated expand machete llvm-cov insta hack tarpaulin \
+    --version --help --list -V -h udeps bloat semver-checks mutants"
+);
+
+/// Programs that start the words behind one of these words, in an environment of theirs.
+pub(super) const ENVIRONMENTS: &[(&[&str], &[&str])] = &[
+    (
+        names!("uv poetry pdm rye pipenv pixi hatch conda mamba micromamba"),
+        names!("run tool x"),
+    ),
+    (
+        names!("mise rtx asdf direnv fnm nvm volta pyenv rbenv nodenv"),
+        names!("exec x run which-exec"),
+    ),
+    (names!("bundle"), names!("exec")),
+    (
+        names!("op doppler infisical teller dotenvx sops chamber aws-vault vault envchain"),
+        names!("run exec exec-env"),
+    ),
+    (
+        names!("nix nix-shell devbox flox guix devenv"),
+        names!("run shell develop --run --command -c activate"),
+    ),
+    (names!("brew"), names!("exec")),
+    (names!("firebase"), names!("emulators:exec")),
+];
+
+/// Tools that people run in such environments, and that run code of the project only as a side matter.
+pub(super) const ORDINARY: &[&str] = names!(
+    "pytest mkdocs sphinx-build uvicorn gunicorn alembic django-admin rspec rubocop standardrb tsc \
+    eslint prettier ruff black mypy flake8 pylint isort pyright bandit pip venv json.tool http.server py_compile \
+    compileall build ensurepip site sysconfig zipfile tarfile twine"
+);
+
+/// Programs with a language in which a sign starts a command.
+pub(crate) const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlite3");
+
+/// Options by which a program that handles data starts another.
+pub(super) const STARTING_OPTIONS: &[(&str, &[&str])] = &[
+    (
+        "tar",
+        names!(
+            "--to-command --checkpoint-action --use-compress-program --info-script --new-volume-script --rmt-command --rsh-command -I -F"
+        ),
+    ),
+    ("rsync", names!("-e --rsh --rsync-path")),
+    ("zip", names!("-TT --unzip-command")),
+    ("rg", names!("--pre --hostname-bin")),
+    ("sort", names!("--compress-program")),
+    ("split", names!("--filter")),
+    ("scp", names!("-S -D -o")),
+    ("install", names!("--strip-program")),
+    ("man", names!("-P --pager -H --html")),
+    ("nano", names!("-s --speller")),
+    ("nc", names!("-e -c")),
+    ("go", names!("-toolexec -exec -vettool")),
+    ("ag", names!("--pager")),
+    ("ack", names!("--pager")),
+    ("bat", names!("--pager")),
+    ("wget", names!("--use-askpass")),
+    ("hg", names!("--config")),
+    (
+        "svn",
+        names!("--diff-cmd --diff3-cmd --editor-cmd --config-option"),
+    ),
+    ("npm", names!("--script-shell --editor --viewer")),
+    ("pnpm", names!("--script-shell")),
+    ("apt", names!("-o")),
+    ("apt-get", names!("-o")),
+    ("gcloud", names!("--command --")),
+    ("aws", names!("--command --parameters")),
+    ("gcc", names!("-wrapper")),
+    ("g++", names!("-wrapper")),
+    ("mail", names!("-s")),
+    ("less", names!("+")),
+    ("cargo", names!("--config")),
+    ("curl", names!("-K --config")),
+];
+
+/// Options that carry text for people or a name to look for.
+pub(super) const CARRY_TEXT: &[&str] = names!(
+    "-m -t -k -g --message --title --body --description --grep --filter --name --text --comment --note --reason \
+    --prompt --query --pattern --testNamePattern --test-name-pattern --subject --label --notes --append-notes --summary \
+    --build-arg -run -skip -bench"
+);
