@@ -21,11 +21,11 @@ impl Evaluator<'_> {
         match (verb.as_str(), rest) {
             ("alias", [set, ..]) if set == "set" || set == "import" => self.gh_alias(rest),
             ("config", [set, key, value, ..])
-                if set == "set" && matches!(key.as_str(), "editor" | "pager" | "browser") =>
+                if set == "set"
+                    && matches!(key.as_str(), "editor" | "pager" | "browser")
+                    && (self.acts_in(value) || value.contains('/')) =>
             {
-                if self.acts_in(value) || value.contains('/') {
-                    self.opaque("gh runs what this setting holds", value);
-                }
+                self.opaque("gh runs what this setting holds", value);
             }
             ("codespace" | "cs", [ssh, words @ ..]) if ssh == "ssh" => {
                 let words = super::wrapper::skip_options(words, "cR", &["codespace", "repo"]);

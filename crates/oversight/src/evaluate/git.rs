@@ -429,7 +429,7 @@ fn command_values(verb: &str, rest: &[String]) -> Vec<String> {
             |option: &&str| name.len() > 4 && name.starts_with("--") && option.starts_with(name);
         let is_upload = name == "-u" && matches!(verb, "clone" | "fetch" | "ls-remote");
         let is_option = COMMANDS.contains(&name)
-            || COMMANDS.iter().any(|option| begins(option))
+            || COMMANDS.iter().any(begins)
             || is_upload
             || (verb == "difftool" && name == "-yx");
         let glued = ["-x", "-O"]

@@ -146,7 +146,7 @@ impl Evaluator<'_> {
                     super::shells::is_shell(&super::run::program_name(program))
                 });
                 if runs_file
-                    && inner.iter().any(|word| *word == item)
+                    && inner.contains(&item)
                     && !inner
                         .iter()
                         .any(|word| word.starts_with("-") && word.ends_with('c'))

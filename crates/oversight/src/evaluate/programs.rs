@@ -109,8 +109,7 @@ impl Evaluator<'_> {
             };
             arguments.iter().any(is_it)
         };
-        let is_started =
-            starts.is_some_and(|(_, options)| options.iter().any(|option| by_option(option)));
+        let is_started = starts.is_some_and(|(_, options)| options.iter().any(by_option));
         if is_started && arguments.iter().any(|word| has_hole(word)) {
             self.opaque(
                 "an option may name a program to start",
@@ -338,7 +337,7 @@ impl Evaluator<'_> {
                 this.opaque(
                     "code of another language is run, and it names a gated act",
                     code,
-                )
+                );
             });
         }
     }

@@ -54,7 +54,7 @@ impl Evaluator<'_> {
                         this.opaque(
                             "a unit that the command wrote is started",
                             &arguments.join(" "),
-                        )
+                        );
                     });
                 }
                 Outcome::unknown()
@@ -106,7 +106,7 @@ impl Evaluator<'_> {
                 this.opaque(
                     "ssh reads settings that the command names",
                     &arguments.join(" "),
-                )
+                );
             });
         }
         let rest = skip_options(
@@ -219,7 +219,7 @@ impl Evaluator<'_> {
                 continue;
             };
             if head.eq_ignore_ascii_case("RUN") && !has_hole(command) {
-                let command = command.trim_start_matches(|one: char| one == '[' || one == '"');
+                let command = command.trim_start_matches(['[', '"']);
                 let command = command.replace("\", \"", " ").replace("\",\"", " ");
                 let command = command.trim_end_matches(['"', ']']).to_owned();
                 self.muted(|this| this.text_outside("docker build", &command));
@@ -250,7 +250,7 @@ impl Evaluator<'_> {
                 this.opaque(
                     "a session reads commands that are not read here",
                     &arguments.join(" "),
-                )
+                );
             });
         }
         let is_new_screen = name == "screen"
