@@ -276,7 +276,7 @@ impl Catalog {
             match call.fits(rest, action) {
                 Fit::No => {}
                 Fit::Unknown if action.set.needs_grant() => {
-                    answer.unknown = Some("the subcommand is not known")
+                    answer.unknown = Some("the subcommand is not known");
                 }
                 Fit::Unknown => {}
                 Fit::Yes => answer.add(id, rule::label(program, rest)),
@@ -290,7 +290,7 @@ impl Catalog {
                 match request.fits(known.requests) {
                     Fit::No => {}
                     Fit::Unknown => {
-                        answer.unknown = Some("the address or the method of the call is not known")
+                        answer.unknown = Some("the address or the method of the call is not known");
                     }
                     Fit::Yes => answer.add(known.id, format!("{program} {}", request.method())),
                 }

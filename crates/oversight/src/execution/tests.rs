@@ -29,7 +29,7 @@ fn check(words: &[&str], actions: &[&str]) {
     let policy = Policy::default();
     let is_found = |name: &&str| is_of_interest(&policy.catalog, base_name(name));
     assert!(
-        actions.is_empty() || words.first().is_some_and(|name| is_found(&name)),
+        actions.is_empty() || words.first().is_some_and(is_found),
         "{words:?}"
     );
 }

@@ -173,7 +173,7 @@ fn piped_into(whole: &str, at: usize) -> Option<bool> {
         READING_WORDS.contains(word)
             || is_option && READING_OPTIONS.iter().any(|part| word.contains(part))
     };
-    let is_reader = words.starts_with(&["sudo", "-S"]) || words.iter().any(|word| reads(&word));
+    let is_reader = words.starts_with(&["sudo", "-S"]) || words.iter().any(reads);
     is_reader.then_some(false)
 }
 
