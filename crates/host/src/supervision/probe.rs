@@ -1,7 +1,7 @@
 //! Whether this machine lets commands be supervised: tried, not guessed, and remembered until the next boot.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use supervise::{Answer, Command, Connect, End, Exec, Judge, Summary, Verification};
