@@ -119,7 +119,7 @@ pub(crate) fn write(docs: &Path, runs: &[Run]) -> Result<()> {
         .iter()
         .map(|run| format!(" --seed {}", run.seed))
         .collect();
-    let page = include_str!("report/learning-loop.md")
+    let page = include_str!("report/learning-loop.page")
         .replace(
             "{command}",
             &format!("cargo xtask simulate{}", seeds.concat()),

@@ -31,6 +31,7 @@ pub mod acceptance;
 pub mod fraction;
 pub mod gateway;
 pub mod oversight;
+mod own_action;
 pub mod prices;
 pub mod selection;
 pub mod specialist;

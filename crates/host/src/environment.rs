@@ -164,10 +164,6 @@ pub(crate) fn agent_mark(name: &str) -> Option<OsString> {
 
 /// Returns every variable of this process, for a program that is started in its place.
 #[must_use]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one place where variables are read"
-)]
 pub(crate) fn all() -> Vec<(OsString, OsString)> {
     env::vars_os().collect()
 }

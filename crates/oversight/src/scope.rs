@@ -110,10 +110,8 @@ fn by_tool(program: &str, arguments: &[String]) -> Option<Value> {
         return None;
     };
     let looks = program.contains("__") || input.starts_with('{');
-    serde_json::from_str(input)
-        .ok()
-        .filter(|_| looks)
-        .filter(Value::is_object)
+    let input = serde_json::from_str(input).ok().filter(Value::is_object);
+    input.filter(|_| looks)
 }
 
 fn tool(action: &str, input: &Value) -> Target {
@@ -492,9 +490,9 @@ fn by_remote(directory: &str, lookup: &dyn Lookup) -> Target {
 /// `owner/name` of an address or of `host/owner/name`.
 fn bare_repository(address: &str) -> String {
     let path = address.trim_end_matches('/').trim_end_matches(".git");
-    let parts: Vec<&str> = path.rsplit(['/', ':']).take(2).collect();
-    match parts.as_slice() {
-        [name, owner] => format!("{owner}/{name}"),
+    let mut parts = path.rsplit(['/', ':']);
+    match (parts.next(), parts.next()) {
+        (Some(name), Some(owner)) => format!("{owner}/{name}"),
         _ => path.to_owned(),
     }
 }

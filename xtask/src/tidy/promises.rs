@@ -1,4 +1,4 @@
-//! The promises of `SECURITY.md`: each row of its table names tests, and each of them must be there.
+//! The promises of `SECURITY.md`: each row of a table with a column `test` names tests, and each of them must be there.
 
 use super::Problem;
 use crate::project::Project;
@@ -23,15 +23,15 @@ pub(super) fn check(project: &Project, files: &[String]) -> Result<Vec<Problem>>
 /// Names of tests in the table that no source has, and rows without any.
 fn missing(text: &str, sources: &[Source]) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let mut names_tests = false;
     for (index, line) in text.lines().enumerate() {
-        let Some(row) = line
-            .strip_prefix("| ")
-            .and_then(|row| row.strip_suffix(" |"))
-        else {
+        let Some(row) = line.strip_prefix('|').and_then(|row| row.strip_suffix('|')) else {
+            names_tests = false;
             continue;
         };
-        let cell = row.rsplit(" | ").next().unwrap_or_default();
-        if cell == "test" {
+        let cell = row.rsplit('|').next().unwrap_or_default().trim();
+        names_tests |= cell == "test";
+        if !names_tests || cell == "test" || cell.starts_with("--") {
             continue;
         }
         let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();

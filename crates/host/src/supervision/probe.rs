@@ -1,7 +1,7 @@
 //! Whether this machine lets commands be supervised: tried, not guessed, and remembered until the next boot.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use supervise::{Answer, Command, Connect, End, Exec, Judge, Summary, Verification};
@@ -86,7 +86,7 @@ fn remembered(file: &Path) -> Option<Kept> {
 }
 
 /// What cannot be remembered is tried again.
-fn remember(file: &PathBuf, kept: &Kept) {
+fn remember(file: &Path, kept: &Kept) {
     let bytes = serde_json::to_vec(kept).unwrap_or_default();
     let made = files::make_directory(files::parent(file), Privacy::Secret);
     if made.is_ok() {

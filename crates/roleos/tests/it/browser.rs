@@ -113,7 +113,7 @@ fn a_person_finds_replays_compares_promotes_approves_and_revokes() {
 const HOSTILE: &str = "<!doctype html><title>x</title><p id=shown>an upstream wrote this</p><script>
 fetch('/v1/ran');
 fetch('/api/grants', { method: 'POST', credentials: 'include', headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ action: 'git:push', reason: 'x' }) });
+  body: JSON.stringify({ action: 'git:push', seconds: 60 }) });
 fetch('/api/specialists/labeller/halt', { method: 'POST', credentials: 'include',
   headers: { 'content-type': 'application/json' }, body: JSON.stringify({ reason: 'x' }) });
 </script>";

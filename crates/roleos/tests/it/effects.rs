@@ -501,10 +501,7 @@ fn failed() -> Workspace {
 fn sealed(workspace: &Workspace) -> (String, String) {
     workspace.roleos(&["sessions", "seal", "--all"]).exits(0);
     let shown = workspace.roleos(&["witness", "list"]).succeeds();
-    let story = workspace
-        .roleos(&["witness", "replay", "latest"])
-        .stdout
-        .clone();
+    let story = workspace.roleos(&["witness", "replay", "latest"]).stdout;
     (shown, story)
 }
 

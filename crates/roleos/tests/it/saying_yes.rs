@@ -349,7 +349,7 @@ fn grants_that_cannot_be_are_explained() {
     let cases: [(&str, &[&str]); 7] = [
         ("error_grant_typo", &["grant", "git:psuh"]),
         ("error_grant_unknown", &["grant", "coffee"]),
-        ("error_grant_extended", &["grant", "cargo:publish"]),
+        ("error_grant_extended", &["grant", "docker:push"]),
         (
             "error_grant_past",
             &["grant", "git:push", "--until", "2020-01-01"],
