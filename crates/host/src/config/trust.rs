@@ -317,13 +317,13 @@ mod tests {
             "[oversight]\nopaque = \"allow\"\ndestructive = \"allow\"\nsecrets = \"allow\"\nunattended = \"ask\"\napproval_minutes = 60\ntest_commands = [\"x\"]\nprices.m.input = 1\n\
              [specialist]\nshadow_every = 21\nshadow_window = 51\nshadow_tau = 0.2\nhalt_rule = \"window\"\n\
              halt_error = 0.001\nquota_scope = \"fleet\"\nquota_window = 201\nagreement.r.kind = \"json\"\n[privacy]\nkeep_inputs = true\n[fallback.claude]\nkind = \"command\"\n\
-             [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\nlearn_share = 0.1\nlearn_budget_usd = 6\n\
+             [selection]\naudit_max_age = 0\nallow_unsandboxed = true\nverifier_reads = [\"/\"]\nlicenses = [\"x\"]\nlearn_share = 0.1\nlearn_budget_usd = 6\nexam_margin = 0.5\n\
              [acceptance]\nmin_tasks = 1\nmin_solve_rate = 0.1\nmax_policy_violations = 9\nmin_evidence_coverage = 0.5\n\
              min_rollback_correctness = 0.5\n[gateway]\nhosts = [\"h\"]\ntoken_env = \"T\"\nagents.a = \"r\"\n[[gateway.upstream]]\nname = \"u\"\n\
              kind = \"openai\"\nbase_url = \"http://elsewhere.example\"\n",
         );
         let strict = config(
-            "[oversight]\ncapability_gate = true\nmode = \"restricted\"\nenforce_scope = true\nextended = true\n\
+            "[oversight]\ncapability_gate = true\nmode = \"restricted\"\nenforce_scope = true\nextended = true\nread_only_files = true\nwithheld_variables = [\"X\"]\n\
              allowed_tools = [\"Read\"]\ndenied_tools = [\"Bash\", \"Write\", \"Edit\", \"X\"]\nmax_cost_microdollars = 1\nmax_tool_calls = 1\n\
              [[oversight.action]]\nid = \"x\"\nprogram = \"x\"\n[selection]\nrequire_signature = true\n\
              [specialist]\nclaimed_levels = \"refuse\"\n",
