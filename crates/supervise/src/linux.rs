@@ -79,6 +79,11 @@ pub fn run(
     }
     .wait(told);
     mask.restore();
+    if matches!(ended, Some(Message::Told(_)) | None) {
+        // Before this process stops being the one to which orphans fall: the kernel hands them over only after the
+        // supervisor's pipe has closed.
+        end_descendants();
+    }
     if was_reaper.is_none() {
         rustix::process::set_child_subreaper(None).map_err(io::Error::from)?;
     }
@@ -86,13 +91,10 @@ pub fn run(
         Some(Message::Ended(end, summary)) => Ok(Outcome { end, summary }),
         Some(Message::Failed(libc::EBUSY)) => Err(Error::Busy),
         Some(Message::Failed(errno)) => Err(Error::NoFilter(io::Error::from_raw_os_error(errno))),
-        Some(Message::Told(_)) | None => {
-            end_descendants();
-            Ok(Outcome {
-                end: End::Unsupervised,
-                summary: NOTHING,
-            })
-        }
+        Some(Message::Told(_)) | None => Ok(Outcome {
+            end: End::Unsupervised,
+            summary: NOTHING,
+        }),
     }
 }
 
