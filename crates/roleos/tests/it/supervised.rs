@@ -197,7 +197,7 @@ fn judge(case: &Case, both: bool, machine: &mut Machine) -> (Tally, Option<Strin
         others.push(seen(&run(&[], PATIENCE)));
     }
     let steady = others.iter().all(|other| *other == seen(&plain)) && !others.is_empty();
-    let differs = || seen(&run(SUPERVISED, PATIENCE * 10)) != seen(&plain);
+    let mut differs = || seen(&run(SUPERVISED, PATIENCE * 10)) != seen(&plain);
     if steady && (0..4).all(|_| differs()) {
         tally.changed = 1;
         wrong = Some(format!(
