@@ -161,7 +161,7 @@ pub fn command_of(program: &Program) -> Option<String> {
     let Program::Shell(text) = program else {
         return None;
     };
-    oversight::shell::evaluated(text.to_str()?)
+    shell::evaluated(text.to_str()?)
 }
 
 /// Returns `true` if a supervisor of ours is above this process.

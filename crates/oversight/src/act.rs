@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::evaluate::Findings;
 use crate::tools;
-use crate::value::for_people;
+use shell::value::for_people;
 
 /// One thing that would happen.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -42,9 +42,9 @@ use std::rc::Rc;
 use crate::actions::Catalog;
 use crate::guard::Guard;
 use crate::lookup::Lookup;
-use crate::shell::ir::{Script, Span};
-use crate::shell::{lower, second};
-use crate::value::{joined, unknown};
+use shell::ir::{Script, Span};
+use shell::{lower, second};
+use shell::value::{joined, unknown};
 
 use budget::{Budget, Exhausted};
 pub use findings::{Certainty, Finding, Findings, Opaque};
@@ -206,7 +206,7 @@ impl<'a> Evaluator<'a> {
     /// A text that the first parser refuses may still show a gated command on a line of its own.
     fn refused(&mut self, refused: &lower::Refused, text: &str) {
         self.opaque(refused.to_string(), text);
-        if text.len() > crate::shell::limit::MAX_BYTES {
+        if text.len() > shell::limit::MAX_BYTES {
             return;
         }
         self.notes.texts = self.notes.texts.saturating_add(1);
@@ -230,7 +230,7 @@ impl<'a> Evaluator<'a> {
         let Some(names) = names else {
             return;
         };
-        let seen = crate::shell::names::program_words(script);
+        let seen = shell::names::program_words(script);
         for name in names {
             // Words of the grammar that the second parser takes for programs.
             if !second::is_grammar(&name) && !seen.contains(name.as_str()) {

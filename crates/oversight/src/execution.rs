@@ -18,7 +18,7 @@ use crate::evaluate::run::{program_name, quote};
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::lookup::{Content, Lookup, base_name};
-use crate::value::has_hole;
+use shell::value::has_hole;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
 
 /// The tool by which an execution is the same act as the same words in a shell.

@@ -20,8 +20,8 @@ pub(crate) mod trees;
 use crate::evaluate::Certainty;
 use crate::evaluate::pattern;
 use crate::lookup::{Content, Lookup, absolute, base_name};
-use crate::shell::ir::Span;
-use crate::value::{for_people, has_hole};
+use shell::ir::Span;
+use shell::value::{for_people, has_hole};
 use crate::verdict::Verdict;
 
 use things::{SETTINGS, START_FILES, Thing};

@@ -1,7 +1,6 @@
 //! Decides what a tool call may do, by understanding it: no model, no file, no clock, no network.
 //!
-//! Reading order: [`value`] (what is known of a text), [`shell`] (from text to a picture), [`lookup`] (what may be asked
-//! of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
+//! Reading order: [`lookup`] (what may be asked of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
 //! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how
 //! much freedom), [`conformance`] (what a call must look like), [`verdict`] (the answer), [`act`] (what an approval
 //! binds), [`decide`] (the question) and [`execution`] (the same question when a program is about to begin). Apart from them, [`redact`] takes secrets out of what is kept and
@@ -10,13 +9,7 @@
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
 //! ends quickly and without a panic; the same input gives the same answer. What the machine knows arrives as a value.
 
-pub mod value;
-
-pub mod shell;
-
 pub mod lookup;
-
-mod words;
 
 pub mod evaluate;
 

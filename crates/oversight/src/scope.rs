@@ -76,7 +76,7 @@ fn fits(scope: &str, aim: &Aim) -> bool {
 }
 
 fn aims(finding: &Finding, lookup: &dyn Lookup) -> Target {
-    let unknown = crate::value::for_people("\u{FFFF}");
+    let unknown = shell::value::for_people("\u{FFFF}");
     if finding.words.iter().any(|word| word.contains(&unknown))
         || finding.directory.contains(&unknown)
     {

@@ -14,7 +14,7 @@ mod selection;
 
 pub mod changes;
 
-use crate::shell::ir::{Argument, Assigned, Piece, Subject, Word};
+use shell::ir::{Argument, Assigned, Piece, Subject, Word};
 
 pub use selection::{Filter, Selection};
 

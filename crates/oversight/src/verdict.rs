@@ -12,7 +12,7 @@ use crate::grants::{Binding, Grants, Standing};
 use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
 use crate::scope;
-use crate::shell::ir::Span;
+use shell::ir::Span;
 use crate::tools;
 
 /// What may happen.

@@ -125,7 +125,7 @@ fn above(process: u32) -> Vec<String> {
         });
         if let Some(text) = behind {
             let text = String::from_utf8_lossy(text).into_owned();
-            texts.extend(oversight::shell::evaluated(&text));
+            texts.extend(shell::evaluated(&text));
             texts.push(text);
         }
         match liveness::of_process(id) {

@@ -5,7 +5,7 @@ use super::{Around, PUBLIC, SECRET};
 use crate::evaluate::pattern;
 use crate::lookup::{Content, Work, absolute, base_name};
 use crate::scope::repository_top;
-use crate::value::has_hole;
+use shell::value::has_hole;
 
 /// A kind of path that a rule names.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use super::SENDERS;
 use super::rule::Fit;
 use crate::evaluate::pattern;
-use crate::value::has_hole;
-use crate::words::names;
+use shell::value::has_hole;
+use shell::words::names;
 
 /// One request, as far as the words tell.
 pub(super) struct Request {

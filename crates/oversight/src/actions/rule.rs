@@ -5,7 +5,7 @@ use super::words::{self, GitCall, git_command};
 use super::{Action, Around, OPTIONS};
 use crate::evaluate::pattern;
 use crate::lookup::{Content, absolute};
-use crate::value::{has_hole, without_holes};
+use shell::value::{has_hole, without_holes};
 
 /// Whether words fit a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

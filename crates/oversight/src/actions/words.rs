@@ -1,6 +1,6 @@
 //! How programs read their words: the global options of git, a dry push, words that are no options.
 
-use crate::words::names;
+use shell::words::names;
 
 /// A call of git, taken apart.
 #[derive(Clone, Debug, Default)]

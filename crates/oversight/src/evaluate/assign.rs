@@ -1,8 +1,8 @@
 //! Assignments, `declare` and its kin, and variables whose value some program runs.
 
-use crate::shell::ir::{Argument, Assigned, Assignment, Piece, Word};
-use crate::value::{HOLE, has_hole, joined, unknown};
-use crate::words::names;
+use shell::ir::{Argument, Assigned, Assignment, Piece, Word};
+use shell::value::{HOLE, has_hole, joined, unknown};
+use shell::words::names;
 
 use super::state::{Elements, Stored};
 use super::{Evaluator, Outcome};

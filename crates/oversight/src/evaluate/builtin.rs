@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use crate::guard::Touch;
 use crate::lookup::absolute;
-use crate::shell::ir::{Argument, Word};
-use crate::value::{ENVIRONMENT, HOLE, has_hole, unknown};
+use shell::ir::{Argument, Word};
+use shell::value::{ENVIRONMENT, HOLE, has_hole, unknown};
 
 use super::world::File;
 use super::{Evaluator, Outcome, parameter, text};

@@ -1,7 +1,7 @@
 //! Whether code in another language changes a file that it names. Nothing here understands the code: it looks for the
 //! calls that change files, at the name and anywhere.
 
-use crate::words::names;
+use shell::words::names;
 
 /// Functions that change the file that is their first argument.
 const CHANGING: &[&str] = names!(

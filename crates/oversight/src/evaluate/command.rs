@@ -1,7 +1,7 @@
 //! Compound commands and pipelines. Every branch is walked; what its ways leave behind is joined.
 
-use crate::shell::ir::{Arm, Command, Connector, Item, Kind, Pipeline, Script, Test, Word};
-use crate::value::{either, joined, unknown};
+use shell::ir::{Arm, Command, Connector, Item, Kind, Pipeline, Script, Test, Word};
+use shell::value::{either, joined, unknown};
 
 use super::{Evaluator, Outcome, budget};
 
@@ -267,7 +267,7 @@ impl Evaluator<'_> {
             let before = self.state.clone();
             outputs.push(self.unsurely(|this| this.script(&arm.body).output));
             let mut next = before.clone();
-            if arm.end != crate::shell::ir::ArmEnd::Leave {
+            if arm.end != shell::ir::ArmEnd::Leave {
                 next.join(self.state.clone());
             }
             self.way(next, &mut after);
@@ -304,7 +304,7 @@ impl Evaluator<'_> {
 
 /// Whether a `break`, `continue` or `return` may end a round before its end.
 fn leaves_early(body: &Script) -> bool {
-    let names = crate::shell::names::program_words(body);
+    let names = shell::names::program_words(body);
     ["break", "continue", "return", "exit"]
         .iter()
         .any(|name| names.contains(name))

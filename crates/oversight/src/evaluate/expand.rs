@@ -1,9 +1,9 @@
 //! Words become fields: expansion and splitting. File names stay patterns; which files there are is not looked at.
 
 use crate::actions::Set;
-use crate::shell::ir::Kind;
-use crate::shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
-use crate::value::{ENVIRONMENT, HOLE, joined, unknown};
+use shell::ir::Kind;
+use shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
+use shell::value::{ENVIRONMENT, HOLE, joined, unknown};
 
 use super::{Evaluator, pattern};
 

@@ -1,8 +1,8 @@
 //! What an analysis found: actions, what stayed unknown, and protected things that are touched.
 
 use crate::guard::Guarded;
-use crate::shell::ir::Span;
-use crate::value::for_people;
+use shell::ir::Span;
+use shell::value::for_people;
 
 /// Notes of one kind that are kept for people; the strongest is always among them.
 const MAX_NOTES: usize = 64;

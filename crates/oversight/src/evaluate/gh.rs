@@ -2,8 +2,8 @@
 
 use super::run::with_words;
 use super::{Evaluator, Outcome};
-use crate::value::has_hole;
-use crate::words::names;
+use shell::value::has_hole;
+use shell::words::names;
 
 /// Commands of `gh` itself; others are aliases or extensions.
 const OF_GH: &[&str] = names!(

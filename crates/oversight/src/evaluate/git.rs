@@ -2,8 +2,8 @@
 
 use crate::actions::{git_command, is_git_builtin};
 use crate::lookup::{absolute, directory_of};
-use crate::value::{has_hole, unknown};
-use crate::words::names;
+use shell::value::{has_hole, unknown};
+use shell::words::names;
 
 use super::run::with_words;
 use super::settings::{is_include, is_run, settings_of};

@@ -1,7 +1,7 @@
 //! Launchers with a grammar of their own: `xargs`, `find`, `parallel`, `su` and `script`.
 
-use crate::value::{ENVIRONMENT, has_hole, unknown};
-use crate::words::names;
+use shell::value::{ENVIRONMENT, has_hole, unknown};
+use shell::words::names;
 
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome, budget};
@@ -42,7 +42,7 @@ impl Evaluator<'_> {
             return Outcome::quiet(None);
         }
         let delimiter = letter_value(own, 'd').or_else(|| option_value(own, &["--delimiter"]));
-        let delimiter = delimiter.map(|text| crate::shell::escape::backslashes(&text));
+        let delimiter = delimiter.map(|text| shell::escape::backslashes(&text));
         let delimiter = if has('0', "--null") {
             Some("\0".to_owned())
         } else {
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
                 _ => word.replace(place, item),
             };
             let all: Vec<String> = words.iter().enumerate().map(put).collect();
-            output = crate::value::joined(output, &self.run(&all).output);
+            output = shell::value::joined(output, &self.run(&all).output);
         }
         Outcome::prints(output)
     }

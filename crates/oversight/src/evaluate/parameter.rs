@@ -1,8 +1,8 @@
 //! `$X` and the forms of `${…}`, arithmetic and subscripts. What is computed in a rarer way is not known.
 
-use crate::shell::ir::{Operation, Parameter, Place, Subject, Word};
-use crate::shell::lower;
-use crate::value::{ENVIRONMENT, HOLE, has_hole, unknown};
+use shell::ir::{Operation, Parameter, Place, Subject, Word};
+use shell::lower;
+use shell::value::{ENVIRONMENT, HOLE, has_hole, unknown};
 
 use super::{Evaluator, pattern};
 

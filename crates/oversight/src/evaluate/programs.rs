@@ -2,8 +2,8 @@
 //! those that only handle data are left alone, and for all others the words that they are given are looked at.
 
 use crate::execution::within;
-use crate::value::has_hole;
-use crate::words::names;
+use shell::value::has_hole;
+use shell::words::names;
 
 mod packages;
 mod tables;
@@ -259,7 +259,7 @@ impl Evaluator<'_> {
             "vim" => !code.is_empty(),
             _ => scripts::database_starts(&code),
         };
-        let computed = code.contains(crate::value::HOLE);
+        let computed = code.contains(shell::value::HOLE);
         if starts || computed {
             let text = format!("{name} {}", arguments.join(" "));
             self.opaque("a script in its words can start programs", &text);

@@ -1,8 +1,8 @@
 //! Redirections: what a command reads, and where its output goes.
 
 use crate::guard::Touch;
-use crate::shell::ir::{Redirect, Script, Target, Word};
-use crate::value::{joined, unknown};
+use shell::ir::{Redirect, Script, Target, Word};
+use shell::value::{joined, unknown};
 
 use super::{Evaluator, Outcome};
 

@@ -2,8 +2,8 @@
 //!
 //! Supervision does not see what they start, so what is not understood behind them is asked about.
 
-use crate::value::has_hole;
-use crate::words::names;
+use shell::value::has_hole;
+use shell::words::names;
 
 use super::wrapper::{option_value, skip_options};
 use super::{Evaluator, Outcome};

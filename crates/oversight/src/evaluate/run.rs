@@ -2,8 +2,8 @@
 
 use crate::actions::{Answer, Around};
 use crate::lookup::base_name;
-use crate::shell::ir::{Argument, Assignment, Command, Redirect};
-use crate::value::{for_people, has_hole, without_holes};
+use shell::ir::{Argument, Assignment, Command, Redirect};
+use shell::value::{for_people, has_hole, without_holes};
 
 use super::{Evaluator, Finding, Outcome, assign, pattern, programs, wrapper};
 
@@ -28,10 +28,10 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 /// Programs that are scripts of JavaScript: `npm-cli.js`, `yarn-4.1.0.cjs`, `gh-pages.js`.
-const JAVASCRIPT: &[&str] = crate::words::names!("npm npx yarn pnpm pnpx gh-pages wrangler");
+const JAVASCRIPT: &[&str] = shell::words::names!("npm npx yarn pnpm pnpx gh-pages wrangler");
 
 /// Programs whose name may end in a version.
-const VERSIONED: &[&str] = crate::words::names!("python pypy perl ruby php lua node tclsh pip");
+const VERSIONED: &[&str] = shell::words::names!("python pypy perl ruby php lua node tclsh pip");
 
 /// The name by which a program is known: no directory, no version, no ending.
 pub(crate) fn program_name(program: &str) -> String {
@@ -300,7 +300,7 @@ const HANDLERS: &[(&[&str], Handler)] = &[
         this.shell(name, words)
     }),
     // `capsh -- -c text`: what follows are arguments of a shell.
-    (crate::words::names!("capsh"), |this, _, words| {
+    (shell::words::names!("capsh"), |this, _, words| {
         let at = words.iter().position(|word| word == "--");
         let words = at.and_then(|at| words.get(at.saturating_add(1)..));
         match words {
@@ -308,37 +308,37 @@ const HANDLERS: &[(&[&str], Handler)] = &[
             None => Outcome::unknown(),
         }
     }),
-    (crate::words::names!("echo"), |_, _, words| {
+    (shell::words::names!("echo"), |_, _, words| {
         super::text::echo(words)
     }),
-    (crate::words::names!("printf"), |_, _, words| {
+    (shell::words::names!("printf"), |_, _, words| {
         super::text::printf(words)
     }),
-    (crate::words::names!("cat"), |this, _, words| {
+    (shell::words::names!("cat"), |this, _, words| {
         this.cat(words)
     }),
-    (crate::words::names!("tee"), |this, _, words| {
+    (shell::words::names!("tee"), |this, _, words| {
         this.tee(words)
     }),
-    (crate::words::names!("which"), |_, _, words| {
+    (shell::words::names!("which"), |_, _, words| {
         super::text::path_of(words)
     }),
-    (crate::words::names!("git"), |this, _, words| {
+    (shell::words::names!("git"), |this, _, words| {
         this.git(words)
     }),
-    (crate::words::names!("gh"), |this, _, words| this.gh(words)),
-    (crate::words::names!("xargs"), |this, _, words| {
+    (shell::words::names!("gh"), |this, _, words| this.gh(words)),
+    (shell::words::names!("xargs"), |this, _, words| {
         this.xargs(words)
     }),
     (
-        crate::words::names!("find fd fdfind"),
+        shell::words::names!("find fd fdfind"),
         |this, name, words| this.find(name, words),
     ),
     (
-        crate::words::names!("parallel env_parallel rush sem"),
+        shell::words::names!("parallel env_parallel rush sem"),
         |this, _, words| this.parallel(words),
     ),
-    (crate::words::names!("su script"), |this, name, words| {
+    (shell::words::names!("su script"), |this, name, words| {
         this.session(name, words)
     }),
     (super::remote::HANDLED, |this, name, words| {
@@ -353,17 +353,17 @@ fn masked(word: &str) -> String {
     let is_pattern =
         !word.starts_with('-') && !word.contains('/') && word.contains(['*', '?', '[']);
     if is_pattern {
-        return crate::value::unknown();
+        return shell::value::unknown();
     }
     word.to_owned()
 }
 
 /// Whether a function may end before its end.
 fn leaves_early(body: &Command) -> bool {
-    let crate::shell::ir::Kind::Group(script) = &body.kind else {
+    let shell::ir::Kind::Group(script) = &body.kind else {
         return true;
     };
-    crate::shell::names::program_words(script).contains("return")
+    shell::names::program_words(script).contains("return")
 }
 
 /// One word as shell text.

@@ -1,6 +1,6 @@
 //! Small languages in the words of a program: whether a script in them can start another program. None is run.
 
-use crate::value::HOLE;
+use shell::value::HOLE;
 
 use super::wrapper::option_value;
 

@@ -1,6 +1,6 @@
 //! Git's settings: how a file of them is read, and which values git runs.
 
-use crate::words::names;
+use shell::words::names;
 
 /// Settings whose value git gives to a shell.
 const RUN_SETTINGS: &[&str] = names!(

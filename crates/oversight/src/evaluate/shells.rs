@@ -1,8 +1,8 @@
 //! Shells: the text, the script or the input that they read. A script is read where it is named and is shell.
 
 use crate::lookup::base_name;
-use crate::value::has_hole;
-use crate::words::names;
+use shell::value::has_hole;
+use shell::words::names;
 
 use super::run::program_name;
 use super::world::File;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::shell::ir::Command;
-use crate::value::{HOLE, either, for_people, unknown};
+use shell::ir::Command;
+use shell::value::{HOLE, either, for_people, unknown};
 
 /// The elements of an array: keys and texts.
 pub(crate) type Elements = Vec<(String, String)>;
@@ -30,7 +30,7 @@ pub(crate) struct Variable {
 }
 
 /// Prefixes of variables that steer the programs with gated actions.
-const STEERING: &[&str] = crate::words::names!(
+const STEERING: &[&str] = shell::words::names!(
     "GIT_ GH_ GITHUB_ NPM_ npm_ YARN_ PNPM_ TWINE_ UV_ POETRY_ HATCH_ FLIT_ CLOUDFLARE_ CARGO_REGISTR"
 );
 

@@ -1,7 +1,7 @@
 //! What `echo`, `printf` and `cat` print, where that stands in the command.
 
-use crate::shell::escape;
-use crate::value::{has_hole, joined, unknown};
+use shell::escape;
+use shell::value::{has_hole, joined, unknown};
 
 use super::{Evaluator, Outcome};
 
@@ -68,7 +68,7 @@ pub(crate) fn printf(arguments: &[String]) -> Outcome {
             }
             text.push_str(&escape::backslashes(letters.as_str()));
         }
-        if words.len() == 0 || words.len() == before || text.len() > crate::value::MAX_TEXT {
+        if words.len() == 0 || words.len() == before || text.len() > shell::value::MAX_TEXT {
             break;
         }
     }

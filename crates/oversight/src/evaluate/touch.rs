@@ -2,7 +2,7 @@
 
 use crate::guard::inputs::patched;
 use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, snapshots, softened};
-use crate::value::has_hole;
+use shell::value::has_hole;
 
 use super::{Evaluator, changing, shells, wrapper};
 
@@ -11,7 +11,7 @@ const MAX_PATH: usize = 4096;
 
 /// Programs that change files, where code starts them.
 const FILE_PROGRAMS: &[&str] =
-    crate::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
+    shell::words::names!("rm mv cp ln tee sed dd truncate unlink chmod rmdir echo printf");
 
 impl Evaluator<'_> {
     /// A file is touched by the command itself or by a program that it starts.

@@ -7,7 +7,7 @@ use crate::actions::git_command;
 use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
 use crate::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
-use crate::value::{HOLE, has_hole};
+use shell::value::{HOLE, has_hole};
 use crate::verdict::Verdict;
 
 use super::Evaluator;

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::guard::Touch;
 use crate::guard::trees::Packed;
 use crate::lookup::{Content, Lookup, absolute};
-use crate::value::{MAX_TEXT, has_hole, joined, unknown};
+use shell::value::{MAX_TEXT, has_hole, joined, unknown};
 
 use super::Evaluator;
 
 /// Where programs of the system lie: what is there is known by its name.
-const SYSTEM: &[&str] = crate::words::names!(
+const SYSTEM: &[&str] = shell::words::names!(
     "/usr/ /bin/ /sbin/ /opt/ /nix/ /snap/ /home/linuxbrew/ /Library/ /System/ /Applications/"
 );
 

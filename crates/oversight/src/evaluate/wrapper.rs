@@ -1,6 +1,6 @@
 //! Programs that start the command in their arguments: one table of where that command begins.
 
-use crate::words::names;
+use shell::words::names;
 
 use super::run::quote;
 use super::{Evaluator, Outcome};

@@ -34,36 +34,36 @@ fn interpreter(program: &str) -> Option<Interpreter> {
     };
     match program {
         "node" | "nodejs" | "bun" | "tsx" | "ts-node" => of(
-            crate::words::names!(
+            shell::words::names!(
                 "-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type \
                  --title --icu-data-dir --openssl-config --redirect-warnings --inspect-port --cwd -c --config"
             ),
-            crate::words::names!("-e --eval -p --print"),
+            shell::words::names!("-e --eval -p --print"),
             "",
         ),
         "deno" => of(
-            crate::words::names!("-c --config --import-map --lock --cert -L --log-level"),
-            crate::words::names!("eval"),
+            shell::words::names!("-c --config --import-map --lock --cert -L --log-level"),
+            shell::words::names!("eval"),
             "",
         ),
         "python" => of(
-            crate::words::names!("-W -X --check-hash-based-pycs"),
-            crate::words::names!("-c"),
+            shell::words::names!("-W -X --check-hash-based-pycs"),
+            shell::words::names!("-c"),
             "-m",
         ),
         "ruby" => of(
-            crate::words::names!("-I -r -C -E"),
-            crate::words::names!("-e"),
+            shell::words::names!("-I -r -C -E"),
+            shell::words::names!("-e"),
             "-S",
         ),
         "perl" => of(
-            crate::words::names!("-I -M"),
-            crate::words::names!("-e -E"),
+            shell::words::names!("-I -M"),
+            shell::words::names!("-e -E"),
             "",
         ),
         "php" => of(
-            crate::words::names!("-c -d -f"),
-            crate::words::names!("-r"),
+            shell::words::names!("-c -d -f"),
+            shell::words::names!("-r"),
             "",
         ),
         _ => None,

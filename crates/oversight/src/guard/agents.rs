@@ -1,8 +1,8 @@
 //! Other agents that a tool call starts. They are asked about; with other settings or without hooks they are refused.
 
-use crate::value::for_people;
+use shell::value::for_people;
 use crate::verdict::Verdict;
-use crate::words::names;
+use shell::words::names;
 
 use super::Guarded;
 

@@ -2,9 +2,9 @@
 
 use crate::actions::git_command;
 use crate::evaluate::settings::{is_include, is_run};
-use crate::value::{for_people, has_hole};
+use shell::value::{for_people, has_hole};
 use crate::verdict::Verdict;
-use crate::words::names;
+use shell::words::names;
 
 use super::Guarded;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::governance::canonical;
-use crate::words::names;
+use shell::words::names;
 
 use super::Touch;
 use super::programs::Touches;

@@ -1,8 +1,8 @@
 //! Our commands that a person gives, never an agent: they change what the agent may do, or what counts as evidence.
 
-use crate::value::has_hole;
+use shell::value::has_hole;
 use crate::verdict::Verdict;
-use crate::words::names;
+use shell::words::names;
 
 use super::Guarded;
 

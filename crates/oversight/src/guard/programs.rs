@@ -2,7 +2,7 @@
 
 use crate::actions::git_command;
 use crate::lookup::base_name;
-use crate::words::names;
+use shell::words::names;
 
 use super::Touch;
 use super::excludes;

@@ -1,7 +1,7 @@
 //! Searches for files that remove, copy or change what they find.
 
 use crate::lookup::base_name;
-use crate::words::names;
+use shell::words::names;
 
 use super::Touch;
 use super::programs::{Touches, has_flag, value};

@@ -1,9 +1,9 @@
 //! Refs of the snapshots from which a session is undone.
 
 use crate::actions::git_command;
-use crate::value::for_people;
+use shell::value::for_people;
 use crate::verdict::Verdict;
-use crate::words::names;
+use shell::words::names;
 
 use super::Guarded;
 

@@ -5,7 +5,7 @@
 
 use crate::evaluate::pattern;
 use crate::lookup::base_name;
-use crate::words::names;
+use shell::words::names;
 
 use super::git_trees;
 use super::programs::{has_flag, is_remote, operands, value};

@@ -1,10 +1,10 @@
 //! What may stand beside the tests in a command without bringing text of its own into the output.
 
 use crate::lookup::base_name;
-use crate::shell::ir::{
+use shell::ir::{
     Argument, Assigned, Assignment, Command, Item, Kind, Operation, Piece, Script, Subject, Word,
 };
-use crate::words::names;
+use shell::words::names;
 
 use super::programs::{self, after_options, is_in, is_one_of, name_of};
 use super::{Credit, NUMBER, UNKNOWN, is_unknown, plain_words};

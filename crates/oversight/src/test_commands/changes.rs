@@ -1,8 +1,8 @@
 //! Whether a command may change files of the project.
 
-use crate::shell::ir::{Command, Kind, Script, Target};
-use crate::shell::lower;
-use crate::words::names;
+use shell::ir::{Command, Kind, Script, Target};
+use shell::lower;
+use shell::words::names;
 
 use super::programs::{Tested, after_options, is_in, is_one_of, name_of, tested};
 use super::{is_unknown, own_words, plain_word, plain_words};

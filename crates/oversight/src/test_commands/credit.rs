@@ -4,12 +4,12 @@
 //! there are only programs that print nothing, build and check the project, or pass lines on. The exit code counts when
 //! nothing behind the tests replaces it.
 
-use crate::shell::ir::{
+use shell::ir::{
     Assignment, Command, Connector, Item, Kind, Pipeline, Redirect, Script, Target,
 };
-use crate::shell::lower;
+use shell::lower;
 
-use crate::words::names;
+use shell::words::names;
 
 use super::beside::{
     filter_credit, is_harmless, is_marker_item, is_of_project, is_silent_argument,

@@ -1,7 +1,7 @@
 //! Which programs run tests, by the words of one simple command, through the usual wrappers.
 
 use crate::lookup::base_name;
-use crate::words::names;
+use shell::words::names;
 
 /// Programs that only run tests.
 pub(super) const RUNNERS: &[&str] = names!(

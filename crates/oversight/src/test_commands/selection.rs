@@ -3,7 +3,7 @@
 //! An argument that is not known to leave the selection alone is taken to narrow it: then a run counts for fewer tests
 //! than it had, never for more.
 
-use crate::words::names;
+use shell::words::names;
 
 use super::is_unknown;
 use super::programs::{RUNNERS, TARGETS, is_in, is_one_of, is_test_target, name_of};

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use crate::evaluate::Evaluator;
 use crate::evaluate::run::program_name;
 use crate::guard::Touch;
-use crate::value::{HOLE, has_hole};
+use shell::value::{HOLE, has_hole};
 
 /// Texts inside texts that are followed.
 const MAX_DEPTH: usize = 6;

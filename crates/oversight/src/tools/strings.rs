@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::evaluate::Evaluator;
 use crate::evaluate::run::program_name;
 use crate::guard::inputs;
-use crate::words::names;
+use shell::words::names;
 
 /// Parts of the names of fields that hold a command.
 const COMMANDS: &[&str] =

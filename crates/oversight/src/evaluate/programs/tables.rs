@@ -1,6 +1,6 @@
 //! Programs by what they do with their words, for those that have no grammar of their own here.
 
-use crate::words::names;
+use shell::words::names;
 
 /// Programs that only read, print, search or move their words: none of them is started.
 pub(super) const DATA: &[&str] = names!(

@@ -4,12 +4,12 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// The text of `$'…'`.
-pub(crate) fn ansi_c(text: &str) -> String {
+pub fn ansi_c(text: &str) -> String {
     decode(text, true)
 }
 
 /// The text of `printf '%b'`, `echo -e` and of a format of `printf`.
-pub(crate) fn backslashes(text: &str) -> String {
+pub fn backslashes(text: &str) -> String {
     decode(text, false)
 }
 

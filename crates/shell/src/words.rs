@@ -5,7 +5,7 @@
     clippy::indexing_slicing,
     reason = "runs only when the program is built, where a wrong place is an error of the build"
 )]
-pub(crate) const fn count(text: &str) -> usize {
+pub const fn count(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut words = 0;
     let mut at = 0;
@@ -24,7 +24,7 @@ pub(crate) const fn count(text: &str) -> usize {
     clippy::indexing_slicing,
     reason = "runs only when the program is built, where a wrong place is an error of the build"
 )]
-pub(crate) const fn split<const N: usize>(text: &'static str) -> [&'static str; N] {
+pub const fn split<const N: usize>(text: &'static str) -> [&'static str; N] {
     let mut words = [""; N];
     let mut rest = text;
     let mut word = 0;
@@ -45,17 +45,21 @@ pub(crate) const fn split<const N: usize>(text: &'static str) -> [&'static str; 
     words
 }
 
-/// The words of a literal, as a slice.
-macro_rules! names {
+/// Returns the words of a literal, as a slice.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __names {
     ($text:literal) => {
         const { &$crate::words::split::<{ $crate::words::count($text) }>($text) }
     };
 }
 
-pub(crate) use names;
+pub use crate::__names as names;
 
 #[cfg(test)]
 mod tests {
+    use super::names;
+
     #[test]
     fn words_are_divided_by_blanks() {
         const NAMES: &[&str] = names!(

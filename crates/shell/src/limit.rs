@@ -1,7 +1,7 @@
 //! What is not parsed at all, because a parser that recurses could not bear it. One pass over the bytes, no recursion.
 
 /// Longer texts are not parsed.
-pub(crate) const MAX_BYTES: usize = 512 * 1024;
+pub const MAX_BYTES: usize = 512 * 1024;
 
 /// Deeper nesting of brackets, braces and substitutions is not parsed.
 const MAX_BRACKETS: usize = 48;
@@ -34,7 +34,7 @@ const MAX_KEYWORDS: usize = 48;
 /// Refuses what is too long or too deep.
 ///
 /// Quotes are not told apart here: a text that only looks deep is refused as well, which is the safe side.
-pub(crate) fn check(text: &str) -> Result<(), &'static str> {
+pub fn check(text: &str) -> Result<(), &'static str> {
     if text.len() > MAX_BYTES {
         return Err("the text is too long to be analysed");
     }
@@ -118,7 +118,7 @@ fn divides(byte: u8) -> bool {
 }
 
 /// Whether the parser of words can take this one apart in bearable time.
-pub(crate) fn is_bearable_word(text: &str) -> bool {
+pub fn is_bearable_word(text: &str) -> bool {
     if has_large_number(text) {
         return false;
     }
@@ -133,7 +133,7 @@ pub(crate) fn is_bearable_word(text: &str) -> bool {
 
 /// Whether the parser of programs can bear this word where it looks for assignments and elements of arrays: it takes
 /// the subscript apart at once.
-pub(crate) fn is_bearable_assignment(word: &str) -> bool {
+pub fn is_bearable_assignment(word: &str) -> bool {
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let begins = word.bytes().find(|byte| !name(byte)) == Some(b'[');
     !begins || is_bearable_word(word)

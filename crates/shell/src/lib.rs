@@ -1,25 +1,29 @@
-//! From the text of a command to our picture of it, with a second parser as a check.
+//! Reads the text of a shell command into a picture of it, with a second parser as a check: no file, no clock.
 //!
-//! Reading order: [`ir`] (the picture), [`lower`] (the first parser, and the only place that knows it), [`second`]
+//! Reading order: [`value`] (what is known of a text), [`words`] (lists of names), [`ir`] (the picture), [`lower`] (the first parser, and the only place that knows it), [`second`]
 //! (the second opinion, compared with [`names`]), [`limit`] (what is too deep or too long to be parsed at all),
 //! `quoted` (what is in quotes for sure), `retry` (what the first parser is told otherwise), [`escape`] (backslashes).
 //! Nothing here evaluates.
 
+pub mod value;
+
+pub mod words;
+
 pub mod ir;
 
-pub(crate) mod escape;
+pub mod escape;
 
-pub(crate) mod limit;
+pub mod limit;
 
-pub(crate) mod lower;
+pub mod lower;
 
-pub(crate) mod names;
+pub mod names;
 
 mod quoted;
 
 mod retry;
 
-pub(crate) mod second;
+pub mod second;
 
 use ir::{Argument, Kind, Piece, Word};
 

@@ -246,7 +246,7 @@ pub struct Word {
 
 impl Word {
     /// A word that means itself.
-    pub(crate) fn literal(text: &str) -> Self {
+    pub fn literal(text: &str) -> Self {
         Self {
             pieces: vec![Piece::Quoted(text.to_owned())],
             span: None,

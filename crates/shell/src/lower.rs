@@ -20,7 +20,7 @@ use super::limit;
 
 /// Why a text has no picture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// Too deep or too long.
     #[error("{0}")]
     Limit(&'static str),
@@ -33,7 +33,7 @@ pub(crate) enum Refused {
 ///
 /// # Errors
 /// It is too deep or too long, or no shell text.
-pub(crate) fn program(text: &str) -> Result<Script, Refused> {
+pub fn program(text: &str) -> Result<Script, Refused> {
     let mut items = Vec::new();
     for line in lines(text)? {
         items.extend(line?.items);
@@ -45,7 +45,7 @@ pub(crate) fn program(text: &str) -> Result<Script, Refused> {
 ///
 /// # Errors
 /// It is too deep or too long, or no shell text; for a line, that its words are none.
-pub(crate) fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>, Refused> {
+pub fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>, Refused> {
     limit::check(text).map_err(Refused::Limit)?;
     let lowering = Lowering::new(text, 0);
     let tree = caught(|| lowering.parse(text))?;
@@ -59,7 +59,7 @@ fn caught<T>(parse: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
 }
 
 /// Takes one word apart that came as a value, for example the right side of an `export`.
-pub(crate) fn single_word(text: &str) -> Word {
+pub fn single_word(text: &str) -> Word {
     let refused = || Word {
         pieces: vec![super::ir::Piece::Opaque],
         span: None,

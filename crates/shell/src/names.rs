@@ -8,7 +8,7 @@ use super::ir::{
 };
 
 /// Words in the place of a program, wherever in the script, as far as they are written plainly.
-pub(crate) fn program_words(script: &Script) -> BTreeSet<&str> {
+pub fn program_words(script: &Script) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     let mut scripts: Vec<&Script> = vec![script];
     let mut commands: Vec<&Command> = Vec::new();

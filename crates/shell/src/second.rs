@@ -21,12 +21,12 @@ fn bash() -> Option<Parser> {
 }
 
 /// Longer texts have no second opinion; the first parser's word stands.
-pub(crate) const MAX_BYTES: usize = 64 * 1024;
+pub const MAX_BYTES: usize = 64 * 1024;
 
 /// Names of programs in command position, written as plain words.
 ///
 /// None when the second parser does not understand the text, or was not asked.
-pub(crate) fn program_names(text: &str) -> Option<BTreeSet<String>> {
+pub fn program_names(text: &str) -> Option<BTreeSet<String>> {
     if text.len() > MAX_BYTES || leaves_no_doubt(text) {
         return None;
     }
@@ -85,7 +85,7 @@ const GRAMMAR: [&str; 16] = [
 
 /// Whether a name is a word of the grammar, which the second parser takes for a program where it loses its way: no
 /// program of such a name is started without quotes, and none of them acts.
-pub(crate) fn is_grammar(name: &str) -> bool {
+pub fn is_grammar(name: &str) -> bool {
     name == "time" || GRAMMAR.contains(&name)
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::shell::{lower, names};
+    use crate::{lower, names};
 
     const WORDS: &[&str] = &[
         "git", "push", "a=1", "time", "-m", "x.sh", "./y", "if", "done", " ", " ", " ", "&&", "||",
