@@ -12,7 +12,6 @@ mod gemini;
 
 use std::ffi::OsString;
 
-use oversight::redact;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

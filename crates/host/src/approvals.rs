@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use oversight::decide::Call;
-use oversight::redact::Known;
+use redact::Known;
 use serde::{Deserialize, Serialize};
 use witness::key::{PublicKey, SigningKey};
 

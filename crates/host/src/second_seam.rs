@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use oversight::{Fact, redact};
+use oversight::Fact;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -10,7 +10,14 @@ use super::Problem;
 use crate::project::Project;
 use crate::shell::{self, Failure, Result};
 
-const ROOMS: &[&str] = &["catalog", "specialist", "selection", "oversight", "witness"];
+const ROOMS: &[&str] = &[
+    "catalog",
+    "specialist",
+    "selection",
+    "oversight",
+    "redact",
+    "witness",
+];
 /// What more than one crate uses and that decides nothing: arithmetic, the shell's language. It knows no other crate of ours.
 const SHARED: &[&str] = &["statistics", "shell"];
 const OFFLINE: &[&[&str]] = &[SHARED, ROOMS, &["supervise", "host"]];

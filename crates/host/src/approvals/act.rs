@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oversight::decide::Call;
-use oversight::redact::{self, Known};
+use redact::{self, Known};
 use oversight::tools;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,6 +1,5 @@
 //! Looks at the protected files around an agent's tool calls, takes changes back, and says so.
 
-use oversight::redact;
 use oversight::tools::shell_command;
 
 use super::desk::Desk;

@@ -9,7 +9,7 @@ use oversight::conformance::Contracts;
 use oversight::execution::{self, Execution};
 use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
-use oversight::redact::Known;
+use redact::Known;
 use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};

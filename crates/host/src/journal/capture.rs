@@ -1,6 +1,5 @@
 //! Makes what agents say fit for keeping: secrets out, sizes capped, hashes over the whole.
 
-use oversight::redact;
 use serde_json::{Map, Value};
 
 use super::record::Kept;

@@ -202,7 +202,7 @@ fn seen(exec: &Exec<'_>, copy: Option<String>) -> Execution {
 /// The words of an act, safe to show and in one line.
 fn shown(words: &[String]) -> String {
     let line = words.join(" ");
-    let line = oversight::redact::text(&line).text;
+    let line = redact::text(&line).text;
     let clean = clean::name(line.as_bytes());
     match clean.char_indices().nth(MAX_SHOWN) {
         None => clean.into_owned(),
