@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use oversight::decide::Call;
-use redact::{self, Known};
+use redact::Known;
 use oversight::tools;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
