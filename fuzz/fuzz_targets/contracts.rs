@@ -3,22 +3,21 @@
 
 #![no_main]
 
+use contracts::{Contracts, Level, NoFiles, Note, Weight, World, advice};
 use libfuzzer_sys::fuzz_target;
-use oversight::conformance::{Contracts, Level, Note, Weight, advice};
-use oversight::lookup::Nothing;
-use oversight::verdict::Place;
 use serde_json::{Map, Value, json};
 
-const PLACE: Place<'static> = Place {
+const WORLD: World<'static> = World {
     directory: "/repo",
     home: "/home/dev",
+    files: &NoFiles,
 };
 
 /// As many notes as are told; beyond them parts do compete.
 const MAX_NOTES: usize = 20;
 
 fn check(contracts: &Contracts, tool: &str, input: &Value) -> Vec<Note> {
-    contracts.check(tool, input, PLACE, &Nothing)
+    contracts.check(tool, input, WORLD)
 }
 
 /// The notes by an entry that stands alone.

@@ -27,6 +27,16 @@ const MAX_NAMES: usize = 4096;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
+impl contracts::Files for Disk {
+    fn list(&self, directory: &str) -> Vec<String> {
+        Lookup::list(self, directory)
+    }
+
+    fn has_file(&self, path: &str) -> bool {
+        fs::metadata(path).is_ok_and(|facts| !facts.is_dir())
+    }
+}
+
 impl Lookup for Disk {
     fn read(&self, path: &str) -> Content {
         let path = Path::new(path);

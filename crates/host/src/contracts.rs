@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use oversight::conformance::{Contracts, MAX_TEXT, Note};
-use oversight::lookup::Nothing;
-use oversight::verdict::Place;
+use contracts::{Contracts, MAX_TEXT, NoFiles, Note, World};
+use oversight::{Call, Place};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::command_lookup::Disk;
 use crate::files::{self, FileError};
 use crate::workspace::Workspace;
 
@@ -73,6 +73,20 @@ impl Source {
     #[must_use]
     pub fn contract_of(&self, tool: &str) -> Contracts {
         Contracts::parse_for(&self.text, tool)
+    }
+
+    /// Returns what the contract of its tool says to a call, as one sentence.
+    #[must_use]
+    pub fn advice(&self, call: &Call<'_>) -> Option<String> {
+        let world = World {
+            directory: call.place.directory,
+            home: call.place.home,
+            files: &Disk,
+        };
+        let notes = self
+            .contract_of(call.tool)
+            .check(call.tool, call.input, world);
+        contracts::advice(call.tool, &notes)
     }
 }
 
@@ -155,11 +169,12 @@ pub fn try_corpus(
         })?;
         trial.calls += 1;
         trial.unchecked += usize::from(!contracts.knows(&call.tool));
-        let place = Place {
+        let world = World {
             directory: call.cwd.as_deref().unwrap_or(place.directory),
-            ..place
+            home: place.home,
+            files: &NoFiles,
         };
-        let notes = contracts.check(&call.tool, &call.input, place, &Nothing);
+        let notes = contracts.check(&call.tool, &call.input, world);
         if !notes.is_empty() {
             let tool = call.tool;
             trial.flagged.push(Flagged { line, tool, notes });
@@ -209,7 +224,12 @@ mod tests {
 
     fn check(tool: &str, input: &Value, expected: &[&str]) {
         let contracts = Contracts::parse_for(SHIPPED, tool);
-        let notes = contracts.check(tool, input, PLACE, &Nothing);
+        let world = World {
+            directory: PLACE.directory,
+            home: PLACE.home,
+            files: &NoFiles,
+        };
+        let notes = contracts.check(tool, input, world);
         let texts: Vec<_> = notes.iter().map(|note| note.text.as_str()).collect();
         assert_eq!(texts, expected, "{tool} {input}");
     }

@@ -1,7 +1,6 @@
 //! Decides again about the calls of recorded sessions, by other settings. Reads journals and files; changes nothing.
 
 use jiff::Timestamp;
-use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
 use oversight::tools::shell_command;
@@ -123,12 +122,11 @@ impl<'a> Stage<'a> {
         unattended: bool,
     ) -> Option<Changed> {
         let approved = |_: &Act| call.approval.is_some();
-        let contracts = Contracts::none();
         let rules = Rules {
             gate: self.rehearsal.gate,
             policy: &self.policy,
             grants: &self.rehearsal.grants,
-            contracts: &contracts,
+            advice: None,
             governance: &self.governance,
             approved: &approved,
         };

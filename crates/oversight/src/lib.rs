@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`lookup`] (what may be asked of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
 //! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how
-//! much freedom), [`conformance`] (what a call must look like), [`verdict`] (the answer), [`act`] (what an approval
+//! much freedom), [`verdict`] (the answer), [`act`] (what an approval
 //! binds), [`decide`] (the question) and [`execution`] (the same question when a program is about to begin). Apart from them, [`test_commands`] knows whose output is evidence.
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
@@ -25,8 +25,6 @@ pub mod grants;
 mod scope;
 
 pub mod governance;
-
-pub mod conformance;
 
 pub mod act;
 

@@ -5,7 +5,6 @@
 #![expect(clippy::expect_used, reason = "a test stops at its first surprise")]
 
 use jiff::Timestamp;
-use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Recorded, Spent};
 use oversight::grants::Grants;
 use oversight::lookup::Nothing;
@@ -22,7 +21,7 @@ fn answer(case: &Value) -> Decision {
         gate: case.get("gate") == Some(&Value::Bool(true)),
         policy: &policy,
         grants: &grants,
-        contracts: &Contracts::none(),
+        advice: None,
         governance: &Governance::default(),
         approved: &NoApprovals,
     };

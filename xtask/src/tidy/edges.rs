@@ -12,6 +12,7 @@ use crate::shell::{self, Failure, Result};
 
 const ROOMS: &[&str] = &[
     "catalog",
+    "contracts",
     "specialist",
     "selection",
     "oversight",

@@ -1,7 +1,7 @@
 //! A second opinion on a call that broke no rule of its contract. Whoever may use the network gives it; here is only
 //! gathered what it is about.
 
-use oversight::conformance::{Level, Note, advice};
+use ::contracts::{Level, Note, advice};
 use serde_json::Value;
 use specialist::conformance::question;
 

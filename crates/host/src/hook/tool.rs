@@ -5,7 +5,6 @@ use std::cell::{OnceCell, RefCell};
 use std::time::Instant;
 
 use jiff::Timestamp;
-use oversight::conformance::Contracts;
 use oversight::execution::{self, Execution};
 use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
@@ -221,15 +220,15 @@ impl<'a> Judging<'a> {
         let covers = |act: &Act| self.is_approved(act);
         let desk = self.desk;
         let policy = desk.policy(self.event);
-        let contracts = match self.execution {
-            Some(_) => Contracts::none(),
-            None => self.contracts(),
+        let advice = match self.execution {
+            Some(_) => None,
+            None => self.advice(),
         };
         let rules = Rules {
             gate: self.gate,
             policy: &policy,
             grants: granted,
-            contracts: &contracts,
+            advice: advice.as_deref(),
             governance: &self.governance,
             approved: &covers,
         };
@@ -272,13 +271,10 @@ impl<'a> Judging<'a> {
         }
     }
 
-    /// Contracts advise; when they cannot be read there is no advice.
-    fn contracts(&self) -> Contracts {
-        let source = contracts::Source::of(&self.desk.workspace);
-        source.map_or_else(
-            |_| Contracts::none(),
-            |source| source.contract_of(&self.event.tool),
-        )
+    /// Returns what the contract of the tool says; nothing when the contracts cannot be read.
+    fn advice(&self) -> Option<String> {
+        let source = contracts::Source::of(&self.desk.workspace).ok()?;
+        source.advice(&self.call())
     }
 
     /// Whether grants and approvals may be believed in this session.

@@ -30,7 +30,7 @@ impl Desk {
             gate: self.gate,
             policy: &Policy::default(),
             grants: &self.grants,
-            contracts: &Contracts::none(),
+            advice: None,
             governance: &self.governance,
             approved,
         };

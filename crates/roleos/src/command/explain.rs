@@ -10,7 +10,6 @@ use host::supervision::probe;
 use host::view::oversight as view;
 use host::{clock, environment, files};
 use jiff::Timestamp;
-use oversight::conformance::Contracts;
 use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
 use oversight::verdict::OnOpaque;
@@ -96,7 +95,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 struct Desk {
     policy: Policy,
     governance: Governance,
-    contracts: Contracts,
+    contracts: Option<Source>,
     grants: Grants,
     now: Timestamp,
     directory: String,
@@ -111,10 +110,10 @@ impl Desk {
         // A batch is measured against what ships, wherever it runs.
         let (mut policy, governance, contracts) = if args.batch.is_some() {
             let shipped = Oversight::default();
-            (shipped.policy(), shipped.governance(), Contracts::none())
+            (shipped.policy(), shipped.governance(), None)
         } else {
             let set = &context.config.oversight;
-            let contracts = Source::of(&context.workspace)?.contracts();
+            let contracts = Some(Source::of(&context.workspace)?);
             let policy = set.policy_in(&context.workspace, &context.environment);
             (policy, set.governance(), contracts)
         };
@@ -141,15 +140,17 @@ impl Desk {
     }
 
     fn decide(&self, tool: &str, input: &Value, place: Place<'_>) -> Decision {
+        let call = Call { tool, input, place };
+        let contracts = self.contracts.as_ref();
+        let advice = contracts.and_then(|source| source.advice(&call));
         let rules = Rules {
             gate: true,
             policy: &self.policy,
             grants: &self.grants,
-            contracts: &self.contracts,
+            advice: advice.as_deref(),
             governance: &self.governance,
             approved: &NoApprovals,
         };
-        let call = Call { tool, input, place };
         decide(&rules, &call, &Spent::default(), &Disk, self.now)
     }
 

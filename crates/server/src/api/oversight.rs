@@ -9,7 +9,6 @@ use host::config::Config;
 use host::contracts::Source;
 use host::view::oversight as shape;
 use jiff::Timestamp;
-use oversight::conformance::Contracts;
 use oversight::governance::Spent;
 use oversight::grants::Grants;
 use oversight::lookup::Nothing;
@@ -164,7 +163,7 @@ pub(crate) fn deciding_parts(desk: &Desk, calls: &[Decision]) -> Vec<Vec<(usize,
         gate: true,
         policy: &policy,
         grants: &Grants::default(),
-        contracts: &Contracts::default(),
+        advice: None,
         governance: &governance,
         approved: &NoApprovals,
     };
@@ -199,21 +198,12 @@ pub(crate) fn decided(
     let config = Config::load(&desk.workspace, &desk.environment)?;
     let set = &config.oversight;
     let contracts = Source::of(&desk.workspace)
-        .map_err(|error| conflict("bad_contracts", host::said(&error)))?
-        .contracts();
+        .map_err(|error| conflict("bad_contracts", host::said(&error)))?;
     let (policy, governance) = (
         set.policy_in(&desk.workspace, &desk.environment),
         set.governance(),
     );
     let grants = host::grants::load(&desk.workspace);
-    let rules = Rules {
-        gate: true,
-        policy: &policy,
-        grants: &grants,
-        contracts: &contracts,
-        governance: &governance,
-        approved: &NoApprovals,
-    };
     let home = host::environment::home().unwrap_or_else(|| PathBuf::from("/"));
     let root = desk.workspace.root().to_string_lossy().into_owned();
     let place = Place {
@@ -221,6 +211,15 @@ pub(crate) fn decided(
         home: &home.to_string_lossy(),
     };
     let call = Call { tool, input, place };
+    let advice = contracts.advice(&call);
+    let rules = Rules {
+        gate: true,
+        policy: &policy,
+        grants: &grants,
+        advice: advice.as_deref(),
+        governance: &governance,
+        approved: &NoApprovals,
+    };
     let now = Timestamp::from_nanosecond(i128::from(host::clock::now_ns()));
     let now = now.unwrap_or(Timestamp::MAX);
     Ok(decide(&rules, &call, &Spent::default(), &Disk, now))

@@ -4,22 +4,13 @@ use serde_json::{Map, Value};
 
 use super::contract::{Contract, Param, PathRule};
 use super::script::{self, json, number_text};
-use super::{Level, Notes};
-use crate::lookup::{Content, Lookup, absolute, base_name, directory_of};
-use crate::verdict::Place;
+use super::{Files, Level, Notes, World};
 
 /// Longer texts are not compared with a pattern.
 const MAX_SEARCHED: usize = 1 << 20;
 
 /// A list of so many names may be cut off, so that what is not in it may still be there.
 const MAX_LISTED: usize = 4096;
-
-/// What the rules may ask of the world.
-#[derive(Clone, Copy)]
-pub(super) struct World<'a> {
-    pub(super) place: Place<'a>,
-    pub(super) lookup: &'a dyn Lookup,
-}
 
 /// Levels 1 to 3: first all that is missing, then argument by argument.
 pub(super) fn check(
@@ -117,7 +108,7 @@ fn bounds(param: &Param, value: &Value) -> Vec<String> {
 fn path(name: &str, rule: &PathRule, text: &str, world: World<'_>) -> Vec<String> {
     let mut found = Vec::new();
     let is_absolute = text.starts_with(['/', '~', '\\']) || has_drive(text);
-    let whole = whole(text, world.place);
+    let whole = whole(text, world);
     match rule.absolute {
         Some(true) if !is_absolute => {
             let right = whole.as_deref().map(|path| format!(" such as {path}"));
@@ -132,7 +123,7 @@ fn path(name: &str, rule: &PathRule, text: &str, world: World<'_>) -> Vec<String
     let Some(whole) = whole else { return found };
     if !rule.within.is_empty() {
         let directories = rule.within.iter();
-        let directories = directories.map(|directory| self::whole(directory, world.place));
+        let directories = directories.map(|directory| self::whole(directory, world));
         let Some(directories) = directories.collect::<Option<Vec<String>>>() else {
             return found;
         };
@@ -144,7 +135,7 @@ fn path(name: &str, rule: &PathRule, text: &str, world: World<'_>) -> Vec<String
             found.push(format!("'{name}' should lie within {list}, not at {whole}"));
         }
     }
-    match (rule.exists, existence(&whole, world.lookup)) {
+    match (rule.exists, existence(&whole, world.files)) {
         (Some(true), Some(false)) => found.push(format!("'{name}' does not exist: {whole}")),
         (Some(false), Some(true)) => found.push(format!("'{name}' exists already: {whole}")),
         _ => {}
@@ -163,17 +154,33 @@ fn has_drive(text: &str) -> bool {
 }
 
 /// The path from the root, without asking the machine. Paths of another system or of another user are not followed.
-fn whole(text: &str, place: Place<'_>) -> Option<String> {
+fn whole(text: &str, world: World<'_>) -> Option<String> {
     if has_drive(text) || text.contains('\\') {
         return None;
     }
     match text.strip_prefix('~') {
-        None => Some(absolute(place.directory, text)),
+        None => Some(absolute(world.directory, text)),
         Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-            Some(absolute(place.home, rest.trim_start_matches('/')))
+            Some(absolute(world.home, rest.trim_start_matches('/')))
         }
         Some(_) => None,
     }
+}
+
+/// Joins the two unless the path is absolute, and takes `.`, `..` and doubled slashes out.
+fn absolute(directory: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let directory = if path.starts_with('/') { "" } else { directory };
+    for part in directory.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 fn lies_in(path: &str, directory: &str) -> bool {
@@ -182,22 +189,22 @@ fn lies_in(path: &str, directory: &str) -> bool {
 }
 
 /// Whether something is there; `None` when the machine does not show it clearly.
-fn existence(path: &str, lookup: &dyn Lookup) -> Option<bool> {
+fn existence(path: &str, files: &dyn Files) -> Option<bool> {
     let mut path = path;
     let mut asked = true;
     loop {
         if path == "/" {
             return asked.then_some(true);
         }
-        let parent = directory_of(path);
-        let names = lookup.list(parent);
-        let name = base_name(path);
+        let (parent, name) = path.rsplit_once('/')?;
+        let parent = if parent.is_empty() { "/" } else { parent };
+        let names = files.list(parent);
         if names.iter().any(|other| other == name) {
             // An ancestor that is there and shows nothing may be closed to us.
             return asked.then_some(true);
         }
         if names.len() >= MAX_LISTED {
-            return (asked && lookup.read(path) != Content::Missing).then_some(true);
+            return (asked && files.has_file(path)).then_some(true);
         }
         if !names.is_empty() {
             return Some(false);

@@ -1,4 +1,5 @@
-//! The conformance floor: does a call keep the contract of its tool? Advice only; it never blocks and never guesses.
+//! Checks whether a call keeps the contract of its tool: no file, no clock, no network. Advice only; it never blocks and
+//! never guesses.
 //!
 //! A note is a proof that a call is wrong. What cannot be computed gives no note, and no note does not mean that a call
 //! is right. A part of a contract that is malformed switches off itself and nothing else; [`Contracts::problems`] has it.
@@ -21,8 +22,6 @@ use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::lookup::Lookup;
-use crate::verdict::Place;
 use contract::Contract;
 use problem::{At, Problems};
 pub use problem::{Problem, Weight};
@@ -42,6 +41,39 @@ const MAX_DEPTH: usize = 128;
 
 /// Keys of the catalogue that are about the file and name no tool.
 const ABOUT: &[&str] = &["$schema", "$comment"];
+
+/// Where a call would run, and what may be asked of the files there.
+#[derive(Clone, Copy, Debug)]
+pub struct World<'a> {
+    /// Working directory, absolute.
+    pub directory: &'a str,
+    /// Home directory, absolute.
+    pub home: &'a str,
+    /// The files.
+    pub files: &'a dyn Files,
+}
+
+/// Files, as far as contracts ask about them. Paths are absolute, without `.` and `..`.
+pub trait Files: fmt::Debug {
+    /// Returns the names in a directory; none when there is no such directory.
+    fn list(&self, directory: &str) -> Vec<String>;
+    /// Returns `true` if there is a file that is not a directory.
+    fn has_file(&self, path: &str) -> bool;
+}
+
+/// A machine without files.
+#[derive(Clone, Copy, Debug)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn list(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn has_file(&self, _: &str) -> bool {
+        false
+    }
+}
 
 /// The catalogue: what is known of each tool, by its exact name.
 #[derive(Clone, Debug, Default)]
@@ -169,8 +201,7 @@ impl Contracts {
         &self,
         tool: &str,
         input: &Value,
-        place: Place<'_>,
-        lookup: &dyn Lookup,
+        world: World<'_>,
     ) -> Vec<Note> {
         let mut notes = Notes::default();
         let entry = self.entries.iter().find(|entry| entry.tool == tool);
@@ -181,7 +212,6 @@ impl Contracts {
         let nothing = Map::new();
         // Arguments that are no object are none.
         let call = input.as_object().unwrap_or(&nothing);
-        let world = floor::World { place, lookup };
         floor::check(contract, call, world, &mut notes);
         let facts = relation::Facts {
             call,

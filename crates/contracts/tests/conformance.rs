@@ -7,25 +7,27 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
-use oversight::conformance::{Contracts, Level, Note, Weight, advice};
-use oversight::lookup::{Content, Lookup, Nothing};
-use oversight::verdict::Place;
+use contracts::{Contracts, Files, Level, NoFiles, Note, Weight, World, advice};
 use serde_json::{Map, Value, json};
 
-const PLACE: Place<'static> = Place {
+const WORLD: World<'static> = World {
     directory: "/repo",
     home: "/home/dev",
+    files: &NoFiles,
+};
+
+const HERE: World<'static> = World {
+    files: &Machine,
+    ..WORLD
 };
 
 /// A small machine: `/repo/src/main.rs`, a directory that shows nothing and one with too many names.
+#[derive(Debug)]
 struct Machine;
 
-impl Lookup for Machine {
-    fn read(&self, path: &str) -> Content {
-        match path {
-            "/repo/src/main.rs" => Content::Text("fn main() {}".to_owned()),
-            _ => Content::Missing,
-        }
+impl Files for Machine {
+    fn has_file(&self, path: &str) -> bool {
+        path == "/repo/src/main.rs"
     }
 
     fn list(&self, directory: &str) -> Vec<String> {
@@ -72,9 +74,9 @@ fn check(case: &Value) {
     }
     let contracts = Contracts::parse(&json!({ "t": entry }).to_string());
     for input in inputs {
-        let notes = contracts.check("t", &input, PLACE, &Machine);
+        let notes = contracts.check("t", &input, HERE);
         assert_eq!(texts(&notes), expected, "{about}: {input}");
-        assert_eq!(contracts.check("u", &input, PLACE, &Machine), []);
+        assert_eq!(contracts.check("u", &input, HERE), []);
     }
     for (weight, expected) in [(Weight::Error, errors), (Weight::Warning, warnings)] {
         let problems = contracts.problems().into_iter();
@@ -125,13 +127,13 @@ fn a_whole_contract_speaks_with_one_voice() {
         "pay_by": "card", "card_token": "x", "email": "a@example.org", "bags": 1, "passengers": ["bo"],
         "pnr": "QX7", "pos": 2, "letter": "X"
     });
-    assert_eq!(contracts.check(tool, &good, PLACE, &Nothing), []);
+    assert_eq!(contracts.check(tool, &good, WORLD), []);
     assert_eq!(advice(tool, &[]), None);
     let bad = json!({
         "seat": "1C", "cabin": "first", "shares": [50, 40], "payer": "ana", "passenger": "ana", "pay_by": "card",
         "bags": 2, "passengers": ["ana"], "pnr": "QX7", "pos": 1, "letter": "X"
     });
-    let notes = contracts.check(tool, &bad, PLACE, &Nothing);
+    let notes = contracts.check(tool, &bad, WORLD);
     let levels: Vec<_> = notes.iter().map(|note| note.level).collect();
     assert_eq!(levels.first(), Some(&Level::Range));
     assert!(levels.iter().skip(1).all(|level| *level == Level::Contract));
@@ -149,7 +151,7 @@ fn a_whole_contract_speaks_with_one_voice() {
 #[test]
 fn the_advice_is_the_published_one() {
     let contracts = Contracts::parse(r#"{"Bash":{"params":[{"name":"timeout","max":600000}]}}"#);
-    let notes = contracts.check("Bash", &json!({"timeout": 600_001}), PLACE, &Nothing);
+    let notes = contracts.check("Bash", &json!({"timeout": 600_001}), WORLD);
     assert_eq!(
         advice("Bash", &notes).unwrap(),
         "Tool-Call Conformance (advisory): \"Bash\" appears NONCONFORMANT — 'timeout' exceeds max 600000."
@@ -161,7 +163,7 @@ fn names_of_tools_are_exact() {
     let contracts = Contracts::parse(r#"{"Bash":{"params":[{"name":"a","required":true}]}}"#);
     for (tool, count) in [("Bash", 1), ("bash", 0), ("Bash ", 0), ("", 0)] {
         assert_eq!(contracts.knows(tool), count == 1);
-        let notes = contracts.check(tool, &json!({}), PLACE, &Nothing);
+        let notes = contracts.check(tool, &json!({}), WORLD);
         assert_eq!(notes.len(), count, "{tool}");
     }
 }
@@ -193,7 +195,7 @@ fn a_tool_that_stands_there_twice_counts_once_and_is_named() {
     let text = r#"{"$schema":"x","a b":5,"t":{"params":[{"name":"x","required":true}]},"t":{}}"#;
     let contracts = Contracts::parse(text);
     assert_eq!(contracts.tools().collect::<Vec<_>>(), ["a b", "t"]);
-    assert_eq!(contracts.check("t", &json!({}), PLACE, &Nothing), []);
+    assert_eq!(contracts.check("t", &json!({}), WORLD), []);
     let problems = contracts.problems();
     let paths: Vec<_> = problems
         .iter()
@@ -209,8 +211,8 @@ fn one_tool_can_be_read_alone() {
     let alone = Contracts::parse_for(&text, tool);
     assert_eq!(alone.tools().collect::<Vec<_>>(), [tool]);
     assert_eq!(
-        alone.check(tool, &json!({}), PLACE, &Nothing),
-        Contracts::parse(&text).check(tool, &json!({}), PLACE, &Nothing)
+        alone.check(tool, &json!({}), WORLD),
+        Contracts::parse(&text).check(tool, &json!({}), WORLD)
     );
     assert_eq!(Contracts::parse_for(&text, "Bash").tools().count(), 0);
 }
@@ -218,7 +220,7 @@ fn one_tool_can_be_read_alone() {
 #[test]
 fn calls_beyond_all_bounds_are_not_checked() {
     let contracts = Contracts::parse(r#"{"t":{"params":[{"name":"x","required":true}]}}"#);
-    let count = |input: &Value| contracts.check("t", input, PLACE, &Nothing).len();
+    let count = |input: &Value| contracts.check("t", input, WORLD).len();
     let deep = |levels| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     assert_eq!(count(&json!({ "a": deep(100) })), 1);
     assert_eq!(count(&json!({ "a": deep(1000) })), 0);
@@ -236,14 +238,13 @@ fn notes_are_few_and_short() {
         &json!({ "many": { "params": params }, "long": { "constraints": rules } }).to_string(),
     );
     assert_eq!(
-        contracts.check("many", &json!({}), PLACE, &Nothing).len(),
+        contracts.check("many", &json!({}), WORLD).len(),
         20
     );
     let notes = contracts.check(
         "long",
         &json!({ "a": "é".repeat(100_000) }),
-        PLACE,
-        &Nothing,
+        WORLD,
     );
     let text = &notes.first().unwrap().text;
     assert_eq!(text.chars().count(), 601);
