@@ -197,12 +197,7 @@ impl Contracts {
 
     /// What a call does wrong, as far as that can be proved.
     #[must_use]
-    pub fn check(
-        &self,
-        tool: &str,
-        input: &Value,
-        world: World<'_>,
-    ) -> Vec<Note> {
+    pub fn check(&self, tool: &str, input: &Value, world: World<'_>) -> Vec<Note> {
         let mut notes = Notes::default();
         let entry = self.entries.iter().find(|entry| entry.tool == tool);
         let Some(entry) = entry.filter(|_| is_bounded(input)) else {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use oversight::test_commands::TestCommand;
+use crate::sealing::test_commands::TestCommand;
 use witness::outcome::{Credit, Judged, Run, RunEnd};
 use witness::test_log::Reading;
 use witness::wire::Outcome;

@@ -1,6 +1,6 @@
 //! Makes witness bundles out of session journals, and keeps and restores the working tree around a session.
 //!
-//! Reading order: [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`],
+//! Reading order: [`test_commands`] (whose output is evidence), [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`],
 //! [`entries`], [`lfs`] and [`diff`] (what changed), [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: which sessions are sealed, exactly once each, and
 //! [`liveness`] (which are over), [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back,
 //! [`state`] and [`layout`] are what it restores, and [`rollback`] takes it.
@@ -37,6 +37,8 @@ mod spent;
 mod state;
 
 mod story;
+
+pub mod test_commands;
 
 pub mod transcript;
 

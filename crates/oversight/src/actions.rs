@@ -16,9 +16,9 @@ pub use rule::check as check_rule;
 pub(crate) use words::{GitCall, git_command, is_git_builtin};
 
 use crate::lookup::{Lookup, Nothing};
-use shell::value::has_hole;
 use crate::verdict::{Place, Policy, decide_command};
 use rule::{Call, Fit};
+use shell::value::has_hole;
 
 include!(concat!(env!("OUT_DIR"), "/actions.rs"));
 

@@ -43,8 +43,8 @@ use crate::actions::Catalog;
 use crate::guard::Guard;
 use crate::lookup::Lookup;
 use shell::ir::{Script, Span};
-use shell::{lower, second};
 use shell::value::{joined, unknown};
+use shell::{lower, second};
 
 use budget::{Budget, Exhausted};
 pub use findings::{Certainty, Finding, Findings, Opaque};

@@ -18,8 +18,8 @@ use crate::evaluate::run::{program_name, quote};
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::lookup::{Content, Lookup, base_name};
-use shell::value::has_hole;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
+use shell::value::has_hole;
 
 /// The tool by which an execution is the same act as the same words in a shell.
 pub const TOOL: &str = "Bash";

@@ -20,9 +20,9 @@ pub(crate) mod trees;
 use crate::evaluate::Certainty;
 use crate::evaluate::pattern;
 use crate::lookup::{Content, Lookup, absolute, base_name};
+use crate::verdict::Verdict;
 use shell::ir::Span;
 use shell::value::{for_people, has_hole};
-use crate::verdict::Verdict;
 
 use things::{SETTINGS, START_FILES, Thing};
 

@@ -3,7 +3,7 @@
 //! Reading order: [`lookup`] (what may be asked of the machine), [`evaluate`] (every program that could run), [`actions`] (what of it is gated), [`tools`] (the same
 //! for tools that are no shell), [`guard`] (what stays out of reach), [`grants`] (what is allowed), [`governance`] (how
 //! much freedom), [`verdict`] (the answer), [`act`] (what an approval
-//! binds), [`decide`] (the question) and [`execution`] (the same question when a program is about to begin). Apart from them, [`test_commands`] knows whose output is evidence.
+//! binds), [`decide`] (the question) and [`execution`] (the same question when a program is about to begin).
 //!
 //! The promise: danger is looked for permissively, safety is never concluded from what was not understood; any input
 //! ends quickly and without a panic; the same input gives the same answer. What the machine knows arrives as a value.
@@ -17,8 +17,6 @@ pub mod actions;
 pub mod tools;
 
 pub mod guard;
-
-pub mod test_commands;
 
 pub mod grants;
 

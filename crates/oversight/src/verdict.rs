@@ -12,8 +12,8 @@ use crate::grants::{Binding, Grants, Standing};
 use crate::guard::{Guard, Guarded};
 use crate::lookup::Lookup;
 use crate::scope;
-use shell::ir::Span;
 use crate::tools;
+use shell::ir::Span;
 
 /// What may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

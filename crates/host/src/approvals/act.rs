@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use oversight::decide::Call;
-use redact::Known;
 use oversight::tools;
+use redact::Known;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

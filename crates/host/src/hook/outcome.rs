@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use oversight::test_commands::TestCommand;
+use crate::sealing::test_commands::TestCommand;
 use oversight::tools::shell_command;
 use serde_json::Value;
 

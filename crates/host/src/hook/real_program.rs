@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use oversight::test_commands::TestCommand;
+use crate::sealing::test_commands::TestCommand;
 
 use crate::command_lookup::starts_like_a_program;
 use crate::environment;

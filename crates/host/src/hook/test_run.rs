@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::sealing::test_commands::{Selection, TestCommand};
 use oversight::lookup::{Lookup as _, absolute};
-use oversight::test_commands::{Selection, TestCommand};
 
 use super::real_program::{self, Scene};
 use crate::agents::Event;

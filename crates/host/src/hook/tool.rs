@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use oversight::execution::{self, Execution};
 use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
-use redact::Known;
 use oversight::tools::shell_command;
 use oversight::verdict::{Decision, Place, Verdict};
 use oversight::{Act, Call, Rules, decide};
+use redact::Known;
 
 use super::desk::Desk;
 use super::unknown_cost::Cost;

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-
 use super::tree::{Reading, Scratch};
 use crate::git::{Git, GitError};
 

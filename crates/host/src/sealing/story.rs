@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use super::test_commands::changes::may_change_files;
+use super::test_commands::{self, Selection, TestCommand};
 use oversight::lookup::absolute;
-use oversight::test_commands::changes::may_change_files;
-use oversight::test_commands::{self, Selection, TestCommand};
 use oversight::tools::shell_command;
 use witness::outcome::scope::Scope;
 use witness::outcome::{Credit, Run};

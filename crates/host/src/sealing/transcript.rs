@@ -120,11 +120,7 @@ impl Transcript {
     pub fn broken_at_the_end(&self, since: u64) -> Option<String> {
         let (time, text) = self.broke.as_ref()?;
         let went_on = self.messages.iter().any(|message| message.time_ns > *time);
-        let text: String = redact::text(text)
-            .text
-            .chars()
-            .take(500)
-            .collect();
+        let text: String = redact::text(text).text.chars().take(500).collect();
         (*time >= since && !went_on).then(|| format!("The agent broke: {text}"))
     }
 }

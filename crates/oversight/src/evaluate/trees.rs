@@ -7,8 +7,8 @@ use crate::actions::git_command;
 use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
 use crate::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
-use shell::value::{HOLE, has_hole};
 use crate::verdict::Verdict;
+use shell::value::{HOLE, has_hole};
 
 use super::Evaluator;
 use super::pattern;

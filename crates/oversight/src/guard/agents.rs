@@ -1,7 +1,7 @@
 //! Other agents that a tool call starts. They are asked about; with other settings or without hooks they are refused.
 
-use shell::value::for_people;
 use crate::verdict::Verdict;
+use shell::value::for_people;
 use shell::words::names;
 
 use super::Guarded;

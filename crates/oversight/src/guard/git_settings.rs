@@ -2,8 +2,8 @@
 
 use crate::actions::git_command;
 use crate::evaluate::settings::{is_include, is_run};
-use shell::value::{for_people, has_hole};
 use crate::verdict::Verdict;
+use shell::value::{for_people, has_hole};
 use shell::words::names;
 
 use super::Guarded;

@@ -1,7 +1,7 @@
 //! Our commands that a person gives, never an agent: they change what the agent may do, or what counts as evidence.
 
-use shell::value::has_hole;
 use crate::verdict::Verdict;
+use shell::value::has_hole;
 use shell::words::names;
 
 use super::Guarded;

@@ -1,8 +1,8 @@
 //! Refs of the snapshots from which a session is undone.
 
 use crate::actions::git_command;
-use shell::value::for_people;
 use crate::verdict::Verdict;
+use shell::value::for_people;
 use shell::words::names;
 
 use super::Guarded;

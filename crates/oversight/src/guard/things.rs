@@ -1,8 +1,8 @@
 //! The names of protected things: which path is which, by its parts alone.
 
 use crate::evaluate::pattern;
-use shell::value::has_hole;
 use crate::verdict::Verdict;
+use shell::value::has_hole;
 
 use super::is_within;
 

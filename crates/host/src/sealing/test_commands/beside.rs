@@ -1,6 +1,6 @@
 //! What may stand beside the tests in a command without bringing text of its own into the output.
 
-use crate::lookup::base_name;
+use oversight::lookup::base_name;
 use shell::ir::{
     Argument, Assigned, Assignment, Command, Item, Kind, Operation, Piece, Script, Subject, Word,
 };

@@ -1,6 +1,6 @@
 //! Which programs run tests, by the words of one simple command, through the usual wrappers.
 
-use crate::lookup::base_name;
+use oversight::lookup::base_name;
 use shell::words::names;
 
 /// Programs that only run tests.

@@ -4,9 +4,7 @@
 //! there are only programs that print nothing, build and check the project, or pass lines on. The exit code counts when
 //! nothing behind the tests replaces it.
 
-use shell::ir::{
-    Assignment, Command, Connector, Item, Kind, Pipeline, Redirect, Script, Target,
-};
+use shell::ir::{Assignment, Command, Connector, Item, Kind, Pipeline, Redirect, Script, Target};
 use shell::lower;
 
 use shell::words::names;
