@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use shell::words::names;
+
 /// How much freedom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
@@ -157,79 +159,48 @@ pub(crate) struct Judgement {
 }
 
 /// Tools that change nothing: the published read-only list, and those that only speak with the person.
-const READ_ONLY: &[&str] = &[
-    "Read",
-    "Glob",
-    "Grep",
-    "WebFetch",
-    "WebSearch",
-    "TodoWrite",
-    "AskUserQuestion",
-    "ExitPlanMode",
-];
+const READ_ONLY: &[&str] =
+    names!("Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode");
 
-/// Names that other agents give to the tools of the published lists.
-const NAMES: &[(&str, &str)] = &[
-    // Codex
-    ("shell", "Bash"),
-    ("local_shell", "Bash"),
-    ("exec_command", "Bash"),
-    ("unified_exec", "Bash"),
-    ("write_stdin", "Bash"),
-    ("apply_patch", "Edit"),
-    ("update_plan", "TodoWrite"),
-    ("view_image", "Read"),
-    // Gemini
-    ("run_shell_command", "Bash"),
-    ("replace", "Edit"),
-    ("write_file", "Write"),
-    ("read_file", "Read"),
-    ("read_many_files", "Read"),
-    ("list_directory", "Glob"),
-    ("glob", "Glob"),
-    ("search_file_content", "Grep"),
-    ("grep_search", "Grep"),
-    ("web_fetch", "WebFetch"),
-    ("google_web_search", "WebSearch"),
-    // Cursor
-    ("Shell", "Bash"),
-    ("run_terminal_cmd", "Bash"),
-    ("edit_file", "Edit"),
-    ("search_replace", "Edit"),
-    ("delete_file", "Edit"),
-    ("list_dir", "Glob"),
-    ("file_search", "Glob"),
-    ("codebase_search", "Grep"),
-    ("web_search", "WebSearch"),
-    // Copilot
-    ("bash", "Bash"),
-    ("powershell", "Bash"),
-    ("run_in_terminal", "Bash"),
-    ("runInTerminal", "Bash"),
-    ("insert_edit_into_file", "Edit"),
-    ("replace_string_in_file", "Edit"),
-    ("multi_replace_string_in_file", "Edit"),
-    ("create_file", "Write"),
-    ("create", "Write"),
-    ("str_replace", "Edit"),
-    ("str_replace_editor", "Edit"),
-    ("edit", "Edit"),
-    ("view", "Read"),
-    ("grep", "Grep"),
-    ("fetch_webpage", "WebFetch"),
-    // Claude Code, beside the published names
-    ("PowerShell", "Bash"),
-    ("MultiEdit", "Edit"),
-    ("NotebookEdit", "Edit"),
-    ("NotebookRead", "Read"),
-    ("LS", "Glob"),
+/// The published name of a tool, and the names that Codex, Gemini, Cursor, Copilot and Claude Code give it beside that.
+const NAMES: &[(&str, &[&str])] = &[
+    (
+        "Bash",
+        names!(
+            "shell local_shell exec_command unified_exec write_stdin run_shell_command Shell run_terminal_cmd bash \
+            powershell run_in_terminal runInTerminal PowerShell"
+        ),
+    ),
+    (
+        "Edit",
+        names!(
+            "apply_patch replace edit_file search_replace delete_file insert_edit_into_file replace_string_in_file \
+            multi_replace_string_in_file str_replace str_replace_editor edit MultiEdit NotebookEdit"
+        ),
+    ),
+    ("TodoWrite", names!("update_plan")),
+    (
+        "Read",
+        names!("view_image read_file read_many_files view NotebookRead"),
+    ),
+    ("Write", names!("write_file create_file create")),
+    (
+        "Glob",
+        names!("list_directory glob list_dir file_search LS"),
+    ),
+    (
+        "Grep",
+        names!("search_file_content grep_search codebase_search grep"),
+    ),
+    ("WebFetch", names!("web_fetch fetch_webpage")),
+    ("WebSearch", names!("google_web_search web_search")),
 ];
 
 /// The published name of a tool, whichever agent calls it.
 #[must_use]
 pub fn canonical(tool: &str) -> &str {
-    let known = NAMES.iter().find(|(name, _)| *name == tool);
-    known.map_or(tool, |(_, canonical)| canonical)
+    let known = NAMES.iter().find(|(_, names)| names.contains(&tool));
+    known.map_or(tool, |(canonical, _)| canonical)
 }
 
 impl Governance {

@@ -10,6 +10,7 @@ use crate::evaluate::Finding;
 use crate::evaluate::pattern;
 use crate::evaluate::settings::settings_of;
 use crate::lookup::{Content, Lookup, absolute, base_name, directory_of};
+use shell::words::names;
 
 /// What the act aims at, or why nobody can tell.
 type Target = Result<Vec<Aim>, &'static str>;
@@ -142,21 +143,9 @@ fn operands<'w>(arguments: &'w [String], valued: &[&str]) -> Vec<&'w str> {
 }
 
 fn npm(arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target {
-    let elsewhere = [
-        "-w",
-        "--workspace",
-        "--workspaces",
-        "-ws",
-        "--filter",
-        "-F",
-        "-r",
-        "--recursive",
-        "--prefix",
-        "-C",
-        "--dir",
-        "--cwd",
-        "--registry",
-    ];
+    let elsewhere = names!(
+        "-w --workspace --workspaces -ws --filter -F -r --recursive --prefix -C --dir --cwd --registry"
+    );
     let moved = |word: &String| {
         let name = word.split('=').next().unwrap_or(word);
         elsewhere.contains(&name)
@@ -194,19 +183,10 @@ fn python_name(name: &str) -> String {
 
 fn pypi(program: &str, arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target {
     if program == "twine" || arguments.iter().any(|word| word == "upload") {
-        let valued = [
-            "-r",
-            "--repository",
-            "--repository-url",
-            "-u",
-            "--username",
-            "-p",
-            "--password",
-            "-c",
-            "--comment",
-            "--config-file",
-        ];
-        let words = operands(arguments, &valued);
+        let valued = names!(
+            "-r --repository --repository-url -u --username -p --password -c --comment --config-file"
+        );
+        let words = operands(arguments, valued);
         let files = words.iter().skip_while(|word| **word != "upload").skip(1);
         return distributions(files.copied(), directory, lookup);
     }
@@ -360,14 +340,7 @@ fn push(arguments: &[String], directory: &str, lookup: &dyn Lookup) -> Target {
     if verb != "push" {
         return Err("only a plain `git push` tells its target");
     }
-    let wide = [
-        "--all",
-        "--mirror",
-        "--tags",
-        "--branches",
-        "--follow-tags",
-        "--prune",
-    ];
+    let wide = names!("--all --mirror --tags --branches --follow-tags --prune");
     if rest.iter().any(|word| wide.contains(&word.as_str())) {
         return Err("it pushes more than one branch");
     }

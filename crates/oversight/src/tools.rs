@@ -15,6 +15,7 @@ use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
 use crate::guard::{Touch, inputs};
 use crate::lookup::{Lookup, absolute};
 use crate::verdict::Policy;
+use shell::words::names;
 
 /// What a tool's arguments must show for it to be the action.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,97 +30,91 @@ enum Sign {
     Server(&'static str),
 }
 
-/// Endings of tool names and the action they perform; the server's name stands in front.
-const TOOLS: &[(&str, &str, Sign)] = &[
-    ("create_pull_request", "gh:pr-create", Sign::Name),
+/// An action, what the arguments must show, and the endings of the names of tools that perform it; the server's name
+/// stands in front.
+const TOOLS: &[(&str, Sign, &[&str])] = &[
     (
-        "create_pull_request_with_copilot",
         "gh:pr-create",
         Sign::Name,
+        names!(
+            "create_pull_request create_pull_request_with_copilot open_pull_request create_pr create_merge_request"
+        ),
     ),
-    ("open_pull_request", "gh:pr-create", Sign::Name),
-    ("create_pr", "gh:pr-create", Sign::Name),
-    ("create_merge_request", "gh:pr-create", Sign::Name),
-    ("pull_request_write", "gh:pr-create", Sign::Method),
-    ("push_files", "git:push", Sign::Name),
-    ("push_to_remote", "git:push", Sign::Name),
-    ("git_push", "git:push", Sign::Name),
-    ("create_or_update_file", "git:push", Sign::Repository),
-    ("delete_file", "git:push", Sign::Repository),
-    ("create_branch", "git:push", Sign::Repository),
-    ("create_release", "gh:release", Sign::Name),
-    ("update_release", "gh:release", Sign::Name),
-    ("edit_release", "gh:release", Sign::Name),
-    ("delete_release", "gh:release", Sign::Name),
-    ("upload_release_asset", "gh:release", Sign::Name),
-    ("release_write", "gh:release", Sign::Method),
-    ("update_repository", "gh:repo-edit", Sign::Name),
-    ("edit_repository", "gh:repo-edit", Sign::Name),
-    ("delete_repository", "gh:repo-edit", Sign::Name),
-    ("archive_repository", "gh:repo-edit", Sign::Name),
-    ("rename_repository", "gh:repo-edit", Sign::Name),
-    ("transfer_repository", "gh:repo-edit", Sign::Name),
-    ("repository_write", "gh:repo-edit", Sign::Method),
-    ("npm_publish", "npm:publish", Sign::Name),
-    ("publish_package", "npm:publish", Sign::Name),
-    ("pypi_publish", "pypi:publish", Sign::Name),
-    ("twine_upload", "pypi:publish", Sign::Name),
-    ("pages_deploy", "pages:deploy", Sign::Name),
-    ("deploy_pages", "pages:deploy", Sign::Name),
-    ("pages_deployment_create", "pages:deploy", Sign::Name),
-    ("cargo_publish", "cargo:publish", Sign::Name),
-    ("docker_push", "docker:push", Sign::Name),
-    ("merge_pull_request", "gh:pr-merge", Sign::Name),
-    ("merge_merge_request", "gh:pr-merge", Sign::Name),
-    ("push", "git:push", Sign::Server("git")),
-    ("publish", "npm:publish", Sign::Server("npm")),
-    ("publish", "pypi:publish", Sign::Server("pypi")),
-    ("upload", "pypi:publish", Sign::Server("pypi")),
+    ("gh:pr-create", Sign::Method, names!("pull_request_write")),
+    (
+        "git:push",
+        Sign::Name,
+        names!("push_files push_to_remote git_push"),
+    ),
+    (
+        "git:push",
+        Sign::Repository,
+        names!("create_or_update_file delete_file create_branch"),
+    ),
+    (
+        "gh:release",
+        Sign::Name,
+        names!("create_release update_release edit_release delete_release upload_release_asset"),
+    ),
+    ("gh:release", Sign::Method, names!("release_write")),
+    (
+        "gh:repo-edit",
+        Sign::Name,
+        names!(
+            "update_repository edit_repository delete_repository archive_repository rename_repository transfer_repository"
+        ),
+    ),
+    ("gh:repo-edit", Sign::Method, names!("repository_write")),
+    (
+        "npm:publish",
+        Sign::Name,
+        names!("npm_publish publish_package"),
+    ),
+    (
+        "pypi:publish",
+        Sign::Name,
+        names!("pypi_publish twine_upload"),
+    ),
+    (
+        "pages:deploy",
+        Sign::Name,
+        names!("pages_deploy deploy_pages pages_deployment_create"),
+    ),
+    ("cargo:publish", Sign::Name, names!("cargo_publish")),
+    ("docker:push", Sign::Name, names!("docker_push")),
+    (
+        "gh:pr-merge",
+        Sign::Name,
+        names!("merge_pull_request merge_merge_request"),
+    ),
+    ("git:push", Sign::Server("git"), names!("push")),
+    ("npm:publish", Sign::Server("npm"), names!("publish")),
+    (
+        "pypi:publish",
+        Sign::Server("pypi"),
+        names!("publish upload"),
+    ),
 ];
 
 /// Tools of coding agents whose input is a shell command.
-const SHELLS: &[&str] = &[
-    "Bash",
-    "bash",
-    "shell",
-    "local_shell",
-    "run_shell_command",
-    "run_terminal_cmd",
-    "run_in_terminal",
-    "runInTerminal",
-    "Shell",
-    "shell_command",
-    "exec_command",
-    "unified_exec",
-    "Monitor",
-];
+const SHELLS: &[&str] = names!(
+    "Bash bash shell local_shell run_shell_command run_terminal_cmd run_in_terminal runInTerminal Shell shell_command \
+    exec_command unified_exec Monitor"
+);
 
 /// Parts of the names of tools that type into a program that runs already.
-const TYPING: &[&str] = &["write_stdin", "write_bash", "write_powershell", "send_keys"];
+const TYPING: &[&str] = names!("write_stdin write_bash write_powershell send_keys");
 
 /// Parts of the names of other tools that run what they are given.
-const RUNNERS: &[&str] = &[
-    "exec",
-    "run_command",
-    "run_cmd",
-    "shell",
-    "terminal",
-    "bash",
-    "run_script",
-    "process_start",
-    "start_process",
-    "command",
-];
+const RUNNERS: &[&str] = names!(
+    "exec run_command run_cmd shell terminal bash run_script process_start start_process command"
+);
 
 /// Parts of the names of tools that run code in another language.
-const CODE: &[&str] = &[
-    "exec", "run", "eval", "code", "python", "node", "script", "repl",
-];
+const CODE: &[&str] = names!("exec run eval code python node script repl");
 
 /// Names of tools that are the program of their server: `run` of the server `git`.
-const OF_SERVER: &[&str] = &[
-    "run", "exec", "execute", "call", "command", "cli", "invoke", "raw",
-];
+const OF_SERVER: &[&str] = names!("run exec execute call command cli invoke raw");
 
 /// The command of a tool that runs a shell.
 #[must_use]
@@ -185,14 +180,7 @@ fn server_of(tool: &str) -> Option<&str> {
 
 /// Where a call runs: some agents give a shell's directory with the command.
 pub(crate) fn directory_of(call: &Call<'_>) -> String {
-    let keys = [
-        "workdir",
-        "cwd",
-        "working_directory",
-        "workingDirectory",
-        "dir_path",
-        "directory",
-    ];
+    let keys = names!("workdir cwd working_directory workingDirectory dir_path directory");
     let named = keys.iter().find_map(|key| call.input.get(key)?.as_str());
     match named {
         Some(named) if SHELLS.contains(&call.tool) || call.tool.contains("__") => {
@@ -348,9 +336,10 @@ fn action_of(tool: &str, name: &str, input: &Value) -> Option<&'static str> {
         }
         Sign::Server(word) => server.contains(word),
     };
-    let mut fitting = TOOLS.iter().filter(|(ending, ..)| is_named(ending));
-    let found = fitting.find(|(_, _, sign)| shows(*sign));
-    found.map(|(_, action, _)| *action)
+    let is_it = |(_, sign, endings): &&(&str, Sign, &[&str])| {
+        endings.iter().any(|ending| is_named(ending)) && shows(*sign)
+    };
+    TOOLS.iter().find(is_it).map(|(action, ..)| *action)
 }
 
 /// A tool that is a program by its name: `git` with `args: ["push"]`.

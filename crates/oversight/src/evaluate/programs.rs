@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         }
         let starts = STARTING_OPTIONS
             .iter()
-            .find(|(program, _)| *program == name);
+            .find(|(programs, _)| programs.contains(&name));
         let by_option = |option: &&str| {
             let letter = option.chars().nth(1).filter(|_| option.len() == 2);
             let is_it = |word: &String| {

@@ -294,60 +294,33 @@ impl Evaluator<'_> {
 /// What some programs do, by their names.
 type Handler = fn(&mut Evaluator<'_>, &str, &[String]) -> Outcome;
 
+macro_rules! handlers {
+    ($($names:expr => $handler:expr;)*) => { &[$(($names, $handler)),*] };
+}
+
 /// Who knows what a program does. A program that is in no line is one of many, see [`programs`].
-const HANDLERS: &[(&[&str], Handler)] = &[
-    (super::shells::SHELLS, |this, name, words| {
-        this.shell(name, words)
-    }),
+const HANDLERS: &[(&[&str], Handler)] = handlers! {
+    super::shells::SHELLS => |this, name, words| this.shell(name, words);
     // `capsh -- -c text`: what follows are arguments of a shell.
-    (shell::words::names!("capsh"), |this, _, words| {
+    &["capsh"] => |this, _, words| {
         let at = words.iter().position(|word| word == "--");
         let words = at.and_then(|at| words.get(at.saturating_add(1)..));
-        match words {
-            Some(words) => this.shell("bash", words),
-            None => Outcome::unknown(),
-        }
-    }),
-    (shell::words::names!("echo"), |_, _, words| {
-        super::text::echo(words)
-    }),
-    (shell::words::names!("printf"), |_, _, words| {
-        super::text::printf(words)
-    }),
-    (shell::words::names!("cat"), |this, _, words| {
-        this.cat(words)
-    }),
-    (shell::words::names!("tee"), |this, _, words| {
-        this.tee(words)
-    }),
-    (shell::words::names!("which"), |_, _, words| {
-        super::text::path_of(words)
-    }),
-    (shell::words::names!("git"), |this, _, words| {
-        this.git(words)
-    }),
-    (shell::words::names!("gh"), |this, _, words| this.gh(words)),
-    (shell::words::names!("xargs"), |this, _, words| {
-        this.xargs(words)
-    }),
-    (
-        shell::words::names!("find fd fdfind"),
-        |this, name, words| this.find(name, words),
-    ),
-    (
-        shell::words::names!("parallel env_parallel rush sem"),
-        |this, _, words| this.parallel(words),
-    ),
-    (shell::words::names!("su script"), |this, name, words| {
-        this.session(name, words)
-    }),
-    (super::remote::HANDLED, |this, name, words| {
-        this.remote(name, words)
-    }),
-    (programs::FILTERS, |this, name, words| {
-        this.filter(name, words)
-    }),
-];
+        words.map_or_else(Outcome::unknown, |words| this.shell("bash", words))
+    };
+    &["echo"] => |_, _, words| super::text::echo(words);
+    &["printf"] => |_, _, words| super::text::printf(words);
+    &["cat"] => |this, _, words| this.cat(words);
+    &["tee"] => |this, _, words| this.tee(words);
+    &["which"] => |_, _, words| super::text::path_of(words);
+    &["git"] => |this, _, words| this.git(words);
+    &["gh"] => |this, _, words| this.gh(words);
+    &["xargs"] => |this, _, words| this.xargs(words);
+    &["find", "fd", "fdfind"] => |this, name, words| this.find(name, words);
+    &["parallel", "env_parallel", "rush", "sem"] => |this, _, words| this.parallel(words);
+    &["su", "script"] => |this, name, words| this.session(name, words);
+    super::remote::HANDLED => |this, name, words| this.remote(name, words);
+    programs::FILTERS => |this, name, words| this.filter(name, words);
+};
 
 fn masked(word: &str) -> String {
     let is_pattern =

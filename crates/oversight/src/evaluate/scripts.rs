@@ -1,6 +1,7 @@
 //! Small languages in the words of a program: whether a script in them can start another program. None is run.
 
 use shell::value::HOLE;
+use shell::words::names;
 
 use super::wrapper::option_value;
 
@@ -19,20 +20,9 @@ pub(super) fn awk_code(arguments: &[String]) -> String {
                 words.next();
             }
             option
-                if [
-                    "-f",
-                    "-e",
-                    "-E",
-                    "-i",
-                    "-l",
-                    "--file",
-                    "--source",
-                    "--exec",
-                    "--include",
-                    "--load",
-                ]
-                .iter()
-                .any(|known| option.starts_with(known)) =>
+                if names!("-f -e -E -i -l --file --source --exec --include --load")
+                    .iter()
+                    .any(|known| option.starts_with(known)) =>
             {
                 return HOLE.to_string();
             }
@@ -227,18 +217,7 @@ pub(super) fn sed_starts(script: &str) -> bool {
 
 /// Returns what an editor is told to do: commands in its options, a script, or its input.
 pub(super) fn editor_code(arguments: &[String], input: Option<&String>) -> String {
-    let starts = [
-        "-c",
-        "+",
-        "-S",
-        "-s",
-        "-u",
-        "-l",
-        "-e",
-        "-E",
-        "--cmd",
-        "--headless",
-    ];
+    let starts = names!("-c + -S -s -u -l -e -E --cmd --headless");
     let commands = arguments.iter().filter(|word| {
         starts.iter().any(|start| word.starts_with(start))
             && !word

@@ -27,143 +27,52 @@ type Wrapper = (
     Form,
 );
 
-const WRAPPERS: &[Wrapper] = &[
-    (
-        names!("env"),
-        names!("uC unset chdir"),
-        0,
-        Form::Assignments,
-    ),
-    (
-        names!("sudo"),
-        names!("ugpCrhtTUDR user group prompt host role type chdir chroot close-from other-user"),
-        0,
-        Form::Assignments,
-    ),
-    (names!("doas cross-env"), names!("uC"), 0, Form::Assignments),
-    (
-        names!(
-            "nohup setsid builtin setpriv torify unbuffer catchsegv chronic ifne softlimit linux64 linux32 i386 \
-            eatmydata firejail bwrap dbus-run-session valgrind corepack busybox toybox command nocorrect noglob - -- \
-            setarch proot box64 spawn ts cgexec start-stop-daemon"
-        ),
-        names!("- group-dir"),
-        0,
-        Form::Words,
-    ),
-    (names!("nice"), names!("n adjustment"), 0, Form::Words),
-    (
-        names!("ionice"),
-        names!("cnpPu class classdata"),
-        0,
-        Form::Words,
-    ),
-    (names!("time"), names!("fo format output"), 0, Form::Words),
-    (
-        names!("timeout"),
-        names!("ks kill-after signal"),
-        1,
-        Form::Words,
-    ),
-    (
-        names!("stdbuf"),
-        names!("ioe input output error"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("flock"),
-        names!("wE timeout wait conflict-exit-code"),
-        1,
-        Form::Either,
-    ),
-    (
-        names!("watch"),
-        names!("nqs interval equexit"),
-        0,
-        Form::Text,
-    ),
-    (names!("exec"), names!("a"), 0, Form::Words),
-    (names!("chrt"), names!("TPD"), 1, Form::Words),
-    (
-        names!("taskset chroot gosu su-exec"),
-        names!("-"),
-        1,
-        Form::Words,
-    ),
-    (names!("choom"), names!("np adjust pid"), 0, Form::Words),
-    (
-        names!("strace"),
-        names!("abeEIoOpPsSuUX output trace expr env user"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("ltrace"),
-        names!("aAbDeFlnopsuw output"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("numactl"),
-        names!("iNmCpP interleave cpunodebind membind physcpubind"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("unshare"),
-        names!("RGSw root wd setuid setgid"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("nsenter"),
-        names!("tSGW target setuid setgid"),
-        0,
-        Form::Words,
-    ),
-    (names!("prlimit"), names!("p pid"), 0, Form::Words),
-    (
-        names!("systemd-inhibit"),
-        names!("- what who why mode"),
-        0,
-        Form::Words,
-    ),
-    (names!("fakeroot"), names!("slibfu"), 0, Form::Words),
-    (
-        names!("runuser"),
-        names!("ugGs user group shell supp-group"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("proxychains proxychains4"),
-        names!("f"),
-        0,
-        Form::Words,
-    ),
-    (names!("torsocks"), names!("aPpu"), 0, Form::Words),
-    (names!("caffeinate"), names!("tw"), 0, Form::Words),
-    (names!("daemonize"), names!("acepuEl"), 0, Form::Words),
-    (
-        names!("xvfb-run"),
-        names!("efnpsw error-file auth-file server-num server-args xauth-protocol"),
-        0,
-        Form::Words,
-    ),
-    (
-        names!("rlwrap"),
-        names!("abcCDfgHlOpPqSsAIMtw"),
-        0,
-        Form::Words,
-    ),
-    (names!("dotenv"), names!("efpcv"), 0, Form::Words),
-    (names!("env-cmd"), names!("frx"), 0, Form::Words),
-    (names!("cross-env-shell"), names!("-"), 0, Form::Text),
-    (names!("entr"), names!("-"), 0, Form::Either),
-    (names!("ssh-agent"), names!("aEtPO"), 0, Form::Words),
-    (names!("hyperfine"), names!("-"), 0, Form::Text),
-];
+macro_rules! wrappers {
+    ($($names:literal, $options:literal, $own:literal, $form:ident;)*) => {
+        &[$((names!($names), names!($options), $own, Form::$form)),*]
+    };
+}
+
+const WRAPPERS: &[Wrapper] = wrappers! {
+    "env", "uC unset chdir", 0, Assignments;
+    "sudo", "ugpCrhtTUDR user group prompt host role type chdir chroot close-from other-user", 0, Assignments;
+    "doas cross-env", "uC", 0, Assignments;
+    "nohup setsid builtin setpriv torify unbuffer catchsegv chronic ifne softlimit linux64 linux32 i386 eatmydata \
+     firejail bwrap dbus-run-session valgrind corepack busybox toybox command nocorrect noglob - -- setarch proot \
+     box64 spawn ts cgexec start-stop-daemon", "- group-dir", 0, Words;
+    "nice", "n adjustment", 0, Words;
+    "ionice", "cnpPu class classdata", 0, Words;
+    "time", "fo format output", 0, Words;
+    "timeout", "ks kill-after signal", 1, Words;
+    "stdbuf", "ioe input output error", 0, Words;
+    "flock", "wE timeout wait conflict-exit-code", 1, Either;
+    "watch", "nqs interval equexit", 0, Text;
+    "exec", "a", 0, Words;
+    "chrt", "TPD", 1, Words;
+    "taskset chroot gosu su-exec", "-", 1, Words;
+    "choom", "np adjust pid", 0, Words;
+    "strace", "abeEIoOpPsSuUX output trace expr env user", 0, Words;
+    "ltrace", "aAbDeFlnopsuw output", 0, Words;
+    "numactl", "iNmCpP interleave cpunodebind membind physcpubind", 0, Words;
+    "unshare", "RGSw root wd setuid setgid", 0, Words;
+    "nsenter", "tSGW target setuid setgid", 0, Words;
+    "prlimit", "p pid", 0, Words;
+    "systemd-inhibit", "- what who why mode", 0, Words;
+    "fakeroot", "slibfu", 0, Words;
+    "runuser", "ugGs user group shell supp-group", 0, Words;
+    "proxychains proxychains4", "f", 0, Words;
+    "torsocks", "aPpu", 0, Words;
+    "caffeinate", "tw", 0, Words;
+    "daemonize", "acepuEl", 0, Words;
+    "xvfb-run", "efnpsw error-file auth-file server-num server-args xauth-protocol", 0, Words;
+    "rlwrap", "abcCDfgHlOpPqSsAIMtw", 0, Words;
+    "dotenv", "efpcv", 0, Words;
+    "env-cmd", "frx", 0, Words;
+    "cross-env-shell", "-", 0, Text;
+    "entr", "-", 0, Either;
+    "ssh-agent", "aEtPO", 0, Words;
+    "hyperfine", "-", 0, Text;
+};
 
 /// Whether a program is one of the table.
 pub(crate) fn is_wrapper(name: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::evaluate::run::program_name;
 use crate::lookup::{base_name, directory_of};
+use shell::words::names;
 
 use super::Started;
 
@@ -34,38 +35,22 @@ fn interpreter(program: &str) -> Option<Interpreter> {
     };
     match program {
         "node" | "nodejs" | "bun" | "tsx" | "ts-node" => of(
-            shell::words::names!(
+            names!(
                 "-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type \
                  --title --icu-data-dir --openssl-config --redirect-warnings --inspect-port --cwd -c --config"
             ),
-            shell::words::names!("-e --eval -p --print"),
+            names!("-e --eval -p --print"),
             "",
         ),
         "deno" => of(
-            shell::words::names!("-c --config --import-map --lock --cert -L --log-level"),
-            shell::words::names!("eval"),
+            names!("-c --config --import-map --lock --cert -L --log-level"),
+            names!("eval"),
             "",
         ),
-        "python" => of(
-            shell::words::names!("-W -X --check-hash-based-pycs"),
-            shell::words::names!("-c"),
-            "-m",
-        ),
-        "ruby" => of(
-            shell::words::names!("-I -r -C -E"),
-            shell::words::names!("-e"),
-            "-S",
-        ),
-        "perl" => of(
-            shell::words::names!("-I -M"),
-            shell::words::names!("-e -E"),
-            "",
-        ),
-        "php" => of(
-            shell::words::names!("-c -d -f"),
-            shell::words::names!("-r"),
-            "",
-        ),
+        "python" => of(names!("-W -X --check-hash-based-pycs"), names!("-c"), "-m"),
+        "ruby" => of(names!("-I -r -C -E"), names!("-e"), "-S"),
+        "perl" => of(names!("-I -M"), names!("-e -E"), ""),
+        "php" => of(names!("-c -d -f"), names!("-r"), ""),
         _ => None,
     }
 }
@@ -86,17 +71,8 @@ pub(super) fn carried(one: &Started) -> Option<Started> {
         })
     };
     if is_loader(program) {
-        let valued = [
-            "--library-path",
-            "--preload",
-            "--argv0",
-            "--audit",
-            "--inhibit-rpath",
-            "-L",
-            "-E",
-            "-cpu",
-        ];
-        return from(behind_options(arguments, &valued)?);
+        let valued = names!("--library-path --preload --argv0 --audit --inhibit-rpath -L -E -cpu");
+        return from(behind_options(arguments, valued)?);
     }
     if SHELLS.contains(&program.as_str()) {
         let script = behind_options(arguments, &["-o", "-O", "--rcfile", "--init-file"])?;

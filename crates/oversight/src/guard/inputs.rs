@@ -10,41 +10,14 @@ use super::programs::Touches;
 use super::things::is_settings_folder;
 
 /// Arguments that hold a path, or a list of them.
-const PATHS: &[&str] = &[
-    "file_path",
-    "filepath",
-    "filename",
-    "file",
-    "files",
-    "path",
-    "paths",
-    "notebook_path",
-    "target_notebook",
-    "include",
-    "absolute_path",
-    "relative_path",
-    "target_file",
-    "target_path",
-    "dir_path",
-    "source",
-    "source_path",
-    "destination",
-    "destination_path",
-    "dest",
-    "from",
-    "to",
-    "directory",
-    "dir",
-    "folder",
-    "uri",
-    "old_path",
-    "new_path",
-    "oldpath",
-    "newpath",
-];
+const PATHS: &[&str] = names!(
+    "file_path filepath filename file files path paths notebook_path target_notebook include absolute_path \
+    relative_path target_file target_path dir_path source source_path destination destination_path dest from to \
+    directory dir folder uri old_path new_path oldpath newpath"
+);
 
 /// Arguments that hold a patch.
-const PATCHES: &[&str] = &["input", "patch", "diff", "command", "content"];
+const PATCHES: &[&str] = names!("input patch diff command content");
 
 /// Words of a tool's name that say that something is changed.
 const CHANGES: &[&str] = names!(

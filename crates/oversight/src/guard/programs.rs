@@ -358,18 +358,10 @@ fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
             }
         }
     }
-    let long = [
-        "--output",
-        "--output-document",
-        "--output-file",
-        "--outfile",
-        "--out-file",
-        "--out",
-        "--log-file",
-        "--dump-header",
-        "--cookie-jar",
-    ];
-    for path in value(arguments, &long) {
+    let long = names!(
+        "--output --output-document --output-file --outfile --out-file --out --log-file --dump-header --cookie-jar"
+    );
+    for path in value(arguments, long) {
         found.push((Touch::Write, path.to_owned()));
     }
     if name == "openssl" {

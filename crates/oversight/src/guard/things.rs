@@ -3,6 +3,7 @@
 use crate::evaluate::pattern;
 use crate::verdict::Verdict;
 use shell::value::has_hole;
+use shell::words::names;
 
 use super::is_within;
 
@@ -60,49 +61,24 @@ impl Thing {
 pub(super) const SETTINGS: &[(&str, &[&str])] = &[
     (
         ".claude",
-        &[
-            "settings.json",
-            "settings.local.json",
-            "settings-*.json",
-            "agents",
-            "plugins",
-            "skills",
-        ],
+        names!("settings.json settings.local.json settings-*.json agents plugins skills"),
     ),
-    (".agents", &["plugins", "skills"]),
-    (".codex", &["*"]),
+    (".agents", names!("plugins skills")),
+    (".codex", names!("*")),
     (
         ".gemini",
-        &[
-            "settings.json",
-            "hooks",
-            "policies",
-            "extensions",
-            "agents",
-            "skills",
-        ],
+        names!("settings.json hooks policies extensions agents skills"),
     ),
-    (
-        ".cursor",
-        &["hooks.json", "hooks", "mcp.json", "agents", "skills"],
-    ),
-    (".github", &["hooks"]),
+    (".cursor", names!("hooks.json hooks mcp.json agents skills")),
+    (".github", names!("hooks")),
     (
         ".copilot",
-        &[
-            "hooks",
-            "config.json",
-            "settings.json",
-            "mcp-config.json",
-            "agents",
-            "plugins",
-            "skills",
-        ],
+        names!("hooks config.json settings.json mcp-config.json agents plugins skills"),
     ),
-    (".windsurf", &["hooks.json"]),
-    ("windsurf", &["hooks.json"]),
-    ("claude-code", &["managed-settings*"]),
-    ("github-copilot", &["policy.d"]),
+    (".windsurf", names!("hooks.json")),
+    ("windsurf", names!("hooks.json")),
+    ("claude-code", names!("managed-settings*")),
+    ("github-copilot", names!("policy.d")),
 ];
 
 /// Files of agents' settings that lie in no folder of their own.
@@ -112,40 +88,15 @@ const SETTINGS_FILES: &[&str] = &[".mcp.json", ".claude.json"];
 const TRUST: &[[&str; 3]] = &[[".local", "state", "roleos"], [".local", "share", "roleos"]];
 
 /// Files in the home directory that a new shell runs.
-pub(super) const START_FILES: &[&str] = &[
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-    ".xprofile",
-    ".config/fish/config.fish",
-    ".config/fish/conf.d",
-    ".config/powershell",
-];
+pub(super) const START_FILES: &[&str] = names!(
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout \
+    .kshrc .cshrc .tcshrc .login .inputrc .xprofile .config/fish/config.fish .config/fish/conf.d .config/powershell"
+);
 
 /// The same for everybody.
-const SYSTEM_START_FILES: &[&str] = &[
-    "/etc/profile",
-    "/etc/profile.d",
-    "/etc/bash.bashrc",
-    "/etc/bashrc",
-    "/etc/zsh",
-    "/etc/zshrc",
-    "/etc/zshenv",
-    "/etc/environment",
-];
+const SYSTEM_START_FILES: &[&str] = names!(
+    "/etc/profile /etc/profile.d /etc/bash.bashrc /etc/bashrc /etc/zsh /etc/zshrc /etc/zshenv /etc/environment"
+);
 
 /// Whether a written name can be this one: case does not count, and a pattern counts as what it can match.
 fn can_be(written: &str, name: &str) -> bool {

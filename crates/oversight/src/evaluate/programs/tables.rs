@@ -143,47 +143,38 @@ pub(super) const ORDINARY: &[&str] = names!(
 /// Programs with a language in which a sign starts a command.
 pub(crate) const FILTERS: &[&str] = names!("awk sed vim psql mysql mariadb sqlite3");
 
+macro_rules! starting_options {
+    ($($programs:literal => $options:literal;)*) => { &[$((names!($programs), names!($options))),*] };
+}
+
 /// Options by which a program that handles data starts another.
-pub(super) const STARTING_OPTIONS: &[(&str, &[&str])] = &[
-    (
-        "tar",
-        names!(
-            "--to-command --checkpoint-action --use-compress-program --info-script --new-volume-script --rmt-command --rsh-command -I -F"
-        ),
-    ),
-    ("rsync", names!("-e --rsh --rsync-path")),
-    ("zip", names!("-TT --unzip-command")),
-    ("rg", names!("--pre --hostname-bin")),
-    ("sort", names!("--compress-program")),
-    ("split", names!("--filter")),
-    ("scp", names!("-S -D -o")),
-    ("install", names!("--strip-program")),
-    ("man", names!("-P --pager -H --html")),
-    ("nano", names!("-s --speller")),
-    ("nc", names!("-e -c")),
-    ("go", names!("-toolexec -exec -vettool")),
-    ("ag", names!("--pager")),
-    ("ack", names!("--pager")),
-    ("bat", names!("--pager")),
-    ("wget", names!("--use-askpass")),
-    ("hg", names!("--config")),
-    (
-        "svn",
-        names!("--diff-cmd --diff3-cmd --editor-cmd --config-option"),
-    ),
-    ("npm", names!("--script-shell --editor --viewer")),
-    ("pnpm", names!("--script-shell")),
-    ("apt", names!("-o")),
-    ("apt-get", names!("-o")),
-    ("gcloud", names!("--command --")),
-    ("aws", names!("--command --parameters")),
-    ("gcc", names!("-wrapper")),
-    ("g++", names!("-wrapper")),
-    ("mail", names!("-s")),
-    ("less", names!("+")),
-    ("cargo", names!("--config")),
-    ("curl", names!("-K --config")),
-];
+pub(super) const STARTING_OPTIONS: &[(&[&str], &[&str])] = starting_options! {
+    "tar" => "--to-command --checkpoint-action --use-compress-program --info-script --new-volume-script --rmt-command --rsh-command -I -F";
+    "rsync" => "-e --rsh --rsync-path";
+    "zip" => "-TT --unzip-command";
+    "rg" => "--pre --hostname-bin";
+    "sort" => "--compress-program";
+    "split" => "--filter";
+    "scp" => "-S -D -o";
+    "install" => "--strip-program";
+    "man" => "-P --pager -H --html";
+    "nano" => "-s --speller";
+    "nc" => "-e -c";
+    "go" => "-toolexec -exec -vettool";
+    "ag ack bat" => "--pager";
+    "wget" => "--use-askpass";
+    "hg cargo" => "--config";
+    "svn" => "--diff-cmd --diff3-cmd --editor-cmd --config-option";
+    "npm" => "--script-shell --editor --viewer";
+    "pnpm" => "--script-shell";
+    "apt apt-get" => "-o";
+    "gcloud" => "--command --";
+    "aws" => "--command --parameters";
+    "gcc g++" => "-wrapper";
+    "mail" => "-s";
+    "less" => "+";
+    "curl" => "-K --config";
+};
 
 /// Options that carry text for people or a name to look for.
 pub(super) const CARRY_TEXT: &[&str] = names!(
