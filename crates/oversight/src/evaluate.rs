@@ -2,7 +2,7 @@
 //! known.
 //!
 //! Reading order: [`state`] (what a shell knows), [`world`] (files and what the command wrote), [`budget`], then
-//! [`command`] (compound commands and pipelines), words ([`expand`], [`parameter`], [`pattern`], [`assign`],
+//! [`command`] (compound commands and pipelines), words ([`expand`], [`parameter`], [`assign`],
 //! [`redirect`]) and what a started program does, [`run`] first: the shell's own ([`builtin`], [`text`]), those that
 //! start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`], [`gh`]), those that run code which
 //! is not read ([`programs`] with [`scripts`]) and protected things ([`touch`], [`trees`]).
@@ -22,7 +22,6 @@ mod gh;
 mod git;
 mod launch;
 mod parameter;
-pub(crate) mod pattern;
 mod programs;
 mod redirect;
 mod remote;

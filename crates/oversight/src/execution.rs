@@ -14,11 +14,12 @@ use carried::{carried, is_interpreter, is_loader};
 use crate::act::Act;
 use crate::actions::{Catalog, git_command};
 use crate::decide::{Call, Rules, approve};
-use crate::evaluate::run::{program_name, quote};
+use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::lookup::{Content, Lookup, base_name};
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
+use shell::escape::quote;
 use shell::value::has_hole;
 
 /// The tool by which an execution is the same act as the same words in a shell.

@@ -18,10 +18,10 @@ mod things;
 pub(crate) mod trees;
 
 use crate::evaluate::Certainty;
-use crate::evaluate::pattern;
 use crate::lookup::{Content, Lookup, absolute, base_name};
 use crate::verdict::Verdict;
 use shell::ir::Span;
+use shell::pattern;
 use shell::value::{for_people, has_hole};
 
 use things::{SETTINGS, START_FILES, Thing};

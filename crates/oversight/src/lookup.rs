@@ -199,9 +199,3 @@ pub fn directory_of(path: &str) -> &str {
         None => ".",
     }
 }
-
-/// Whether a text fits a shell pattern as a whole.
-#[must_use]
-pub fn fits_pattern(pattern: &str, text: &str) -> bool {
-    crate::evaluate::pattern::matches(pattern, text)
-}

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::actions::{GitCall, git_command};
 use crate::evaluate::Finding;
-use crate::evaluate::pattern;
 use crate::evaluate::settings::settings_of;
 use crate::lookup::{Content, Lookup, absolute, base_name, directory_of};
+use shell::pattern;
 use shell::words::names;
 
 /// What the act aims at, or why nobody can tell.

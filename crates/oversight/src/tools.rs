@@ -10,11 +10,11 @@ use serde_json::Value;
 
 use crate::act::sorted;
 use crate::decide::Call;
-use crate::evaluate::run::quote;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
 use crate::guard::{Touch, inputs};
 use crate::lookup::{Lookup, absolute};
 use crate::verdict::Policy;
+use shell::escape::quote;
 use shell::words::names;
 
 /// What a tool's arguments must show for it to be the action.

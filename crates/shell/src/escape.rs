@@ -113,6 +113,27 @@ fn octal(bytes: &mut Vec<u8>, rest: &mut Peekable<Chars<'_>>, first: char, quote
     bytes.push(u8::try_from(value & 0xFF).unwrap_or(0));
 }
 
+/// Returns one word as shell text.
+#[must_use]
+pub fn quote(text: &str) -> String {
+    let is_plain = |one: char| one.is_alphanumeric() || "-_./=:@%+,\u{FFFF}\u{FFFE}".contains(one);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// Returns a command as shell text, with words behind it.
+#[must_use]
+pub fn with_words(command: &str, words: &[String]) -> String {
+    let mut whole = command.to_owned();
+    for word in words {
+        whole.push(' ');
+        whole.push_str(&quote(word));
+    }
+    whole
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,5 +143,6 @@ mod tests {
         assert_eq!(ansi_c(r"\x67\151\u0074 \'"), "git '");
         assert_eq!(backslashes(r"\147\0151t\n"), "git\n");
         assert_eq!(backslashes(r"\q"), r"\q");
+        assert_eq!(with_words("git", &["a b".to_owned()]), "git 'a b'");
     }
 }

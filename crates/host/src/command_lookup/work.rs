@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use oversight::lookup::{MAX_ENTRIES, Work, fits_pattern};
+use oversight::lookup::{MAX_ENTRIES, Work};
+use shell::pattern;
 use walkdir::WalkDir;
 
 use super::changes::{DIRECTORY, MAX_COMMITS, NotUnderstood, Repository, read_text};
@@ -221,7 +222,7 @@ impl Ignored {
                 let wanted: Vec<&str> = wanted.trim_start_matches('/').split('/').collect();
                 parts_fit(&wanted, &below.split('/').collect::<Vec<_>>())
             } else {
-                fits_pattern(wanted, below.rsplit('/').next().unwrap_or(below))
+                pattern::matches(wanted, below.rsplit('/').next().unwrap_or(below))
             };
             if fits {
                 held = holds;
@@ -236,7 +237,7 @@ fn parts_fit(wanted: &[&str], parts: &[&str]) -> bool {
         ([], []) | (["**"], [_, ..]) => true,
         (["**", rest @ ..], [_, below @ ..]) => parts_fit(rest, parts) || parts_fit(wanted, below),
         ([first, rest @ ..], [part, below @ ..]) => {
-            fits_pattern(first, part) && parts_fit(rest, below)
+            pattern::matches(first, part) && parts_fit(rest, below)
         }
         _ => false,
     }

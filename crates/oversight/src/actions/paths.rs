@@ -2,9 +2,9 @@
 //! the lookup; git is never run.
 
 use super::{Around, PUBLIC, SECRET};
-use crate::evaluate::pattern;
 use crate::lookup::{Content, Work, absolute, base_name};
 use crate::scope::repository_top;
+use shell::pattern;
 use shell::value::has_hole;
 
 /// A kind of path that a rule names.

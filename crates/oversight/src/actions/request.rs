@@ -2,7 +2,7 @@
 
 use super::SENDERS;
 use super::rule::Fit;
-use crate::evaluate::pattern;
+use shell::pattern;
 use shell::value::has_hole;
 use shell::words::names;
 

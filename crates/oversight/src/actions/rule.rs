@@ -3,8 +3,8 @@
 use super::paths::{self, Class};
 use super::words::{self, GitCall, git_command};
 use super::{Action, Around, OPTIONS};
-use crate::evaluate::pattern;
 use crate::lookup::{Content, absolute};
+use shell::pattern;
 use shell::value::{has_hole, without_holes};
 
 /// Whether words fit a rule.

@@ -5,7 +5,8 @@ use shell::ir::Kind;
 use shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
 use shell::value::{ENVIRONMENT, HOLE, joined, unknown};
 
-use super::{Evaluator, pattern};
+use super::Evaluator;
+use shell::pattern;
 
 /// Fields while they are built.
 #[derive(Default)]

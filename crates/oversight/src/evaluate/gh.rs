@@ -1,7 +1,7 @@
 //! `gh` as a launcher: its aliases, settings and files that its words name.
 
-use super::run::with_words;
 use super::{Evaluator, Outcome};
+use shell::escape::with_words;
 use shell::value::has_hole;
 use shell::words::names;
 

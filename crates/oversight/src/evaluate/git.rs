@@ -2,10 +2,10 @@
 
 use crate::actions::{git_command, is_git_builtin};
 use crate::lookup::{absolute, directory_of};
+use shell::escape::with_words;
 use shell::value::{has_hole, unknown};
 use shell::words::names;
 
-use super::run::with_words;
 use super::settings::{is_include, is_run, settings_of};
 use super::world::File;
 use super::{Evaluator, Outcome};

@@ -202,7 +202,7 @@ impl Evaluator<'_> {
             let whole = match text.contains("{}") {
                 true => text.replace("{}", item),
                 false if text.is_empty() => item.clone(),
-                false => format!("{text} {}", super::run::quote(item)),
+                false => format!("{text} {}", shell::escape::quote(item)),
             };
             self.in_shell("parallel", whole.trim());
         }

@@ -4,7 +4,8 @@ use shell::ir::{Operation, Parameter, Place, Subject, Word};
 use shell::lower;
 use shell::value::{ENVIRONMENT, HOLE, has_hole, unknown};
 
-use super::{Evaluator, pattern};
+use super::Evaluator;
+use shell::pattern;
 
 impl Evaluator<'_> {
     /// Parameters that expand to several fields: `$@`, `${a[@]}` and their slices.

@@ -2,10 +2,12 @@
 
 use crate::actions::{Answer, Around};
 use crate::lookup::base_name;
+use shell::escape::with_words;
 use shell::ir::{Argument, Assignment, Command, Redirect};
+use shell::pattern;
 use shell::value::{for_people, has_hole, without_holes};
 
-use super::{Evaluator, Finding, Outcome, assign, pattern, programs, wrapper};
+use super::{Evaluator, Finding, Outcome, assign, programs, wrapper};
 
 /// Why a command whose first word is unknown is opaque.
 pub(crate) const UNKNOWN_PROGRAM: &str = "the name of the program is not known";
@@ -339,25 +341,6 @@ fn leaves_early(body: &Command) -> bool {
     shell::names::program_words(script).contains("return")
 }
 
-/// One word as shell text.
-pub(crate) fn quote(text: &str) -> String {
-    let is_plain = |one: char| one.is_alphanumeric() || "-_./=:@%+,\u{FFFF}\u{FFFE}".contains(one);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
-/// A command as shell text, with words behind it.
-pub(crate) fn with_words(command: &str, words: &[String]) -> String {
-    let mut whole = command.to_owned();
-    for word in words {
-        whole.push(' ');
-        whole.push_str(&quote(word));
-    }
-    whole
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,6 +361,5 @@ mod tests {
         ] {
             assert_eq!(program_name(program), name, "{program}");
         }
-        assert_eq!(with_words("git", &["a b".to_owned()]), "git 'a b'");
     }
 }

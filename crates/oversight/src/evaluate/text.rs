@@ -63,7 +63,7 @@ pub(crate) fn printf(arguments: &[String]) -> Outcome {
                 'b' => text.push_str(&escape::backslashes(&word)),
                 'd' | 'i' if word.parse::<i64>().is_ok() || has_hole(&word) => text.push_str(&word),
                 'c' => text.extend(word.chars().next()),
-                'q' => text.push_str(&super::run::quote(&word)),
+                'q' => text.push_str(&escape::quote(&word)),
                 _ => return Outcome::unknown(),
             }
             text.push_str(&escape::backslashes(letters.as_str()));

@@ -11,7 +11,7 @@ use crate::verdict::Verdict;
 use shell::value::{HOLE, has_hole};
 
 use super::Evaluator;
-use super::pattern;
+use shell::pattern;
 
 impl Evaluator<'_> {
     /// Compares each tree that a program writes with the protected things.

@@ -1,8 +1,8 @@
 //! Programs that start the command in their arguments: one table of where that command begins.
 
+use shell::escape::{quote, with_words};
 use shell::words::names;
 
-use super::run::quote;
 use super::{Evaluator, Outcome};
 
 /// What the words behind a wrapper are.
@@ -117,7 +117,7 @@ impl Evaluator<'_> {
                         .skip_while(|word| !word.contains(text.as_str()))
                         .skip(1);
                     let rest: Vec<String> = rest.cloned().collect();
-                    super::run::with_words(&text.replace("\\_", " "), &rest)
+                    with_words(&text.replace("\\_", " "), &rest)
                 }
                 _ => text,
             };

@@ -79,7 +79,7 @@ fn picks_others(arguments: &[String]) -> bool {
     let reached = |path: &&&str| !shallow || path.matches('/').count() == 1;
     let hits = |pattern: &&str| {
         OURS.iter().filter(reached).any(|path| {
-            let matched = |text: &str| crate::evaluate::pattern::matches(pattern, text);
+            let matched = |text: &str| shell::pattern::matches(pattern, text);
             matched(path) || matched(base_name(path))
         })
     };

@@ -1,7 +1,7 @@
 //! The names of protected things: which path is which, by its parts alone.
 
-use crate::evaluate::pattern;
 use crate::verdict::Verdict;
+use shell::pattern;
 use shell::value::has_hole;
 use shell::words::names;
 

@@ -3,8 +3,8 @@
 //! One description, [`Tree`], serves all of them; [`crate::evaluate`] lists the source and compares each entry with the
 //! protected things.
 
-use crate::evaluate::pattern;
 use crate::lookup::base_name;
+use shell::pattern;
 use shell::words::names;
 
 use super::git_trees;

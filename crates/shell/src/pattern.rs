@@ -5,14 +5,14 @@
 const MAX_STEPS: usize = 200_000;
 
 /// Whether the whole text matches.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+pub fn matches(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     full(&pattern, &text)
 }
 
 /// Whether an unquoted `*` or `?` is in it, or a `[` that is closed: the program `[` is no pattern.
-pub(crate) fn is_active(pattern: &str) -> bool {
+pub fn is_active(pattern: &str) -> bool {
     let mut escaped = false;
     let mut open = false;
     let mut before = b' ';
@@ -221,7 +221,7 @@ fn class(pattern: &[char], at: usize, character: char) -> Option<(bool, usize)> 
 }
 
 /// The text without the shortest or longest beginning that matches.
-pub(crate) fn remove_prefix(text: &str, pattern: &str, longest: bool) -> String {
+pub fn remove_prefix(text: &str, pattern: &str, longest: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let wanted: Vec<char> = pattern.chars().collect();
     let fits = |length: &usize| chars.get(..*length).is_some_and(|part| full(&wanted, part));
@@ -234,7 +234,7 @@ pub(crate) fn remove_prefix(text: &str, pattern: &str, longest: bool) -> String 
 }
 
 /// The text without the shortest or longest end that matches.
-pub(crate) fn remove_suffix(text: &str, pattern: &str, longest: bool) -> String {
+pub fn remove_suffix(text: &str, pattern: &str, longest: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let wanted: Vec<char> = pattern.chars().collect();
     let fits = |start: &usize| chars.get(*start..).is_some_and(|part| full(&wanted, part));
@@ -254,7 +254,7 @@ fn match_length(pattern: &[char], text: &[char]) -> Option<usize> {
 }
 
 /// Replaces the first match, or all.
-pub(crate) fn replace(text: &str, pattern: &str, with: &str, all: bool) -> String {
+pub fn replace(text: &str, pattern: &str, with: &str, all: bool) -> String {
     let chars: Vec<char> = text.chars().collect();
     let wanted: Vec<char> = pattern.chars().collect();
     if wanted.is_empty() || chars.len() > 4096 {
