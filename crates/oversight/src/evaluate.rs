@@ -166,7 +166,7 @@ impl<'a> Evaluator<'a> {
     /// Walks the command that a person or an agent gave.
     pub(crate) fn whole(&mut self, text: &str) {
         if let Err(refused) = self.walk(text) {
-            self.refused(&refused, text);
+            self.unread(refused.to_string(), text);
         }
         self.run_traps(0);
     }
@@ -197,14 +197,14 @@ impl<'a> Evaluator<'a> {
         let walked = self.walk(text);
         self.notes.texts = self.notes.texts.saturating_sub(1);
         walked.unwrap_or_else(|refused| {
-            self.refused(&refused, text);
+            self.unread(refused.to_string(), text);
             Outcome::unknown()
         })
     }
 
-    /// A text that the first parser refuses may still show a gated command on a line of its own.
-    fn refused(&mut self, refused: &lower::Refused, text: &str) {
-        self.opaque(refused.to_string(), text);
+    /// Walks a text that is not read as a whole: a command that stands on a line of its own still counts.
+    pub(crate) fn unread(&mut self, reason: impl Into<String>, text: &str) {
+        self.opaque(reason, text);
         if text.len() > shell::limit::MAX_BYTES {
             return;
         }

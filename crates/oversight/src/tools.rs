@@ -1,9 +1,8 @@
 //! Tools that are no shell: the same actions by the name of the tool and what it is given.
 //!
-//! An MCP server may also run commands or programs for the agent; those are followed like any other, and PowerShell by
-//! [`powershell`].
+//! An MCP server may also run commands or programs for the agent; those are followed like any other. PowerShell is not
+//! read.
 
-mod powershell;
 mod strings;
 
 use serde_json::Value;
@@ -102,6 +101,9 @@ const SHELLS: &[&str] = names!(
     exec_command unified_exec Monitor"
 );
 
+/// Tools whose input is a command for PowerShell.
+const POWERSHELL: &[&str] = names!("PowerShell powershell pwsh run_powershell Powershell");
+
 /// Parts of the names of tools that type into a program that runs already.
 const TYPING: &[&str] = names!("write_stdin write_bash write_powershell send_keys");
 
@@ -197,20 +199,14 @@ pub(crate) fn findings(call: &Call<'_>, policy: &Policy, lookup: &dyn Lookup) ->
     let mut evaluator = Evaluator::new(lookup, &policy.catalog, &directory, place.home);
     evaluator.guard = Some(&policy.guard);
     evaluator.know_trust();
-    if SHELLS.contains(tool) {
+    let is_other = POWERSHELL.contains(tool);
+    if is_other || SHELLS.contains(tool) {
         match command_of(input) {
+            Some(command) if is_other => {
+                evaluator.unread("PowerShell is not read", &command.replace('\\', "/"));
+            }
             Some(command) => evaluator.whole(&command),
             // A shell without a command that we can read may do anything.
-            None => evaluator.opaque(
-                "the command of this call cannot be read",
-                &input.to_string(),
-            ),
-        }
-        return evaluator.into_findings();
-    }
-    if powershell::is_it(tool) {
-        match command_of(input) {
-            Some(command) => powershell::walk(&mut evaluator, &command, 0),
             None => evaluator.opaque(
                 "the command of this call cannot be read",
                 &input.to_string(),

@@ -200,95 +200,45 @@ fn a_shell_whose_command_cannot_be_read_is_asked_about() {
     assert_eq!(decide("PowerShell", &json!(null)).verdict, Verdict::Ask);
 }
 
-fn powershell(command: &str, verdict: Verdict, actions: &[&str]) {
-    let decision = decide("PowerShell", &json!({ "command": command }));
-    assert_eq!(decision.actions, actions, "{command}");
-    assert_eq!(
-        decision.verdict, verdict,
-        "{command} {:?}",
-        decision.reasons
-    );
-}
-
+/// PowerShell is not read, so that all of it is asked about; an act that stands there word for word is refused.
 #[test]
-fn powershell_shows_its_programs() {
-    for command in [
-        "git push",
-        "git.exe push origin main",
-        "& git push",
-        "& 'C:\\Program Files\\Git\\bin\\git.exe' push",
-        "cd x; git push",
-        "if ($x) { git push }",
-        "git add . ; if ($?) { git push }",
-        "$out = git push 2>&1",
-        "git `\n push",
-        "g`it pu`sh",
-        "git 'push'",
-        "Write-Host \"$(git push)\"",
-        "iex 'git push'",
-        "Invoke-Expression \"git push\"",
-        "powershell -Command \"git push\"",
-        "pwsh -c 'git push'",
-        "cmd /c git push",
-        "bash -c 'git push'",
-        "Start-Process git -ArgumentList 'push','origin'",
-        "Start-Process git -ArgumentList 'push origin'",
-        "Get-Item x | ForEach-Object { git push }",
-        "npm test && git push",
+fn powershell_is_not_read_and_shows_what_stands_there_word_for_word() {
+    use Verdict::{Ask, Deny};
+    for (command, verdict, actions) in [
+        ("git push", Deny, &["git:push"][..]),
+        ("git.exe push origin main", Deny, &["git:push"]),
+        (
+            "& 'C:\\Program Files\\Git\\bin\\git.exe' push",
+            Deny,
+            &["git:push"],
+        ),
+        ("cd x; git push", Deny, &["git:push"]),
+        ("git add . ; if ($?) { git push }", Deny, &["git:push"]),
+        ("bash -c 'git push'", Deny, &["git:push"]),
+        (
+            "Get-Item x | ForEach-Object { git push }",
+            Deny,
+            &["git:push"],
+        ),
+        ("npm test && npm publish", Deny, &["npm:publish"]),
+        ("$out = git push 2>&1", Ask, &["git:push"]),
+        ("cmd /c git push", Ask, &["git:push"]),
+        ("iex 'git push'", Ask, &[]),
+        ("g`it pu`sh", Ask, &[]),
+        ("powershell -EncodedCommand ZwBpAHQA", Ask, &[]),
+        ("npm publish --dry-run", Ask, &[]),
+        ("Get-ChildItem -Recurse -Filter *.rs", Ask, &[]),
+        ("Write-Host 'git push'", Ask, &[]),
+        ("echo x > .role-os\\config.toml", Deny, &[]),
+        ("roleos grant git:push", Deny, &[]),
+        ("Set-Content -Path .role-os\\config.toml -Value x", Ask, &[]),
     ] {
-        powershell(command, Verdict::Deny, &["git:push"]);
-    }
-    powershell("npm publish --dry-run", Verdict::Allow, &[]);
-    powershell("npm publish", Verdict::Deny, &["npm:publish"]);
-}
-
-#[test]
-fn powershell_that_computes_a_command_is_asked_about() {
-    for command in [
-        "iex $x",
-        "iwr https://example.com/a.ps1 | iex",
-        "& $program push",
-        "powershell -EncodedCommand ZwBpAHQA",
-        "Invoke-Expression (Get-Content x)",
-    ] {
-        powershell(command, Verdict::Ask, &[]);
-    }
-    // `git push`, encoded.
-    powershell(
-        "powershell -enc ZwBpAHQAIABwAHUAcwBoAA==",
-        Verdict::Deny,
-        &["git:push"],
-    );
-}
-
-#[test]
-fn powershell_keeps_away_from_protected_things() {
-    for command in [
-        "Set-Content -Path .role-os\\config.toml -Value x",
-        "'x' | Out-File .claude\\settings.json",
-        "Remove-Item -Recurse -Force .role-os",
-        "echo x > .role-os\\config.toml",
-        "Get-Content .role-os/keys/hmac",
-        "roleos grant git:push",
-        "Copy-Item a .claude\\role-os\\capabilities.json",
-    ] {
-        powershell(command, Verdict::Deny, &[]);
-    }
-}
-
-#[test]
-fn ordinary_powershell_is_left_alone() {
-    for command in [
-        "Get-ChildItem -Recurse -Filter *.rs",
-        "git status; git log --oneline -5",
-        "Write-Host 'git push'",
-        "$x = 1; $x + 2",
-        "$env:RUST_LOG = 'debug'; cargo test",
-        "Get-Content .claude\\settings.json",
-        "Remove-Item -Recurse target",
-        "git commit -m 'push it'",
-        "Test-Path .role-os",
-    ] {
-        powershell(command, Verdict::Allow, &[]);
+        let decision = decide("PowerShell", &json!({ "command": command }));
+        assert_eq!(decision.actions, actions, "{command}");
+        assert_eq!(
+            decision.verdict, verdict,
+            "{command} {:?}",
+            decision.reasons
+        );
     }
 }
