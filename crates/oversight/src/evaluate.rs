@@ -18,7 +18,7 @@ mod changing;
 mod command;
 mod expand;
 mod findings;
-mod gh;
+pub(crate) mod gh;
 mod git;
 mod launch;
 mod parameter;

@@ -15,7 +15,7 @@ use crate::act::Act;
 use crate::actions::{Catalog, git_command};
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::program_name;
-use crate::evaluate::{Evaluator, Findings, Shell};
+use crate::evaluate::{Evaluator, Findings, Shell, gh};
 use crate::guard::own;
 use crate::lookup::{Content, Lookup, base_name};
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
@@ -226,21 +226,13 @@ impl Execution {
         }
         let (name, rest) = one.arguments.split_first()?;
         let variable = |wanted: &str| {
-            let mut set = self
-                .environment
-                .iter()
-                .filter(|(_, value)| !value.is_empty());
-            set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
+            let mut set = self.environment.iter();
+            set.find_map(|(name, value)| (name == wanted).then(|| value.clone()))
         };
-        let folder = match (variable("GH_CONFIG_DIR"), variable("XDG_CONFIG_HOME")) {
-            (Some(folder), _) => folder.to_owned(),
-            (None, Some(base)) => format!("{base}/gh"),
-            (None, None) => format!("{home}/.config/gh"),
-        };
-        let Content::Text(config) = lookup.read(&format!("{folder}/config.yml")) else {
+        let Content::Text(settings) = lookup.read(&gh::settings_file(variable, home)) else {
             return None;
         };
-        let text = alias_in(&config, name)?;
+        let text = gh::alias_in(&settings, name)?;
         // What begins so is given to a shell, whose programs are seen.
         let text = text.strip_prefix('!').is_none().then_some(text)?;
         let mut rest = rest.iter();
@@ -383,19 +375,6 @@ fn certain(word: &str) -> String {
             .collect(),
         false => word.to_owned(),
     }
-}
-
-/// An alias in the settings of `gh`.
-fn alias_in(config: &str, name: &str) -> Option<String> {
-    let lines = config
-        .lines()
-        .skip_while(|line| !line.starts_with("aliases:"))
-        .skip(1);
-    let mut lines = lines.take_while(|line| line.starts_with(' '));
-    lines.find_map(|line| {
-        let text = line.trim().strip_prefix(name)?.strip_prefix(':')?.trim();
-        Some(text.trim_matches(['"', '\'']).to_owned())
-    })
 }
 
 #[cfg(test)]

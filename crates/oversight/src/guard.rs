@@ -54,6 +54,18 @@ pub struct Guarded {
     pub is_bound: bool,
 }
 
+impl Guarded {
+    pub(crate) fn new(what: impl Into<String>, verdict: Verdict, reason: String) -> Self {
+        Self {
+            what: what.into(),
+            reason,
+            verdict,
+            span: None,
+            is_bound: false,
+        }
+    }
+}
+
 /// What is done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
@@ -82,12 +94,16 @@ fn is_within(path: &str, directory: &str) -> bool {
 impl Guard {
     /// What a path names: by its words, and by the names of links that lead to it.
     fn thing(&self, path: &str, home: &str) -> Option<Thing> {
-        self.named(path, home).or_else(|| {
-            let mut names = self.linked.iter().filter_map(|(real, name)| {
-                let rest = path.strip_prefix(real.as_str())?;
-                is_within(path, real).then(|| format!("{name}{rest}"))
-            });
-            names.find_map(|name| self.named(&name, home))
+        let mut names = self.names_by_link(path);
+        self.named(path, home)
+            .or_else(|| names.find_map(|name| self.named(&name, home)))
+    }
+
+    /// Returns the names that links give a path.
+    fn names_by_link(&self, path: &str) -> impl Iterator<Item = String> {
+        self.linked.iter().filter_map(move |(real, name)| {
+            let rest = path.strip_prefix(real.as_str())?;
+            is_within(path, real).then(|| format!("{name}{rest}"))
         })
     }
 
@@ -123,42 +139,28 @@ impl Guard {
             return None;
         }
         let shown = for_people(target);
-        Some(Guarded {
-            reason: format!(
-                "it brings files that cannot be listed into `{shown}`, where rules of Role OS or settings of agents \
-                 lie; copy or unpack into a new folder first"
-            ),
-            what: shown,
-            verdict: Verdict::Ask,
-            span: None,
-            is_bound: false,
-        })
+        let reason = format!(
+            "it brings files that cannot be listed into `{shown}`, where rules of Role OS or settings of agents lie; \
+             copy or unpack into a new folder first"
+        );
+        Some(Guarded::new(shown, Verdict::Ask, reason))
     }
 
     /// Returns the answer to a file of a tree that arrives at `path`, where an agent or the gate would read it: in the
     /// workspace's root, in the directory where the command starts or one between them, or in the home directory.
     /// The second part says that an approval of a person may allow it.
     pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<(Verdict, bool)> {
-        if self.binary.as_deref() == Some(path) {
+        let in_trust = |folder: &str| is_within(path, folder);
+        if self.binary.as_deref() == Some(path) || self.trust.as_deref().is_some_and(in_trust) {
             return Some((Verdict::Deny, false));
         }
-        if self
-            .trust
-            .as_deref()
-            .is_some_and(|folder| is_within(path, folder))
-        {
-            return Some((Verdict::Deny, false));
-        }
-        let by_link = self.linked.iter().filter_map(|(real, name)| {
-            let rest = path.strip_prefix(real.as_str())?;
-            is_within(path, real).then(|| format!("{name}{rest}"))
-        });
         let root = self.root.as_deref().unwrap_or(start);
         let is_read = |folder: &str| {
             let is_between = is_within(start, folder) && is_within(folder, root);
             is_between || [home, root, start].contains(&folder)
         };
-        by_link.chain([path.to_owned()]).find_map(|path| {
+        let mut names = self.names_by_link(path).chain([path.to_owned()]);
+        names.find_map(|path| {
             let (thing, folder) = things::located(&path, home)?;
             is_read(&folder).then(|| (thing.verdict(), thing == Thing::Settings))
         })
@@ -262,12 +264,10 @@ impl Guard {
         }
         let (verdict, thing, does) = self.weigh(touch, thing, &real, home, lookup)?;
         let shown = for_people(written);
+        let reason = format!("{does} `{shown}`: {}", thing.why());
         Some(Guarded {
-            reason: format!("{does} `{shown}`: {}", thing.why()),
-            what: shown,
-            verdict,
-            span: None,
             is_bound: touch == Touch::Bound && thing == Thing::Settings,
+            ..Guarded::new(shown, verdict, reason)
         })
     }
 

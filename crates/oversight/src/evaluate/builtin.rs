@@ -93,44 +93,29 @@ impl Evaluator<'_> {
         })
     }
 
-    /// Builtins that keep or give a command for later, where their words show one.
+    /// Builtins that keep or give a command for later.
     fn hook(&mut self, name: &str, arguments: &[String]) -> Outcome {
-        let keeps = match name {
-            "enable" => arguments.iter().any(|word| word.starts_with("-f")),
-            "hash" => arguments.iter().any(|word| word == "-p"),
-            "compgen" | "complete" => arguments
-                .iter()
-                .any(|word| ["-C", "-F", "-W"].iter().any(|flag| word.starts_with(flag))),
-            "history" => arguments.iter().any(|word| word == "-s"),
-            "bind" => arguments.iter().any(|word| word == "-x"),
-            "fc" => !arguments
-                .iter()
-                .any(|word| word.starts_with("-l") || word.starts_with("-n")),
-            _ => {
-                if let Some((_, words)) = arguments.split_first().filter(|(flag, _)| *flag == "-x")
-                {
-                    self.run(words);
-                }
-                false
-            }
+        let has = |flags: &[&str]| {
+            let mut words = arguments.iter();
+            words.any(|word| flags.iter().any(|flag| word.starts_with(flag)))
         };
-        let text = arguments.join(" ");
-        let is_hidden =
-            text.contains("$(") || text.contains('`') || name == "compgen" && !text.contains("-W");
-        if keeps
-            && (matches!(name, "enable" | "hash" | "fc" | "bind")
-                || is_hidden
-                || self.acts_in(&text))
-        {
-            self.opaque(
-                "the shell keeps a command for later",
-                &format!("{name} {text}"),
-            );
+        let keeps = match name {
+            "enable" => has(&["-f"]),
+            "hash" => has(&["-p"]),
+            "compgen" | "complete" => has(&["-C", "-F", "-W"]),
+            "history" => has(&["-s"]),
+            "bind" => has(&["-x"]),
+            _ => name == "fc" && !has(&["-l", "-n"]),
+        };
+        if keeps {
+            let text = format!("{name} {}", arguments.join(" "));
+            self.opaque("the shell keeps a command for later", &text);
         }
-        if name == "hash" && arguments.first().is_some_and(|flag| flag == "-t") {
-            return text::path_of(arguments);
+        match arguments.split_first() {
+            Some((flag, words)) if name == "jobs" && flag == "-x" => self.run(words),
+            Some((flag, _)) if name == "hash" && flag == "-t" => text::path_of(arguments),
+            _ => Outcome::unknown(),
         }
-        Outcome::unknown()
     }
 
     fn change_directory(&mut self, arguments: &[String]) -> Outcome {
@@ -193,15 +178,6 @@ impl Evaluator<'_> {
     }
 
     fn set(&mut self, arguments: &[String]) -> Outcome {
-        if &*self.state.name == "fish" {
-            // `set -gx name words`.
-            let mut words = arguments.iter().filter(|word| !word.starts_with('-'));
-            if let Some(name) = words.next().cloned() {
-                let words: Vec<String> = words.cloned().collect();
-                self.state.set(&name, words.join(" "), true);
-            }
-            return Outcome::quiet(Some(true));
-        }
         let mut rest = arguments.iter();
         while let Some(word) = rest.as_slice().first() {
             if word == "--" {
@@ -242,23 +218,12 @@ impl Evaluator<'_> {
     }
 
     fn alias(&mut self, arguments: &[String]) -> Outcome {
-        let is_fish = &*self.state.name == "fish";
-        let mut pairs: Vec<(&str, String)> = Vec::new();
-        match arguments {
-            [name, rest @ ..] if is_fish && !name.contains('=') && !rest.is_empty() => {
-                pairs.push((name, rest.join(" ")));
-            }
-            words => {
-                let all = words.iter().filter_map(|word| word.split_once('='));
-                pairs.extend(all.map(|(name, text)| (name, text.to_owned())));
-            }
-        }
-        for (name, text) in pairs {
+        for (name, text) in arguments.iter().filter_map(|word| word.split_once('=')) {
             // A blank at its end makes the next word an alias as well.
             if name.starts_with('-') || has_hole(name) || text.ends_with(' ') {
                 self.opaque("a command gets another meaning", &arguments.join(" "));
             }
-            Rc::make_mut(&mut self.state.aliases).insert(name.to_owned(), text);
+            Rc::make_mut(&mut self.state.aliases).insert(name.to_owned(), text.to_owned());
         }
         Outcome::unknown()
     }
@@ -299,95 +264,43 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `read`, `mapfile`, `getopts`: variables get what is not known before it runs, unless one line stands there.
+    /// `read`, `mapfile`, `getopts`: what they put into variables is not known before it runs, unless it is all that
+    /// stands there.
     fn read(&mut self, builtin: &str, arguments: &[String]) -> Outcome {
-        let valued = if builtin == "read" {
-            "adinNptu"
-        } else {
-            "dnOsuCc"
-        };
-        let mut names: Vec<String> = Vec::new();
-        let mut is_plain = builtin == "read";
-        let mut number = 0;
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            let flags = word.strip_prefix('-').filter(|_| builtin != "getopts");
-            let Some(flags) = flags else {
-                names.push(word.clone());
-                continue;
-            };
-            let Some((_, glued)) = flags.split_once(|flag| valued.contains(flag)) else {
-                continue;
-            };
-            let flag = flags.trim_end_matches(glued).chars().next_back();
-            let value = match glued {
-                "" => words.next().cloned().unwrap_or_default(),
-                glued => glued.to_owned(),
-            };
-            match flag {
-                Some('u') => number = value.parse::<i32>().unwrap_or(-1),
-                Some('C') => self.opaque(
-                    "the shell calls a command for each line",
-                    &arguments.join(" "),
-                ),
-                Some('a') => {
-                    is_plain = false;
-                    names.push(value);
-                }
-                Some('p' | 't') => {}
-                _ => is_plain = false,
-            }
-        }
-        let source = self.state.descriptors.get(&number).cloned();
-        if names.is_empty() {
-            names.push(
-                if builtin == "read" {
-                    "REPLY"
-                } else {
-                    "MAPFILE"
-                }
-                .to_owned(),
+        let is_option = |word: &&String| word.starts_with('-') && builtin != "getopts";
+        let mut options = arguments.iter().filter(is_option);
+        if builtin != "read" && options.any(|word| word.contains('C')) {
+            self.opaque(
+                "the shell calls a command for each line",
+                &arguments.join(" "),
             );
         }
-        let line = source.as_ref().and_then(|text| {
-            text.split_once('\n')
-                .map_or(Some((text.as_str(), "")), Some)
-        });
-        let line = line.map(|(line, rest)| (line.to_owned(), rest.to_owned()));
-        let is_known = line
-            .as_ref()
-            .is_some_and(|(line, _)| !has_hole(line) && !line.contains('\\'));
-        match (line, names.as_slice()) {
-            (Some((line, rest)), names) if is_plain && is_known => {
-                self.state.descriptors.insert(number, rest);
-                let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-                let is_usual = self.state.get("IFS").as_deref() == Some(" \t\n");
-                for (index, name) in names.iter().enumerate() {
-                    let is_last = index.saturating_add(1) == names.len();
-                    let text = match is_last {
-                        true => words.by_ref().collect::<Vec<_>>().join(" "),
-                        false => words.next().unwrap_or_default().to_owned(),
-                    };
-                    self.set_by_name(name, if is_usual { text } else { unknown() });
-                }
+        // Values of options are not told apart: most of them cannot be names.
+        let mut names: Vec<String> = arguments
+            .iter()
+            .filter(|word| !is_option(word))
+            .cloned()
+            .collect();
+        let only = match (names.as_slice(), self.state.input()) {
+            ([_], Some(input))
+                if arguments
+                    .iter()
+                    .all(|word| !is_option(&word) || word == "-r") =>
+            {
+                let line = input.strip_suffix('\n').unwrap_or(input).trim();
+                (!has_hole(line) && !line.contains(['\n', '\\'])).then(|| line.to_owned())
             }
-            (line, names) => {
-                let text = if line.is_some() || builtin != "read" {
-                    unknown()
-                } else {
-                    ENVIRONMENT.to_string()
-                };
-                for name in names {
-                    self.set_by_name(name, text.clone());
-                }
-                if builtin == "getopts" {
-                    self.state.set("OPTARG", unknown(), false);
-                    self.state.set("OPTIND", unknown(), false);
-                }
-                if let Some(content) = self.state.descriptors.get_mut(&number) {
-                    *content = unknown();
-                }
-            }
+            _ => None,
+        };
+        names.extend(["REPLY", "MAPFILE", "OPTARG", "OPTIND"].map(str::to_owned));
+        let has_input = !self.state.descriptors.is_empty() || builtin != "read";
+        let text = if has_input { HOLE } else { ENVIRONMENT }.to_string();
+        let text = only.filter(|_| builtin == "read").unwrap_or(text);
+        for name in names {
+            self.set_by_name(&name, text.clone());
+        }
+        for content in self.state.descriptors.values_mut() {
+            *content = unknown();
         }
         Outcome::quiet(None)
     }

@@ -22,9 +22,6 @@ const OF_FILES: &[&str] =
 /// How a file is opened to be written.
 const MODES: &[&str] = names!("w a x w+ a+ wb ab xb r+ rb+ r+b wb+ w+b wt at > >> +<");
 
-/// So many bytes behind `open` are looked at for its mode.
-const MAX_STATEMENT: usize = 400;
-
 /// The words before a place: `File.write(` is `file` and `write`.
 fn callee(before: &str) -> (String, String) {
     let name = last_word(before);
@@ -76,46 +73,27 @@ pub(super) fn changes(code: &str, at: usize, length: usize) -> bool {
     (opened && writes) || by_method
 }
 
-/// Whether a file is opened to be written: a mode behind a comma, in the statement that opens.
-fn opens_to_write(code: &str) -> bool {
-    code.match_indices("open").any(|(at, _)| {
-        let end = code.floor_char_boundary(at.saturating_add(MAX_STATEMENT));
-        let statement = code
-            .get(at..end)
-            .unwrap_or_default()
-            .split([';', '\n'])
-            .next();
-        let mut given = statement.unwrap_or_default().split([',', '=']).skip(1);
-        given.any(|text| {
-            let text = text.trim_start();
-            let quoted = text.strip_prefix(['"', '\'']);
-            let mode = quoted.and_then(|rest| rest.split(['"', '\'']).next());
-            mode.is_some_and(|mode| MODES.contains(&mode))
-        })
-    })
-}
-
-/// Whether code changes files at all.
+/// Whether code changes files at all: by a call, by the mode of an open file, or by `print > file` of awk.
 pub(super) fn may_change(code: &str) -> bool {
-    // `print "x" > file` of awk, with a comparison or an arrow now and then.
-    let redirected = || {
-        code.split("print").skip(1).any(|rest| {
-            let statement = rest.split([';', '}', '\n']).next();
-            statement.is_some_and(|statement| statement.contains('>'))
-        })
+    let words = || {
+        let words = code.split(|one: char| !one.is_alphanumeric() && one != '_');
+        words.filter(|word| !word.is_empty()).map(str::to_lowercase)
     };
-    let mut rest = code;
-    let mut passed = 0_usize;
-    while let Some(start) = rest.find(|one: char| one.is_alphabetic() || one == '_') {
-        let word = first_word(rest.get(start..).unwrap_or_default());
-        let end = start.saturating_add(word.len());
-        let (of, name) = callee(code.get(..passed.saturating_add(end)).unwrap_or_default());
-        let ambiguous = AMBIGUOUS.contains(&name.as_str()) && OF_FILES.contains(&of.as_str());
-        if ambiguous || CHANGING.contains(&name.as_str()) {
-            return true;
-        }
-        passed = passed.saturating_add(end);
-        rest = rest.get(end..).unwrap_or_default();
-    }
-    redirected() || opens_to_write(code)
+    let is_ambiguous = |(of, name): (String, String)| {
+        OF_FILES.contains(&of.as_str()) && AMBIGUOUS.contains(&name.as_str())
+    };
+    let quoted: Vec<&str> = code.split(['"', '\'']).collect();
+    let mut modes = quoted.iter().zip(quoted.iter().skip(1));
+    let is_mode = |(before, text): (&&str, &&str)| {
+        before.trim_end().ends_with([',', '=']) && MODES.contains(text)
+    };
+    let mut printed = code.split("print").skip(1);
+    words().any(|word| CHANGING.contains(&word.as_str()))
+        || words().zip(words().skip(1)).any(is_ambiguous)
+        || code.contains("open") && modes.any(is_mode)
+        || printed.any(|rest| {
+            rest.split([';', '}', '\n'])
+                .next()
+                .is_some_and(|it| it.contains('>'))
+        })
 }

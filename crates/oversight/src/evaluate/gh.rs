@@ -115,18 +115,8 @@ impl Evaluator<'_> {
             .iter()
             .find(|(name, _)| *name == key)
             .map(|(_, text)| text.clone());
-        let stored = || {
-            let config = self.content(&format!("{}/.config/gh/config.yml", self.home));
-            let lines = config
-                .lines()
-                .skip_while(|line| !line.starts_with("aliases:"))
-                .skip(1);
-            let mut lines = lines.take_while(|line| line.starts_with(' '));
-            lines.find_map(|line| {
-                let text = line.trim().strip_prefix(verb)?.strip_prefix(':')?;
-                Some(text.trim().trim_matches(['"', '\'']).to_owned())
-            })
-        };
+        let variable = |name: &str| self.state.get(name).filter(|text| !has_hole(text));
+        let stored = || alias_in(&self.content(&settings_file(variable, &self.home)), verb);
         let Some(text) = made.or_else(stored) else {
             self.opaque("gh runs an extension that is not read", verb);
             return;
@@ -142,4 +132,25 @@ impl Evaluator<'_> {
         self.linked(format!("gh alias {verb}"), |this| this.evaluated(&whole));
         self.world.walking.remove(&key);
     }
+}
+
+/// Returns the file of the settings of `gh`.
+pub(crate) fn settings_file(variable: impl Fn(&str) -> Option<String>, home: &str) -> String {
+    let set = |name: &str| variable(name).filter(|text| !text.is_empty());
+    let folder = set("GH_CONFIG_DIR").or_else(|| Some(set("XDG_CONFIG_HOME")? + "/gh"));
+    let folder = folder.unwrap_or_else(|| format!("{home}/.config/gh"));
+    format!("{folder}/config.yml")
+}
+
+/// Returns what an alias stands for in the settings of `gh`.
+pub(crate) fn alias_in(settings: &str, name: &str) -> Option<String> {
+    let lines = settings
+        .lines()
+        .skip_while(|line| !line.starts_with("aliases:"))
+        .skip(1);
+    let mut lines = lines.take_while(|line| line.starts_with(' '));
+    lines.find_map(|line| {
+        let text = line.trim().strip_prefix(name)?.strip_prefix(':')?.trim();
+        Some(text.trim_matches(['"', '\'']).to_owned())
+    })
 }

@@ -1,6 +1,7 @@
 //! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
 
 use crate::actions::{git_command, is_git_builtin};
+use crate::guard::git_settings;
 use crate::lookup::{absolute, directory_of};
 use shell::escape::with_words;
 use shell::value::{has_hole, unknown};
@@ -29,38 +30,18 @@ const SWITCHING: &[&str] = names!(
     checkout-index worktree"
 );
 
-/// Which hooks a command of git runs.
+/// Parts of the names of the hooks that a command of git runs, where its own name is not one.
 const HOOKS: &[(&str, &[&str])] = &[
-    (
-        "commit",
-        names!("pre-commit prepare-commit-msg commit-msg post-commit"),
-    ),
-    ("merge", names!("pre-merge-commit post-merge commit-msg")),
-    (
-        "pull",
-        names!("post-merge pre-merge-commit post-rewrite pre-rebase"),
-    ),
-    ("checkout", names!("post-checkout")),
-    ("switch", names!("post-checkout")),
-    ("clone", names!("post-checkout")),
-    ("worktree", names!("post-checkout")),
-    (
-        "rebase",
-        names!("pre-rebase post-rewrite post-checkout post-commit pre-commit"),
-    ),
-    (
-        "am",
-        names!("applypatch-msg pre-applypatch post-applypatch"),
-    ),
-    ("cherry-pick", names!("post-commit prepare-commit-msg")),
-    ("revert", names!("post-commit prepare-commit-msg")),
-    ("gc", names!("pre-auto-gc")),
-    ("push", names!("pre-push")),
-    ("send-email", names!("sendemail-validate")),
-    (
-        "hook",
-        names!("pre-commit post-merge post-checkout post-commit pre-push"),
-    ),
+    ("am", names!("applypatch")),
+    ("cherry-pick", names!("commit")),
+    ("clone", names!("checkout")),
+    ("gc", names!("auto-gc")),
+    ("pull", names!("merge rebase rewrite")),
+    ("rebase", names!("rebase rewrite checkout commit")),
+    ("revert", names!("commit")),
+    ("send-email", names!("sendemail")),
+    ("switch", names!("checkout")),
+    ("worktree", names!("checkout")),
 ];
 
 /// Hooks of whatever moves a reference or writes the index.
@@ -97,7 +78,13 @@ impl Evaluator<'_> {
         let Some((verb, rest)) = call.rest.split_first().filter(|_| !call.only_prints) else {
             return Outcome::unknown();
         };
-        let own = self.own_settings(&call.settings, &call.rest);
+        let made = git_settings::made(arguments);
+        let own = self.own_settings(&made);
+        if verb == "config" {
+            // It holds for what follows in the same command, whatever file it is written to.
+            self.world.settings.clone_from(&own);
+            return Outcome::unknown();
+        }
         let place = state.directory.clone();
         let outcome = self.apart(state, |this| {
             this.run_settings(&own, arguments);
@@ -136,36 +123,19 @@ impl Evaluator<'_> {
     }
 
     /// Settings of this call, of the environment and of this command, the strongest first.
-    fn own_settings(
-        &mut self,
-        given: &[(String, String)],
-        words: &[String],
-    ) -> Vec<(String, String)> {
-        let mut all = Vec::new();
-        for (key, value) in given {
+    fn own_settings(&self, made: &[(String, String)]) -> Vec<(String, String)> {
+        let lower = |(key, value): (String, String)| (key.to_ascii_lowercase(), value);
+        let given = made.iter().map(|(key, value)| {
             // `--config-env=alias.x=VARIABLE` names a variable.
             let value = match value.strip_prefix('\u{1}') {
                 Some(variable) => self.state.get(variable).unwrap_or_default(),
                 None => value.clone(),
             };
-            all.push((key.to_ascii_lowercase(), value));
-        }
-        if words.first().is_some_and(|verb| verb == "clone") {
-            let option = |pair: &[String]| match pair {
-                [flag, value] if flag == "-c" || flag == "--config" => value
-                    .split_once('=')
-                    .map(|(key, value)| (key.to_ascii_lowercase(), value.to_owned())),
-                _ => None,
-            };
-            all.extend(words.windows(2).filter_map(option));
-        }
-        all.extend(
-            self.git_environment()
-                .into_iter()
-                .map(|(key, value)| (key.to_ascii_lowercase(), value)),
-        );
-        all.extend(self.world.settings.iter().cloned());
-        all
+            (key.clone(), value)
+        });
+        let further = self.git_environment().into_iter();
+        let own = self.world.settings.iter().cloned();
+        given.chain(further).map(lower).chain(own).collect()
     }
 
     /// What the settings of this command would run. The user's own, in files, are left to them.
@@ -305,7 +275,6 @@ impl Evaluator<'_> {
                     .collect();
                 self.in_shell(&link, &words.join(" "));
             }
-            "config" => self.git_config(rest),
             "for-each-repo" => {
                 let words = rest
                     .iter()
@@ -340,78 +309,51 @@ impl Evaluator<'_> {
         }
     }
 
-    /// `git config alias.x push` holds for what follows in the same command, whatever file it is written to.
-    fn git_config(&mut self, rest: &[String]) {
-        let valued = names!("-f --file --blob --type --default --value --comment");
-        let mut words = rest.iter();
-        let mut plain: Vec<&String> = Vec::new();
-        while let Some(word) = words.next() {
-            if valued.contains(&word.as_str()) {
-                words.next();
-            } else if !word.starts_with('-') && word != "set" || plain.len() == 1 {
-                plain.push(word);
-            }
-        }
-        let pair = plain.iter().filter(|word| {
-            !matches!(
-                word.as_str(),
-                "--add" | "--replace-all" | "--append" | "--all"
-            )
-        });
-        if let [key, value, ..] = pair.collect::<Vec<_>>().as_slice() {
-            self.world
-                .settings
-                .insert(0, (key.to_ascii_lowercase(), (**value).clone()));
-        }
-    }
-
-    /// Hooks that are there and can be read: acts in them count, what they do otherwise is the project's business.
+    /// Hooks that are there: acts in them count, what they do otherwise is the project's business.
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
-        let named = HOOKS
-            .iter()
-            .find(|(name, _)| *name == verb)
-            .map_or(&[][..], |(_, hooks)| hooks);
-        let always = if READING.contains(&verb) {
-            &[][..]
-        } else {
-            ALWAYS
-        };
-        if named.is_empty() && always.is_empty() {
+        if READING.contains(&verb) {
             return;
         }
-        let unchecked = rest
-            .iter()
-            .any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));
-        let skipped = names!("pre-commit commit-msg pre-push pre-merge-commit");
-        let given = settings
-            .iter()
-            .find(|(key, _)| key == "core.hookspath")
-            .map(|(_, value)| value.clone());
+        let given = settings.iter().find(|(key, _)| key == "core.hookspath");
+        let given = given.map(|(_, value)| value.clone());
         let place = given.or_else(|| self.stored_setting("core.hookspath"));
         let place = place.map(|place| place.replacen('~', &self.home, 1));
         let place = place.unwrap_or_else(|| self.repository() + "/hooks");
-        let run = rest.get(1).map(String::as_str).filter(|_| verb == "hook");
-        for hook in named
+        let place = absolute(&self.state.directory, &place);
+        let unchecked = rest
             .iter()
-            .chain(always)
-            .chain(&run)
-            .filter(|hook| !unchecked || !skipped.contains(hook))
-        {
+            .any(|word| word == "--no-verify" || (word == "-n" && verb == "commit"));
+        let parts = HOOKS.iter().find(|(name, _)| *name == verb);
+        let own = [verb];
+        let parts = parts.map_or(&own[..], |(_, parts)| parts);
+        let mut hooks = self.world.lookup.list(&place);
+        let written = self.world.written.keys();
+        hooks.extend(
+            written.filter_map(|path| Some(path.strip_prefix(&place)?.get(1..)?.to_owned())),
+        );
+        hooks.retain(|hook| {
+            let is_skipped = unchecked && (hook.starts_with("pre-") || hook == "commit-msg");
+            let is_run = verb == "hook"
+                || ALWAYS.contains(&hook.as_str())
+                || parts.iter().any(|part| hook.contains(part));
+            is_run && !is_skipped && !hook.ends_with(".sample")
+        });
+        for hook in hooks {
             let path = format!("{place}/{hook}");
             // Git passes over a hook that cannot be started; one that begins as scripts do may be made so at any time.
-            let place = absolute(&self.state.directory, &path);
             let is_there = match self.file(&path) {
                 File::Missing => false,
                 File::Text(text) if text.starts_with("#!") => true,
-                _ => self.world.lookup.may_start(&place),
+                _ => self.world.lookup.may_start(&path),
             };
-            if !is_there {
-                continue;
-            }
-            if self.is_foreign(&path) {
+            if is_there && self.is_foreign(&path) {
                 self.opaque("git runs a hook that is no script of a shell", &path);
             }
-            self.muted(|this| this.linked(format!("git hook {hook}"), |this| this.run(&[path])));
+            if is_there {
+                self.muted(|this| {
+                    this.linked(format!("git hook {hook}"), |this| this.run(&[path]))
+                });
+            }
         }
     }
 }

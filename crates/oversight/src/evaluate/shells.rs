@@ -116,7 +116,7 @@ impl Evaluator<'_> {
                             .starts_with('[')
                     })
             }
-            "fish" | "csh" | "tcsh" => text.contains(['$', '(', '{']),
+            "fish" | "csh" | "tcsh" => true,
             _ => false,
         };
         if is_other && self.catalog.mentions_part(text) {

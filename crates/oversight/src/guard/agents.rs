@@ -115,13 +115,7 @@ pub(crate) fn start(name: &str, arguments: &[String], variables: &[String]) -> O
             (Verdict::Ask, reason)
         }
     };
-    Some(Guarded {
-        what: name.to_owned(),
-        reason,
-        verdict,
-        span: None,
-        is_bound: false,
-    })
+    Some(Guarded::new(name, verdict, reason))
 }
 
 /// Returns `true` if an argument loads other settings, or leaves hooks or questions out.

@@ -25,15 +25,10 @@ const RUNS: &[&str] = names!("-c -S -s -e -F -u --cmd --exec --command -x");
 /// Returns the question about the first setting that names a program. `further` are settings from the environment.
 pub(crate) fn change(arguments: &[String], further: &[(String, String)]) -> Option<Guarded> {
     if let Some(how) = edits_whole(arguments) {
-        return Some(Guarded {
-            what: "git config".to_owned(),
-            reason: format!(
-                "`git config {how}` changes git's settings as a whole, which can name programs that git runs later"
-            ),
-            verdict: Verdict::Ask,
-            span: None,
-            is_bound: false,
-        });
+        let reason = format!(
+            "`git config {how}` changes git's settings as a whole, which can name programs that git runs later"
+        );
+        return Some(Guarded::new("git config", Verdict::Ask, reason));
     }
     let made = made(arguments);
     let (key, value) = made
@@ -50,13 +45,7 @@ pub(crate) fn change(arguments: &[String], further: &[(String, String)]) -> Opti
             for_people(value)
         )
     };
-    Some(Guarded {
-        what: for_people(key),
-        reason,
-        verdict: Verdict::Ask,
-        span: None,
-        is_bound: false,
-    })
+    Some(Guarded::new(for_people(key), Verdict::Ask, reason))
 }
 
 /// Returns the option by which `git config` opens or renames what it holds.
@@ -70,7 +59,7 @@ fn edits_whole(arguments: &[String]) -> Option<String> {
 }
 
 /// Returns the settings that a call of git makes.
-fn made(arguments: &[String]) -> Vec<(String, String)> {
+pub(crate) fn made(arguments: &[String]) -> Vec<(String, String)> {
     let call = git_command(arguments);
     let mut made = call.settings;
     let Some((verb, rest)) = call.rest.split_first() else {
@@ -188,17 +177,12 @@ pub(crate) fn attributes(path: &str, text: &str) -> Option<Guarded> {
                 .is_some_and(|(key, name)| is_driver(key, name, &ordinary))
         })
         .filter(|_| is_it)?;
-    Some(Guarded {
-        what: for_people(path),
-        reason: format!(
-            "it writes `{}` with `{}`: git runs the program of such a driver, without being looked at again",
-            for_people(path),
-            for_people(driver)
-        ),
-        verdict: Verdict::Ask,
-        span: None,
-        is_bound: false,
-    })
+    let reason = format!(
+        "it writes `{}` with `{}`: git runs the program of such a driver, without being looked at again",
+        for_people(path),
+        for_people(driver)
+    );
+    Some(Guarded::new(for_people(path), Verdict::Ask, reason))
 }
 
 /// Returns `true` if an attribute names a driver that git does not bring along.

@@ -58,25 +58,19 @@ pub(crate) fn command(arguments: &[String]) -> Option<Guarded> {
         _ => None,
     };
     if let Some(what) = stopped {
-        return Some(Guarded {
-            reason: format!(
-                "it runs `roleos {what}`, which changes what the agent may do or what counts as evidence; a person \
-                 runs it in a terminal"
-            ),
-            what: format!("roleos {what}"),
-            verdict: Verdict::Deny,
-            span: None,
-            is_bound: false,
-        });
+        let reason = format!(
+            "it runs `roleos {what}`, which changes what the agent may do or what counts as evidence; a person runs it \
+             in a terminal"
+        );
+        return Some(Guarded::new(
+            format!("roleos {what}"),
+            Verdict::Deny,
+            reason,
+        ));
     }
     let unknown = operands.iter().take(2).any(|word| has_hole(word));
-    unknown.then(|| Guarded {
-        reason: "it runs `roleos` with a command that is not known before it runs".to_owned(),
-        what: "roleos".to_owned(),
-        verdict: Verdict::Ask,
-        span: None,
-        is_bound: false,
-    })
+    let reason = "it runs `roleos` with a command that is not known before it runs";
+    unknown.then(|| Guarded::new("roleos", Verdict::Ask, reason.to_owned()))
 }
 
 /// Options may be abbreviated or given a value.

@@ -24,14 +24,9 @@ pub(crate) fn change(arguments: &[String], input: Option<&str>) -> Option<Guarde
         rest.iter().any(|word| word == "--stdin") && input.is_some_and(|text| text.contains(REFS));
     let named = rest.iter().find(|word| is_changed(word)).cloned();
     let what = named.or_else(|| by_input.then(|| REFS.to_owned()))?;
-    Some(Guarded {
-        reason: format!(
-            "it changes `{}`: the repository holds the snapshots from which a session is undone",
-            for_people(&what)
-        ),
-        what,
-        verdict: Verdict::Deny,
-        span: None,
-        is_bound: false,
-    })
+    let reason = format!(
+        "it changes `{}`: the repository holds the snapshots from which a session is undone",
+        for_people(&what)
+    );
+    Some(Guarded::new(what, Verdict::Deny, reason))
 }

@@ -126,8 +126,9 @@ pub(crate) fn written(name: &str, arguments: &[String]) -> Vec<Tree> {
         "cp" | "mv" | "ln" | "ditto" | "scp" | "rsync" => copied(name, arguments),
         "tar" | "bsdtar" | "gtar" | "jar" => TarCall::parse(arguments).extracted(name),
         "unzip" => unzipped(arguments),
-        "7z" | "7za" | "7zr" | "7zz" | "unrar" => unpacked(arguments),
-        "cpio" | "bsdcpio" | "pax" => copied_in(name, arguments),
+        "7z" | "7za" | "7zr" | "7zz" | "unrar" | "cpio" | "bsdcpio" | "pax" => {
+            unpacked(name, arguments)
+        }
         "python" => by_module(arguments),
         "find" | "fd" | "fdfind" => found(arguments),
         "git" => git_trees::written(arguments),
@@ -392,55 +393,39 @@ fn unzipped(arguments: &[String]) -> Vec<Tree> {
     }]
 }
 
-/// `7z x archive -otarget`, `unrar x archive target/`.
-fn unpacked(arguments: &[String]) -> Vec<Tree> {
+/// `7z x archive -otarget`, `unrar x archive target/`, `cpio -i`, `pax -r`.
+fn unpacked(name: &str, arguments: &[String]) -> Vec<Tree> {
     let words = operands(arguments);
-    let [verb, archive, rest @ ..] = words.as_slice() else {
-        return Vec::new();
+    let brings = match name {
+        "cpio" | "bsdcpio" => has_flag(arguments, "ip", &["--extract", "--pass-through"]),
+        "pax" => has_flag(arguments, "r", &[]),
+        _ => words
+            .first()
+            .is_some_and(|verb| matches!(verb.as_str(), "x" | "e")),
     };
-    if !matches!(verb.as_str(), "x" | "e") {
-        return Vec::new();
-    }
-    let last = rest
+    let folder = words.iter().skip(1).rfind(|word| word.ends_with('/'));
+    let passed = words
         .last()
-        .filter(|word| word.ends_with('/'))
-        .map(|word| word.as_str());
-    let target = value(arguments, &["-o"])
-        .first()
-        .copied()
-        .or(last)
-        .unwrap_or(".");
-    let from = From::Archive((*archive).clone());
-    vec![Tree {
-        scattered: verb.as_str() == "e",
-        ..Tree::new(from, Some(target.to_owned()))
-    }]
-}
-
-/// `cpio -i`, `pax -r`.
-fn copied_in(name: &str, arguments: &[String]) -> Vec<Tree> {
-    let letters = if name == "pax" { "r" } else { "i" };
-    let passes = name != "pax" && has_flag(arguments, "p", &["--pass-through"]);
-    if passes {
-        let target = operands(arguments).last().map_or(".", |word| word.as_str());
-        return vec![Tree::new(From::Elsewhere, Some(target.to_owned()))];
-    }
-    if !has_flag(arguments, letters, &["--extract"]) {
-        return Vec::new();
-    }
+        .filter(|_| name.ends_with("cpio") && has_flag(arguments, "p", &[]));
+    let named = value(arguments, &["-o", "-D", "--directory"]);
+    let named = named.first().map(|word| (*word).to_owned());
+    let target = named.or_else(|| Some((*folder.or(passed)?).clone()));
+    let target = target.unwrap_or_else(|| ".".to_owned());
     let files: &[&str] = if name == "pax" {
         &["-f"]
     } else {
         &["-F", "-I", "--file"]
     };
-    let from = value(arguments, files)
-        .first()
-        .map_or(From::Input, |file| From::Archive((*file).to_owned()));
-    let target = value(arguments, &["-D", "--directory"])
-        .first()
-        .map_or(".", |target| target)
-        .to_owned();
-    vec![Tree::new(from, Some(target))]
+    let from = match (value(arguments, files).first(), words.get(1)) {
+        _ if passed.is_some() => From::Elsewhere,
+        (Some(file), _) => From::Archive((*file).to_owned()),
+        (None, Some(file)) if !name.ends_with("cpio") && name != "pax" => {
+            From::Archive((*file).clone())
+        }
+        _ => From::Input,
+    };
+    let tree = brings.then(|| Tree::new(from, Some(target)));
+    tree.into_iter().collect()
 }
 
 /// `python -m zipfile -e archive target`, `python -m tarfile -e archive`.

@@ -221,7 +221,7 @@ fn powershell_is_not_read_and_shows_what_stands_there_word_for_word() {
             &["git:push"],
         ),
         ("npm test && npm publish", Deny, &["npm:publish"]),
-        ("$out = git push 2>&1", Ask, &["git:push"]),
+        ("$out = git push 2>&1", Ask, &[]),
         ("cmd /c git push", Ask, &["git:push"]),
         ("iex 'git push'", Ask, &[]),
         ("g`it pu`sh", Ask, &[]),
