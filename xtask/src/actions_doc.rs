@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use toml::{Table, Value};
 
-const SOURCE: &str = include_str!("../../crates/oversight/actions.toml");
+const SOURCE: &str = include_str!("../../crates/actions/actions.toml");
 
 const SETS: &[(&str, &str)] = &[
     (
@@ -31,7 +31,7 @@ pub(crate) fn text() -> String {
     let actions = table.get("action").and_then(Value::as_array);
     let actions: Vec<&Value> = actions.into_iter().flatten().collect();
     let mut text =
-        "# Actions\n\n<!-- `cargo xtask codegen` writes this from crates/oversight/actions.toml. -->\n"
+        "# Actions\n\n<!-- `cargo xtask codegen` writes this from crates/actions/actions.toml. -->\n"
             .to_owned();
     for (set, what) in SETS {
         let head = "| action | what it is | how it is undone, as far as possible | examples |\n|---|---|---|---|";

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::act::Approvals;
 use crate::governance::{Governance, Judgement, Recorded, Spent};
 use crate::grants::Grants;
-use crate::lookup::Lookup;
 use crate::verdict::{Decision, Place, Policy, Verdict, gate};
+use actions::lookup::Lookup;
 
 /// A call of a tool.
 #[derive(Clone, Copy, Debug)]

@@ -38,9 +38,9 @@ mod wrapper;
 
 use std::rc::Rc;
 
-use crate::actions::Catalog;
 use crate::guard::Guard;
-use crate::lookup::Lookup;
+use actions::Catalog;
+use actions::lookup::Lookup;
 use shell::ir::{Script, Span};
 use shell::value::{joined, unknown};
 use shell::{lower, second};

@@ -12,13 +12,13 @@ use serde_json::{Value as Json, json};
 use carried::{carried, is_interpreter, is_loader};
 
 use crate::act::Act;
-use crate::actions::{Catalog, git_command};
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell, gh};
 use crate::guard::own;
-use crate::lookup::{Content, Lookup, base_name};
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
+use actions::lookup::{Content, Lookup, base_name};
+use actions::{Catalog, git_command};
 use shell::escape::quote;
 use shell::value::has_hole;
 

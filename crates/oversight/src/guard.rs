@@ -18,8 +18,8 @@ mod things;
 pub(crate) mod trees;
 
 use crate::evaluate::Certainty;
-use crate::lookup::{Content, Lookup, absolute, base_name};
 use crate::verdict::Verdict;
+use actions::lookup::{Content, Lookup, absolute, base_name};
 use shell::ir::Span;
 use shell::pattern;
 use shell::value::{for_people, has_hole};

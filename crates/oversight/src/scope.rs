@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use crate::actions::{GitCall, git_command};
 use crate::evaluate::Finding;
 use crate::evaluate::settings::settings_of;
-use crate::lookup::{Content, Lookup, absolute, base_name, directory_of};
+use actions::lookup::{Content, Lookup, absolute, base_name, directory_of};
+use actions::{GitCall, git_command, repository};
 use shell::pattern;
 use shell::words::names;
 
@@ -260,34 +260,9 @@ struct Repository {
     branch: Option<String>,
 }
 
-/// Returns the top of the working tree around a directory, with its folder of git and the text of `HEAD`.
-fn around(directory: &str, lookup: &dyn Lookup) -> Option<(String, String, String)> {
-    let mut folder = directory.trim_end_matches('/').to_owned();
-    loop {
-        let dot = format!("{folder}/.git");
-        if let Content::Text(head) = lookup.read(&format!("{dot}/HEAD")) {
-            return Some((folder, dot, head));
-        }
-        if let Content::Text(link) = lookup.read(&dot) {
-            let linked = absolute(&folder, link.trim().strip_prefix("gitdir:")?.trim());
-            let Content::Text(head) = lookup.read(&format!("{linked}/HEAD")) else {
-                return None;
-            };
-            return Some((folder, linked, head));
-        }
-        let (parent, _) = folder.rsplit_once('/')?;
-        folder = parent.to_owned();
-    }
-}
-
-/// Returns the top of the working tree around a directory.
-pub(crate) fn repository_top(directory: &str, lookup: &dyn Lookup) -> Option<String> {
-    around(directory, lookup).map(|(top, ..)| top)
-}
-
 impl Repository {
     fn find(directory: &str, lookup: &dyn Lookup) -> Option<Self> {
-        let (_, git, head) = around(directory, lookup)?;
+        let (_, git, head) = repository::around(directory, lookup)?;
         let common = git
             .split_once("/worktrees/")
             .map_or(git.as_str(), |(common, _)| common);

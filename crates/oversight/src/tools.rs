@@ -11,8 +11,8 @@ use crate::act::sorted;
 use crate::decide::Call;
 use crate::evaluate::{Certainty, Evaluator, Finding, Findings};
 use crate::guard::{Touch, inputs};
-use crate::lookup::{Lookup, absolute};
 use crate::verdict::Policy;
+use actions::lookup::{Lookup, absolute};
 use shell::escape::quote;
 use shell::words::names;
 

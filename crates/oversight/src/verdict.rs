@@ -4,15 +4,15 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::act::Act;
-use crate::actions::{Catalog, Set};
 use crate::decide::Call;
 use crate::evaluate::{Certainty, Finding, Findings, Opaque};
 use crate::governance::{Recorded, Violation};
 use crate::grants::{Binding, Grants, Standing};
 use crate::guard::{Guard, Guarded};
-use crate::lookup::Lookup;
 use crate::scope;
 use crate::tools;
+use actions::lookup::Lookup;
+use actions::{Catalog, Set};
 use shell::ir::Span;
 
 /// What may happen.

@@ -383,7 +383,8 @@ impl Oversight {
     pub fn wrong_examples(&self) -> Vec<(&str, &str)> {
         let catalog = self.catalog();
         let examples = self.action.iter().flat_map(|own| {
-            let wrong = catalog.wrong_examples(&own.id, &own.must_match, &own.must_not_match);
+            let wrong =
+                oversight::examples::wrong(&catalog, &own.id, &own.must_match, &own.must_not_match);
             let id = own.id.as_str();
             wrong.into_iter().map(move |example| (id, example))
         });

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::act::{Act, NoApprovals};
 use crate::governance::Mode;
-use crate::lookup::Nothing;
+use actions::lookup::Nothing;
 
 struct Desk {
     gate: bool,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::guard::Touch;
-use crate::lookup::absolute;
+use actions::lookup::absolute;
 use shell::ir::{Argument, Word};
 use shell::value::{ENVIRONMENT, HOLE, has_hole, unknown};
 

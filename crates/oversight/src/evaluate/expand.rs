@@ -1,6 +1,6 @@
 //! Words become fields: expansion and splitting. File names stay patterns; which files there are is not looked at.
 
-use crate::actions::Set;
+use actions::Set;
 use shell::ir::Kind;
 use shell::ir::{Argument, Piece, Redirect, Script, Subject, Target, Word};
 use shell::value::{ENVIRONMENT, HOLE, joined, unknown};

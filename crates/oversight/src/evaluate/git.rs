@@ -1,8 +1,8 @@
 //! Git as a launcher: aliases, hooks that can be read, and settings and options whose value they run.
 
-use crate::actions::{git_command, is_git_builtin};
 use crate::guard::git_settings;
-use crate::lookup::{absolute, directory_of};
+use actions::lookup::{absolute, directory_of};
+use actions::{git_command, is_git_builtin};
 use shell::escape::with_words;
 use shell::value::{has_hole, unknown};
 use shell::words::names;

@@ -284,7 +284,7 @@ impl Evaluator<'_> {
         if !is_local || self.world.is_system(word) || word.starts_with("/dev/") {
             return false;
         }
-        let path = crate::lookup::absolute(&self.state.directory, word);
+        let path = actions::lookup::absolute(&self.state.directory, word);
         self.world.written.contains_key(&path)
             || match self.file(word) {
                 File::Text(text) => text.starts_with("#!"),
@@ -393,7 +393,7 @@ impl Evaluator<'_> {
 /// `/usr/lib/git-core/git-push`, `git-lfs push`: each command of git is a program as well.
 fn git_program(name: &str) -> Option<&str> {
     let verb = name.strip_prefix("git-");
-    verb.filter(|verb| crate::actions::is_git_builtin(verb))
+    verb.filter(|verb| actions::is_git_builtin(verb))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One program with its words: who is asked what it does.
 
-use crate::actions::{Answer, Around};
-use crate::lookup::base_name;
+use actions::lookup::base_name;
+use actions::{Answer, Around};
 use shell::escape::with_words;
 use shell::ir::{Argument, Assignment, Command, Redirect};
 use shell::pattern;
@@ -207,7 +207,7 @@ impl Evaluator<'_> {
         let renamed = self
             .world
             .copies
-            .get(&crate::lookup::absolute(&self.state.directory, program))
+            .get(&actions::lookup::absolute(&self.state.directory, program))
             .cloned();
         if let Some(name) = renamed.filter(|_| program.contains('/')) {
             let again = [&[name], arguments].concat();

@@ -1,6 +1,6 @@
 //! Shells: the text, the script or the input that they read. A script is read where it is named and is shell.
 
-use crate::lookup::base_name;
+use actions::lookup::base_name;
 use shell::value::has_hole;
 use shell::words::names;
 

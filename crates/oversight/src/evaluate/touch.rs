@@ -117,7 +117,7 @@ impl Evaluator<'_> {
             && (self.world.is_system(from) || self.world.copies.contains_key(from.as_str()))
         {
             let name = super::run::program_name(from);
-            let to = crate::lookup::absolute(&self.state.directory, to);
+            let to = actions::lookup::absolute(&self.state.directory, to);
             self.world
                 .copies
                 .insert(format!("{to}/{name}"), name.clone());
@@ -190,7 +190,7 @@ impl Evaluator<'_> {
     /// Paths in the code of another language: who opens one to write, or reads a key, does it here. Code that changes
     /// files and names a protected one elsewhere may change it.
     pub(crate) fn guard_code(&mut self, code: &str) {
-        if self.guard.is_none() || !crate::actions::mentions_guarded(code) {
+        if self.guard.is_none() || !actions::mentions_guarded(code) {
             return;
         }
         let may_change = changing::may_change(code);
@@ -217,7 +217,7 @@ impl Evaluator<'_> {
             if parts != text
                 && parts.len() < MAX_PATH
                 && may_change
-                && crate::actions::mentions_guarded(&parts)
+                && actions::mentions_guarded(&parts)
             {
                 self.touch(Touch::Named, &parts.clone());
             }
@@ -225,7 +225,7 @@ impl Evaluator<'_> {
                 Some(at) if changing::changes(code, at, text.len()) => Touch::Write,
                 _ => Touch::Named,
             };
-            let is_named = may_change && crate::actions::mentions_guarded(text);
+            let is_named = may_change && actions::mentions_guarded(text);
             if touch == Touch::Write || is_named || text.contains("keys") {
                 self.touch(touch, text);
             }

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::actions::git_command;
 use crate::guard::Touch;
 use crate::guard::trees::{self, From, Tree};
-use crate::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
 use crate::verdict::Verdict;
+use actions::git_command;
+use actions::lookup::{Content, Listing, Snapshot, Source, absolute, base_name, directory_of};
 use shell::value::{HOLE, has_hole};
 
 use super::Evaluator;

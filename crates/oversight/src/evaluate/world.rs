@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::Touch;
 use crate::guard::trees::Packed;
-use crate::lookup::{Content, Lookup, absolute};
+use actions::lookup::{Content, Lookup, absolute};
 use shell::value::{MAX_TEXT, has_hole, joined, unknown};
 
 use super::Evaluator;

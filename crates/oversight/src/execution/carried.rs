@@ -1,7 +1,7 @@
 //! What one process runs within itself: the script of an interpreter, the program behind a loader.
 
 use crate::evaluate::run::program_name;
-use crate::lookup::{base_name, directory_of};
+use actions::lookup::{base_name, directory_of};
 use shell::words::names;
 
 use super::Started;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::grants::Grants;
-use crate::lookup::Nothing;
 use crate::verdict::decide_command;
+use actions::lookup::Nothing;
 
 fn execution(words: &[&str]) -> Execution {
     Execution {

@@ -1,8 +1,8 @@
 //! Settings of git that name a program, or a file with such settings: git runs it later, without being looked at again.
 
-use crate::actions::git_command;
 use crate::evaluate::settings::{is_include, is_run};
 use crate::verdict::Verdict;
+use actions::git_command;
 use shell::value::{for_people, has_hole};
 use shell::words::names;
 

@@ -1,6 +1,6 @@
 //! Commands of git that write files of the working tree, and from where.
 
-use crate::actions::git_command;
+use actions::git_command;
 
 use super::programs::{has_flag, operands, value};
 use super::trees::{From, Packed, Tree};

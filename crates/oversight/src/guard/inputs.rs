@@ -188,12 +188,11 @@ fn below(folder: &str, name: &str) -> Option<String> {
 
 /// Returns the path that a string is, if it can name a protected thing and is not prose.
 fn as_path(text: &str) -> Option<String> {
-    if text.len() > 4096 || text.contains('\n') || !crate::actions::mentions_guarded(&decoded(text))
-    {
+    if text.len() > 4096 || text.contains('\n') || !actions::mentions_guarded(&decoded(text)) {
         return None;
     }
     let path = decoded(text);
-    let plain = crate::lookup::absolute("/", &path);
+    let plain = actions::lookup::absolute("/", &path);
     (!plain.contains(char::is_whitespace)).then_some(path)
 }
 

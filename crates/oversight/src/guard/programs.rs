@@ -1,7 +1,7 @@
 //! Which words of a program are files that it reads, writes or removes. One function per family of programs.
 
-use crate::actions::git_command;
-use crate::lookup::base_name;
+use actions::git_command;
+use actions::lookup::base_name;
 use shell::words::names;
 
 use super::Touch;

@@ -1,6 +1,6 @@
 //! Searches for files that remove, copy or change what they find.
 
-use crate::lookup::base_name;
+use actions::lookup::base_name;
 use shell::words::names;
 
 use super::Touch;

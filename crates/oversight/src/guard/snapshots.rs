@@ -1,7 +1,7 @@
 //! Refs of the snapshots from which a session is undone.
 
-use crate::actions::git_command;
 use crate::verdict::Verdict;
+use actions::git_command;
 use shell::value::for_people;
 use shell::words::names;
 

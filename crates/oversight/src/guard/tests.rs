@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::lookup::{Content, Lookup};
 use crate::verdict::{Place, Policy, Verdict, decide_command, decide_tool};
+use actions::lookup::{Content, Lookup};
 
 use super::*;
 use crate::grants::Grants;

@@ -176,7 +176,7 @@ fn in_repository(parts: &[&str]) -> Option<Thing> {
 
 /// Returns `true` if a folder is one in which an agent looks for its settings.
 pub(super) fn is_settings_folder(lower: &str) -> bool {
-    let name = crate::lookup::base_name(lower);
+    let name = actions::lookup::base_name(lower);
     // Workflows and templates are everyday work in this one.
     name.starts_with('.')
         && name != ".github"

@@ -3,7 +3,7 @@
 //! One description, [`Tree`], serves all of them; [`crate::evaluate`] lists the source and compares each entry with the
 //! protected things.
 
-use crate::lookup::base_name;
+use actions::lookup::base_name;
 use shell::pattern;
 use shell::words::names;
 

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::grants::Grants;
-use crate::lookup::{Content, Lookup};
 use crate::verdict::{Decision, Place, Policy, Verdict, decide_command, decide_tool};
+use actions::lookup::{Content, Lookup};
 
 struct Files(BTreeMap<&'static str, &'static str>);
 

@@ -200,7 +200,7 @@ fn may_start(evaluator: &Evaluator<'_>, text: &str) -> bool {
         .catalog
         .programs()
         .chain(["roleos", "claude", "codex", "gemini"]);
-    programs.any(|program| text.contains(program)) || crate::actions::mentions_guarded(text)
+    programs.any(|program| text.contains(program)) || actions::mentions_guarded(text)
 }
 
 fn is_program(evaluator: &Evaluator<'_>, word: &str) -> bool {

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::grants::Grants;
-use crate::lookup::Nothing;
 use crate::verdict::{Decision, Place, Policy, Verdict, decide_tool};
+use actions::lookup::Nothing;
 
 mod unknown;
 

@@ -38,7 +38,7 @@ impl Evaluator<'_> {
                 Some((mark, after)) if mark == "--" && name == "npm" => after,
                 _ => rest,
             };
-            let words = [&[crate::lookup::base_name(plain).to_owned()], rest].concat();
+            let words = [&[actions::lookup::base_name(plain).to_owned()], rest].concat();
             self.linked(name, |this| this.run(&words));
         }
         self.opaque(

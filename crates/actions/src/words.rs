@@ -4,19 +4,19 @@ use shell::words::names;
 
 /// A call of git, taken apart.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct GitCall {
+pub struct GitCall {
     /// Subcommand and what follows.
-    pub(crate) rest: Vec<String>,
+    pub rest: Vec<String>,
     /// `-c key=value`; a value that starts with U+0001 is the name of a variable.
-    pub(crate) settings: Vec<(String, String)>,
+    pub settings: Vec<(String, String)>,
     /// `-C`, joined.
-    pub(crate) directory: Option<String>,
+    pub directory: Option<String>,
     /// `--help`, `--version`, `--exec-path`: nothing is done.
-    pub(crate) only_prints: bool,
+    pub only_prints: bool,
 }
 
 /// Takes the global options of git away.
-pub(crate) fn git_command(arguments: &[String]) -> GitCall {
+pub fn git_command(arguments: &[String]) -> GitCall {
     let mut call = GitCall::default();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -64,7 +64,7 @@ fn add_setting(call: &mut GitCall, text: &str, named: bool) {
 }
 
 /// Commands of git that an alias cannot replace, as far as they are gated or common.
-pub(crate) fn is_git_builtin(verb: &str) -> bool {
+pub fn is_git_builtin(verb: &str) -> bool {
     const BUILTIN: &[&str] = names!(
         "add am apply archive bisect blame branch bundle cat-file check-attr checkout cherry-pick clean clone \
         commit config describe diff difftool fetch format-patch fsck gc grep help http-push init lfs log \

@@ -2,9 +2,12 @@
 //!
 //! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
 //! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
-//! send in [`request`], paths and facts about repositories in [`paths`]. Nothing here knows a shell.
+//! send in [`request`], paths and facts about repositories in [`paths`] and [`repository`]; [`lookup`] is what may be asked of the
+//! machine. Nothing here evaluates a command: no file, no clock.
 
+pub mod lookup;
 mod paths;
+pub mod repository;
 mod request;
 mod rule;
 mod words;
@@ -13,10 +16,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 pub use rule::check as check_rule;
-pub(crate) use words::{GitCall, git_command, is_git_builtin};
+pub use words::{GitCall, git_command, is_git_builtin};
 
-use crate::lookup::{Lookup, Nothing};
-use crate::verdict::{Place, Policy, decide_command};
+use lookup::Lookup;
 use rule::{Call, Fit};
 use shell::value::has_hole;
 
@@ -57,7 +59,7 @@ pub struct Action {
 }
 
 /// One entry of the table.
-pub(super) struct Known {
+pub(crate) struct Known {
     id: &'static str,
     set: Set,
     label: &'static str,
@@ -98,7 +100,7 @@ impl std::fmt::Debug for Around<'_> {
 }
 
 /// Whether the text may name a protected thing at all.
-pub(crate) fn mentions_guarded(text: &str) -> bool {
+pub fn mentions_guarded(text: &str) -> bool {
     const MARKS: &[&str] = &[
         "role", ".claude", ".codex", ".gemini", ".cursor", ".copilot", "hooks", ".github", "rc",
         "profile", ".git", ".mcp", ".agents",
@@ -203,14 +205,16 @@ impl Catalog {
         self.programs.iter().map(Cow::as_ref)
     }
 
-    pub(crate) fn is_program(&self, name: &str) -> bool {
+    /// Returns `true` if a program of this name performs an act that needs a grant.
+    #[must_use]
+    pub fn is_program(&self, name: &str) -> bool {
         self.programs
             .binary_search_by(|program| program.as_ref().cmp(name))
             .is_ok()
     }
 
     /// Whether the text may name one of the programs at all.
-    pub(crate) fn mentions(&self, text: &str) -> bool {
+    pub fn mentions(&self, text: &str) -> bool {
         has_hole(text)
             || ["$", "`", "\\", "sh"]
                 .iter()
@@ -220,7 +224,7 @@ impl Catalog {
     }
 
     /// Whether the text names a part of an act, so that a computed word may complete it.
-    pub(crate) fn mentions_part(&self, text: &str) -> bool {
+    pub fn mentions_part(&self, text: &str) -> bool {
         const PARTS: &[&str] = &[
             "push", "publish", "upload", "deploy", "release", "hsup", "hsilbup",
         ];
@@ -283,82 +287,43 @@ impl Catalog {
         }
         answer
     }
-
-    /// Tries examples of an action, as whole commands: which of them are not answered as they should be.
-    #[must_use]
-    pub fn wrong_examples<'e>(
-        &self,
-        id: &str,
-        must: &'e [String],
-        must_not: &'e [String],
-    ) -> Vec<&'e str> {
-        let policy = Policy {
-            catalog: self.clone(),
-            ..Policy::default()
-        };
-        let is_found = |command: &str| {
-            let grants = crate::grants::Grants::none();
-            let now = jiff::Timestamp::UNIX_EPOCH;
-            let decision = decide_command(&policy, command, EXAMPLE, &Example, &grants, now);
-            decision.actions.iter().any(|found| found == id)
-        };
-        let missed = must.iter().filter(|command| !is_found(command));
-        let wrong = must_not.iter().filter(|command| is_found(command));
-        missed.chain(wrong).map(String::as_str).collect()
-    }
-}
-
-/// Where examples are tried.
-const EXAMPLE: Place<'static> = Place {
-    directory: "/home/me/project",
-    home: "/home/me",
-};
-
-/// A repository of which nothing is known.
-struct Example;
-
-impl Lookup for Example {
-    fn read(&self, path: &str) -> crate::lookup::Content {
-        match path {
-            "/home/me/project/.git/HEAD" => {
-                crate::lookup::Content::Text("ref: refs/heads/main\n".to_owned())
-            }
-            _ => Nothing.read(path),
-        }
-    }
-
-    fn list(&self, directory: &str) -> Vec<String> {
-        Nothing.list(directory)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grants::Grants;
-    use crate::lookup::{Content, Work};
-    use crate::verdict::{Answers, Verdict, decide_tool};
+    use lookup::Nothing;
 
+    /// Examples that are one program with plain words; as whole commands all of them are tried elsewhere.
     #[test]
-    fn every_example_of_the_table_is_answered_as_written() {
+    fn plain_examples_are_classified_by_their_words() {
         let catalog = Catalog::new(&|_| true, Vec::new(), Vec::new());
-        let mut wrong = Vec::new();
-        for (id, is_match, command) in EXAMPLES {
-            let command = vec![(*command).to_owned()];
-            let (must, must_not) = if *is_match {
-                (command, Vec::new())
-            } else {
-                (Vec::new(), command)
-            };
-            let found = catalog.wrong_examples(id, &must, &must_not);
-            wrong.extend(found.into_iter().map(|one| {
-                format!(
-                    "{id} must{} match: {one}",
-                    if *is_match { "" } else { " not" }
-                )
-            }));
+        let around = Around {
+            directory: "/home/me/project",
+            home: "/home/me",
+            environment: &|_| None,
+            lookup: &Nothing,
+            input: None,
+        };
+        let is_plain = |command: &str| {
+            let is_sign = |one: char| !one.is_alphanumeric() && !" -_./:@=,+".contains(one);
+            let first = command.split(' ').next().unwrap_or_default();
+            !command.contains(is_sign) && RULES.iter().any(|(program, ..)| *program == first)
+        };
+        let mut tried = 0;
+        for (id, is_match, command) in EXAMPLES.iter().filter(|(.., command)| is_plain(command)) {
+            let needs_repository = catalog.action(id).is_some_and(|one| !one.set.needs_grant());
+            if needs_repository {
+                continue;
+            }
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let (program, arguments) = words.split_first().unwrap();
+            let answer = catalog.classify(program, arguments, &around);
+            let found = answer.actions.iter().any(|(found, _)| found == id);
+            assert_eq!(found, *is_match, "{id} {command}");
+            tried += 1;
         }
-        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(tried > 100, "{tried}");
     }
 
     #[test]
@@ -376,126 +341,5 @@ mod tests {
             let message = check_rule(rule).unwrap_err();
             assert!(message.contains(part), "{message}");
         }
-    }
-
-    /// A repository that holds this work and no other.
-    struct Holding(Option<Work<'static>>);
-
-    impl Lookup for Holding {
-        fn read(&self, path: &str) -> Content {
-            Example.read(path)
-        }
-
-        fn list(&self, _: &str) -> Vec<String> {
-            Vec::new()
-        }
-
-        fn loses(&self, _: &str, work: Work<'_>) -> Option<bool> {
-            Some(self.0.as_ref().is_some_and(|held| match (held, work) {
-                (Work::Commits { .. }, Work::Commits { .. }) => true,
-                (held, work) => *held == work,
-            }))
-        }
-    }
-
-    fn verdict(policy: &Policy, tool: &str, text: &str, lookup: &dyn Lookup) -> Verdict {
-        let input = serde_json::json!({ "command": text, "file_path": text });
-        let (now, grants) = (jiff::Timestamp::UNIX_EPOCH, Grants::none());
-        decide_tool(policy, tool, &input, EXAMPLE, lookup, &grants, now).verdict
-    }
-
-    #[test]
-    fn work_that_is_held_elsewhere_may_be_thrown_away() {
-        let commits = Work::Commits { of: "", to: None };
-        let policy = Policy::default();
-        for (command, work) in [
-            ("git reset --hard", Work::Changes),
-            ("git -C . reset --hard origin/main", commits),
-            ("git clean -fd", Work::NewFiles),
-            ("git branch -D a", commits),
-        ] {
-            let when = |held| verdict(&policy, "Bash", command, &Holding(held));
-            assert_eq!(when(Some(work)), Verdict::Ask, "{command}");
-            assert_eq!(when(None), Verdict::Allow, "{command}");
-            // Without a repository there is nothing to lose.
-            assert_eq!(verdict(&policy, "Bash", command, &Nothing), Verdict::Allow);
-        }
-    }
-
-    #[test]
-    fn settings_answer_for_acts_that_need_no_grant() {
-        let mut policy = Policy::default();
-        let asked = [
-            ("Bash", "rm -rf ~"),
-            ("Bash", "cat .env"),
-            ("Read", "/home/me/.ssh/id_rsa"),
-        ];
-        for answer in [Verdict::Ask, Verdict::Deny] {
-            policy.answers = Answers {
-                destructive: answer,
-                secrets: answer,
-            };
-            for (tool, text) in asked {
-                assert_eq!(verdict(&policy, tool, text, &Nothing), answer, "{text}");
-            }
-        }
-        policy.catalog = Catalog::new(&|action| action.set.needs_grant(), Vec::new(), Vec::new());
-        for (tool, text) in asked {
-            assert_eq!(
-                verdict(&policy, tool, text, &Nothing),
-                Verdict::Allow,
-                "{text}"
-            );
-        }
-        assert_eq!(
-            verdict(&policy, "Read", "src/main.rs", &Nothing),
-            Verdict::Allow
-        );
-    }
-
-    #[test]
-    fn an_own_action_adds_to_the_table_and_takes_nothing_away() {
-        let own = |id: &str, set| Action {
-            id: id.to_owned().into(),
-            label: "".into(),
-            compensator: "".into(),
-            set,
-        };
-        let rule = |action: &str, text: &str| Rule {
-            action: action.to_owned(),
-            text: text.to_owned(),
-        };
-        let catalog = Catalog::new(
-            &|action| action.set != Set::Extended,
-            vec![own("git:push", Set::Secrets), own("acme:ship", Set::Gated)],
-            vec![
-                rule("git:push", "shove !--plan"),
-                rule("acme:ship", "Acme|acmectl ship --now"),
-            ],
-        );
-        let wrong = |id: &str, must: &[&str], must_not: &[&str]| {
-            let owned =
-                |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
-            catalog
-                .wrong_examples(id, &owned(must), &owned(must_not))
-                .len()
-        };
-        assert_eq!(
-            wrong("git:push", &["git push", "shove x"], &["shove --plan"]),
-            0
-        );
-        assert_eq!(
-            wrong("acme:ship", &["acmectl ship --now"], &["acme ship"]),
-            0
-        );
-        assert_eq!(wrong("acme:ship", &["acme ship"], &["acme ship --now"]), 2);
-        let policy = Policy {
-            catalog,
-            ..Policy::default()
-        };
-        assert_eq!(
-            verdict(&policy, "Bash", "git push", &Nothing),
-            Verdict::Deny
-        );
     }
 }

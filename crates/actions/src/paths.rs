@@ -3,7 +3,7 @@
 
 use super::{Around, PUBLIC, SECRET};
 use crate::lookup::{Content, Work, absolute, base_name};
-use crate::scope::repository_top;
+use crate::repository::top as repository_top;
 use shell::pattern;
 use shell::value::has_hole;
 

@@ -100,13 +100,13 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
         write!(senders, "request::Sender {{ {fields} }},")?;
     }
     Ok(format!(
-        "pub(super) static ACTIONS: &[Known] = &[{actions}];\n\
+        "pub(crate) static ACTIONS: &[Known] = &[{actions}];\n\
          /// Program, action and the rest of the rule, in the order of the programs.\n\
-         pub(super) static RULES: &[(&str, &str, &str)] = &{rules:?};\n\
+         pub(crate) static RULES: &[(&str, &str, &str)] = &{rules:?};\n\
          static OPTIONS: &[(&str, &[&str])] = &[{options}];\n\
          static SENDERS: &[request::Sender] = &[{senders}];\n\
          static SECRET: &[&str] = {};\nstatic PUBLIC: &[&str] = {};\n\
-         #[cfg(test)]\nstatic EXAMPLES: &[(&str, bool, &str)] = &[{examples}];\n",
+         /// Commands that must and must not match, with their action.\npub static EXAMPLES: &[(&str, bool, &str)] = &[{examples}];\n",
         words(part("paths")?, "secret"),
         words(part("paths")?, "public"),
     ))
