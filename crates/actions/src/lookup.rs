@@ -199,3 +199,59 @@ pub fn directory_of(path: &str) -> &str {
         None => ".",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_made_absolute() {
+        for (directory, path, expected) in [
+            ("/w", "a", "/w/a"),
+            ("/w", "./a//b/", "/w/a/b"),
+            ("/w/x", "../a", "/w/a"),
+            ("/w", "../../..", "/"),
+            ("/w", "/a/./b", "/a/b"),
+        ] {
+            assert_eq!(absolute(directory, path), expected, "{directory} {path}");
+        }
+        for (path, base, directory) in [
+            ("/a/b", "b", "/a"),
+            ("/a", "a", "/"),
+            ("a", "a", "."),
+            ("/a/b/", "b", "/a/b"),
+        ] {
+            assert_eq!((base_name(path), directory_of(path)), (base, directory));
+        }
+    }
+
+    /// `/d` holds `a` and `b/c`.
+    struct Tree;
+
+    impl Lookup for Tree {
+        fn read(&self, _: &str) -> Content {
+            Content::Missing
+        }
+
+        fn list(&self, directory: &str) -> Vec<String> {
+            let names: &[&str] = match directory {
+                "/d" => &["a", "b"],
+                "/d/b" => &["c"],
+                _ => &[],
+            };
+            names.iter().map(|name| (*name).to_owned()).collect()
+        }
+    }
+
+    #[test]
+    fn a_directory_is_searched_by_its_names() {
+        let search = |directory, wanted: &str| {
+            Tree.search(Source::Directory(directory), &|entry| entry == wanted)
+        };
+        assert_eq!(search("/d", "b/c"), Listing::Found("b/c".to_owned()));
+        assert_eq!(search("/d", "x"), Listing::Clean);
+        assert_eq!(search("/e", "x"), Listing::Missing);
+        let archive = Tree.search(Source::Archive("/x.tar"), &|_| true);
+        assert_eq!(archive, Listing::Missing);
+    }
+}

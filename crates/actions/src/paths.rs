@@ -160,3 +160,89 @@ pub(super) fn fact(name: &str, directory: &str, behind: &[String], around: &Arou
         _ => true,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lookup::Lookup;
+
+    /// A repository at `/home/me/p` and one at `/tmp/q`.
+    struct Repositories;
+
+    impl Lookup for Repositories {
+        fn read(&self, path: &str) -> Content {
+            match path {
+                "/home/me/p/.git/HEAD" | "/tmp/q/.git/HEAD" | "/srv/r/.git/HEAD" => {
+                    Content::Text("ref: refs/heads/main\n".to_owned())
+                }
+                _ => Content::Missing,
+            }
+        }
+
+        fn list(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    fn among(class: &str, words: &[&str]) -> bool {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let around = Around {
+            directory: "/home/me/p",
+            home: "/home/me",
+            environment: &|_| None,
+            lookup: &Repositories,
+            input: None,
+        };
+        Class::named(class)
+            .unwrap()
+            .is_among(&words, &words, &around)
+    }
+
+    #[test]
+    fn what_is_precious_and_what_is_not() {
+        for (path, expected) in [
+            ("/", true),
+            ("/*", true),
+            ("/home/me", true),
+            ("/home", true),
+            ("/etc", true),
+            (".", true),
+            ("*", true),
+            ("..", true),
+            (".git", true),
+            ("/srv/r", true),
+            ("target", false),
+            ("./src/x", false),
+            ("/tmp/q", false),
+            ("/home/me/other", false),
+            ("\u{FFFF}", false),
+        ] {
+            assert_eq!(among("<precious>", &[path]), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn secrets_and_where_they_stand() {
+        for (class, words, expected) in [
+            ("<secret>", &["/home/me/.ssh/id_rsa"][..], true),
+            ("<secret>", &["~/.ssh/id_ed25519"], true),
+            ("<secret>", &["~/.ssh/id_ed25519.pub"], false),
+            ("<secret>", &[".env"], true),
+            ("<secret>", &[".env.example"], false),
+            ("<secret>", &["src/main.rs"], false),
+            ("<searched>", &[".env", "src"], false),
+            ("<searched>", &["KEY", ".env"], true),
+            ("<taken>", &[".env", "/tmp"], true),
+            ("<taken>", &["/tmp/x", ".env"], false),
+            ("<sent>", &["-F", "f=@.env"], true),
+            ("<sent>", &["-T", ".env"], true),
+            ("<sent>", &[".env"], false),
+            ("<device>", &["of=/dev/sda"], true),
+            ("<device>", &["/dev/null"], false),
+            ("<device>", &["/dev/fd/3"], false),
+        ] {
+            assert_eq!(among(class, words), expected, "{class} {words:?}");
+        }
+        assert!(Class::named("<other>").is_none());
+    }
+}

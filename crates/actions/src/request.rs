@@ -237,3 +237,65 @@ fn path_fits(wanted: &[&str], parts: &[&str]) -> Fit {
         _ => Fit::No,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Method and addresses of a request, or nothing.
+    fn sent(command: &str) -> Option<(String, Vec<String>)> {
+        let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let (program, arguments) = words.split_first().unwrap();
+        of(program, arguments).map(|request| (request.method, request.addresses))
+    }
+
+    #[test]
+    fn requests_are_read_from_words() {
+        for (command, method, address) in [
+            ("curl https://x.org/a?b#c", "GET", "x.org/a"),
+            ("curl -X POST https://x.org/a", "POST", "x.org/a"),
+            ("curl -XPUT https://u@X.org:80//a", "PUT", "x.org/a"),
+            ("curl -sX delete https://x.org/a", "DELETE", "x.org/a"),
+            ("curl --request=PATCH https://x.org/a", "PATCH", "x.org/a"),
+            ("curl -d a=b https://x.org/a", "POST", "x.org/a"),
+            ("curl -T f https://x.org/a", "PUT", "x.org/a"),
+            ("curl -G -d a=b https://x.org/a", "GET", "x.org/a"),
+            ("curl --url https://x.org/a", "GET", "x.org/a"),
+            ("curl -o f https://x.org/a", "GET", "x.org/a"),
+            ("gh api repos/o/r", "GET", "api.github.com/repos/o/r"),
+            (
+                "gh api /repos/o/r -f a=b",
+                "POST",
+                "api.github.com/repos/o/r",
+            ),
+            (
+                "gh api -X PATCH repos/o/r -f a=b",
+                "PATCH",
+                "api.github.com/repos/o/r",
+            ),
+            ("glab api projects/1", "GET", "gitlab.com/api/v4/projects/1"),
+        ] {
+            let expected = Some((method.to_owned(), vec![address.to_owned()]));
+            assert_eq!(sent(command), expected, "{command}");
+        }
+        for command in ["gh pr view", "ls", "curl --help"] {
+            assert_eq!(sent(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn an_address_fits_part_by_part() {
+        for (wanted, address, fit) in [
+            ("a.org/b", "a.org/b", Fit::Yes),
+            ("a.org/b", "a.org/c", Fit::No),
+            ("a.org/*/c", "a.org/b/c", Fit::Yes),
+            ("a.org/*", "a.org/b/c", Fit::No),
+            ("a.org/**", "a.org/b/c", Fit::Yes),
+            ("a.org/b/c", "a.org/\u{FFFF}", Fit::Unknown),
+        ] {
+            let parts = |text: &'static str| text.split('/').collect::<Vec<_>>();
+            let found = path_fits(&parts(wanted), &parts(address));
+            assert_eq!(found, fit, "{wanted} {address}");
+        }
+    }
+}

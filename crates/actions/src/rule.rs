@@ -306,3 +306,67 @@ fn begins<'w>(path: &[&str], words: &'w [String]) -> (Fit, &'w [String]) {
     }
     (Fit::Yes, words.as_slice())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalog, lookup::Nothing};
+
+    /// How the words of a program fit one rule of an action that needs a grant.
+    fn fits(rule: &str, words: &str) -> Fit {
+        let (program, rest) = rule.split_once(' ').unwrap_or((rule, ""));
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let around = Around {
+            directory: "/w",
+            home: "/h",
+            environment: &|name| (name == "DRY").then(|| "1".to_owned()),
+            lookup: &Nothing,
+            input: Some("select 1; drop table x"),
+        };
+        let catalog = Catalog::default();
+        let action = catalog.action("npm:publish").unwrap();
+        Call::new(program, &words, &around).fits(rest, action)
+    }
+
+    #[test]
+    fn words_fit_a_rule_or_do_not() {
+        for (rule, words, expected) in [
+            ("x push", "push", Fit::Yes),
+            ("x push", "push origin", Fit::Yes),
+            ("x push", "pull", Fit::No),
+            ("x push", "", Fit::No),
+            ("x a|b c", "b c", Fit::Yes),
+            ("x a|b c", "b d", Fit::No),
+            ("x * c", "any c", Fit::Yes),
+            ("x pu*", "publish", Fit::Yes),
+            ("x push", "-v push", Fit::Yes),
+            ("x push", "--level 3 push", Fit::Yes),
+            ("x push", "push --help", Fit::No),
+            ("x push", "help push", Fit::No),
+            ("x push !--plan", "push --plan", Fit::No),
+            ("x push !--plan", "push --other", Fit::Yes),
+            ("x push !$DRY", "push", Fit::No),
+            ("x push !$WET", "push", Fit::Yes),
+            ("x ship --now", "ship --now", Fit::Yes),
+            ("x ship --now", "ship", Fit::No),
+            ("x ship --to=prod", "ship --to prod", Fit::Yes),
+            ("x ship --to=prod", "ship --to=test", Fit::No),
+            ("x @prod", "deploy prod", Fit::Yes),
+            ("x @prod", "deploy test", Fit::No),
+            ("x ^list", "list", Fit::No),
+            ("x ^list", "other", Fit::Yes),
+            ("x ~drop", "run", Fit::Yes),
+            ("x ~truncate", "run", Fit::No),
+            ("x push", "\u{FFFF}", Fit::Unknown),
+            ("x push", "\u{FFFF} push", Fit::Yes),
+            ("x push", "pu\u{FFFF}", Fit::Unknown),
+            ("x ship --now", "ship \u{FFFF}", Fit::Unknown),
+            ("git push", "-C d push", Fit::Yes),
+            ("git push", "push --dry-run", Fit::No),
+            ("git push", "--version push", Fit::No),
+        ] {
+            assert_eq!(fits(rule, words), expected, "{rule} | {words}");
+        }
+        assert_eq!(label("x", "a|b c --now"), "x a c");
+    }
+}

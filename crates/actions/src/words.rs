@@ -148,3 +148,85 @@ pub(super) fn readings(known: &[&str], arguments: &[String]) -> Vec<Vec<String>>
         vec![strict, loose]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn global_options_of_git_are_taken_away() {
+        for (text, rest, directory, only_prints) in [
+            ("push origin main", "push origin main", None, false),
+            ("-C a -C b push", "push", Some("a/b"), false),
+            ("-C a -C /b push", "push", Some("/b"), false),
+            ("--git-dir x push", "push", None, false),
+            ("--git-dir=x -p push", "push", None, false),
+            ("--no-pager log -1", "log -1", None, false),
+            ("--version", "", None, true),
+            ("help push", "push", None, true),
+            ("--list-cmds=main", "", None, true),
+        ] {
+            let call = git_command(&split(text));
+            assert_eq!(call.rest, split(rest), "{text}");
+            assert_eq!(call.directory.as_deref(), directory, "{text}");
+            assert_eq!(call.only_prints, only_prints, "{text}");
+        }
+    }
+
+    #[test]
+    fn settings_of_a_call_of_git_are_kept() {
+        for (text, key, value) in [
+            ("-c alias.x=push x", "alias.x", "push"),
+            ("-c core.bare x", "core.bare", "true"),
+            ("--config-env=alias.x=V x", "alias.x", "\u{1}V"),
+            ("--config-env alias.x=V x", "alias.x", "\u{1}V"),
+        ] {
+            let call = git_command(&split(text));
+            let expected = [(key.to_owned(), value.to_owned())];
+            assert_eq!(call.settings, expected, "{text}");
+            assert_eq!(call.rest, ["x"], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_dry_push_is_told_from_a_real_one() {
+        for (text, dry) in [
+            ("", false),
+            ("-n", true),
+            ("-fn origin", true),
+            ("--dry-run origin main", true),
+            ("--dry", true),
+            ("--dry-run --no-dry-run", false),
+            ("--no-dry-run -n", true),
+            ("-o n", false),
+            ("-on", false),
+            ("-no x", true),
+            ("--push-option -n", false),
+            ("--repo --dry-run", false),
+            ("-- -n", false),
+            ("--help", true),
+        ] {
+            assert_eq!(git_push_is_dry(&split(text)), dry, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_behind_an_unknown_option_is_read_both_ways() {
+        for (text, expected) in [
+            ("a b", &["a b"][..]),
+            ("-v a b", &["a b"]),
+            ("--known x a", &["a"]),
+            ("--unknown x a", &["x a", "a"]),
+            ("--unknown=x a", &["a"]),
+            ("--unknown -- x", &["x"]),
+            ("-", &["-"]),
+        ] {
+            let expected: Vec<Vec<String>> = expected.iter().map(|one| split(one)).collect();
+            assert_eq!(readings(&["--known"], &split(text)), expected, "{text}");
+        }
+    }
+}

@@ -27,7 +27,7 @@ const MAX_NAMES: usize = 4096;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
-impl contracts::Files for Disk {
+impl ::contracts::Files for Disk {
     fn list(&self, directory: &str) -> Vec<String> {
         Lookup::list(self, directory)
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use contracts::{Contracts, MAX_TEXT, NoFiles, Note, World};
+use ::contracts::{Contracts, MAX_TEXT, NoFiles, Note, World};
 use oversight::{Call, Place};
 use serde::Deserialize;
 use serde_json::Value;
@@ -86,7 +86,7 @@ impl Source {
         let notes = self
             .contract_of(call.tool)
             .check(call.tool, call.input, world);
-        contracts::advice(call.tool, &notes)
+        ::contracts::advice(call.tool, &notes)
     }
 }
 

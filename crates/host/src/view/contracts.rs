@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use contracts::{Note, Problem, Weight};
+use ::contracts::{Note, Problem, Weight};
 use serde::Serialize;
 
 use crate::contracts::{self, Source, Trial};

@@ -36,6 +36,7 @@ const HOOKS: &[(&str, &[&str])] = &[
     ("cherry-pick", names!("commit")),
     ("clone", names!("checkout")),
     ("gc", names!("auto-gc")),
+    ("merge", names!("merge commit")),
     ("pull", names!("merge rebase rewrite")),
     ("rebase", names!("rebase rewrite checkout commit")),
     ("revert", names!("commit")),
@@ -78,13 +79,16 @@ impl Evaluator<'_> {
         let Some((verb, rest)) = call.rest.split_first().filter(|_| !call.only_prints) else {
             return Outcome::unknown();
         };
-        let made = git_settings::made(arguments);
+        // What `git config` sets holds for what follows in the same command, whatever file it is written to.
+        let mut made = git_settings::made(arguments);
+        let stored = match verb.as_str() {
+            "config" => made.split_off(call.settings.len().min(made.len())),
+            _ => Vec::new(),
+        };
         let own = self.own_settings(&made);
-        if verb == "config" {
-            // It holds for what follows in the same command, whatever file it is written to.
-            self.world.settings.clone_from(&own);
-            return Outcome::unknown();
-        }
+        let stored = stored.into_iter().filter(|(_, value)| !value.is_empty());
+        let stored = stored.map(|(key, value)| (key.to_ascii_lowercase(), value));
+        drop(self.world.settings.splice(0..0, stored));
         let place = state.directory.clone();
         let outcome = self.apart(state, |this| {
             this.run_settings(&own, arguments);
