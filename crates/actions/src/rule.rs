@@ -133,7 +133,7 @@ impl<'c> Call<'c> {
 
     /// Weighs one rule, without its program.
     pub(super) fn fits(&self, rest: &str, action: &Action) -> Fit {
-        if self.only_prints {
+        if self.only_prints || !self.may_begin(rest) {
             return Fit::No;
         }
         let path: Vec<&str> = rest
@@ -163,6 +163,17 @@ impl<'c> Call<'c> {
         } else {
             fit
         }
+    }
+
+    /// Returns `false` if the first word cannot be the one that a rule begins with, as for most rules of a program.
+    fn may_begin(&self, rest: &str) -> bool {
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        if first.is_empty() || first == "*" || !is_word(first) {
+            return true;
+        }
+        let fits = |word: &String| has_hole(word) || one_of(first, word);
+        let mut readings = self.readings.iter();
+        readings.any(|words| words.first().is_some_and(fits))
     }
 
     fn holds(&self, token: &str, behind: &[String]) -> Fit {

@@ -1,6 +1,8 @@
 //! Programs that are neither shells nor launchers with a grammar: those that run code which is not read are opaque,
 //! those that only handle data are left alone, and for all others the words that they are given are looked at.
 
+use std::borrow::Cow;
+
 use crate::execution::within;
 use shell::value::has_hole;
 use shell::words::names;
@@ -25,20 +27,15 @@ pub(crate) fn is_interpreter(name: &str) -> bool {
 }
 
 /// `pnpm -w publish`: a switch of pnpm before its command, where npm takes a value.
-pub(crate) fn without_switch(name: &str, arguments: &[String]) -> Vec<String> {
+pub(crate) fn without_switch<'w>(name: &str, arguments: &'w [String]) -> Cow<'w, [String]> {
+    let mut own = arguments.iter().take_while(|word| word.starts_with('-'));
+    let at = own.position(|word| word == "-w").filter(|_| name == "pnpm");
+    let Some(at) = at else {
+        return arguments.into();
+    };
     let mut words = arguments.to_vec();
-    let own = words
-        .iter()
-        .take_while(|word| word.starts_with('-'))
-        .count();
-    let at = words
-        .iter()
-        .position(|word| word == "-w")
-        .filter(|at| name == "pnpm" && *at < own);
-    if let Some(at) = at {
-        words.remove(at);
-    }
-    words
+    words.remove(at);
+    words.into()
 }
 
 /// Whether a call only shows what the program is.

@@ -38,7 +38,8 @@ const VERSIONED: &[&str] = shell::words::names!("python pypy perl ruby php lua n
 /// The name by which a program is known: no directory, no version, no ending.
 pub(crate) fn program_name(program: &str) -> String {
     // `~/.local/share/claude/versions/2.1.0`: the file is named by its version.
-    let place = program.rsplit_once("/versions/");
+    let place = program.contains('/').then_some(program);
+    let place = place.and_then(|program| program.rsplit_once("/versions/"));
     let is_version =
         |file: &str| file.starts_with(|one: char| one.is_ascii_digit()) && !file.contains('/');
     let place = place.filter(|(_, file)| is_version(file));
@@ -214,7 +215,7 @@ impl Evaluator<'_> {
             return self.linked(program, |this| this.known_program(&again));
         }
         let name = program_name(program);
-        let arguments = &programs::without_switch(&name, arguments);
+        let arguments = &*programs::without_switch(&name, arguments);
         self.guard_program(&name, arguments);
         self.classify(&name, arguments);
         let is_path = program.contains('/') && !self.world.is_system(program);

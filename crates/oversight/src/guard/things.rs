@@ -103,8 +103,14 @@ fn can_be(written: &str, name: &str) -> bool {
     if written == name {
         return true;
     }
-    let active = written.contains(['*', '?', '[']);
-    active && !written.starts_with(['*', '?', '[']) && pattern::matches(written, name)
+    // A pattern that begins with text has to begin as the name does.
+    match written.find(['*', '?', '[', '\\']) {
+        None | Some(0) => false,
+        Some(at) => {
+            let begins = written.get(..at).is_some_and(|text| name.starts_with(text));
+            begins && pattern::matches(written, name)
+        }
+    }
 }
 
 /// Returns the protected thing that a path names, compared in lower case.
