@@ -100,7 +100,9 @@ impl Draft<'_> {
                 (place, (run, judged))
             })
             .unzip();
-        let deleted = diff.map_or_else(Vec::new, |diff| deleted::tests(&runs, &diff.text));
+        let deleted = diff.map_or_else(Vec::new, |diff| {
+            deleted::tests(&runs, &diff.text, &is_there)
+        });
         let Weighed { deciding, tests } = outcome::weigh(&runs, &deleted);
         let mut log = String::new();
         let mut decided = Vec::new();
@@ -170,7 +172,7 @@ impl Draft<'_> {
         breakdown: Option<&str>,
     ) -> String {
         let mut text = match (decision.outcome, decision.doubt) {
-            (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards))) => {
+            (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards | Doubt::OtherSetup))) => {
                 format!("Unproved: the tests passed, but {}.\n", doubt.text())
             }
             (_, Some(doubt @ Doubt::RecordCut)) => format!("Unproved: {}.\n", doubt.text()),
@@ -216,6 +218,13 @@ impl Draft<'_> {
         }
         text
     }
+}
+
+/// Returns `true` if a file that a log names is there, below the directory of the run or one above it, as runners name
+/// files from the root of the project.
+fn is_there(folder: &str, file: &str) -> bool {
+    let mut folders = Path::new(folder).ancestors();
+    folders.any(|folder| folder.join(file).exists())
 }
 
 fn change(diff: Option<&Diff>) -> Change {

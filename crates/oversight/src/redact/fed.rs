@@ -1,7 +1,7 @@
 //! Secrets that a command is given through its input: behind a pipe, `<<<` and `<<`.
 
 use super::named::is_secret_name;
-use super::programs::{Part, arguments, head, is_secret};
+use super::programs::{Part, arguments, behind, head, is_secret};
 
 /// Words of a command that say that it reads a secret from its input, or parts of its options that do.
 const READING_WORDS: &[&str] = &[
@@ -106,8 +106,7 @@ fn reads(words: &[&str]) -> Option<Reads> {
 
 /// The secrets in the text that the `<<<` or `<<` at `at` gives to a command that reads them.
 pub(super) fn here(whole: &str, at: usize) -> Vec<Part> {
-    let before = whole.get(..at).unwrap_or_default();
-    let line = before.rsplit(['\n', ';', '|', '&', '(']).next();
+    let line = behind(whole, at).rsplit(['\n', ';', '|', '&', '(']).next();
     let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
     let Some(taken) = reads(&words).filter(|taken| *taken != Reads::Encoded) else {
         return Vec::new();

@@ -46,8 +46,9 @@ pub(super) fn account(whole: &str, to: usize) -> Option<(usize, usize)> {
 
 /// `set NAME value`, `setx NAME value`, `read NAME <<< value`: the value that a command gives to a name.
 pub(super) fn set(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
-    let before = whole.get(..from)?;
-    let line = before.rsplit(['\n', ';', '|', '&']).next()?;
+    let line = super::programs::behind(whole, from)
+        .rsplit(['\n', ';', '|', '&'])
+        .next()?;
     let mut words = line.split_whitespace();
     // Behind the text of a sentence a name is a word of it.
     let is_set = words.any(|word| SETTERS.contains(&&*word.to_ascii_lowercase()))

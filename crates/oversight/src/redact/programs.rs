@@ -140,6 +140,9 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
 /// Longest rest of a command that is looked at.
 const MAX_COMMAND: usize = 4096;
 
+/// Longest text before a secret that is looked at.
+const MAX_WORDS: usize = 512;
+
 /// A part of a text, in bytes.
 pub(super) type Part = (usize, usize);
 
@@ -308,6 +311,12 @@ pub(super) fn head(whole: &str, at: usize) -> &str {
     let rest = whole.get(at..).unwrap_or_default();
     let end = rest.floor_char_boundary(MAX_COMMAND);
     rest.get(..end).unwrap_or_default()
+}
+
+/// The text before `at`, as far as the words of a command may reach.
+pub(super) fn behind(whole: &str, at: usize) -> &str {
+    let start = whole.floor_char_boundary(at.saturating_sub(MAX_WORDS));
+    whole.get(start..at).unwrap_or_default()
 }
 
 /// The password of an entry of a netrc file: `machine host login name password …`, over any number of lines. `at` is

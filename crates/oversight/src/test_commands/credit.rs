@@ -17,6 +17,7 @@ use super::beside::{
 };
 use super::changes;
 use super::programs::{self, Tested, name_of};
+use super::project::ProjectScript;
 use super::selection::Selection;
 use super::{Credit, TestCommand, UNKNOWN, assigned, plain_words};
 
@@ -214,17 +215,26 @@ impl Walk<'_> {
                 self.foreign |= wrappers.iter().any(|word| {
                     word == "-C" || word.starts_with("--chdir") || name_of(word) == "xargs"
                 });
-                let is_ours = program == first
-                    && (is_of_project(program) || programs::is_own(words, self.own));
+                let is_own = programs::is_own(words.get(wrapping..).unwrap_or_default(), self.own);
+                let is_ours = program == first && (is_of_project(program) || is_own);
                 let is_known = is_tool(first) && is_tool(program);
                 self.foreign |= !is_ours && !is_known;
                 let mut selection = Selection::of(program, arguments);
                 selection.add_variables(&self.options);
+                let mut test = run_by(wrappers, Some(program).filter(|_| !is_ours));
+                if is_own {
+                    // The user vouches for the command, not for what is written into it later.
+                    let files = words.iter().filter(|word| word.contains('/'));
+                    test.programs.extend(files.cloned());
+                } else {
+                    let script = ProjectScript::of(wrappers, (program, arguments), &self.folder);
+                    test.scripts.extend(script);
+                }
                 self.test(TestCommand {
                     credit,
                     folder: self.folder.clone(),
                     selection,
-                    ..run_by(wrappers, Some(program).filter(|_| !is_ours))
+                    ..test
                 });
             }
             Some(Tested::Elsewhere) => self.test(TestCommand {
@@ -246,6 +256,7 @@ impl Walk<'_> {
             test.credit = test.credit.min(before.credit);
             test.programs.extend(before.programs);
             test.modules.extend(before.modules);
+            test.scripts.extend(before.scripts);
         }
         self.found = Some(test);
     }

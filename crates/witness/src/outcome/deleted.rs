@@ -1,7 +1,7 @@
 //! Which failed tests a diff removes.
 //!
-//! A test is removed when a removed line defines it and no added line does. That is read from the text of the diff, so a
-//! test that never was in the base commit is not noticed here.
+//! A test is removed when a removed line defines it and no added line does, or when its file is gone. The first is read
+//! from the text of the diff, so a test that never was in the base commit is noticed by its file alone.
 
 use memchr::memmem;
 
@@ -21,29 +21,43 @@ const DEFINES: [&[u8]; 8] = [
     b"class",
 ];
 
-/// Returns the names of the failed tests whose definition the diff removes.
+/// Returns the names of the failed tests whose definition the diff removes or whose file is gone. `is_there` is asked for
+/// a file by the directory of the run and the path that the log names.
 #[must_use]
-pub fn tests(runs: &[(Run, Judged)], diff: &[u8]) -> Vec<String> {
-    let mut names: Vec<(Runner, &str)> = Vec::new();
-    for reading in runs
-        .iter()
-        .filter_map(|(_, judged)| judged.reading.as_ref())
-    {
+pub fn tests(
+    runs: &[(Run, Judged)],
+    diff: &[u8],
+    is_there: &dyn Fn(&str, &str) -> bool,
+) -> Vec<String> {
+    let mut names: Vec<(Runner, &str, &str)> = Vec::new();
+    for (run, judged) in runs {
+        let Some(reading) = &judged.reading else {
+            continue;
+        };
         for failure in &reading.failures {
-            let name = (reading.runner, &*failure.name);
+            let name = (reading.runner, &*failure.name, &*run.scope.folder);
             if !names.contains(&name) {
                 names.push(name);
             }
         }
     }
-    let is_gone = |(runner, name): &(Runner, &str)| {
+    let is_gone = |(runner, name, folder): &(Runner, &str, &str)| {
+        if file(*runner, name).is_some_and(|file| !is_there(folder, file)) {
+            return true;
+        }
         let own = definition(*runner, name).as_bytes();
         let has =
             |part: DiffPart| diff_lines(diff).any(|(of, line)| of == part && defines(line, own));
         !own.is_empty() && has(DiffPart::Removed) && !has(DiffPart::Added)
     };
     let gone = names.into_iter().filter(is_gone);
-    gone.map(|(_, name)| name.to_owned()).collect()
+    gone.map(|(_, name, _)| name.to_owned()).collect()
+}
+
+/// The file that the name of a test begins with.
+fn file(runner: Runner, name: &str) -> Option<&str> {
+    let (file, _) = name.split_once("::")?;
+    (runner == Runner::Pytest && file.ends_with(".py")).then_some(file)
 }
 
 /// Returns the part of a test's name under which its source defines it.
@@ -100,7 +114,31 @@ mod tests_of_diffs {
             ..Run::default()
         };
         let judged = run.judge();
-        tests(&[(run, judged)], diff.as_bytes())
+        tests(&[(run, judged)], diff.as_bytes(), &|_, _| true)
+    }
+
+    #[test]
+    fn a_test_whose_file_is_gone_is_noticed() {
+        let run = Run {
+            output: b"FAILED a/t.py::test_a - x\n1 failed in 0.01s\n".to_vec(),
+            failed: true,
+            credit: Credit::All,
+            scope: Scope {
+                folder: "/p".to_owned(),
+                ..Scope::default()
+            },
+            ..Run::default()
+        };
+        let judged = run.judge();
+        let runs = [(run, judged)];
+        let asked = |is_there: bool| {
+            tests(&runs, b"", &|folder, file| {
+                assert_eq!((folder, file), ("/p", "a/t.py"));
+                is_there
+            })
+        };
+        assert_eq!(asked(false), ["a/t.py::test_a"]);
+        assert!(asked(true).is_empty());
     }
 
     #[test]
