@@ -14,6 +14,7 @@ use witness::wire::Outcome;
 use super::diff::Diff;
 use super::draft::Draft;
 use super::story::CallStory;
+use crate::files;
 use crate::repository::Location;
 
 /// Failed tests that a postmortem names.
@@ -21,6 +22,9 @@ const MAX_NAMED: usize = 20;
 
 /// Refused calls that a postmortem names.
 const MAX_REFUSALS: usize = 10;
+
+/// Longest file of tests that is read.
+const MAX_SOURCE: u64 = 16 * 1024 * 1024;
 
 /// A test run with its place and what it says.
 struct Tested {
@@ -101,7 +105,7 @@ impl Draft<'_> {
             })
             .unzip();
         let deleted = diff.map_or_else(Vec::new, |diff| {
-            deleted::tests(&runs, &diff.text, &is_there)
+            deleted::tests(&runs, &diff.text, &named_file)
         });
         let Weighed { deciding, tests } = outcome::weigh(&runs, &deleted);
         let mut log = String::new();
@@ -220,11 +224,11 @@ impl Draft<'_> {
     }
 }
 
-/// Returns `true` if a file that a log names is there, below the directory of the run or one above it, as runners name
-/// files from the root of the project.
-fn is_there(folder: &str, file: &str) -> bool {
+/// Reads a file that a log names, below the directory of the run or one above it, as runners name files from the root of
+/// the project.
+fn named_file(folder: &str, file: &str) -> Option<Vec<u8>> {
     let mut folders = Path::new(folder).ancestors();
-    folders.any(|folder| folder.join(file).exists())
+    folders.find_map(|folder| files::read(&folder.join(file), MAX_SOURCE).ok())
 }
 
 fn change(diff: Option<&Diff>) -> Change {

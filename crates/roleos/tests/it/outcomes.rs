@@ -41,6 +41,11 @@ struct Sealed {
     retries: u64,
 }
 
+/// The tests that the logs name, in a file that is another one at every place.
+fn content(place: usize) -> String {
+    format!("# {place}\ndef test_a():\n    pass\n\n\ndef test_b():\n    pass\n")
+}
+
 fn play(steps: &[Step]) -> Sealed {
     play_in(&repository(""), steps)
 }
@@ -81,13 +86,13 @@ fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
                 let path = workspace.path(file);
                 let call = json!({ "tool_name": "Edit", "tool_input": { "file_path": path }, "tool_use_id": id });
                 say("PreToolUse", call.clone());
-                workspace.write(file, format!("# {place}\n"));
+                workspace.write(file, content(place));
                 let mut done = call;
                 done["tool_response"] = json!({ "filePath": path });
                 say("PostToolUse", done);
             }
             Change(file) => {
-                workspace.write(file, format!("# {place}\n"));
+                workspace.write(file, content(place));
             }
             Write(file, text) => {
                 let path = workspace.write(file, text);
@@ -444,6 +449,16 @@ fn a_failing_test_whose_file_is_moved_away_stays_failed() {
     ];
     let sealed = check("failed", steps);
     assert_eq!(sealed.facts["deleted_tests"], "t.py::test_a");
+    // Another test takes the place of one that no commit ever had.
+    let steps = vec![
+        Run("pytest", FAILS, true),
+        Write(
+            "t.py",
+            "def test_b():\n    pass\n\n\ndef test_c():\n    pass\n",
+        ),
+        Run("pytest", PASSES, false),
+    ];
+    check("failed", steps);
     let more = "==== test session starts ====\n==== 2 passed, 1 skipped in 0.01s ====\n";
     check(
         "failed",
@@ -608,7 +623,7 @@ fn a_program_that_an_installer_put_in_place_is_real() {
 fn with_tests() -> Workspace {
     let workspace = repository("");
     workspace.write(
-        "u.py",
+        "t.py",
         "def test_a():\n    assert 0\n\n\ndef test_b():\n    pass\n",
     );
     git(workspace.root(), &["add", "-A"]);
@@ -621,7 +636,7 @@ fn a_failing_test_that_is_deleted_stays_failed() {
     const LEFT: &str = "def test_b():\n    pass\n\n\ndef test_c():\n    pass\n";
     let failed = || Run("pytest", FAILS, true);
     let workspace = with_tests();
-    let steps = vec![failed(), Write("u.py", LEFT), Run("pytest", PASSES, false)];
+    let steps = vec![failed(), Write("t.py", LEFT), Run("pytest", PASSES, false)];
     let sealed = check_in(&workspace, "failed", steps);
     assert_eq!(sealed.facts["deleted_tests"], "t.py::test_a");
     assert!(
@@ -645,7 +660,7 @@ fn a_failing_test_that_is_deleted_stays_failed() {
         failed(),
         Edit("t.py"),
         Run("pytest -v", named, false),
-        Write("u.py", LEFT),
+        Write("t.py", LEFT),
         Run("pytest", PASSES, false),
     ];
     check_in(&workspace, "solved", steps);
