@@ -224,8 +224,8 @@ impl Walk<'_> {
                 let mut test = run_by(wrappers, Some(program).filter(|_| !is_ours));
                 if is_own {
                     // The user vouches for the command, not for what is written into it later.
-                    let files = words.iter().filter(|word| word.contains('/'));
-                    test.programs.extend(files.cloned());
+                    let files = words.iter().filter(|word| is_file(word));
+                    test.programs.extend(files.map(|word| format!("./{word}")));
                 } else {
                     let script = ProjectScript::of(wrappers, (program, arguments), &self.folder);
                     test.scripts.extend(script);
@@ -354,6 +354,12 @@ fn run_by(wrappers: &[String], program: Option<&str>) -> TestCommand {
         modules,
         ..TestCommand::default()
     }
+}
+
+/// A word that names a file of the project.
+fn is_file(word: &str) -> bool {
+    let is_path = word.contains('/') || programs::is_test_script(word);
+    is_path && !word.starts_with(['-', '/', '~', '\u{1}'])
 }
 
 /// Options by which a shell reads a script before its text.

@@ -207,175 +207,179 @@ fn a_runner_that_is_not_known_proves_nothing() {
     check("failed", vec![Run("make test", "1 test FAILED\n", true)]);
 }
 
-#[test]
-fn a_script_of_the_project_counts_by_the_runner_in_it() {
-    const MOCHA: &str = "\n\n  math\n    \u{2714} adds\n\n\n  5 passing (3ms)\n";
-    const PACKAGE: &str = r#"{"scripts": {
+const MOCHA: &str = "\n\n  math\n    \u{2714} adds\n\n\n  5 passing (3ms)\n";
+const PACKAGE: &str = r#"{"scripts": {
         "test": "mocha", "test:all": "npm run test:unit && npm test", "test:unit": "jest",
         "test:fake": "echo 5 passing", "test:loop": "npm run test:loop", "test:hidden": "mocha || true",
         "test:node": "node fake.js", "test:away": "docker run --rm web mocha",
         "pretest:two": "cat fake.txt", "test:two": "mocha", "jest": "cat fake.txt"
     }}"#;
-    const MAKEFILE: &str = "PY = python3\ntest: build\n\t$(PY) -m pytest\nbuild:\n\t@mkdir -p out\ncheck:\n\t@cat fake.txt\n\
+const MAKEFILE: &str = "PY = python3\ntest: build\n\t$(PY) -m pytest\nbuild:\n\t@mkdir -p out\ncheck:\n\t@cat fake.txt\n\
         test-hidden:\n\t-pytest\ntests: check\n\tpytest\n";
-    const SHELL: &str = "#!/bin/sh\nset -e\ncd .\npytest \"$@\"\n";
-    const FAKE: &str = "#!/bin/sh\necho '== 2 passed in 0.01s =='\n";
-    for (file, text, command, output, expected) in [
-        ("package.json", PACKAGE, "npm test", MOCHA, "solved"),
-        (
-            "package.json",
-            PACKAGE,
-            "npm t -- --reporter spec",
-            MOCHA,
-            "solved",
-        ),
-        ("package.json", PACKAGE, "yarn test:all", MOCHA, "solved"),
-        ("package.json", PACKAGE, "yarn run mocha", MOCHA, "solved"),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:fake",
-            MOCHA,
-            "skipped",
-        ),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:loop",
-            MOCHA,
-            "skipped",
-        ),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:hidden",
-            MOCHA,
-            "skipped",
-        ),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:node",
-            MOCHA,
-            "skipped",
-        ),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:away",
-            MOCHA,
-            "skipped",
-        ),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:two",
-            MOCHA,
-            "skipped",
-        ),
-        (
-            "package.json",
-            PACKAGE,
-            "npm run test:gone",
-            MOCHA,
-            "skipped",
-        ),
-        ("package.json", PACKAGE, "yarn run jest", MOCHA, "skipped"),
-        (
-            "package.json",
-            PACKAGE,
-            "npm test -w other",
-            MOCHA,
-            "skipped",
-        ),
-        ("package.json", "{}", "npm test", MOCHA, "skipped"),
-        ("none", "", "npm test", MOCHA, "skipped"),
-        ("Makefile", MAKEFILE, "make test", PASSES, "solved"),
-        (
-            "Makefile",
-            MAKEFILE,
-            "make -s test PY=python",
-            PASSES,
-            "solved",
-        ),
-        ("Makefile", MAKEFILE, "make check", PASSES, "skipped"),
-        ("Makefile", MAKEFILE, "make tests", PASSES, "skipped"),
-        ("Makefile", MAKEFILE, "make test-hidden", PASSES, "skipped"),
-        (
-            "Makefile",
-            MAKEFILE,
-            "make test PY='cat fake.txt;'",
-            PASSES,
-            "skipped",
-        ),
-        ("none", "", "make test", PASSES, "skipped"),
-        ("test.sh", SHELL, "./test.sh", PASSES, "solved"),
-        ("test.sh", SHELL, "bash test.sh", PASSES, "solved"),
-        ("test.sh", FAKE, "./test.sh", PASSES, "skipped"),
-        ("test.sh", FAKE, "sh ./test.sh", PASSES, "skipped"),
-        (
-            "run_tests.py",
-            "print('2 passed')",
-            "python run_tests.py",
-            PASSES,
-            "skipped",
-        ),
-        (
-            "run_tests.py",
-            "import pytest\npytest.main()",
-            "python run_tests.py",
-            PASSES,
-            "solved",
-        ),
-        (
-            "tox.ini",
-            "[testenv]\ncommands = pytest {posargs}\n",
-            "tox",
-            PASSES,
-            "solved",
-        ),
-        (
-            "tox.ini",
-            "[testenv]\ncommands =\n  cat fake.txt\n",
-            "tox",
-            PASSES,
-            "skipped",
-        ),
-        (
-            "pyproject.toml",
-            "[tool.hatch.envs.default.scripts]\ntest = \"pytest {args}\"\n",
-            "hatch run test",
-            PASSES,
-            "solved",
-        ),
-        (
-            "pyproject.toml",
-            "[tool.hatch.envs.default.scripts]\npytest = \"cat fake.txt\"\n",
-            "hatch run pytest",
-            PASSES,
-            "skipped",
-        ),
-        (
-            "noxfile.py",
-            "def tests(session):\n    session.run(\"pytest\")\n",
-            "nox",
-            PASSES,
-            "solved",
-        ),
-        ("noxfile.py", "print(1)\n", "nox", PASSES, "skipped"),
-    ] {
+const SHELL_SCRIPT: &str = "#!/bin/sh\nset -e\ncd .\npytest \"$@\"\n";
+const FAKE_SCRIPT: &str = "#!/bin/sh\necho '== 2 passed in 0.01s =='\n";
+
+/// A file of the project with its text, a command with what it prints, and the outcome.
+const SCRIPTS: &[(&str, &str, &str, &str, &str)] = &[
+    ("package.json", PACKAGE, "npm test", MOCHA, "solved"),
+    (
+        "package.json",
+        PACKAGE,
+        "npm t -- --reporter spec",
+        MOCHA,
+        "solved",
+    ),
+    ("package.json", PACKAGE, "yarn test:all", MOCHA, "solved"),
+    ("package.json", PACKAGE, "yarn run mocha", MOCHA, "solved"),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:fake",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:loop",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:hidden",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:node",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:away",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:two",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:gone",
+        MOCHA,
+        "skipped",
+    ),
+    ("package.json", PACKAGE, "yarn run jest", MOCHA, "skipped"),
+    (
+        "package.json",
+        PACKAGE,
+        "npm test -w other",
+        MOCHA,
+        "skipped",
+    ),
+    ("package.json", "{}", "npm test", MOCHA, "skipped"),
+    ("none", "", "npm test", MOCHA, "skipped"),
+    ("Makefile", MAKEFILE, "make test", PASSES, "solved"),
+    (
+        "Makefile",
+        MAKEFILE,
+        "make -s test PY=python",
+        PASSES,
+        "solved",
+    ),
+    ("Makefile", MAKEFILE, "make check", PASSES, "skipped"),
+    ("Makefile", MAKEFILE, "make tests", PASSES, "skipped"),
+    ("Makefile", MAKEFILE, "make test-hidden", PASSES, "skipped"),
+    (
+        "Makefile",
+        MAKEFILE,
+        "make test PY='cat fake.txt;'",
+        PASSES,
+        "skipped",
+    ),
+    ("none", "", "make test", PASSES, "skipped"),
+    ("test.sh", SHELL_SCRIPT, "./test.sh", PASSES, "solved"),
+    ("test.sh", SHELL_SCRIPT, "bash test.sh", PASSES, "solved"),
+    ("test.sh", FAKE_SCRIPT, "./test.sh", PASSES, "skipped"),
+    ("test.sh", FAKE_SCRIPT, "sh ./test.sh", PASSES, "skipped"),
+    (
+        "run_tests.py",
+        "print('2 passed')",
+        "python run_tests.py",
+        PASSES,
+        "skipped",
+    ),
+    (
+        "run_tests.py",
+        "import pytest\npytest.main()",
+        "python run_tests.py",
+        PASSES,
+        "solved",
+    ),
+    (
+        "tox.ini",
+        "[testenv]\ncommands = pytest {posargs}\n",
+        "tox",
+        PASSES,
+        "solved",
+    ),
+    (
+        "tox.ini",
+        "[testenv]\ncommands =\n  cat fake.txt\n",
+        "tox",
+        PASSES,
+        "skipped",
+    ),
+    (
+        "pyproject.toml",
+        "[tool.hatch.envs.default.scripts]\ntest = \"pytest {args}\"\n",
+        "hatch run test",
+        PASSES,
+        "solved",
+    ),
+    (
+        "pyproject.toml",
+        "[tool.hatch.envs.default.scripts]\npytest = \"cat fake.txt\"\n",
+        "hatch run pytest",
+        PASSES,
+        "skipped",
+    ),
+    (
+        "noxfile.py",
+        "def tests(session):\n    session.run(\"pytest\")\n",
+        "nox",
+        PASSES,
+        "solved",
+    ),
+    ("noxfile.py", "print(1)\n", "nox", PASSES, "skipped"),
+];
+
+#[test]
+fn a_script_of_the_project_counts_by_the_runner_in_it() {
+    for (file, text, command, output, expected) in SCRIPTS {
         let steps = vec![Write(file, text), Run(command, output, false)];
         let sealed = check(expected, steps);
         let is_told = sealed.story.contains("Unproved");
         assert_eq!(
             is_told,
-            expected == "skipped",
+            *expected == "skipped",
             "{command}: {}",
             sealed.story
         );
     }
     // A failure is believed from everything.
-    let steps = vec![Write("test.sh", FAKE), Run("./test.sh", FAILS, true)];
+    let steps = vec![Write("test.sh", FAKE_SCRIPT), Run("./test.sh", FAILS, true)];
     check("failed", steps);
 }
 
@@ -472,7 +476,7 @@ fn a_failing_test_whose_file_is_moved_away_stays_failed() {
 
 #[test]
 fn a_test_command_of_the_user_counts_as_long_as_nobody_rewrites_it() {
-    const OWN: &str = "[oversight]\ntest_commands = [\"ci/all\"]\n";
+    const OWN: &str = "[oversight]\ntest_commands = [\"ci/all\", \"sh test.sh\"]\n";
     let workspace = repository(OWN);
     let script = workspace.write("ci/all", "#!/bin/sh\nexec ci/real\n");
     fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -480,6 +484,11 @@ fn a_test_command_of_the_user_counts_as_long_as_nobody_rewrites_it() {
     check_in(&workspace, "solved", steps());
     let mut steps = steps();
     steps.insert(0, Write("ci/all", "#!/bin/sh\ncat fake.txt\n"));
+    check_in(&repository(OWN), "skipped", steps);
+    let steps = vec![
+        Write("test.sh", "cat fake.txt\n"),
+        Run("sh test.sh", PASSES, false),
+    ];
     check_in(&repository(OWN), "skipped", steps);
 }
 
