@@ -4,11 +4,13 @@ use std::io;
 use std::path::Path;
 
 use crate::sealing::test_commands::TestCommand;
+use crate::sealing::test_commands::project::Behind;
 use witness::outcome::{Credit, Judged, Run, RunEnd};
 use witness::test_log::Reading;
 use witness::wire::Outcome;
 
 use crate::git::{Checkout, GitError};
+use crate::hook::behind;
 use crate::process::{self, Ended, Finished, Limits};
 use crate::sealing::credit;
 
@@ -70,9 +72,20 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
             reading: None,
         });
     }
+    // What the project's scripts run is read before they can change themselves.
+    let test = TestCommand::of(task.test_command, task.own_tests);
+    let behind = test
+        .as_ref()
+        .map(|test| behind(test, &checkout.path(), task.own_tests))
+        .unwrap_or_default();
     let finished =
         process::run(task.test_command, &checkout.path(), limits).map_err(RerunError::Start)?;
-    let judged = judge(&task, &finished);
+    let most = test.map(|test| match finished.ended {
+        Ended::Exit(0) => most(&test, &behind),
+        // Whoever failed, it is no success.
+        _ => credit(test.credit),
+    });
+    let judged = judge(&task, &finished, most);
     let (outcome, because) = match finished.ended {
         Ended::Exit(code) => {
             let exit = format!("the test command ended with exit code {code}");
@@ -80,7 +93,10 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
                 RunEnd::Passed => (Some(Outcome::Solved), exit),
                 RunEnd::Failed => (Some(Outcome::Failed), exit),
                 RunEnd::NotStarted => (Some(Outcome::Error), exit),
-                RunEnd::CannotTell => (None, format!("{exit}, and {NO_PROOF}")),
+                RunEnd::CannotTell => {
+                    let why = behind.doubt.as_deref().unwrap_or(NO_PROOF);
+                    (None, format!("{exit}, and {why}"))
+                }
             }
         }
         Ended::Signal(signal) => (
@@ -107,10 +123,20 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
     })
 }
 
+/// The most that a test command can be believed, with what the project's scripts behind it run.
+fn most(test: &TestCommand, behind: &Behind) -> Credit {
+    let inner = behind.commands.iter();
+    let all = inner.map(|(inner, _)| inner.credit).chain([test.credit]);
+    let least = all.map(credit).min().unwrap_or_default();
+    match behind.doubt {
+        Some(_) => least.min(Credit::Nothing),
+        None => least,
+    }
+}
+
 /// Reads the new log by the rules of a session: an exit code without a log that can be read proves nothing, and a command
 /// that hides its exit code or runs on another tree proves no success.
-fn judge(task: &Task<'_>, finished: &Finished) -> Judged {
-    let test = TestCommand::of(task.test_command, task.own_tests);
+fn judge(task: &Task<'_>, finished: &Finished, most: Option<Credit>) -> Judged {
     let exit = match finished.ended {
         Ended::Exit(code) => Some(i64::from(code)),
         _ => None,
@@ -120,8 +146,8 @@ fn judge(task: &Task<'_>, finished: &Finished) -> Judged {
         output: finished.output.clone(),
         failed: exit != Some(0),
         exit,
-        credit: match test {
-            Some(test) => credit(test.credit),
+        credit: match most {
+            Some(most) => most,
             None if exit == Some(0) => Credit::Nothing,
             None => Credit::All,
         },

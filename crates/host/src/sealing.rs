@@ -38,6 +38,8 @@ mod state;
 
 mod story;
 
+mod setup;
+
 pub mod test_commands;
 
 pub mod transcript;
@@ -61,7 +63,7 @@ use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
 
 pub(crate) use story::credit;
-pub(crate) use tree::working_tree;
+pub(crate) use tree::tested;
 
 use draft::Sources;
 use story::Story;

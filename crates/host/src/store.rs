@@ -13,9 +13,11 @@ use witness::wire::{Outcome, TaskId};
 
 use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, Algorithm, KeyError, KeyStore};
+use crate::ledger::record::Before;
 use crate::ledger::writer::{LedgerWriter, NotAppended, close_to_others};
 use crate::ledger::{self, Entry, LedgerError, LedgerFile, SEALING, is_there, record};
 use crate::scan;
+use crate::trust::Trust;
 use crate::trust_store::TrustStore;
 use crate::view::bundle::Judged;
 use crate::workspace::Workspace;
@@ -208,7 +210,7 @@ impl Store {
         }];
         let written = self.write_pending(&path, &bytes);
         self.commit_if(written.map_err(StoreError::from), &mut ledger, &new, keys)?;
-        repaired.extend(self.remember(ledger.file()));
+        repaired.extend(self.remember(ledger.file(), index));
         Ok(Sealed {
             task_id: leaf.task_id,
             path,
@@ -248,6 +250,7 @@ impl Store {
         }
         let (keys, _) = self.keys_for_writing()?;
         let (mut ledger, mut repaired) = self.open_ledger(&keys)?;
+        let leaves = ledger.file().tree().len();
         let mut known: BTreeSet<[u8; 32]> = ledger
             .file()
             .entries()
@@ -270,7 +273,7 @@ impl Store {
                 .iter()
                 .for_each(|(path, imported)| each(path, imported));
         }
-        repaired.extend(self.remember(ledger.file()));
+        repaired.extend(self.remember(ledger.file(), leaves));
         Ok(repaired)
     }
 
@@ -369,10 +372,14 @@ impl Store {
         }
     }
 
-    /// Records the new state of the ledger. The seal is done by then, so that a failure is only told.
-    fn remember(&self, ledger: &LedgerFile) -> Option<String> {
+    /// Records the new state of the ledger, which had so many leaves before. The seal is done by then, so that a failure is only told.
+    fn remember(&self, ledger: &LedgerFile, leaves: u64) -> Option<String> {
         let trust = self.trust.as_ref()?;
-        match record::remember(trust, &self.ledger, ledger.tree()) {
+        let before = Before {
+            leaves,
+            is_expected: Trust::of(&self.workspace).is_initialised(),
+        };
+        match record::remember(trust, &self.ledger, ledger.tree(), before) {
             Ok(None) => None,
             Ok(Some(why)) => Some(format!(
                 "the ledger does not continue the one that is known here: {why}; see `roleos ledger verify`"

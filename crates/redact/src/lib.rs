@@ -1,11 +1,14 @@
 //! Takes secrets out of text that is kept or shown: keys and tokens by their shapes, passwords in addresses, values of
 //! secret-looking names, and options of programs that take a password.
 //!
-//! [`shapes`] is the table of what providers issue, [`named`] goes by names, [`programs`] by programs. One pass, no
+//! [`shapes`] is the table of what providers issue, [`named`] goes by names with [`forms`], [`programs`] by programs,
+//! [`fed`] by what a command is given to read. One pass, no
 //! backtracking, and nothing is prepared before it, because a hook runs it in a fresh process for every call. It errs
 //! towards taking out too much where a shape is certain, and towards leaving code readable where only a name gives it
 //! away. A secret without a shape and without a name stays: this lowers a risk and promises nothing.
 
+mod fed;
+mod forms;
 mod named;
 mod programs;
 mod shapes;
@@ -190,7 +193,21 @@ impl<'a> Scan<'a> {
                 at = self.private_key(at);
             } else if *byte == b':' && rest.starts_with("://") {
                 at = self.address(at);
+            } else if *byte == b'<' && rest.starts_with("<<") {
+                self.ahead.extend(fed::here(self.whole, at));
+                self.ahead.make_contiguous().sort_unstable();
+                at += if rest.starts_with("<<<") { 3 } else { 2 };
+            } else if let Some(length) =
+                Some(rest).filter(|_| *byte == b'$').and_then(shapes::crypt)
+            {
+                at = self.take_out(at, at + length, "password-hash");
             } else if shapes::word(*byte) {
+                if at == 0 || bytes.get(at - 1) == Some(&b'\n') {
+                    let line = rest.lines().next().unwrap_or_default();
+                    let secret = programs::pgpass(line);
+                    self.ahead
+                        .extend(secret.map(|from| (at + from, at + line.len())));
+                }
                 // `api-key` and `api.key` are one name.
                 let joins = matches!(bytes.get(word_end), Some(b'-' | b'.'));
                 if at != word_end + 1 || !joins {

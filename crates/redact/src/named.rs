@@ -1,7 +1,8 @@
 //! Secrets that a name gives away: `PASSWORD=…`, `"apiKey": "…"`, `'secret' => '…'`, `--token …`, `<password>…</…>`,
 //! `name="password" value="…"`, `PASSWORD '…'`, `Authorization: …`, "the key is …".
 
-use super::shapes::{is_opaque, run, token_base64};
+use super::forms::{account, code, identified, marked_up, quoted, set};
+use super::shapes::{is_opaque, looks_random, run, token_base64};
 use super::{MARK, rest_of};
 
 /// Names, without case and separators, that end like this hold a secret.
@@ -11,6 +12,8 @@ const NAMES: &[&str] = &[
     "passphrase",
     "storepass",
     "keypass",
+    "requirepass",
+    "masterauth",
     "pwd",
     "secret",
     "token",
@@ -18,6 +21,8 @@ const NAMES: &[&str] = &[
     "accesskey",
     "accountkey",
     "secretkey",
+    "secretkeybase",
+    "masterkey",
     "privatekey",
     "signingkey",
     "encryptionkey",
@@ -34,8 +39,16 @@ const PASSWORDS: &[&str] = &[
     "passphrase",
     "storepass",
     "keypass",
+    "requirepass",
+    "masterauth",
     "pwd",
 ];
+
+/// Names of codes of one use, which are short numbers.
+const CODES: &[&str] = &["otp", "totp", "mfacode", "tokencode", "passcode"];
+
+/// Words that make a secret of a `key` behind them.
+const OF_KEYS: &[&str] = &["api", "access", "secret", "private", "auth", "signing"];
 
 /// Parameters of an address that stand for its signature: who has the address may do what it says.
 const SIGNATURES: &[&str] = &["sig", "xamzsignature", "xgoogsignature"];
@@ -62,14 +75,14 @@ const FORMATS: &[&str] = &[
     "sha", "md5", "base", "utf", "aes", "bcrypt", "argon", "int", "uint", "float",
 ];
 
-/// Longest start tag of an element that is looked at.
-const MAX_TAG: usize = 200;
+/// Shorter random strings behind "the api key" are no keys.
+const MIN_KEY: usize = 12;
 
 /// Values of names written in lower case are taken out from this length on; `token=next` is code.
 const MIN_VALUE: usize = 8;
 
 /// The same, for passwords.
-const MIN_PASSWORD: usize = 4;
+pub(super) const MIN_PASSWORD: usize = 4;
 
 /// Longest name that is looked at.
 const MAX_NAME: usize = 64;
@@ -92,17 +105,38 @@ pub(super) fn find(whole: &str, from: usize, to: usize) -> Option<(usize, usize,
         let (from, to) = assigned(whole, from, to)?;
         return is_login(whole.get(from..to)?).then_some((from, to, "cookie"));
     }
-    let is_named = is_secret(name, &plain);
+    if CODES.iter().any(|word| plain.ends_with(word)) {
+        let (from, to) = code(whole, from, to)?;
+        return Some((from, to, "code"));
+    }
+    if matches!(plain.as_str(), "auth" | "basic")
+        && let Some((from, to)) = account(whole, to)
+    {
+        return Some((from, to, "value"));
+    }
+    let is_key = plain == "key"
+        && whole
+            .get(..from)
+            .is_some_and(|before| OF_KEYS.contains(&&*last_word(before)));
+    // `plink -pw …`.
+    let is_short = plain == "pw" && is_option(whole.get(..from)?);
+    let is_named = is_key || is_short || is_secret(name, &plain);
     if !is_named && !KEYWORDS.iter().any(|word| plain.ends_with(word)) {
         let (from, to) = identified(whole, from, to).filter(|_| plain == "by")?;
         return Some((from, to, "value"));
     }
     let in_markup = || is_named.then(|| marked_up(whole, from, to)).flatten();
     let is_password = is_password(name, &plain);
+    let is_shown = |text: &str| is_named && text.len() >= MIN_KEY && looks_random(text);
     let (from, to) = assigned(whole, from, to)
         .or_else(in_markup)
+        .or_else(|| is_named.then(|| set(whole, from, to)).flatten())
         .or_else(|| is_password.then(|| quoted(whole, to)).flatten())
-        .or_else(|| mentioned(whole, to))?;
+        .or_else(|| {
+            mentioned(whole, to, |secret| {
+                is_shown(secret) || is_password && is_password_setting(secret, name)
+            })
+        })?;
     Some((from, to, "value"))
 }
 
@@ -120,6 +154,11 @@ fn is_login(text: &str) -> bool {
     is_opaque(text) && !text.bytes().all(is_id)
 }
 
+/// Returns `true` if a name means a secret.
+pub(super) fn is_secret_name(name: &str) -> bool {
+    is_secret(name, &plain(name))
+}
+
 fn is_secret(name: &str, plain: &str) -> bool {
     name.ends_with("_KEY")
         || is_pass(name)
@@ -128,7 +167,7 @@ fn is_secret(name: &str, plain: &str) -> bool {
 }
 
 /// Returns `true` if a person may have chosen the value of a name.
-fn is_password(name: &str, plain: &str) -> bool {
+pub(super) fn is_password(name: &str, plain: &str) -> bool {
     is_pass(name) || PASSWORDS.iter().any(|ending| plain.ends_with(ending))
 }
 
@@ -142,8 +181,15 @@ fn is_pass(name: &str) -> bool {
     is_short && name.len() > "pass".len()
 }
 
+/// The last word of a text, in lower case.
+fn last_word(text: &str) -> String {
+    let text = text.trim_end_matches(' ');
+    let word = text.rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+    word.unwrap_or_default().to_ascii_lowercase()
+}
+
 /// Lower case, without separators.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.chars()
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
@@ -158,87 +204,25 @@ fn header(whole: &str, end: usize) -> Option<(usize, usize)> {
         .strip_prefix(':')?
         .trim_start_matches([' ', '"', '\'', '\\']);
     let from = end + (rest.len() - value.len());
-    let length = value
-        .find(['\n', '\r', '"', '\'', '\\'])
-        .unwrap_or(value.len());
+    // Only the parts of this kind are in quotes of their own.
+    let ends: &[char] = match value.starts_with("Digest ") {
+        true => &['\n', '\r', '\''],
+        false => &['\n', '\r', '"', '\'', '\\'],
+    };
+    let length = value.find(ends).unwrap_or(value.len());
     let shown = value.get(..length)?;
     let scheme = ["Bearer ", "Basic ", "token ", "bearer ", "basic "]
         .iter()
         .find(|scheme| shown.starts_with(**scheme))
         .map_or(0, |scheme| scheme.len());
     let secret = shown.get(scheme..)?;
-    let is_variable = secret.starts_with('$');
+    // `authorization: required` says whether, not what.
+    let is_word = scheme == 0
+        && secret.len() < MIN_KEY
+        && secret.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_variable = secret.starts_with('$') || is_word;
     (!secret.is_empty() && !is_variable && !secret.starts_with(MARK))
         .then_some((from + scheme, from + length))
-}
-
-/// The text of an element, `<db:password type="x">…</…>`, or the value of an attribute beside the one that has the name,
-/// `name="password" value="…"`.
-fn marked_up(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
-    let before = whole.get(..from)?;
-    let rest = rest_of(whole, to);
-    let head = rest.get(..rest.floor_char_boundary(MAX_TAG))?;
-    let prefix = before
-        .trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '-' | '_'));
-    let outside = prefix.strip_suffix('<');
-    // `Vec<Token>` is a type.
-    let is_tag = outside.is_some_and(|text| {
-        text.is_empty() || text.ends_with(|c: char| c.is_whitespace() || c == '>')
-    });
-    let start = if is_tag {
-        let tag = head.find(['>', '<', '\n'])?;
-        let is_open = head.get(tag..)?.starts_with('>') && !head.get(..tag)?.ends_with('/');
-        to + is_open.then_some(tag + 1)?
-    } else {
-        let after = head.strip_prefix(['"', '\''])?;
-        let value = after
-            .trim_start()
-            .strip_prefix("value=")
-            .or_else(|| after.trim_start().strip_prefix("Value="))?;
-        to + (head.len() - value.strip_prefix(['"', '\''])?.len())
-    };
-    let start = start
-        + rest_of(whole, start)
-            .strip_prefix("<![CDATA[")
-            .map_or(0, |_| 9);
-    let text = rest_of(whole, start);
-    let length = text.find(['<', ']', '"', '\'', '\n']).unwrap_or(text.len());
-    let ends = ["</", "]]>", "\"", "'"]
-        .iter()
-        .any(|end| text.get(length..).is_some_and(|rest| rest.starts_with(end)));
-    (ends && is_chosen(text.get(..length)?)).then_some((start, start + length))
-}
-
-/// `PASSWORD '…'`, as in SQL.
-fn quoted(whole: &str, to: usize) -> Option<(usize, usize)> {
-    let rest = rest_of(whole, to);
-    // `PASSWORD('…')` is a function of SQL.
-    let is_function = whole.get(..to)?.ends_with("PASSWORD") && rest.starts_with('(');
-    let value = rest
-        .get(usize::from(is_function)..)?
-        .trim_start_matches(' ');
-    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    let value = value.get(1..)?;
-    let from = to + (rest.len() - value.len());
-    let length = value.find([quote, '\n', ' '])?;
-    let is_whole = from > to + 1 && value.get(length..)?.starts_with(quote);
-    (is_whole && is_chosen(value.get(..length)?)).then_some((from, from + length))
-}
-
-/// `IDENTIFIED BY '…'`.
-fn identified(whole: &str, from: usize, to: usize) -> Option<(usize, usize)> {
-    let before = whole.get(..from)?.trim_end();
-    let start = before.floor_char_boundary(before.len().saturating_sub(60));
-    let words = before.get(start..)?.to_ascii_lowercase();
-    words.contains("identified").then(|| quoted(whole, to))?
-}
-
-/// Returns `true` if a person may have chosen this as a password, and it is not a variable or a placeholder.
-fn is_chosen(text: &str) -> bool {
-    text.len() >= MIN_PASSWORD
-        && !text.starts_with(|c| "$<{([%*&),;:.".contains(c))
-        && !text.starts_with(MARK)
-        && !text.contains(MARK)
 }
 
 /// How a value is tied to its name.
@@ -258,7 +242,7 @@ enum Form {
 const QUOTES: [&str; 3] = ["\"", "'", "%22"];
 
 /// What stands behind a name and its separator, and whether the two stand apart: `=`, `:`, ` = `, `:=`, `=>`, `%3D`.
-fn separated(rest: &str) -> Option<(&str, bool)> {
+pub(super) fn separated(rest: &str) -> Option<(&str, bool)> {
     let rest = rest.trim_start_matches('\\');
     let quoted = QUOTES.iter().find_map(|quote| rest.strip_prefix(quote));
     let rest = quoted.map_or(rest, |rest| rest.strip_prefix(']').unwrap_or(rest));
@@ -293,14 +277,31 @@ fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)
     let is_key = rest.starts_with(['"', '\''])
         || whole.get(..name_start)?.trim_end_matches(':').len() + 1 == name_start;
     let is_arrow = rest.trim_start_matches(['"', '\'', ' ']).starts_with("=>");
-    if is_arrow && !is_key {
-        return None;
+    // `define('NAME', 'value')`.
+    let before = whole.get(..name_start)?;
+    let is_call = before.ends_with("('") || before.ends_with("(\"");
+    let given = rest
+        .strip_prefix("', '")
+        .or_else(|| rest.strip_prefix("\", \""))
+        .filter(|_| is_call);
+    if let Some(value) = given {
+        let secret = value.get(..value.find(['"', '\'', '\n'])?)?;
+        let start = end + (rest.len() - value.len());
+        let is_name = secret
+            .bytes()
+            .all(|byte| byte.is_ascii_alphabetic() || b" _-:./".contains(&byte));
+        return (!is_name && is_worth(secret, name, Form::SpacedQuoted))
+            .then_some((start, start + secret.len()));
     }
     let (value, spaced) = match separated(rest) {
         Some(found) => found,
         None => (rest.strip_prefix(' ').filter(|_| is_option)?, false),
     };
-    let escaped = value.trim_start_matches('\\');
+    // `NAME=$'…'` is a text, not a variable.
+    let escaped = value
+        .strip_prefix('$')
+        .filter(|text| text.starts_with(['\'', '"']));
+    let escaped = escaped.unwrap_or(value).trim_start_matches('\\');
     let quote = QUOTES.iter().find(|quote| escaped.starts_with(**quote));
     let value = quote
         .and_then(|quote| escaped.strip_prefix(quote))
@@ -324,13 +325,47 @@ fn assigned(whole: &str, name_start: usize, end: usize) -> Option<(usize, usize)
     // `const TOKEN: Type = …` is code.
     let after = rest_of(whole, from + length).trim_start_matches(' ');
     let is_type = form == Form::Bare && after.starts_with("= ")
-        || is_arrow && !secret.bytes().any(|byte| byte.is_ascii_digit());
+        || is_arrow && !secret.bytes().any(|byte| byte.is_ascii_digit())
+        || is_arrow && !is_key && (quote.is_none() || secret.contains(' '));
+    if form == Form::Bare && rest.starts_with(':') {
+        let found = typed(whole, from, name);
+        if found.is_some() {
+            return found;
+        }
+    }
     // In a list of settings the value of a password ends its line.
     let is_setting = form != Form::SpacedQuoted
         && (after.is_empty() || after.starts_with(['\n', '\r']))
-        && is_password_setting(secret, name);
+        && (is_password_setting(secret, name) || is_token_setting(secret, name));
     ((is_worth(secret, name, form) || is_setting) && !is_type)
         .then_some((from, from + secret.len()))
+}
+
+/// `aws_secret_access_key = …`: a random string for a name that means a secret.
+fn is_token_setting(secret: &str, name: &str) -> bool {
+    let is_plain = secret.bytes().all(token_base64);
+    secret.len() >= MIN_KEY
+        && is_plain
+        && looks_random(secret)
+        && is_secret(name, &plain(name))
+        && !secret.contains('/')
+}
+
+/// `const apiToken: string = '…'`: the value behind the type, which begins at `at`.
+fn typed(whole: &str, at: usize, name: &str) -> Option<(usize, usize)> {
+    let rest = rest_of(whole, at);
+    let of_type = run(rest, |byte| {
+        byte.is_ascii_alphanumeric() || b"_&<>'[]:. ".contains(&byte)
+    });
+    let value = rest
+        .get(of_type..)?
+        .strip_prefix("= ")
+        .filter(|_| of_type < MAX_NAME)?;
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    let value = value.get(1..)?;
+    let start = at + (rest.len() - value.len());
+    let secret = value.get(..value.find([quote, '\n'])?)?;
+    is_worth(secret, name, Form::SpacedQuoted).then_some((start, start + secret.len()))
 }
 
 /// `password: hunter2`, `passwd = hunter2`: letters and digits that name no format.
@@ -352,7 +387,7 @@ fn is_password_setting(secret: &str, name: &str) -> bool {
 }
 
 /// Returns `true` if a name that follows this text is an option: dashes at the beginning of an argument.
-fn is_option(before: &str) -> bool {
+pub(super) fn is_option(before: &str) -> bool {
     let stripped = before.trim_end_matches('-');
     let begins = stripped
         .chars()
@@ -362,7 +397,12 @@ fn is_option(before: &str) -> bool {
 }
 
 /// A random string behind a keyword, with no more than `is`, a sign or quotes between: "my token is …".
-fn mentioned(whole: &str, end: usize) -> Option<(usize, usize)> {
+/// `may_be_short` says of which short strings a name makes a secret, where a sign or `is` ties them to it.
+fn mentioned(
+    whole: &str,
+    end: usize,
+    may_be_short: impl Fn(&str) -> bool,
+) -> Option<(usize, usize)> {
     let rest = rest_of(whole, end);
     let gap = |text: &str| {
         run(text, |byte| {
@@ -377,9 +417,9 @@ fn mentioned(whole: &str, end: usize) -> Option<(usize, usize)> {
         return None;
     }
     let certain = rest.get(..at)?.contains(['=', ':', '>']);
-    let is = rest.get(at..)?.starts_with("is ");
+    let is = rest.get(at..)?.starts_with("is ") || rest.get(at..)?.starts_with("is:");
     if is {
-        at += 3 + gap(rest.get(at + 3..)?);
+        at += 2 + gap(rest.get(at + 2..)?);
     }
     let value = rest.get(at..)?;
     let length = run(value, |byte| {
@@ -390,6 +430,9 @@ fn mentioned(whole: &str, end: usize) -> Option<(usize, usize)> {
     let is_mixed = secret.bytes().any(|byte| byte.is_ascii_uppercase())
         && secret.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_secret = is_opaque(secret) && !is_path(secret) && (certain || is || is_mixed);
+    // Behind a sign of equality stands code as well.
+    let is_told = is || certain && !rest.get(..at)?.contains(['=', '>']);
+    let is_secret = is_secret || is_told && may_be_short(secret);
     is_secret.then_some((end + at, end + at + secret.len()))
 }
 

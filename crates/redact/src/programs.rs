@@ -2,6 +2,7 @@
 //! into `chpasswd`, and the lines of a netrc file.
 
 use super::MARK;
+use super::fed::{fed, piped_into};
 
 /// How an option carries its secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,8 +17,12 @@ enum Carries {
     After(char),
     /// As a value that begins with this text.
     Behind(&'static str),
-    /// In the last argument, if the option is there.
+    /// In the last argument, if the option is there; without options, always.
     Last,
+    /// In every argument behind the option that is an assignment.
+    Assigned,
+    /// In an argument, behind a user's name and this character.
+    Operand(char),
 }
 
 /// A program, its option, and how that carries a secret. `login` is a subcommand of several programs.
@@ -76,7 +81,6 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ("mysqladmin", &["password"], Carries::Next),
     ("useradd", &["-p"], Carries::Value),
     ("usermod", &["-p"], Carries::Value),
-    ("chpasswd", &["<<<"], Carries::After(':')),
     ("kinit", &["--password"], Carries::Value),
     ("xfreerdp", &["/p:"], Carries::Attached),
     ("ipmitool", &["-P"], Carries::Value),
@@ -100,15 +104,32 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     // Subcommands of several programs, such as `gh secret set` and `kubectl create secret`.
     (
         "secret",
-        &["<<<", "-b", "--body", "--value", "--secret-string"],
+        &["-b", "--body", "--value", "--secret-string"],
         Carries::Value,
     ),
     ("secret", &["--from-literal"], Carries::After('=')),
-    ("login", &["<<<"], Carries::Value),
-    ("su", &["<<<"], Carries::Value),
-    ("passwd", &["<<<"], Carries::Value),
+    // What stands in the place of a password: words of commands that log in or keep a secret.
     ("cargo", &["login"], Carries::Next),
-    ("gpg", &["<<<"], Carries::Value),
+    ("vault", &["login"], Carries::Next),
+    ("snyk", &["auth"], Carries::Next),
+    ("auth", &["-t"], Carries::Next),
+    ("gcloud", &["activate-refresh-token"], Carries::Last),
+    ("redis-cli", &["AUTH", "auth"], Carries::Last),
+    ("wpa_passphrase", &[], Carries::Last),
+    ("oathtool", &["--totp", "--hotp"], Carries::Last),
+    ("bw", &["login", "unlock"], Carries::Last),
+    ("mc", &["alias"], Carries::Last),
+    ("cqlsh", &["-p"], Carries::Value),
+    ("plink", &["-pw"], Carries::Next),
+    ("pscp", &["-pw"], Carries::Next),
+    ("signtool", &["/p"], Carries::Next),
+    ("cmdkey", &["/pass:"], Carries::Attached),
+    ("security", &["-w"], Carries::Next),
+    ("put-parameter", &["--value"], Carries::Value),
+    ("sqlplus", &[], Carries::Operand('/')),
+    ("secrets", &["set", "put"], Carries::Assigned),
+    ("kv", &["put", "patch"], Carries::Assigned),
+    ("curl", &["--oauth2-bearer"], Carries::Value),
     (
         "rabbitmqctl",
         &["add_user", "change_password"],
@@ -116,83 +137,19 @@ const OPTIONS: &[(&str, &[&str], Carries)] = &[
     ),
 ];
 
-/// Words of a command that say that it reads a secret from its input, or parts of its options that do.
-const READING_WORDS: &[&str] = &[
-    "login",
-    "secret",
-    "secrets",
-    "passwd",
-    "smbpasswd",
-    "cryptsetup",
-    "su",
-];
-const READING_OPTIONS: &[&str] = &["password", "passphrase", "token", "secret"];
-
 /// Longest rest of a command that is looked at.
 const MAX_COMMAND: usize = 4096;
+
+/// Longest text before a secret that is looked at.
+const MAX_WORDS: usize = 512;
 
 /// A part of a text, in bytes.
 pub(super) type Part = (usize, usize);
 
 /// Returns `true` if secrets of this program's options or output are known.
 pub(super) fn is_known(program: &str) -> bool {
-    matches!(program, "echo" | "printf") || OPTIONS.iter().any(|(name, ..)| *name == program)
-}
-
-/// The secrets in the lines `name:secret` below a command.
-fn accounts(whole: &str, at: usize) -> Vec<Part> {
-    let text = head(whole, at);
-    let mut start = at;
-    let lines = text.split_inclusive('\n').map(|line| {
-        let from = start;
-        start += line.len();
-        (from, line.trim_end())
-    });
-    let of_lines = lines.skip(1).map_while(|(from, line)| {
-        let (name, secret) = line.split_once(':')?;
-        Some((from + name.len() + 1, from + name.len() + 1 + secret.len()))
-    });
-    of_lines.collect()
-}
-
-/// Returns whether the command that ends at `at` feeds a program that reads secrets, and if names stand before them.
-fn piped_into(whole: &str, at: usize) -> Option<bool> {
-    let rest = head(whole, at).trim_start_matches(['"', '\'', ' ']);
-    let next = rest.strip_prefix('|')?.trim_start();
-    let next = next
-        .strip_prefix("sudo ")
-        .filter(|next| !next.starts_with('-'))
-        .unwrap_or(next);
-    let end = next.find(['|', ';', '&', '\n']).unwrap_or(next.len());
-    let words: Vec<&str> = next.get(..end)?.split_whitespace().collect();
-    if words.first() == Some(&"chpasswd") {
-        return Some(true);
-    }
-    let reads = |word: &&str| {
-        let is_option = word.starts_with('-') && !word.contains('=');
-        READING_WORDS.contains(word)
-            || is_option && READING_OPTIONS.iter().any(|part| word.contains(part))
-    };
-    let is_reader = words.starts_with(&["sudo", "-S"]) || words.iter().any(reads);
-    is_reader.then_some(false)
-}
-
-/// The secrets that `echo` or `printf` feeds to such a program.
-fn fed(whole: &str, program: &str, arguments: &[Part], has_name: bool) -> Vec<Part> {
-    if !matches!(program, "echo" | "printf") {
-        return Vec::new();
-    }
-    let secret = |(from, to): &Part| {
-        let text = whole.get(*from..*to)?;
-        let is_format = text.starts_with(['-', '%']);
-        let text = text.strip_suffix("\\n").unwrap_or(text);
-        let start = if has_name { text.find(':')? + 1 } else { 0 };
-        let secret = text
-            .get(start..)
-            .filter(|secret| is_secret(secret) && !is_format)?;
-        Some((from + start, from + start + secret.len()))
-    };
-    arguments.iter().filter_map(secret).collect()
+    matches!(program, "echo" | "printf" | "cat")
+        || OPTIONS.iter().any(|(name, ..)| *name == program)
 }
 
 /// The secrets among the arguments of a program, which begin at `at`.
@@ -202,14 +159,9 @@ pub(super) fn find(whole: &str, program: &str, at: usize) -> Vec<Part> {
         .iter()
         .map(|(from, to)| whole.get(*from..*to).unwrap_or_default())
         .collect();
-    if let Some(has_name) = piped_into(whole, arguments.last().map_or(at, |(_, to)| *to)) {
-        return fed(whole, program, &arguments, has_name);
-    }
-    if program == "chpasswd"
-        && texts.iter().any(|text| text.starts_with("<<"))
-        && !texts.contains(&"<<<")
-    {
-        return accounts(whole, at);
+    if matches!(program, "echo" | "printf" | "cat") {
+        let taken = piped_into(whole, arguments.last().map_or(at, |(_, to)| *to));
+        return taken.map_or_else(Vec::new, |taken| fed(whole, program, &arguments, taken));
     }
     let found = among(program, &texts).into_iter();
     found
@@ -224,10 +176,8 @@ pub(super) fn find(whole: &str, program: &str, at: usize) -> Vec<Part> {
 pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (_, options, carries) in OPTIONS.iter().filter(|(name, ..)| *name == program) {
-        if *carries == Carries::Last {
-            let is_used = arguments.iter().any(|argument| options.contains(argument));
-            let last = arguments.last().filter(|last| is_used && is_secret(last));
-            found.extend(last.map(|_| (arguments.len() - 1, 0)));
+        if let Some(places) = by_place(*carries, options, arguments) {
+            found.extend(places);
             continue;
         }
         for option in *options {
@@ -258,9 +208,9 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
                 let secret = match carries {
                     Carries::After(separator) => value.split_once(*separator).map(|(_, it)| it),
                     Carries::Behind(start) => value.strip_prefix(start),
-                    Carries::Attached | Carries::Value | Carries::Next | Carries::Last => {
-                        Some(value)
-                    }
+                    // `vault login username=ada` names what it gives.
+                    Carries::Next => Some(value).filter(|value| !value.contains('=')),
+                    _ => Some(value),
                 };
                 let secret = secret.filter(|secret| is_secret(secret));
                 let length = arguments.get(place).map_or(0, |text| text.len());
@@ -271,13 +221,59 @@ pub(super) fn among(program: &str, arguments: &[&str]) -> Vec<(usize, usize)> {
     found
 }
 
+/// The secrets that their places among the arguments give away; `None` when an option carries them.
+fn by_place(carries: Carries, options: &[&str], arguments: &[&str]) -> Option<Vec<(usize, usize)>> {
+    let used = arguments
+        .iter()
+        .position(|argument| options.contains(argument));
+    let first = match used {
+        Some(place) => place + 1,
+        None if options.is_empty() => 0,
+        None => arguments.len(),
+    };
+    let secret = |(place, argument): (usize, &&str)| {
+        let from = match carries {
+            Carries::Last => (place + 1 == arguments.len()).then_some(0),
+            Carries::Assigned => argument.find('=').map(|sign| sign + 1),
+            Carries::Operand(sign) => argument.find(sign).filter(|at| *at > 0).map(|at| at + 1),
+            _ => None,
+        }?;
+        let is_file = argument.contains("=@");
+        (!is_file && is_secret(argument.get(from..)?)).then_some((place, from))
+    };
+    let is_placed = matches!(
+        carries,
+        Carries::Last | Carries::Assigned | Carries::Operand(_)
+    );
+    let all = arguments.iter().enumerate().skip(first);
+    is_placed.then(|| all.filter_map(secret).collect())
+}
+
+/// The password in a line `host:port:database:user:password` of a pgpass file.
+pub(super) fn pgpass(line: &str) -> Option<usize> {
+    let fields: Vec<&str> = line.split(':').collect();
+    let [host, port, database, user, secret] = fields.as_slice() else {
+        return None;
+    };
+    let is_port = *port == "*"
+        || (2..=5).contains(&port.len()) && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = |text: &&&str| !text.is_empty() && !text.contains([' ', '/', '"']);
+    let are_names = [host, database, user].iter().all(is_name) && database.parse::<u64>().is_err();
+    let has = |is: fn(&u8) -> bool| secret.bytes().any(|byte| is(&byte));
+    let is_worth = secret.len() >= 6
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !secret.contains(' ');
+    (is_port && are_names && is_worth).then_some(line.len() - secret.len())
+}
+
 /// A variable is known by its name, and an option is not a value.
-fn is_secret(text: &str) -> bool {
+pub(super) fn is_secret(text: &str) -> bool {
     !text.is_empty() && !text.starts_with(['$', '-', '<', '…', '*']) && !text.starts_with(MARK)
 }
 
 /// The arguments up to the end of the command, without the quotes around them.
-fn arguments(whole: &str, at: usize) -> Vec<Part> {
+pub(super) fn arguments(whole: &str, at: usize) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut start = None;
     // The open quote, and whether it encloses the whole argument.
@@ -311,10 +307,16 @@ fn arguments(whole: &str, at: usize) -> Vec<Part> {
     parts
 }
 
-fn head(whole: &str, at: usize) -> &str {
+pub(super) fn head(whole: &str, at: usize) -> &str {
     let rest = whole.get(at..).unwrap_or_default();
     let end = rest.floor_char_boundary(MAX_COMMAND);
     rest.get(..end).unwrap_or_default()
+}
+
+/// The text before `at`, as far as the words of a command may reach.
+pub(super) fn behind(whole: &str, at: usize) -> &str {
+    let start = whole.floor_char_boundary(at.saturating_sub(MAX_WORDS));
+    whole.get(start..at).unwrap_or_default()
 }
 
 /// The password of an entry of a netrc file: `machine host login name password …`, over any number of lines. `at` is

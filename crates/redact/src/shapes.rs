@@ -297,6 +297,15 @@ fn infix(rest: &str) -> Option<(usize, &'static str)> {
     (length >= least).then_some((tail + length, what))
 }
 
+/// The hash of a password, as `crypt` writes it: `$6$salt$hash`, `$2b$12$…`, `$argon2id$…`.
+pub(super) fn crypt(rest: &str) -> Option<usize> {
+    let (kind, body) = rest.strip_prefix('$')?.split_once('$')?;
+    let is_kind =
+        matches!(kind, "1" | "2a" | "2b" | "2y" | "5" | "6" | "y") || kind.starts_with("argon2");
+    let length = run(body, |byte| token_base64(byte) || b"$.,".contains(&byte));
+    (is_kind && length >= 12 && body.contains('$')).then_some(rest.len() - body.len() + length)
+}
+
 /// How many of the first bytes are such characters. They are ASCII, so the end splits no character.
 pub(super) fn run(rest: &str, is: impl Fn(u8) -> bool) -> usize {
     rest.bytes().take_while(|byte| is(*byte)).count()

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod tables;
+
 fn check(whole: &str, expected: &str) {
     let redacted = text(whole);
     assert_eq!(redacted.text, expected);
@@ -448,13 +450,15 @@ fn what_is_fed_to_a_program_that_reads_a_secret_goes() {
         "netlify --auth {} deploy",
         "ssh-keygen -N '{}' -f k",
         "ansible-vault encrypt_string '{}'",
+        "echo {} | base64",
     ] {
         let whole = around.replace("{}", secret);
         let redacted = text(&whole);
         assert!(!redacted.text.contains(secret), "{around}: {redacted:?}");
     }
     for plain in [
-        "echo cLKnVlzegcclmmcF47EQ | base64",
+        "echo cLKnVlzegcclmmcF47EQ | base64 -d",
+        "echo hello world | base64",
         "echo sources | wc -l",
         "gh pr create -b cLKnVlzegcclmmcF47EQ",
         "docker login registry.example.org",
@@ -462,4 +466,21 @@ fn what_is_fed_to_a_program_that_reads_a_secret_goes() {
     ] {
         assert_eq!(text(plain).text, plain);
     }
+}
+
+#[test]
+fn secrets_go_wherever_people_put_them() {
+    let stays = |(line, secret): &&(&str, &str)| text(line).text.contains(*secret);
+    let left: Vec<_> = tables::SECRETS.iter().filter(stays).collect();
+    assert!(left.is_empty(), "{}: {left:#?}", left.len());
+}
+
+#[test]
+fn lines_without_a_secret_stay_as_they_are() {
+    let changed: Vec<_> = tables::HARMLESS
+        .iter()
+        .map(|line| (line, text(line).text))
+        .filter(|(line, kept)| **line != kept)
+        .collect();
+    assert!(changed.is_empty(), "{}: {changed:#?}", changed.len());
 }

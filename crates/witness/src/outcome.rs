@@ -13,7 +13,7 @@ pub mod scope;
 use crate::test_log::{self, Reading};
 use crate::wire::Outcome;
 
-use scope::Scope;
+use scope::{Scope, Setup};
 
 /// Exit codes of a shell that could not start a program.
 const NOT_STARTED: [i64; 2] = [126, 127];
@@ -53,6 +53,8 @@ pub struct Run {
     pub scope: Scope,
     /// Files may have changed after it.
     pub is_stale: bool,
+    /// What chose the tests beside the command: a hash of the runner's settings in the working tree.
+    pub setup: Option<String>,
 }
 
 /// What a run says.
@@ -154,6 +156,8 @@ pub enum Tests {
     Passed,
     /// They passed before the last edit.
     PassedBefore,
+    /// They pass, but not by their names, and the settings that choose them changed after some had failed.
+    PassedOtherwise,
     /// Some fail.
     Failed,
     /// They could not be started.
@@ -166,7 +170,7 @@ pub enum Tests {
 /// the failed tests that the diff removes.
 #[must_use]
 pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
-    let failing = scope::failing(runs, deleted);
+    let failing = scope::failing(runs, deleted, Setup::Any);
     if !failing.is_empty() {
         return Weighed {
             deciding: failing,
@@ -189,6 +193,11 @@ pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
             deciding = deciding.split_off(deciding.len().saturating_sub(1));
         }
         if !deciding.is_empty() {
+            let is_same = scope::failing(runs, deleted, Setup::Same).is_empty();
+            let tests = match tests {
+                Tests::Passed if !is_same => Tests::PassedOtherwise,
+                tests => tests,
+            };
             return Weighed {
                 deciding,
                 tests: Some(tests),
@@ -230,6 +239,8 @@ pub struct Known {
 pub enum Doubt {
     /// Files changed after the last test run.
     EditedAfterwards,
+    /// The settings that choose the tests changed after some had failed.
+    OtherSetup,
     /// There is no change that could have solved anything.
     NothingChanged,
     /// There is no diff.
@@ -250,6 +261,9 @@ impl Doubt {
     pub fn text(self) -> &'static str {
         match self {
             Self::EditedAfterwards => "no test ran after the last edit",
+            Self::OtherSetup => {
+                "the settings that choose the tests changed after some had failed, and no later log names these as passed"
+            }
             Self::NothingChanged => "nothing was changed",
             Self::NoDiff => "there is no diff",
             Self::DiffFails => "the diff does not apply to the commit that it starts from",
@@ -280,6 +294,7 @@ pub fn decide(known: Known) -> Decision {
         (Some(Tests::Failed), _) => (Outcome::Failed, None),
         (Some(Tests::NotStarted), _) => (Outcome::Error, None),
         (Some(Tests::CannotTell), _) => (Outcome::Skipped, Some(Doubt::CannotTell)),
+        (Some(Tests::PassedOtherwise), _) => (Outcome::Skipped, Some(Doubt::OtherSetup)),
         (Some(Tests::PassedBefore), _) => (Outcome::Skipped, Some(Doubt::EditedAfterwards)),
         (Some(Tests::Passed), Change::Unknown) => (Outcome::Skipped, Some(Doubt::NoDiff)),
         (Some(Tests::Passed), Change::Nothing) => (Outcome::Skipped, Some(Doubt::NothingChanged)),

@@ -92,6 +92,10 @@ pub struct Reading {
     pub failures: Vec<Failure>,
     /// Passed tests that the log names; many runners name only the failed ones.
     pub named: BTreeSet<String>,
+    /// Packages that passed, where the runner gives each of them one result.
+    pub passed_groups: BTreeSet<String>,
+    /// The failed ones.
+    pub failed_groups: BTreeSet<String>,
     /// Whether every run reached its summary and none says that it stopped early or could not be built.
     pub complete: bool,
     /// The whole result stands in one summary, so that no line of another part can be missing unseen.
@@ -277,6 +281,7 @@ struct Part {
     counts: run::Counts,
     failures: Vec<Failure>,
     passed: run::Passed,
+    groups: run::Groups,
     complete: bool,
     /// Line of the last summary, 0 when there was none.
     summary: usize,
@@ -370,6 +375,7 @@ fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
     let mut total = run::Counts::default();
     let mut failures = Vec::new();
     let mut passed = run::Passed::default();
+    let mut groups = run::Groups::default();
     let mut complete = true;
     let has_one_summary = parts.len() == 1 && runner.has_one_summary();
     let earlier_failed = parts.iter().any(|part| part.earlier_failed);
@@ -377,6 +383,7 @@ fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
         total.add(part.counts);
         failures.extend(part.failures);
         passed.append(part.passed);
+        groups.append(part.groups);
         complete &= part.complete;
     }
     failures.sort_by_key(|failure| failure.line);
@@ -389,6 +396,8 @@ fn combine(mut parts: Vec<Part>, reports: usize) -> Option<Reading> {
         errors: total.errors,
         failures,
         named: passed.into_names(),
+        passed_groups: groups.passed,
+        failed_groups: groups.failed,
         complete,
         has_one_summary,
         earlier_failed,

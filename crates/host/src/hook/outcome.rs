@@ -11,7 +11,7 @@ use crate::agents::{Event, Kind};
 use crate::digest;
 use crate::journal::capture::{self, MAX_OUTPUT};
 use crate::journal::record::Outcome;
-use crate::sealing::working_tree;
+use crate::sealing::tested;
 
 /// Fields that hold what a tool printed, in the order in which they are put together.
 const PRINTED: &[&str] = &[
@@ -67,6 +67,8 @@ pub(super) fn of(event: &Event, own_tests: &[String], journal: &Path) -> Outcome
         (response, _) => response.clone(),
     };
     let is_test = test.is_some();
+    let folder = event.cwd.as_ref().filter(|_| is_test);
+    let tested = folder.and_then(tested).unwrap_or_default();
     let mut outcome = Outcome {
         call_id: event.call_id.clone(),
         tool: event.tool.clone(),
@@ -75,16 +77,13 @@ pub(super) fn of(event: &Event, own_tests: &[String], journal: &Path) -> Outcome
         exit,
         duration_ms: event.duration_ms,
         test: is_test,
-        tree: event
-            .cwd
-            .as_ref()
-            .filter(|_| is_test)
-            .and_then(working_tree),
+        tree: tested.tree,
+        setup: tested.setup,
         output: (is_test || failed).then(|| capture::text(&printed, MAX_OUTPUT)),
         ..Outcome::default()
     };
     if let Some(test) = test {
-        test_run::observe(&mut outcome, &test, event, journal);
+        test_run::observe(&mut outcome, &test, event, (journal, own_tests));
     }
     outcome
 }

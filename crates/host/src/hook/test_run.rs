@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::sealing::test_commands::{Selection, TestCommand};
+use crate::sealing::test_commands::project::{self, Behind};
+use crate::sealing::test_commands::{Credit, Selection, TestCommand};
 use oversight::lookup::{Lookup as _, absolute};
 
 use super::real_program::{self, Scene};
@@ -17,9 +18,14 @@ use crate::repository::Location;
 /// Stands for a part of a path that only a run would know.
 const UNKNOWN: char = '\u{1}';
 
-/// Adds to the outcome of a test command where it ran. `journal` has the call, whose directory may not be that of the
-/// event any more.
-pub(super) fn observe(outcome: &mut Outcome, test: &TestCommand, event: &Event, journal: &Path) {
+/// Adds to the outcome of a test command where it ran, and what may not be real. `journal` has the call, whose directory
+/// may not be that of the event any more; `own_tests` are test commands of the user.
+pub(super) fn observe(
+    outcome: &mut Outcome,
+    test: &TestCommand,
+    event: &Event,
+    (journal, own_tests): (&Path, &[String]),
+) {
     let (call_cwd, began_ns) = call(journal, &event.call_id);
     let Some(cwd) = call_cwd.or_else(|| event.cwd.clone()) else {
         return;
@@ -33,15 +39,31 @@ pub(super) fn observe(outcome: &mut Outcome, test: &TestCommand, event: &Event, 
     };
     let cwd = Path::new(&cwd);
     outcome.elsewhere = !is_inside(&test.selection, &folder, cwd);
-    outcome.doubt = real_program::doubt(
-        test,
-        Scene {
+    let doubt = |test: &TestCommand, folder: &Path| {
+        let scene = Scene {
             cwd,
-            folder: &folder,
+            folder,
             began_ns,
-        },
-    );
+        };
+        real_program::doubt(test, scene)
+    };
+    let behind = behind(test, cwd, own_tests);
+    outcome.elsewhere |= behind
+        .commands
+        .iter()
+        .any(|(inner, _)| inner.credit == Credit::Elsewhere);
+    outcome.doubt = doubt(test, &folder).or(behind.doubt).or_else(|| {
+        let mut inner = behind.commands.iter();
+        inner.find_map(|(inner, place)| doubt(inner, Path::new(place)))
+    });
     outcome.folder = Some(folder.to_string_lossy().into_owned());
+}
+
+/// What the scripts of the project behind a test command run that was started in `cwd`.
+pub(crate) fn behind(test: &TestCommand, cwd: &Path, own_tests: &[String]) -> Behind {
+    let top = Location::around(cwd).map_or_else(|| cwd.to_owned(), |location| location.top);
+    let (cwd, top) = (cwd.to_string_lossy(), top.to_string_lossy());
+    project::behind(test, &cwd, &top, own_tests, &Disk)
 }
 
 /// The directory of the call, and when the session began. A journal that cannot be read tells neither.

@@ -328,13 +328,16 @@ pub struct Outcome {
     /// The working tree after a test run, as git hashes it: what was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// The settings that choose tests, after a test run, as one hash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
     /// The real directory in which the tests ran, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// The tests are not those of the repository around the session.
     #[serde(skip_serializing_if = "is_false")]
     pub elsewhere: bool,
-    /// Why a program of the test command may not be the real one.
+    /// Why a program of the test command may not be the real one, or a script of the project no test runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// What it printed: kept of tests and of failures only.

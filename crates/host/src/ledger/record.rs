@@ -92,7 +92,17 @@ pub(crate) fn path_of(directory: &Path) -> Option<String> {
     named(directory).ok().map(|(_, name)| name)
 }
 
-/// Records the state of a ledger unless an earlier record contradicts it, which is returned in words.
+/// What has to be known of a ledger before its state is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// Its leaves before the new ones.
+    pub(crate) leaves: u64,
+    /// The workspace was initialised, so that there has to be a record of these.
+    pub(crate) is_expected: bool,
+}
+
+/// Records the state of a ledger unless an earlier record contradicts it, which is returned in words. Without a record, a
+/// ledger that was there before may be an older one: only a person can say that it is not.
 ///
 /// # Errors
 /// The record cannot be read or written.
@@ -100,8 +110,15 @@ pub(crate) fn remember(
     store: &TrustStore,
     directory: &Path,
     tree: &Ledger,
+    before: Before,
 ) -> Result<Option<String>, FileError> {
     let (canonical, name) = named(directory)?;
+    if before.leaves > 0 && store.read::<Record>(&name)?.is_none() {
+        let doubt = unrecorded(store, tree, before.is_expected);
+        if let Some(problem) = doubt {
+            return Ok(Some(problem.detail));
+        }
+    }
     let mut contradiction = None;
     store.update(&name, |known: Option<Record>| {
         contradiction = known
@@ -149,14 +166,7 @@ pub(crate) fn compare(
 ) -> Option<Problem> {
     let read = named(directory).and_then(|(_, name)| store.read::<Record>(&name));
     match read {
-        Ok(None) => {
-            let leaves = tree.map_or(0, Ledger::len);
-            let newer = tree.and_then(|tree| newer_original(store, tree));
-            newer.or_else(|| (is_expected && leaves > 0).then(|| {
-                let why = "the trust store has no record of this ledger; `roleos ledger adopt` takes it over";
-                Problem::new("record_missing", why)
-            }))
-        }
+        Ok(None) => unrecorded(store, tree.filter(|tree| tree.len() > 0)?, is_expected),
         Ok(Some(known)) => known
             .contradiction(tree)
             .map(|why| Problem::new(ROLLED_BACK, why)),
@@ -165,6 +175,15 @@ pub(crate) fn compare(
             format_args!("{error}: {}", error.source),
         )),
     }
+}
+
+/// What is wrong with a ledger that has leaves and no record.
+fn unrecorded(store: &TrustStore, tree: &Ledger, is_expected: bool) -> Option<Problem> {
+    newer_original(store, tree).or_else(|| {
+        let why =
+            "the trust store has no record of this ledger; `roleos ledger adopt` takes it over";
+        is_expected.then(|| Problem::new("record_missing", why))
+    })
 }
 
 /// Looks for a record of a ledger with the same name in another directory: an older copy is a rollback as well.

@@ -14,6 +14,7 @@ use witness::wire::Outcome;
 use super::diff::Diff;
 use super::draft::Draft;
 use super::story::CallStory;
+use crate::files;
 use crate::repository::Location;
 
 /// Failed tests that a postmortem names.
@@ -21,6 +22,9 @@ const MAX_NAMED: usize = 20;
 
 /// Refused calls that a postmortem names.
 const MAX_REFUSALS: usize = 10;
+
+/// Longest file of tests that is read.
+const MAX_SOURCE: u64 = 16 * 1024 * 1024;
 
 /// A test run with its place and what it says.
 struct Tested {
@@ -100,7 +104,9 @@ impl Draft<'_> {
                 (place, (run, judged))
             })
             .unzip();
-        let deleted = diff.map_or_else(Vec::new, |diff| deleted::tests(&runs, &diff.text));
+        let deleted = diff.map_or_else(Vec::new, |diff| {
+            deleted::tests(&runs, &diff.text, &named_file)
+        });
         let Weighed { deciding, tests } = outcome::weigh(&runs, &deleted);
         let mut log = String::new();
         let mut decided = Vec::new();
@@ -170,7 +176,7 @@ impl Draft<'_> {
         breakdown: Option<&str>,
     ) -> String {
         let mut text = match (decision.outcome, decision.doubt) {
-            (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards))) => {
+            (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards | Doubt::OtherSetup))) => {
                 format!("Unproved: the tests passed, but {}.\n", doubt.text())
             }
             (_, Some(doubt @ Doubt::RecordCut)) => format!("Unproved: {}.\n", doubt.text()),
@@ -216,6 +222,13 @@ impl Draft<'_> {
         }
         text
     }
+}
+
+/// Reads a file that a log names, below the directory of the run or one above it, as runners name files from the root of
+/// the project.
+fn named_file(folder: &str, file: &str) -> Option<Vec<u8>> {
+    let mut folders = Path::new(folder).ancestors();
+    folders.find_map(|folder| files::read(&folder.join(file), MAX_SOURCE).ok())
 }
 
 fn change(diff: Option<&Diff>) -> Change {

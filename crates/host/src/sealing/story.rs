@@ -296,7 +296,8 @@ impl<'a> Story<'a> {
                 // The directory was looked at when the tests had run; a link may lead elsewhere by now.
                 let credit = match &result.folder {
                     _ if result.elsewhere => Credit::Elsewhere,
-                    Some(_) if result.doubt.is_none() => credit(test.credit),
+                    // Whoever failed, it is no success.
+                    Some(_) if result.doubt.is_none() || result.failed => credit(test.credit),
                     _ => credit(test.credit).min(Credit::Nothing),
                 };
                 let folder = result.folder.clone();
@@ -310,6 +311,7 @@ impl<'a> Story<'a> {
                         credit,
                         scope: scope(test.selection, folder),
                         doubt: result.doubt.clone(),
+                        setup: result.setup.clone(),
                         is_stale: self.is_stale(place, result.tree.as_deref(), own_tests, tree),
                         command,
                     },

@@ -1,7 +1,9 @@
 //! Whether a command runs tests, how far its output and exit code speak for the test runner, and which tests it selects.
 //!
 //! [`TestCommand::of`] reads the command as a shell would. [`programs`] knows which programs run tests, [`credit`] walks
-//! the command around them with [`beside`], [`selection`] reads their arguments, and [`changes`] says whether a command may change files.
+//! the command around them with [`beside`], [`selection`] reads their arguments, [`project`] reads the project's own scripts
+//! behind a name such as `npm test`, [`setup`] knows the files that choose tests, and
+//! [`changes`] says whether a command may change files.
 //! A test that is not recognised counts as not run, so the user's own commands are taken as well.
 
 mod programs;
@@ -14,8 +16,15 @@ mod selection;
 
 pub mod changes;
 
+mod recipes;
+
+pub mod project;
+
+pub mod setup;
+
 use shell::ir::{Argument, Assigned, Piece, Subject, Word};
 
+pub use project::ProjectScript;
 pub use selection::{Filter, Selection};
 
 /// Stands for a part of a word that only a run would know.
@@ -57,6 +66,8 @@ pub struct TestCommand {
     pub path: Vec<String>,
     /// Modules that an interpreter of Python is asked to run; one of that name in the directory comes first.
     pub modules: Vec<String>,
+    /// Programs in it that run what the project says, so that they prove nothing by their names.
+    pub scripts: Vec<ProjectScript>,
 }
 
 impl TestCommand {

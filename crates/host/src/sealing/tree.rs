@@ -339,11 +339,27 @@ impl Scratch {
     }
 }
 
-/// Returns the hash of the working tree around `folder`, as [`diff`](super::diff) sees it; `None` without a repository.
-pub(crate) fn working_tree(folder: impl AsRef<Path>) -> Option<String> {
+/// What was tested.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tested {
+    /// The hash of the working tree, as [`diff`](super::diff) sees it.
+    pub(crate) tree: Option<String>,
+    /// The hash of the settings that choose tests.
+    pub(crate) setup: Option<String>,
+}
+
+/// Returns what a test run around `folder` tests; nothing is known without a repository.
+pub(crate) fn tested(folder: impl AsRef<Path>) -> Option<Tested> {
     let top = Location::around(folder.as_ref())?.top;
     let scratch = Scratch::of_working_tree_aside(&top, Reading::Committed).ok()?;
-    scratch.write_tree().ok()
+    let setup = scratch
+        .entries()
+        .ok()
+        .and_then(|entries| super::setup::hash(&top, &entries));
+    Some(Tested {
+        tree: scratch.write_tree().ok(),
+        setup,
+    })
 }
 
 /// Differences between an index and the working tree.

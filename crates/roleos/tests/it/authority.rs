@@ -517,8 +517,18 @@ fn a_ledger_whose_record_is_gone_is_not_accepted() {
         .succeeds();
     workspace.roleos(&["ledger", "verify"]).succeeds();
     fs::remove_dir_all(workspace.home().join(".local/state/roleos/ledgers")).unwrap();
-    let verified = workspace.roleos(&["--json", "ledger", "verify"]).exits(1);
-    assert!(verified.stdout.contains("record_missing"), "{verified:#?}");
+    let is_missing = || {
+        let verified = workspace.roleos(&["--json", "ledger", "verify"]).exits(1);
+        assert!(verified.stdout.contains("record_missing"), "{verified:#?}");
+    };
+    is_missing();
+    // A further seal makes no new record: what it would vouch for may be an older ledger.
+    let sealed = workspace.roleos(&["witness", "seal", "--outcome", "failed"]);
+    let said = format!("{}{}", sealed.stdout, sealed.stderr);
+    assert!(said.contains("no record of this ledger"), "{sealed:#?}");
+    is_missing();
+    let accepted = workspace.roleos(&["scorecard", "--accept", "--min-tasks", "1"]);
+    assert!(accepted.stdout.contains("record missing"), "{accepted:#?}");
 }
 
 #[test]

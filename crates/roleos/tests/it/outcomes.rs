@@ -25,9 +25,11 @@ enum Step {
     Write(&'static str, &'static str),
     /// A link is made: its name, and where it leads.
     Link(&'static str, &'static str),
+    /// A file is removed.
+    Remove(&'static str),
 }
 
-use Step::{Change, Edit, Link, Run, Write};
+use Step::{Change, Edit, Link, Remove, Run, Write};
 
 /// What the bundle of a session says.
 struct Sealed {
@@ -37,6 +39,11 @@ struct Sealed {
     story: String,
     facts: Value,
     retries: u64,
+}
+
+/// The tests that the logs name, in a file that is another one at every place.
+fn content(place: usize) -> String {
+    format!("# {place}\ndef test_a():\n    pass\n\n\ndef test_b():\n    pass\n")
 }
 
 fn play(steps: &[Step]) -> Sealed {
@@ -79,19 +86,20 @@ fn play_in(workspace: &Workspace, steps: &[Step]) -> Sealed {
                 let path = workspace.path(file);
                 let call = json!({ "tool_name": "Edit", "tool_input": { "file_path": path }, "tool_use_id": id });
                 say("PreToolUse", call.clone());
-                workspace.write(file, format!("# {place}\n"));
+                workspace.write(file, content(place));
                 let mut done = call;
                 done["tool_response"] = json!({ "filePath": path });
                 say("PostToolUse", done);
             }
             Change(file) => {
-                workspace.write(file, format!("# {place}\n"));
+                workspace.write(file, content(place));
             }
             Write(file, text) => {
                 let path = workspace.write(file, text);
                 fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
             }
             Link(name, target) => symlink(target, workspace.path(name)).unwrap(),
+            Remove(file) => fs::remove_file(workspace.path(file)).unwrap(),
         }
     }
     say("Stop", json!({}));
@@ -197,7 +205,291 @@ fn a_runner_that_is_not_known_proves_nothing() {
     assert_eq!(sealed.agreement, "cannot_tell");
     check("skipped", vec![Run("./test.sh", "ok\n", false)]);
     check("failed", vec![Run("make test", "1 test FAILED\n", true)]);
-    check("solved", vec![Run("make test", PASSES, false)]);
+}
+
+const MOCHA: &str = "\n\n  math\n    \u{2714} adds\n\n\n  5 passing (3ms)\n";
+const PACKAGE: &str = r#"{"scripts": {
+        "test": "mocha", "test:all": "npm run test:unit && npm test", "test:unit": "jest",
+        "test:fake": "echo 5 passing", "test:loop": "npm run test:loop", "test:hidden": "mocha || true",
+        "test:node": "node fake.js", "test:away": "docker run --rm web mocha",
+        "pretest:two": "cat fake.txt", "test:two": "mocha", "jest": "cat fake.txt"
+    }}"#;
+const MAKEFILE: &str = "PY = python3\ntest: build\n\t$(PY) -m pytest\nbuild:\n\t@mkdir -p out\ncheck:\n\t@cat fake.txt\n\
+        test-hidden:\n\t-pytest\ntests: check\n\tpytest\n";
+const SHELL_SCRIPT: &str = "#!/bin/sh\nset -e\ncd .\npytest \"$@\"\n";
+const FAKE_SCRIPT: &str = "#!/bin/sh\necho '== 2 passed in 0.01s =='\n";
+
+/// A file of the project with its text, a command with what it prints, and the outcome.
+const SCRIPTS: &[(&str, &str, &str, &str, &str)] = &[
+    ("package.json", PACKAGE, "npm test", MOCHA, "solved"),
+    (
+        "package.json",
+        PACKAGE,
+        "npm t -- --reporter spec",
+        MOCHA,
+        "solved",
+    ),
+    ("package.json", PACKAGE, "yarn test:all", MOCHA, "solved"),
+    ("package.json", PACKAGE, "yarn run mocha", MOCHA, "solved"),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:fake",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:loop",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:hidden",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:node",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:away",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:two",
+        MOCHA,
+        "skipped",
+    ),
+    (
+        "package.json",
+        PACKAGE,
+        "npm run test:gone",
+        MOCHA,
+        "skipped",
+    ),
+    ("package.json", PACKAGE, "yarn run jest", MOCHA, "skipped"),
+    (
+        "package.json",
+        PACKAGE,
+        "npm test -w other",
+        MOCHA,
+        "skipped",
+    ),
+    ("package.json", "{}", "npm test", MOCHA, "skipped"),
+    ("none", "", "npm test", MOCHA, "skipped"),
+    ("Makefile", MAKEFILE, "make test", PASSES, "solved"),
+    (
+        "Makefile",
+        MAKEFILE,
+        "make -s test PY=python",
+        PASSES,
+        "solved",
+    ),
+    ("Makefile", MAKEFILE, "make check", PASSES, "skipped"),
+    ("Makefile", MAKEFILE, "make tests", PASSES, "skipped"),
+    ("Makefile", MAKEFILE, "make test-hidden", PASSES, "skipped"),
+    (
+        "Makefile",
+        MAKEFILE,
+        "make test PY='cat fake.txt;'",
+        PASSES,
+        "skipped",
+    ),
+    ("none", "", "make test", PASSES, "skipped"),
+    ("test.sh", SHELL_SCRIPT, "./test.sh", PASSES, "solved"),
+    ("test.sh", SHELL_SCRIPT, "bash test.sh", PASSES, "solved"),
+    ("test.sh", FAKE_SCRIPT, "./test.sh", PASSES, "skipped"),
+    ("test.sh", FAKE_SCRIPT, "sh ./test.sh", PASSES, "skipped"),
+    (
+        "run_tests.py",
+        "print('2 passed')",
+        "python run_tests.py",
+        PASSES,
+        "skipped",
+    ),
+    (
+        "run_tests.py",
+        "import pytest\npytest.main()",
+        "python run_tests.py",
+        PASSES,
+        "solved",
+    ),
+    (
+        "tox.ini",
+        "[testenv]\ncommands = pytest {posargs}\n",
+        "tox",
+        PASSES,
+        "solved",
+    ),
+    (
+        "tox.ini",
+        "[testenv]\ncommands =\n  cat fake.txt\n",
+        "tox",
+        PASSES,
+        "skipped",
+    ),
+    (
+        "pyproject.toml",
+        "[tool.hatch.envs.default.scripts]\ntest = \"pytest {args}\"\n",
+        "hatch run test",
+        PASSES,
+        "solved",
+    ),
+    (
+        "pyproject.toml",
+        "[tool.hatch.envs.default.scripts]\npytest = \"cat fake.txt\"\n",
+        "hatch run pytest",
+        PASSES,
+        "skipped",
+    ),
+    (
+        "noxfile.py",
+        "def tests(session):\n    session.run(\"pytest\")\n",
+        "nox",
+        PASSES,
+        "solved",
+    ),
+    ("noxfile.py", "print(1)\n", "nox", PASSES, "skipped"),
+];
+
+#[test]
+fn a_script_of_the_project_counts_by_the_runner_in_it() {
+    for (file, text, command, output, expected) in SCRIPTS {
+        let steps = vec![Write(file, text), Run(command, output, false)];
+        let sealed = check(expected, steps);
+        let is_told = sealed.story.contains("Unproved");
+        assert_eq!(
+            is_told,
+            *expected == "skipped",
+            "{command}: {}",
+            sealed.story
+        );
+    }
+    // A failure is believed from everything.
+    let steps = vec![Write("test.sh", FAKE_SCRIPT), Run("./test.sh", FAILS, true)];
+    check("failed", steps);
+}
+
+#[test]
+fn a_failure_is_not_lifted_by_other_settings_of_the_runner() {
+    const OTHERS: &str = "============================= test session starts ==============================\n\
+        u.py::test_c PASSED\nu.py::test_d PASSED\n============================== 2 passed in 0.01s ===============================\n";
+    const NAMED: &str = "============================= test session starts ==============================\n\
+        t.py::test_a PASSED\nt.py::test_b PASSED\n============================== 2 passed in 0.01s ===============================\n";
+    let failed = || Run("pytest", FAILS, true);
+    for (file, text) in [
+        ("conftest.py", "collect_ignore = ['t.py']\n"),
+        ("sub/conftest.py", "collect_ignore = ['t.py']\n"),
+        (
+            "pytest.ini",
+            "[pytest]\naddopts = --deselect t.py::test_a\n",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.pytest.ini_options]\ntestpaths = ['u']\n",
+        ),
+        ("setup.cfg", "[tool:pytest]\naddopts = --ignore t.py\n"),
+        ("tox.ini", "[pytest]\naddopts = -k b\n"),
+    ] {
+        let steps = vec![
+            Change("sub/x.py"),
+            failed(),
+            Write(file, text),
+            Run("pytest", PASSES, false),
+        ];
+        let sealed = check("skipped", steps);
+        assert!(
+            sealed.facts["unproved"]
+                .as_str()
+                .unwrap()
+                .contains("settings that choose the tests"),
+            "{file}: {:#}",
+            sealed.facts
+        );
+        let steps = vec![failed(), Write(file, text), Run("pytest -v", OTHERS, false)];
+        check("failed", steps);
+        let steps = vec![failed(), Write(file, text), Run("pytest -v", NAMED, false)];
+        check("solved", steps);
+    }
+    // Other parts of a shared file choose no tests.
+    let text = "[project]\nname = 'x'\ndependencies = ['y']\n";
+    let steps = vec![
+        failed(),
+        Write("pyproject.toml", text),
+        Run("pytest", PASSES, false),
+    ];
+    check("solved", steps);
+    // One that git ignores counts as well.
+    let workspace = repository("");
+    workspace.write(".gitignore", "conftest.py\n");
+    let steps = vec![
+        failed(),
+        Write("conftest.py", "collect_ignore = ['t.py']\n"),
+        Run("pytest", PASSES, false),
+    ];
+    check_in(&workspace, "skipped", steps);
+}
+
+#[test]
+fn a_failing_test_whose_file_is_moved_away_stays_failed() {
+    let steps = vec![
+        Run("pytest", FAILS, true),
+        Write("other.py", "def test_a():\n    pass\n"),
+        Remove("t.py"),
+        Run("pytest", PASSES, false),
+    ];
+    let sealed = check("failed", steps);
+    assert_eq!(sealed.facts["deleted_tests"], "t.py::test_a");
+    // Another test takes the place of one that no commit ever had.
+    let steps = vec![
+        Run("pytest", FAILS, true),
+        Write(
+            "t.py",
+            "def test_b():\n    pass\n\n\ndef test_c():\n    pass\n",
+        ),
+        Run("pytest", PASSES, false),
+    ];
+    check("failed", steps);
+    let more = "==== test session starts ====\n==== 2 passed, 1 skipped in 0.01s ====\n";
+    check(
+        "failed",
+        vec![
+            Run("pytest", FAILS, true),
+            Edit("t.py"),
+            Run("pytest", more, false),
+        ],
+    );
+}
+
+#[test]
+fn a_test_command_of_the_user_counts_as_long_as_nobody_rewrites_it() {
+    const OWN: &str = "[oversight]\ntest_commands = [\"ci/all\", \"sh test.sh\"]\n";
+    let workspace = repository(OWN);
+    let script = workspace.write("ci/all", "#!/bin/sh\nexec ci/real\n");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).unwrap();
+    let steps = || vec![Run("ci/all --fast", PASSES, false)];
+    check_in(&workspace, "solved", steps());
+    let mut steps = steps();
+    steps.insert(0, Write("ci/all", "#!/bin/sh\ncat fake.txt\n"));
+    check_in(&repository(OWN), "skipped", steps);
+    let steps = vec![
+        Write("test.sh", "cat fake.txt\n"),
+        Run("sh test.sh", PASSES, false),
+    ];
+    check_in(&repository(OWN), "skipped", steps);
 }
 
 #[test]
@@ -340,7 +632,7 @@ fn a_program_that_an_installer_put_in_place_is_real() {
 fn with_tests() -> Workspace {
     let workspace = repository("");
     workspace.write(
-        "u.py",
+        "t.py",
         "def test_a():\n    assert 0\n\n\ndef test_b():\n    pass\n",
     );
     git(workspace.root(), &["add", "-A"]);
@@ -353,7 +645,7 @@ fn a_failing_test_that_is_deleted_stays_failed() {
     const LEFT: &str = "def test_b():\n    pass\n\n\ndef test_c():\n    pass\n";
     let failed = || Run("pytest", FAILS, true);
     let workspace = with_tests();
-    let steps = vec![failed(), Write("u.py", LEFT), Run("pytest", PASSES, false)];
+    let steps = vec![failed(), Write("t.py", LEFT), Run("pytest", PASSES, false)];
     let sealed = check_in(&workspace, "failed", steps);
     assert_eq!(sealed.facts["deleted_tests"], "t.py::test_a");
     assert!(
@@ -377,7 +669,7 @@ fn a_failing_test_that_is_deleted_stays_failed() {
         failed(),
         Edit("t.py"),
         Run("pytest -v", named, false),
-        Write("u.py", LEFT),
+        Write("t.py", LEFT),
         Run("pytest", PASSES, false),
     ];
     check_in(&workspace, "solved", steps);
@@ -405,6 +697,13 @@ fn one_package_does_not_outvote_all_of_them() {
         Edit("t.py"),
         Run("go test ./...", root, false),
     ];
+    check("failed", steps);
+    let both = "ok  \tx\t0.1s\nok  \tx/pkg\t0.1s\n";
+    let steps = vec![
+        Run("go test ./...", all, true),
+        Edit("t.py"),
+        Run("go test ./...", both, false),
+    ];
     check("solved", steps);
 }
 
@@ -415,9 +714,7 @@ fn wrappers_of_runners_are_looked_through() {
         "python -m coverage run --branch -m pytest -q && coverage report",
         "poetry run pytest",
         "uv run --frozen pytest",
-        "nox",
-        "tox -e py312",
-        "hatch run test",
+        "hatch run pytest",
     ] {
         check("solved", vec![Run(command, PASSES, false)]);
         check("failed", vec![Run(command, FAILS, true)]);

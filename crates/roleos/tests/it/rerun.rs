@@ -25,7 +25,14 @@ struct Repository {
 }
 
 impl Repository {
+    /// The user vouches for its test, which is a script of its own.
     fn new(config: &str) -> Self {
+        Self::unvouched(&format!(
+            "{config}[oversight]\ntest_commands = [\"./test.sh\"]\n"
+        ))
+    }
+
+    fn unvouched(config: &str) -> Self {
         let workspace = Workspace::with_config(config);
         workspace.write("sum", "1-1\n");
         let test = workspace.write("test.sh", TEST);
@@ -343,7 +350,7 @@ fn a_git_that_calls_us_does_not_redirect_ours() {
 fn what_nobody_vouches_for_is_not_run() {
     let repository = Repository::new("");
     repository.seal(FIX, "./test.sh");
-    let stranger = Workspace::new();
+    let stranger = Workspace::with_config("[oversight]\ntest_commands = [\"./test.sh\"]\n");
     let repo = repository.workspace.root().to_str().unwrap();
     let sealed = repository
         .workspace
@@ -371,6 +378,19 @@ fn what_nobody_vouches_for_is_not_run() {
         "--unverified",
     ];
     stranger.roleos(&words).exits(2).json_error();
+}
+
+#[test]
+fn a_script_that_may_print_what_it_likes_shows_no_success() {
+    let repository = Repository::unvouched("");
+    repository.check(
+        FIX,
+        "./test.sh",
+        1,
+        "cannot_tell",
+        "no test runner that is known",
+    );
+    repository.check(WRONG, "./test.sh", 1, "failed", "exit code 1");
 }
 
 #[test]

@@ -65,6 +65,8 @@ fn reading(passed: u64, failures: &[(&str, usize)]) -> Reading {
             })
             .collect(),
         named: std::collections::BTreeSet::new(),
+        passed_groups: std::collections::BTreeSet::new(),
+        failed_groups: std::collections::BTreeSet::new(),
         complete: true,
         has_one_summary: true,
         earlier_failed: false,

@@ -1,7 +1,8 @@
 //! Which failed tests a diff removes.
 //!
-//! A test is removed when a removed line defines it and no added line does. That is read from the text of the diff, so a
-//! test that never was in the base commit is not noticed here.
+//! A test is removed when a removed line defines it and no added line does, or when the file that its name begins with
+//! is gone or defines it no more. The first is read from the text of the diff, so a test that never was in the base commit
+//! is noticed by its file alone.
 
 use memchr::memmem;
 
@@ -21,29 +22,67 @@ const DEFINES: [&[u8]; 8] = [
     b"class",
 ];
 
-/// Returns the names of the failed tests whose definition the diff removes.
+/// Returns the names of the failed tests that are gone. `read` gives the content of a file, by the directory of the run
+/// and the path that the log names.
 #[must_use]
-pub fn tests(runs: &[(Run, Judged)], diff: &[u8]) -> Vec<String> {
-    let mut names: Vec<(Runner, &str)> = Vec::new();
-    for reading in runs
-        .iter()
-        .filter_map(|(_, judged)| judged.reading.as_ref())
-    {
+pub fn tests(
+    runs: &[(Run, Judged)],
+    diff: &[u8],
+    read: &dyn Fn(&str, &str) -> Option<Vec<u8>>,
+) -> Vec<String> {
+    let mut names: Vec<(Runner, &str, &str)> = Vec::new();
+    for (run, judged) in runs {
+        let Some(reading) = &judged.reading else {
+            continue;
+        };
         for failure in &reading.failures {
-            let name = (reading.runner, &*failure.name);
+            let name = (reading.runner, &*failure.name, &*run.scope.folder);
             if !names.contains(&name) {
                 names.push(name);
             }
         }
     }
-    let is_gone = |(runner, name): &(Runner, &str)| {
+    let is_gone = |(runner, name, folder): &(Runner, &str, &str)| {
         let own = definition(*runner, name).as_bytes();
+        let content = file(*runner, name).map(|file| read(folder, file));
+        if content.is_some_and(|content| content.is_none_or(|text| lacks(&text, name, own))) {
+            return true;
+        }
         let has =
             |part: DiffPart| diff_lines(diff).any(|(of, line)| of == part && defines(line, own));
         !own.is_empty() && has(DiffPart::Removed) && !has(DiffPart::Added)
     };
     let gone = names.into_iter().filter(is_gone);
-    gone.map(|(_, name)| name.to_owned()).collect()
+    gone.map(|(_, name, _)| name.to_owned()).collect()
+}
+
+/// The file that the name of a test begins with.
+fn file(runner: Runner, name: &str) -> Option<&str> {
+    let (file, _) = name.split_once("::")?;
+    (runner == Runner::Pytest && file.ends_with(".py")).then_some(file)
+}
+
+/// Returns `true` if a file does not define a test any more. One that a class has from another may be defined elsewhere.
+fn lacks(text: &[u8], name: &str, own: &[u8]) -> bool {
+    let lines = || text.split(|byte| *byte == b'\n');
+    // Decorators make `test_a_0` and `test_a_1` of `test_a`.
+    let is_own = |line: &[u8]| {
+        let is_made = |end: &usize| {
+            own.get(*end) == Some(&b'_') && own.get(..*end).is_some_and(|own| defines(line, own))
+        };
+        defines(line, own) || (b"test_".len()..own.len()).any(|end| is_made(&end))
+    };
+    let mut parts = name.split("::").skip(1);
+    let class = parts.next().filter(|_| parts.next().is_some());
+    let is_inherited = class.is_some_and(|class| {
+        let is_heir = |line: &[u8]| {
+            let bases = line.split(|byte| *byte == b'(').nth(1).unwrap_or_default();
+            let bases = bases.split(|byte| *byte == b')').next().unwrap_or_default();
+            defines(line, class.as_bytes()) && !bases.is_empty() && !bases.ends_with(b"TestCase")
+        };
+        lines().any(is_heir)
+    });
+    !is_inherited && !lines().any(is_own)
 }
 
 /// Returns the part of a test's name under which its source defines it.
@@ -100,7 +139,50 @@ mod tests_of_diffs {
             ..Run::default()
         };
         let judged = run.judge();
-        tests(&[(run, judged)], diff.as_bytes())
+        let kept = b"def test_a(x):\n    assert x\n".to_vec();
+        tests(&[(run, judged)], diff.as_bytes(), &|_, _| {
+            Some(kept.clone())
+        })
+    }
+
+    #[test]
+    fn a_test_whose_file_does_not_define_it_any_more_is_noticed() {
+        let gone = |name: &str, text: Option<&str>| {
+            let run = Run {
+                output: format!("FAILED a/t.py::{name} - x\n1 failed in 0.01s\n").into_bytes(),
+                failed: true,
+                credit: Credit::All,
+                scope: Scope {
+                    folder: "/p".to_owned(),
+                    ..Scope::default()
+                },
+                ..Run::default()
+            };
+            let judged = run.judge();
+            let found = tests(&[(run, judged)], b"", &|folder, file| {
+                assert_eq!((folder, file), ("/p", "a/t.py"));
+                text.map(|text| text.as_bytes().to_vec())
+            });
+            !found.is_empty()
+        };
+        for (name, text, expected) in [
+            ("test_a", None, true),
+            ("test_a", Some(""), true),
+            ("test_a", Some("def test_b():\n    test_a\n"), true),
+            ("test_a", Some("def test_a():\n"), false),
+            ("test_a[1-x]", Some("async def test_a(n):\n"), false),
+            ("test_a_0_x", Some("def test_a(n):\n"), false),
+            (
+                "T::test_a",
+                Some("class T:\n    def test_a(self):\n"),
+                false,
+            ),
+            ("T::test_a", Some("class T:\n    def test_b(self):\n"), true),
+            ("T::test_a", Some("class T(unittest.TestCase):\n"), true),
+            ("T::test_a", Some("class T(Base):\n    pass\n"), false),
+        ] {
+            assert_eq!(gone(name, text), expected, "{name} {text:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A failed test is lifted by a later run that passes and includes it. Where a log names the passed tests, the names
 //! decide. Where it does not, the later command has to select the test by the same words or wider ones, in the same
-//! directory, and to have run no fewer tests.
+//! directory, with the same settings of the runner, and to have run no fewer tests and skipped no more.
 
 use super::{Credit, Judged, Run, RunEnd};
 use crate::test_log::{Failure, Reading, Runner};
@@ -53,20 +53,41 @@ const BY_NAME: [&str; 14] = [
 /// Characters with which a pattern may select less than what contains it.
 const SPECIAL: [char; 11] = ['*', '?', '[', ']', '(', ')', '{', '}', '+', '\\', '~'];
 
+/// Whether a run may lift a failure that it does not name when the settings of the runner changed in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setup {
+    /// Whatever the settings were.
+    Any,
+    /// Only with the same ones.
+    Same,
+}
+
+impl Setup {
+    fn allows(self, later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
+        self == Self::Any || later.0.setup == failed.0.setup
+    }
+}
+
 /// Returns the places of the runs that failed and that no later run lifts. `deleted` are tests that the task removed.
-pub(super) fn failing(runs: &[(Run, Judged)], deleted: &[String]) -> Vec<usize> {
+pub(super) fn failing(runs: &[(Run, Judged)], deleted: &[String], setup: Setup) -> Vec<usize> {
     let is_left = |place: &usize| {
         let Some((failed, later)) = runs.get(*place..).and_then(<[_]>::split_first) else {
             return false;
         };
-        failed.1.end == RunEnd::Failed && !is_lifted(failed, later, deleted)
+        failed.1.end == RunEnd::Failed && !is_lifted(failed, later, deleted, setup)
     };
     (0..runs.len()).filter(is_left).collect()
 }
 
-fn is_lifted(failed: &(Run, Judged), later: &[(Run, Judged)], deleted: &[String]) -> bool {
+fn is_lifted(
+    failed: &(Run, Judged),
+    later: &[(Run, Judged)],
+    deleted: &[String],
+    setup: Setup,
+) -> bool {
     let (run, judged) = failed;
-    let is_covered = || later.iter().any(|one| covers(one, failed));
+    let alike = || later.iter().filter(|one| setup.allows(one, failed));
+    let is_covered = || alike().any(|one| covers(one, failed));
     let Some(reading) = &judged.reading else {
         return is_covered();
     };
@@ -80,9 +101,8 @@ fn is_lifted(failed: &(Run, Judged), later: &[(Run, Judged)], deleted: &[String]
         && reading.complete
         && reading.failures.len() as u64 >= reading.failed.saturating_add(reading.errors)
         && !reading.failures.is_empty();
-    let is_passed = |failure: &Failure| {
-        is_shown(failure) || later.iter().any(|one| selects(one, failed, failure))
-    };
+    let is_passed =
+        |failure: &Failure| is_shown(failure) || alike().any(|one| selects(one, failed, failure));
     is_covered() || names_all && reading.failures.iter().all(is_passed)
 }
 
@@ -180,8 +200,8 @@ fn covers_places(later: &(Run, Judged), old: &Scope) -> bool {
     !old.places.is_empty() && !old.is_unclear && old.places.iter().all(is_within)
 }
 
-/// Returns `true` if the later run has fewer tests than the failed one, or names all of them without a failed one: a
-/// test was deleted, renamed or skipped.
+/// Returns `true` if the later run has fewer tests than the failed one, skips more, or names all of them, or all packages,
+/// without a failed one: a test was deleted, renamed or skipped.
 fn lost_tests(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     let (Some(new), Some(old)) = (&later.1.reading, &failed.1.reading) else {
         return false;
@@ -189,7 +209,9 @@ fn lost_tests(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     // These count packages, or nothing when all is well.
     let counts_tests = !matches!(new.runner, Runner::GoTest | Runner::Gradle);
     let is_missing = |failure: &Failure| !has_passed(new, &failure.name);
-    counts_tests && new.passed < old.passed.saturating_add(old.failed)
+    let is_fewer = new.passed < old.passed.saturating_add(old.failed) || new.skipped > old.skipped;
+    counts_tests && is_fewer
+        || !old.failed_groups.is_subset(&new.passed_groups)
         || new.names_all() && old.failures.iter().any(is_missing)
 }
 

@@ -502,3 +502,75 @@ fn the_rules() {
     check(None, applies, true, Outcome::Error, None);
     check(None, applies, false, Outcome::Skipped, None);
 }
+
+#[test]
+fn other_settings_of_the_runner_lift_a_failure_only_by_its_name() {
+    let failed = "FAILED t.py::test_a - x\n==== 1 failed, 1 passed in 0.01s ====\n";
+    let quiet = "==== 2 passed in 0.01s ====\n";
+    let named = "==== test session starts ====\nt.py::test_a PASSED [ 50%]\nt.py::test_b PASSED [100%]\n\
+                 ==== 2 passed in 0.01s ====\n";
+    let other = "==== test session starts ====\nu.py::test_c PASSED [ 50%]\nu.py::test_d PASSED [100%]\n\
+                 ==== 2 passed in 0.01s ====\n";
+    let with = |setup: &str, output: &str, exit| Run {
+        setup: Some(setup.to_owned()),
+        ..run(Scope::default(), output, exit)
+    };
+    for (setup, output, expected) in [
+        ("one", quiet, Tests::Passed),
+        ("two", quiet, Tests::PassedOtherwise),
+        ("two", named, Tests::Passed),
+        ("one", other, Tests::Failed),
+        ("two", other, Tests::Failed),
+    ] {
+        let found = tests(vec![with("one", failed, 1), with(setup, output, 0)]);
+        assert_eq!(found, Some(expected), "{setup} {output}");
+    }
+    // A run with the old settings settles it.
+    let runs = vec![
+        with("one", failed, 1),
+        with("two", quiet, 0),
+        with("one", quiet, 0),
+    ];
+    assert_eq!(tests(runs), Some(Tests::Passed));
+    let decided = decide(Known {
+        tests: Some(Tests::PassedOtherwise),
+        change: Change::Applies,
+        ..Known::default()
+    });
+    assert_eq!(decided.outcome, Outcome::Skipped);
+    assert_eq!(decided.doubt, Some(Doubt::OtherSetup));
+}
+
+#[test]
+fn a_test_that_is_skipped_instead_stays_failed() {
+    let failed = "FAILED t.py::test_a - x\n==== 1 failed, 1 passed in 0.01s ====\n";
+    let skipped = "==== 2 passed, 1 skipped in 0.01s ====\n";
+    let runs = vec![
+        run(Scope::default(), failed, 1),
+        run(Scope::default(), skipped, 0),
+    ];
+    assert_eq!(tests(runs), Some(Tests::Failed));
+}
+
+#[test]
+fn a_package_that_failed_has_to_pass_itself() {
+    let failed = "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx/pkg\t0.1s\nok  \tx\t0.1s\nFAIL\n";
+    for (output, expected) in [
+        ("ok  \tx\t0.1s\nok  \tx/pkg\t0.1s\n", Tests::Passed),
+        (
+            "ok  \tx\t0.1s\n?   \tx/pkg\t[no test files]\n",
+            Tests::Failed,
+        ),
+        (
+            "ok  \tx\t0.1s\nok  \tx/pkg\t0.1s [no tests to run]\n",
+            Tests::Failed,
+        ),
+        ("ok  \tx\t0.1s\nok  \tx/other\t0.1s\n", Tests::Failed),
+    ] {
+        let runs = vec![
+            run(Scope::default(), failed, 1),
+            run(Scope::default(), output, 0),
+        ];
+        assert_eq!(tests(runs), Some(expected), "{output}");
+    }
+}

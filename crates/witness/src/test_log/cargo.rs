@@ -11,7 +11,7 @@
 //! error each. A log that holds all of stdout before all of stderr is understood as one run when it announces as many
 //! binaries as it has sections.
 
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, contains, counted, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
@@ -94,6 +94,7 @@ impl CargoTest {
         }
         counts.errors += u64::from(self.unbuilt);
         Some(Part {
+            groups: Groups::default(),
             runner: Runner::CargoTest,
             counts,
             failures: run.names.into_failures(),

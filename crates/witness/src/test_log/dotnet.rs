@@ -4,7 +4,7 @@
 //! `Test summary: total: 6, failed: 2, succeeded: 3, skipped: 1, duration: 1.2s`. Names come from
 //! `  Failed Toy.Tests.Wrong [12 ms]`. A build that fails counts as one error.
 
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, contains, cut, cut_last, number, split};
 use super::{Part, Reader, Runner};
 
@@ -53,6 +53,7 @@ impl Dotnet {
         let unbuilt = self.unbuilt && !counts.is_bad();
         counts.errors += u64::from(unbuilt);
         Some(Part {
+            groups: Groups::default(),
             runner: Runner::Dotnet,
             counts,
             failures: self.names.into_failures(),

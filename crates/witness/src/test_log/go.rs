@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::go_json::{Event, event};
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, cut, cut_last, is_seconds, word};
 use super::{MAX_FAILURES, Part, Reader, Runner};
 
@@ -91,6 +91,15 @@ impl GoTest {
         let mut counts = Counts::default();
         let mut failures = Vec::new();
         let mut complete = self.summary_line > 0;
+        let mut groups = Groups::default();
+        for (name, package) in &self.packages {
+            let name = String::from_utf8_lossy(name).into_owned();
+            if package.counts.is_bad() {
+                groups.failed.insert(name);
+            } else if package.counts.passed > 0 {
+                groups.passed.insert(name);
+            }
+        }
         let rest = [self.others, self.unclaimed];
         for package in self.packages.into_values().chain(rest) {
             counts.add(package.counts);
@@ -105,6 +114,7 @@ impl GoTest {
         }
         Some(Part {
             runner: Runner::GoTest,
+            groups,
             counts,
             failures,
             passed: self.passed,

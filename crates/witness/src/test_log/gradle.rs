@@ -4,7 +4,7 @@
 //! one passed test unless `PASSED` lines say more. Names come from `Class > test() FAILED`, numbers from
 //! `5 tests completed, 2 failed, 1 skipped`. A build that fails without a failed test counts as one error.
 
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, counted, cut, cut_last, split};
 use super::{Part, Reader, Runner};
 
@@ -73,6 +73,7 @@ impl Gradle {
         }
         counts.errors = u64::from(failed && counts.failed == 0);
         Some(Part {
+            groups: Groups::default(),
             runner: Runner::Gradle,
             counts,
             failures: self.names.into_failures(),

@@ -10,7 +10,7 @@ use quick_xml::Reader;
 use quick_xml::escape::unescape;
 use quick_xml::events::{BytesStart, Event};
 
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::{cut, number};
 use super::{Part, Runner};
 
@@ -76,6 +76,7 @@ impl Junit {
     /// The results of all reports together.
     pub(super) fn finish(self) -> Option<Part> {
         self.seen.then(|| Part {
+            groups: Groups::default(),
             runner: Runner::JunitXml,
             counts: self.counts,
             failures: self.names.into_failures(),

@@ -4,7 +4,7 @@
 //! Modules are added up. A build that fails without a failed test counts as one error. With `-q`, a build that passes
 //! prints nothing, so nothing can be told of it.
 
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::{Line, contains, cut, cut_last, number, split, word};
 use super::{Part, Reader, Runner};
 
@@ -59,6 +59,7 @@ impl Maven {
             counts.errors = 1;
         }
         Some(Part {
+            groups: Groups::default(),
             runner: Runner::Maven,
             counts,
             failures: self.names.into_failures(),

@@ -5,7 +5,7 @@
 //! by the keys of its summary. A document that is none of these is left to the other readers.
 
 use super::json::{Level, Value, plain, walk};
-use super::run::{Counts, Names, Passed};
+use super::run::{Counts, Groups, Names, Passed};
 use super::text::number;
 use super::{Part, Runner};
 
@@ -218,6 +218,7 @@ impl Reports {
             });
         }
         let part = |found: Found| Part {
+            groups: Groups::default(),
             runner: found.runner,
             counts: found.counts,
             failures: found.names.into_failures(),

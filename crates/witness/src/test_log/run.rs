@@ -45,6 +45,21 @@ impl Counts {
     }
 }
 
+/// Packages, or what else a runner gives one result each, by name.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    pub(super) passed: BTreeSet<String>,
+    pub(super) failed: BTreeSet<String>,
+}
+
+impl Groups {
+    /// Adds all of `other`.
+    pub(super) fn append(&mut self, other: Self) {
+        self.passed.extend(other.passed);
+        self.failed.extend(other.failed);
+    }
+}
+
 /// The failed tests by name, bounded.
 #[derive(Debug, Default)]
 pub(super) struct Names(Vec<Failure>);
@@ -221,6 +236,7 @@ impl Run {
             ..Counts::default()
         });
         Some(Part {
+            groups: Groups::default(),
             runner,
             counts,
             failures: self.names.into_failures(),

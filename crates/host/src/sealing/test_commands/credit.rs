@@ -15,6 +15,7 @@ use super::beside::{
 };
 use super::changes;
 use super::programs::{self, Tested, name_of};
+use super::project::ProjectScript;
 use super::selection::Selection;
 use super::{Credit, TestCommand, UNKNOWN, assigned, plain_words};
 
@@ -212,17 +213,26 @@ impl Walk<'_> {
                 self.foreign |= wrappers.iter().any(|word| {
                     word == "-C" || word.starts_with("--chdir") || name_of(word) == "xargs"
                 });
-                let is_ours = program == first
-                    && (is_of_project(program) || programs::is_own(words, self.own));
+                let is_own = programs::is_own(words.get(wrapping..).unwrap_or_default(), self.own);
+                let is_ours = program == first && (is_of_project(program) || is_own);
                 let is_known = is_tool(first) && is_tool(program);
                 self.foreign |= !is_ours && !is_known;
                 let mut selection = Selection::of(program, arguments);
                 selection.add_variables(&self.options);
+                let mut test = run_by(wrappers, Some(program).filter(|_| !is_ours));
+                if is_own {
+                    // The user vouches for the command, not for what is written into it later.
+                    let files = words.iter().filter(|word| is_file(word));
+                    test.programs.extend(files.map(|word| format!("./{word}")));
+                } else {
+                    let script = ProjectScript::of(wrappers, (program, arguments), &self.folder);
+                    test.scripts.extend(script);
+                }
                 self.test(TestCommand {
                     credit,
                     folder: self.folder.clone(),
                     selection,
-                    ..run_by(wrappers, Some(program).filter(|_| !is_ours))
+                    ..test
                 });
             }
             Some(Tested::Elsewhere) => self.test(TestCommand {
@@ -244,6 +254,7 @@ impl Walk<'_> {
             test.credit = test.credit.min(before.credit);
             test.programs.extend(before.programs);
             test.modules.extend(before.modules);
+            test.scripts.extend(before.scripts);
         }
         self.found = Some(test);
     }
@@ -341,6 +352,12 @@ fn run_by(wrappers: &[String], program: Option<&str>) -> TestCommand {
         modules,
         ..TestCommand::default()
     }
+}
+
+/// A word that names a file of the project.
+fn is_file(word: &str) -> bool {
+    let is_path = word.contains('/') || programs::is_test_script(word);
+    is_path && !word.starts_with(['-', '/', '~', '\u{1}'])
 }
 
 /// Options by which a shell reads a script before its text.
