@@ -21,6 +21,12 @@ impl Exec<'_> {
         match self.never {}
     }
 
+    /// The first of the program's words.
+    #[must_use]
+    pub fn name(&self) -> Option<&std::ffi::OsStr> {
+        match self.never {}
+    }
+
     /// The program's words.
     #[must_use]
     pub fn words(&self) -> &[OsString] {
@@ -71,7 +77,7 @@ impl Exec<'_> {
 
     /// The environment, as `NAME=value`.
     #[must_use]
-    pub fn environment(&self) -> Option<Vec<OsString>> {
+    pub fn environment(&self) -> Option<&[OsString]> {
         match self.never {}
     }
 }

@@ -61,8 +61,7 @@ impl<'a> Rule<'a> {
 
     /// Whether a program that goes by one of these names can act.
     fn interests(&mut self, exec: &Exec<'_>) -> bool {
-        let word = exec.words().first().map(|word| Path::new(word.as_os_str()));
-        let named = [Some(exec.path()), exec.target(), word];
+        let named = [Some(exec.path()), exec.target(), exec.name().map(Path::new)];
         let (names, catalog) = (&mut self.names, &self.policy.catalog);
         named
             .into_iter()
@@ -101,7 +100,7 @@ impl<'a> Rule<'a> {
         let Some(variables) = exec.environment() else {
             return Self::refuse(&execution, None, &[], "its variables cannot be read");
         };
-        self.take_variables(&mut execution, &variables);
+        self.take_variables(&mut execution, variables);
         let actions = Bench::actions(&self.policy, &execution);
         if self.covers.holds(exec.process(), &execution, &actions) {
             return Answer::Proceed;
