@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 pub use rule::check as check_rule;
 pub(crate) use words::{GitCall, git_command, is_git_builtin};
 
+use crate::evaluate::pattern;
 use crate::lookup::{Lookup, Nothing};
 use crate::value::has_hole;
 use crate::verdict::{Place, Policy, decide_command};
@@ -63,6 +64,19 @@ pub(super) struct Known {
     label: &'static str,
     compensator: &'static str,
     requests: &'static [&'static str],
+    sockets: &'static [&'static str],
+}
+
+/// Where a program that resolves aliases by itself keeps them.
+pub(crate) struct AliasesOf {
+    pub(crate) program: &'static str,
+    /// The table that holds them.
+    pub(crate) key: &'static str,
+    /// How variables begin that hold one.
+    pub(crate) variables: &'static str,
+    pub(crate) files: &'static [&'static str],
+    /// Options that set a value or name a file.
+    pub(crate) settings: &'static [&'static str],
 }
 
 /// Another way to perform an action.
@@ -284,6 +298,16 @@ impl Catalog {
         answer
     }
 
+    /// Returns the action that it is to connect to a local socket; the name of one without a file begins with `@`.
+    #[must_use]
+    pub fn of_socket(&self, socket: &str) -> Option<&str> {
+        let leads = |known: &&Known| {
+            let mut names = known.sockets.iter();
+            names.any(|name| pattern::matches(name, socket)) && self.action(known.id).is_some()
+        };
+        ACTIONS.iter().find(leads).map(|known| known.id)
+    }
+
     /// Tries examples of an action, as whole commands: which of them are not answered as they should be.
     #[must_use]
     pub fn wrong_examples<'e>(
@@ -297,6 +321,9 @@ impl Catalog {
             ..Policy::default()
         };
         let is_found = |command: &str| {
+            if let Some(socket) = command.strip_prefix("unix:") {
+                return self.of_socket(socket) == Some(id);
+            }
             let grants = crate::grants::Grants::none();
             let now = jiff::Timestamp::UNIX_EPOCH;
             let decision = decide_command(&policy, command, EXAMPLE, &Example, &grants, now);

@@ -2,8 +2,9 @@
 //!
 //! The same table, words and facts as for a command before it runs, so one approval fits both seams. Nothing is predicted
 //! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
-//! interpreter, the program behind a loader, an alias of `gh`.
+//! interpreter, the program behind a loader, an alias that a program resolves by itself.
 
+mod aliases;
 mod carried;
 
 use jiff::Timestamp;
@@ -17,7 +18,7 @@ use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::{program_name, quote};
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
-use crate::lookup::{Content, Lookup, base_name};
+use crate::lookup::{Lookup, base_name};
 use crate::value::has_hole;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
 
@@ -43,6 +44,8 @@ pub struct Execution {
     pub environment: Vec<(String, String)>,
     /// Those of them that differ from the variables of the command's start.
     pub given: Vec<(String, String)>,
+    /// It runs already and connects to this local socket; then that is all that is looked at.
+    pub socket: Option<String>,
 }
 
 /// One reading of an execution: the program that acts, and its arguments.
@@ -71,7 +74,8 @@ impl Execution {
             .iter()
             .map(|(name, value)| format!("{name}={}", quote(value)));
         let words = name.into_iter().chain(self.words.iter().skip(1));
-        let all: Vec<String> = set.chain(words.map(|word| quote(word))).collect();
+        let mut all: Vec<String> = set.chain(words.map(|word| quote(word))).collect();
+        all.extend(self.socket.iter().map(|socket| format!("# unix:{socket}")));
         json!({ "command": all.join(" ") })
     }
 
@@ -176,13 +180,19 @@ impl Execution {
         for (name, value) in self.steering() {
             evaluator.export(name, value);
         }
+        if let Some(socket) = &self.socket {
+            let program = self.names.first().map_or("", String::as_str);
+            let words = self.words.iter().skip(1).map(|word| certain(word));
+            let words: Vec<String> = words.chain([format!("unix:{socket}")]).collect();
+            if let Some(action) = catalog.of_socket(socket) {
+                evaluator.found(action, "connect", program, &words);
+            }
+            return evaluator.into_findings();
+        }
         let mut readings = self.readings();
-        for alias in readings
-            .clone()
-            .iter()
-            .filter_map(|one| self.alias(one, home, lookup))
-        {
-            readings.push(alias);
+        let home = self.variable("HOME").unwrap_or(home);
+        for one in self.readings() {
+            readings.extend(aliases::of(self, &one, home, lookup));
         }
         for Started { program, arguments } in &readings {
             let clean: Vec<String> = arguments.iter().map(|word| certain(word)).collect();
@@ -218,46 +228,18 @@ impl Execution {
         findings
     }
 
-    /// What an alias of `gh` stands for: `gh` reads it by itself, so no execution shows it.
-    fn alias(&self, one: &Started, home: &str, lookup: &dyn Lookup) -> Option<Started> {
-        if one.program != "gh" {
-            return None;
-        }
-        let (name, rest) = one.arguments.split_first()?;
-        let variable = |wanted: &str| {
-            let mut set = self
-                .environment
-                .iter()
-                .filter(|(_, value)| !value.is_empty());
-            set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
-        };
-        let folder = match (variable("GH_CONFIG_DIR"), variable("XDG_CONFIG_HOME")) {
-            (Some(folder), _) => folder.to_owned(),
-            (None, Some(base)) => format!("{base}/gh"),
-            (None, None) => format!("{home}/.config/gh"),
-        };
-        let Content::Text(config) = lookup.read(&format!("{folder}/config.yml")) else {
-            return None;
-        };
-        let text = alias_in(&config, name)?;
-        // What begins so is given to a shell, whose programs are seen.
-        let text = text.strip_prefix('!').is_none().then_some(text)?;
-        let mut rest = rest.iter();
-        let mut arguments: Vec<String> = Vec::new();
-        for word in text.split_whitespace() {
-            let is_place = word
-                .strip_prefix('$')
-                .is_some_and(|at| at.parse::<usize>().is_ok());
-            arguments.push(match is_place {
-                true => rest.next().cloned().unwrap_or_default(),
-                false => word.trim_matches(['"', '\'']).to_owned(),
-            });
-        }
-        arguments.extend(rest.cloned());
-        Some(Started {
-            program: "gh".to_owned(),
-            arguments,
-        })
+    fn variable(&self, wanted: &str) -> Option<&str> {
+        let mut set = self
+            .environment
+            .iter()
+            .filter(|(_, value)| !value.is_empty());
+        set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
+    }
+
+    /// Returns `true` if its variables say where aliases are that it resolves by itself.
+    #[must_use]
+    pub fn has_aliases(&self) -> bool {
+        self.readings().iter().any(|one| aliases::has(&one.program))
     }
 
     /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.
@@ -382,19 +364,6 @@ fn certain(word: &str) -> String {
             .collect(),
         false => word.to_owned(),
     }
-}
-
-/// An alias in the settings of `gh`.
-fn alias_in(config: &str, name: &str) -> Option<String> {
-    let lines = config
-        .lines()
-        .skip_while(|line| !line.starts_with("aliases:"))
-        .skip(1);
-    let mut lines = lines.take_while(|line| line.starts_with(' '));
-    lines.find_map(|line| {
-        let text = line.trim().strip_prefix(name)?.strip_prefix(':')?.trim();
-        Some(text.trim_matches(['"', '\'']).to_owned())
-    })
 }
 
 #[cfg(test)]

@@ -107,6 +107,18 @@ impl Connect<'_> {
     pub fn program(&self) -> Option<PathBuf> {
         match self.never {}
     }
+
+    /// The words of that program.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        match self.never {}
+    }
+
+    /// Its working directory.
+    #[must_use]
+    pub fn directory(&self) -> Option<PathBuf> {
+        match self.never {}
+    }
 }
 
 /// Runs nothing.

@@ -442,6 +442,19 @@ impl<'a> Connect<'a> {
     pub fn program(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.process)).ok()
     }
+
+    /// The words of that program, as it shows them.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        memory::strings_of(self.process, "cmdline")
+            .map_or_else(|_| Vec::new(), |bytes| memory::split(&bytes))
+    }
+
+    /// Its working directory.
+    #[must_use]
+    pub fn directory(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/cwd", self.process)).ok()
+    }
 }
 
 /// The name of a socket without a file.
