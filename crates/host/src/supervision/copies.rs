@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use supervise::Exec;
 
@@ -53,9 +53,7 @@ impl Copies {
 
     /// Returns the name of the program that a file is, where it goes by another.
     pub(super) fn name_of(&mut self, exec: &Exec<'_>) -> Option<String> {
-        let real = exec.target().unwrap_or(exec.path());
-        let folder = real.parent().unwrap_or(Path::new(""));
-        if OF_SYSTEM.iter().any(|known| folder.starts_with(known)) {
+        if is_of_system(exec.target().unwrap_or(exec.path())) {
             return None;
         }
         let file = exec.file()?;
@@ -74,6 +72,14 @@ impl Copies {
         self.seen.insert(file, name.clone());
         name
     }
+}
+
+/// Whether a file lies in a folder that only the system's own tools change.
+pub(super) fn is_of_system(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    // A name can lead out of the folder again.
+    !file.components().any(|part| part == Component::ParentDir)
+        && OF_SYSTEM.iter().any(|known| folder.starts_with(known))
 }
 
 fn find(name: &str, search: &[PathBuf]) -> Option<Known> {
@@ -117,4 +123,26 @@ fn fill(file: &mut File, into: &mut [u8]) -> std::io::Result<usize> {
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_out_of_a_folder_of_the_system_is_not_of_it() {
+        for file in ["/usr/bin/true", "/bin/sh", "/usr/lib/git-core/git-x"] {
+            assert!(is_of_system(Path::new(file)), "{file}");
+        }
+        for file in [
+            "/usr/bin/../../tmp/x",
+            "/tmp/usr/bin/x",
+            "/usr/binary/x",
+            "x",
+            "/usr/local/bin/x",
+            "usr/bin/x",
+        ] {
+            assert!(!is_of_system(Path::new(file)), "{file}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use oversight::verdict::Policy;
 use supervise::{Answer, Connect, Exec, Judge, Summary};
 
 use super::Refusal;
-use super::copies::Copies;
+use super::copies::{Copies, is_of_system};
 use super::cover::Covers;
 use crate::clean;
 use crate::hook::{Bench, Ruled};
@@ -58,22 +58,30 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Whether a program that goes by one of these names can act.
+    /// Whether a program can act, by its names. How a program of the system is called does not make another one of it:
+    /// those that are many are known by their own names.
     fn interests(&mut self, exec: &Exec<'_>) -> bool {
-        let named = [Some(exec.path()), exec.target(), exec.name().map(Path::new)];
-        let (names, catalog) = (&mut self.names, &self.policy.catalog);
-        named
+        let real = exec.target().unwrap_or(exec.path());
+        [Some(exec.path()), exec.target()]
             .into_iter()
             .flatten()
-            .filter_map(Path::file_name)
-            .any(|name| {
-                if let Some(known) = names.get(name) {
-                    return *known;
-                }
-                let interests = execution::is_of_interest(catalog, &name.to_string_lossy());
-                names.insert(name.to_owned(), interests);
-                interests
-            })
+            .any(|path| self.is_known(path))
+            || (!is_of_system(real) || exec.is_stopped())
+                && exec
+                    .name()
+                    .is_some_and(|name| self.is_known(Path::new(name)))
+    }
+
+    fn is_known(&mut self, path: &Path) -> bool {
+        let Some(name) = path.file_name() else {
+            return false;
+        };
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let interests = execution::is_of_interest(&self.policy.catalog, &name.to_string_lossy());
+        self.names.insert(name.to_owned(), interests);
+        interests
     }
 
     fn decided(&mut self, exec: &Exec<'_>) -> Answer {

@@ -266,21 +266,23 @@ fn friction_4_1_an_act_is_not_lost_because_something_else_is_opaque() {
     }
 }
 
-/// Text is not a command: none of these is an act, and supervision refuses nothing of them.
+/// Text is not a command: none of these is an act, nobody is asked where supervision is to be had, and it refuses nothing
+/// of them. What runs recipes or scripts is opaque, so it is asked about where nothing watches; so is the message of 4.2,
+/// which the two parsers read differently.
 #[test]
 fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
     let code = "if x {\n\tcase a:\n\t\tfor {\n".repeat(200);
-    let rows: [(&str, String, &str, &[(&str, &str)]); 6] = [
+    let rows: [(&str, String, bool, &[(&str, &str)]); 6] = [
         (
             "4.2 a commit message with an open bracket",
             "git commit -m \"$(cat <<'EOF'\nfix: x (see a\nEOF\n)\"".to_owned(),
-            "allow",
+            false,
             &[],
         ),
         (
             "4.3 a comment in a file of settings",
             "npm run build".to_owned(),
-            "ask",
+            false,
             &[
                 (
                     "package.json",
@@ -292,7 +294,7 @@ fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
         (
             "4.4 the name of a file",
             "find . -name package.json".to_owned(),
-            "allow",
+            true,
             &[(
                 "package.json",
                 "{\"scripts\":{\"deploy\":\"gh-pages -d dist\"}}",
@@ -301,7 +303,7 @@ fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
         (
             "4.5 a file of another language",
             "make -s check".to_owned(),
-            "ask",
+            false,
             &[
                 ("Makefile", "check:\n\t@sh generate-check.sh\n"),
                 ("generate-check.sh", "python3 generate.py\n"),
@@ -314,23 +316,24 @@ fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
         (
             "4.6 long code in a heredoc",
             format!("cat > x.go <<'EOF'\n{code}EOF"),
-            "allow",
+            true,
             &[],
         ),
         (
             "4.6 the same, then a look at it",
             format!("cat > x.go <<'EOF'\n{code}git push\nEOF\nwc -l < x.go"),
-            "allow",
+            true,
             &[],
         ),
     ];
-    for (name, text, expected, files) in rows {
+    for (name, text, is_read, files) in rows {
         let files: Vec<(&str, String)> = files
             .iter()
             .map(|(name, text)| (*name, (*text).to_owned()))
             .collect();
-        let place = Place::new("ask", &files);
+        let place = Place::new("watch", &files);
         let (verdict, actions) = place.explained(&text);
+        let expected = if is_read { "allow" } else { "watch" };
         assert_eq!((verdict.as_str(), actions.len()), (expected, 0), "{name}");
         let (plain, recorded) = place.plainly(&text);
         assert!(!acts(&recorded), "{name}: {recorded}");

@@ -118,6 +118,7 @@ fn a_push_is_refused_however_it_is_started() {
         "./caller memory \"$(command -v git)\" push origin main",
         "cp \"$(command -v git)\" ./harmless && ./harmless push origin main",
         "ln -s \"$(command -v git)\" ./linked && ./linked push origin main",
+        "cp \"$(command -v git)\" ./harmless && \"/usr/bin/../..$PWD/harmless\" push origin main",
         "git -c alias.send=push send origin main",
         "git send-pack .git/remote.git main",
         "env -i \"$(command -v git)\" push origin main",
@@ -399,11 +400,13 @@ fn a_socket_that_leads_out_of_the_tree_is_an_act_like_any_other() {
         };
         let real = fs::canonicalize(&socket).unwrap();
         assert_eq!(refused["actions"], json!(["daemon:launch"]));
-        let argv = ["python3", "connect.py", name, "other.sock"];
         let shown = format!("unix:{}", real.display());
+        let argv = refused["argv"].as_array().unwrap();
+        // The first word is where the interpreter lies.
         assert_eq!(
-            refused["argv"],
-            json!([&argv[..], &[shown.as_str()]].concat())
+            argv[1..],
+            ["connect.py", name, "other.sock", shown.as_str()],
+            "{report}"
         );
         let id = refused["id"].as_str().unwrap();
         assert!(
@@ -446,8 +449,12 @@ fn a_grant_opens_the_sockets_of_daemons_and_the_journal_says_so() {
     let ran = workspace.roleos(&words);
     assert_eq!(ran.stdout, "open\nopen\n", "{ran:#?}");
     let journal = workspace.read(".role-os/sessions/s.jsonl");
-    assert_eq!(journal.matches("daemon:launch").count(), 1, "{journal}");
-    assert!(journal.contains("docker.sock"), "{journal}");
+    let lines = journal
+        .lines()
+        .filter(|line| line.contains("daemon:launch"));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 1, "{journal}");
+    assert!(lines[0].contains("docker.sock"), "{journal}");
 }
 
 /// The name under which an agent puts it in front of its commands.

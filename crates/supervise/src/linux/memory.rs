@@ -90,13 +90,13 @@ impl Memory {
         }
     }
 
-    /// Reads a path and the first word of a list, by as few calls as it takes.
-    pub(super) fn path_and_name(
+    /// Reads a path, and where the first word of a list is, by one call if that does.
+    pub(super) fn path_and_first(
         &self,
         path: u64,
         words: u64,
         wide: bool,
-    ) -> Result<(Vec<u8>, Option<Vec<u8>>), Unread> {
+    ) -> Result<(Vec<u8>, u64), Unread> {
         let width = if wide { 8 } else { 4 };
         let pieces = [(path, to_page_end(path).min(FIRST)), (words, width)];
         let [(_, length), _] = pieces;
@@ -122,11 +122,15 @@ impl Memory {
                 number(&bytes)
             }
         };
-        let name = match first {
-            0 => None,
-            first => Some(self.string(first, MAX_WORD, libc::E2BIG)?),
-        };
-        Ok((path, name))
+        Ok((path, first))
+    }
+
+    /// Reads a word; a null pointer is none.
+    pub(super) fn word(&self, address: u64) -> Result<Option<Vec<u8>>, Unread> {
+        match address {
+            0 => Ok(None),
+            address => self.string(address, MAX_WORD, libc::E2BIG).map(Some),
+        }
     }
 
     /// Reads a string that ends with a zero byte. One that is too long is the kernel's `error`.
@@ -397,18 +401,20 @@ mod tests {
             let (path_there, name_there) = (ended(path), name.map(ended));
             let at = |bytes: &Vec<u8>| bytes.as_ptr().addr() as u64;
             let list = [name_there.as_ref().map_or(0, at), 0];
-            let found = own().path_and_name(at(&path_there), list.as_ptr().addr() as u64, true);
-            let (found, called) = found.unwrap();
+            let found = own().path_and_first(at(&path_there), list.as_ptr().addr() as u64, true);
+            let (found, first) = found.unwrap();
             assert_eq!(found, path.as_bytes());
+            let called = own().word(first).unwrap();
             assert_eq!(called.as_deref(), name.map(str::as_bytes));
-            let found = own().path_and_name(at(&path_there), 0, true);
-            assert_eq!(found, Ok((path.as_bytes().to_vec(), None)));
+            let found = own().path_and_first(at(&path_there), 0, true);
+            assert_eq!(found, Ok((path.as_bytes().to_vec(), 0)));
         }
         let fault = Err(Unread::Invalid(libc::EFAULT));
-        assert_eq!(own().path_and_name(8, 0, true), fault);
+        assert!(own().word(8).is_err());
+        assert_eq!(own().path_and_first(8, 0, true), fault);
         let path = b"a\0";
         let there = path.as_ptr().addr() as u64;
-        assert_eq!(own().path_and_name(there, 8, true), fault);
+        assert_eq!(own().path_and_first(there, 8, true), fault);
     }
 
     #[test]

@@ -20,9 +20,9 @@ pub(super) type FileId = (u64, u64);
 pub struct Exec<'a> {
     thread: u32,
     path: PathBuf,
-    /// The first word.
-    name: Option<OsString>,
-    /// All of them, once the rule has asked; what it has not looked at need not stay the same.
+    /// The first word, once the rule has asked; what it has not looked at need not stay the same.
+    name: OnceCell<Option<OsString>>,
+    /// All of them, likewise.
     words: OnceCell<Vec<OsString>>,
     /// Why something that the rule asked for could not be read.
     unread: Cell<Option<Unread>>,
@@ -41,6 +41,7 @@ enum Source<'a> {
     /// In the memory of the caller.
     Caller {
         memory: &'a Memory,
+        first: u64,
         words: u64,
         environment: u64,
         wide: bool,
@@ -86,7 +87,7 @@ impl<'a> Exec<'a> {
         else {
             return Err(NoExec::Fails(libc::ENOSYS));
         };
-        let (path, name) = memory.path_and_name(path, words, wide)?;
+        let (path, first) = memory.path_and_first(path, words, wide)?;
         let path = PathBuf::from(OsString::from_vec(path));
         let (place, facts) = find(thread, folder, &path);
         let (facts, target) = match facts {
@@ -111,6 +112,7 @@ impl<'a> Exec<'a> {
         let path = named(thread, folder, path);
         let source = Source::Caller {
             memory,
+            first,
             words,
             environment,
             wide,
@@ -118,7 +120,7 @@ impl<'a> Exec<'a> {
         Ok(Self {
             thread,
             path,
-            name: name.map(OsString::from_vec),
+            name: OnceCell::new(),
             words: OnceCell::new(),
             unread: Cell::new(None),
             place,
@@ -140,7 +142,7 @@ impl<'a> Exec<'a> {
         Some(Self {
             thread: process,
             path,
-            name: words.first().cloned(),
+            name: OnceCell::from(words.first().cloned()),
             words: OnceCell::from(words),
             unread: Cell::new(None),
             place: exe.into(),
@@ -158,10 +160,21 @@ impl<'a> Exec<'a> {
         process_of(self.thread).unwrap_or(self.thread)
     }
 
-    /// The first of the program's words, by which it is called.
+    /// The first of the program's words, by which it is called; like [`words`](Self::words) it is compared only when a
+    /// rule has looked at it.
     #[must_use]
     pub fn name(&self) -> Option<&OsStr> {
-        self.name.as_deref()
+        let read = self.name.get_or_init(|| match self.source {
+            Source::Caller { memory, first, .. } => memory
+                .word(first)
+                .unwrap_or_else(|why| {
+                    self.unread.set(Some(why));
+                    None
+                })
+                .map(OsString::from_vec),
+            Source::Image => None,
+        });
+        read.as_deref()
     }
 
     /// The program's words, its name first. Only what a rule has looked at is compared when the program begins. None when
@@ -249,7 +262,7 @@ impl<'a> Exec<'a> {
     /// What must still be true when the program begins.
     pub(super) fn into_judged(self) -> Judged {
         Judged {
-            name: self.name,
+            name: self.name.into_inner(),
             words: self.words.into_inner(),
             file: self.file,
             environment: self.environment.into_inner().flatten(),
@@ -260,7 +273,7 @@ impl<'a> Exec<'a> {
 /// What was judged: as much as the rule has looked at.
 #[derive(Debug)]
 pub(super) struct Judged {
-    name: Option<OsString>,
+    name: Option<Option<OsString>>,
     words: Option<Vec<OsString>>,
     file: Option<FileId>,
     environment: Option<Vec<OsString>>,
@@ -269,7 +282,7 @@ pub(super) struct Judged {
 impl Judged {
     /// Whether a process executes exactly this. `stack` is that of an image which has not begun, where it is known.
     /// `false` as well when it cannot be told.
-    pub(super) fn is_executed_by(&self, process: u32, stack: Option<u64>) -> bool {
+    pub(super) fn is_executed_by(&self, process: u32, stack: impl FnOnce() -> Option<u64>) -> bool {
         let exe = || {
             fs::metadata(format!("/proc/{process}/exe"))
                 .ok()
@@ -283,14 +296,16 @@ impl Judged {
             })
     }
 
-    fn has_words(&self, process: u32, stack: Option<u64>) -> bool {
+    fn has_words(&self, process: u32, stack: impl FnOnce() -> Option<u64>) -> bool {
         let whole = self.words.is_some();
         let words: Vec<&OsStr> = match (&self.words, &self.name) {
             (Some(words), _) => words.iter().map(OsString::as_os_str).collect(),
-            (None, Some(name)) => vec![name],
-            (None, None) => return false,
+            (None, Some(Some(name))) => vec![name],
+            // A list without words gets one from the kernel.
+            (None, Some(None)) => return false,
+            (None, None) => return true,
         };
-        if stack.is_some_and(|stack| Memory::of(process).starts_with(stack, &words, whole)) {
+        if stack().is_some_and(|stack| Memory::of(process).starts_with(stack, &words, whole)) {
             return true;
         }
         let Ok(bytes) = memory::strings_of(process, "cmdline") else {
@@ -298,7 +313,9 @@ impl Judged {
         };
         match whole {
             true => memory::are(&bytes, &words),
-            false => memory::split(&bytes).first() == self.name.as_ref(),
+            false => {
+                memory::split(&bytes).first().map(OsString::as_os_str) == words.first().copied()
+            }
         }
     }
 }

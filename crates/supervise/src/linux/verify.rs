@@ -105,7 +105,7 @@ impl Verifier {
                 // The first thread of the process is gone; its own execution never came about.
                 self.traced.remove(&id);
                 let stack = || sys::stack_of(thread);
-                if traced.is_some_and(|traced| traced.judged.is_executed_by(id, stack())) {
+                if traced.is_some_and(|traced| traced.judged.is_executed_by(id, stack)) {
                     sys::detach(thread);
                     return Stop::Done;
                 }
@@ -152,7 +152,7 @@ impl Verifier {
                 return false;
             };
             let waits = now.duration_since(one.since) < LOOK_FOR;
-            if one.judged.is_executed_by(one.process, None) || words.is_empty() {
+            if one.judged.is_executed_by(one.process, || None) || words.is_empty() {
                 return words.is_empty() && waits;
             }
             if words == one.before {
