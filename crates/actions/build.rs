@@ -51,9 +51,10 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
             other => return Err(format!("`{id}`: `{other}` is no set").into()),
         };
         let requests: Vec<&str> = list("requests").collect();
+        let sockets: Vec<&str> = list("sockets").collect();
         writeln!(
             actions,
-            "Known {{ id: {id:?}, set: Set::{set}, label: {label:?}, compensator: {compensator:?}, requests: &{requests:?} }},"
+            "Known {{ id: {id:?}, set: Set::{set}, label: {label:?}, compensator: {compensator:?}, requests: &{requests:?}, sockets: &{sockets:?} }},"
         )?;
         let harmless = text("harmless").unwrap_or_default().split_whitespace();
         let harmless: String = harmless.map(|one| format!(" !{one}")).collect();
@@ -99,12 +100,30 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
             .collect();
         write!(senders, "request::Sender {{ {fields} }},")?;
     }
+    let mut aliases = String::new();
+    for program in names(part("aliases")?) {
+        let kept = part("aliases")?.get(&program).ok_or("no aliases")?;
+        let fields = ["key", "variables"];
+        let fields = fields.map(|field| {
+            let text = kept.get(field).and_then(Value::as_str).unwrap_or_default();
+            format!("{field}: {text:?}, ")
+        });
+        write!(
+            aliases,
+            "AliasesOf {{ program: {program:?}, {} files: {}, settings: {} }},",
+            fields.concat(),
+            words(kept, "files"),
+            words(kept, "settings"),
+        )?;
+    }
     Ok(format!(
         "pub(crate) static ACTIONS: &[Known] = &[{actions}];\n\
          /// Program, action and the rest of the rule, in the order of the programs.\n\
          pub(crate) static RULES: &[(&str, &str, &str)] = &{rules:?};\n\
          static OPTIONS: &[(&str, &[&str])] = &[{options}];\n\
          static SENDERS: &[request::Sender] = &[{senders}];\n\
+         /// Where programs keep aliases that they resolve by themselves.\n\
+         pub static ALIASES: &[AliasesOf] = &[{aliases}];\n\
          static SECRET: &[&str] = {};\nstatic PUBLIC: &[&str] = {};\n\
          /// Commands that must and must not match, with their action.\npub static EXAMPLES: &[(&str, bool, &str)] = &[{examples}];\n",
         words(part("paths")?, "secret"),

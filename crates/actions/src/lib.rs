@@ -20,6 +20,7 @@ pub use words::{GitCall, git_command, is_git_builtin};
 
 use lookup::Lookup;
 use rule::{Call, Fit};
+use shell::pattern;
 use shell::value::has_hole;
 
 include!(concat!(env!("OUT_DIR"), "/actions.rs"));
@@ -65,6 +66,22 @@ pub(crate) struct Known {
     label: &'static str,
     compensator: &'static str,
     requests: &'static [&'static str],
+    sockets: &'static [&'static str],
+}
+
+/// Where a program that resolves aliases by itself keeps them.
+#[derive(Debug)]
+pub struct AliasesOf {
+    /// The program.
+    pub program: &'static str,
+    /// The table that holds them.
+    pub key: &'static str,
+    /// How variables begin that hold one.
+    pub variables: &'static str,
+    /// Where the tables are.
+    pub files: &'static [&'static str],
+    /// Options that set a value or name a file.
+    pub settings: &'static [&'static str],
 }
 
 /// Another way to perform an action.
@@ -286,6 +303,16 @@ impl Catalog {
             }
         }
         answer
+    }
+
+    /// Returns the action that it is to connect to a local socket; the name of one without a file begins with `@`.
+    #[must_use]
+    pub fn of_socket(&self, socket: &str) -> Option<&str> {
+        let leads = |known: &&Known| {
+            let mut names = known.sockets.iter();
+            names.any(|name| pattern::matches(name, socket)) && self.action(known.id).is_some()
+        };
+        ACTIONS.iter().find(leads).map(|known| known.id)
     }
 }
 

@@ -3,7 +3,6 @@
 //! A person's own push is never judged. A push that the tool-call seam has just let through passes once, without a second
 //! use of its grant or approval; it was noted by [`note`]. Every other push is put to the same gate as a tool call.
 
-use std::io;
 use std::path::Path;
 
 use oversight::Fact;
@@ -12,30 +11,22 @@ use serde_json::json;
 
 use crate::agents::Agent;
 use crate::agents_above::{self, AgentAbove};
-use crate::clock;
 use crate::environment::{self, Environment};
-use crate::files::{self, FileError, Lock, Privacy};
+use crate::files::FileError;
 use crate::git;
 use crate::hook::{self, Progress, Request};
 use crate::install::words::quoted;
-use crate::keys;
 use crate::repository::State;
 use crate::supervision;
+use crate::supervision::let_through::{self, Kept};
 use crate::workspace::Workspace;
 
 /// The action that this seam is about.
 const PUSH: &str = "git:push";
-const FILE: &str = "let-through.json";
-const MAX_FILE: u64 = 1024 * 1024;
-/// So many pushes are remembered.
-const MAX_NOTED: usize = 32;
-/// A tool call that pushes at its end may run so long; agents allow a command ten minutes.
-const LIFETIME_NS: u64 = 10 * 60 * 1_000_000_000;
 
 /// A push that was let through and has not happened yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Noted {
-    at_ns: u64,
+pub(crate) struct Noted {
     /// The words behind `git`.
     words: Vec<String>,
     /// The call was this push and nothing else, so the repository must be as it was.
@@ -47,65 +38,25 @@ struct Noted {
 ///
 /// # Errors
 /// They cannot be written down; each will be judged again.
-pub fn note(
-    workspace: &Workspace,
-    command: &str,
-    facts: &[Fact],
-    now_ns: u64,
-) -> Result<(), FileError> {
+pub fn note(workspace: &Workspace, command: &str, facts: &[Fact]) -> Result<(), FileError> {
     let is_push = |fact: &&Fact| fact.action == PUSH;
-    let pushes: Vec<Noted> = facts
+    let pushes = facts
         .iter()
         .filter(is_push)
         .filter_map(|fact| {
             Some(Noted {
-                at_ns: now_ns,
                 words: fact.words.iter().map(|word| without_secret(word)).collect(),
                 alone: !command.contains([';', '&', '|', '\n', '(', '`']),
                 repository: State::read(Path::new(&fact.directory))?,
             })
         })
-        .collect();
-    if pushes.is_empty() {
-        return Ok(());
-    }
-    change(workspace, |noted| {
-        noted.extend(pushes);
-        let surplus = noted.len().saturating_sub(MAX_NOTED);
-        noted.drain(..surplus);
-    })
+        .map(Kept::Push);
+    let_through::keep(workspace, pushes.collect())
 }
 
 /// A word as it may be kept: the address of a remote can hold a token.
 fn without_secret(word: &str) -> String {
     redact::text(word).text.into_owned()
-}
-
-/// Changes the list under a lock; what is too old is forgotten.
-fn change<T>(
-    workspace: &Workspace,
-    act: impl FnOnce(&mut Vec<Noted>) -> T,
-) -> Result<T, FileError> {
-    let directory = workspace.approvals_dir();
-    keys::make_home(&directory)?;
-    let _alone = Lock::take(&directory.join(".lock"))?;
-    let path = directory.join(FILE);
-    let bytes = match files::read(&path, MAX_FILE) {
-        Ok(bytes) => bytes,
-        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    // A damaged list lets nothing through.
-    let before: Vec<Noted> = serde_json::from_slice(&bytes).unwrap_or_default();
-    let now = clock::now_ns();
-    let mut noted = before.clone();
-    noted.retain(|one| now.saturating_sub(one.at_ns) < LIFETIME_NS);
-    let result = act(&mut noted);
-    if noted != before {
-        let bytes = serde_json::to_vec(&noted).unwrap_or_default();
-        files::write(&path, &bytes, Privacy::Secret)?;
-    }
-    Ok(result)
 }
 
 /// What git tells its hook.
@@ -211,13 +162,11 @@ fn judge_below(
 ) -> Seen {
     let directory = std::env::current_dir().unwrap_or_else(|_| workspace.root().to_owned());
     if let Some(now) = State::read(&directory) {
-        let taken = change(workspace, |noted| {
-            let at = noted
-                .iter()
-                .position(|one| covers(one, push, &now, &directory));
-            at.map(|at| noted.remove(at)).is_some()
-        });
-        if taken.unwrap_or(false) {
+        let is_this = |kept: &Kept| match kept {
+            Kept::Push(noted) => covers(noted, push, &now, &directory),
+            Kept::Act { .. } => false,
+        };
+        if let_through::take_each(workspace, &[&is_this]) {
             return Seen::LetThrough;
         }
     }
@@ -419,7 +368,6 @@ mod tests {
 
     fn noted(alone: bool) -> Noted {
         Noted {
-            at_ns: 0,
             words: vec!["push".to_owned()],
             alone,
             repository: state(),

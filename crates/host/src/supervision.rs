@@ -1,7 +1,7 @@
 //! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
 //!
 //! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are a
-//! known program under another name, [`sockets`] which local sockets lead to daemons that start programs for others.
+//! known program under another name.
 //! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
 //! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
 
@@ -11,7 +11,6 @@ pub(crate) mod let_through;
 pub mod probe;
 pub mod proof;
 mod rule;
-mod sockets;
 mod withheld;
 
 use std::ffi::OsString;
@@ -56,6 +55,9 @@ pub struct Report {
     pub verification: &'static str,
     /// The command's exit code, as a shell would tell it.
     pub exit: i32,
+    /// Another run above this one judges, and reports; here nothing was seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nested: bool,
     /// The signal that ended it.
     #[serde(skip)]
     pub signal: Option<i32>,
@@ -106,6 +108,7 @@ pub fn run(
         refused,
         verification: outcome.summary.verification().as_str(),
         exit: outcome.end.code(),
+        nested: outcome.summary.nested,
         signal: match outcome.end {
             End::Signalled(signal) => Some(signal),
             _ => None,

@@ -18,6 +18,9 @@ pub fn wrong<'e>(
         ..Policy::default()
     };
     let is_found = |command: &str| {
+        if let Some(socket) = command.strip_prefix("unix:") {
+            return catalog.of_socket(socket) == Some(id);
+        }
         let grants = crate::grants::Grants::none();
         let now = jiff::Timestamp::UNIX_EPOCH;
         let decision = decide_command(&policy, command, EXAMPLE, &Example, &grants, now);

@@ -2,8 +2,9 @@
 //!
 //! The same table, words and facts as for a command before it runs, so one approval fits both seams. Nothing is predicted
 //! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
-//! interpreter, the program behind a loader, an alias of `gh`.
+//! interpreter, the program behind a loader, an alias that a program resolves by itself.
 
+mod aliases;
 mod carried;
 
 use jiff::Timestamp;
@@ -14,10 +15,10 @@ use carried::{carried, is_interpreter, is_loader};
 use crate::act::Act;
 use crate::decide::{Call, Rules, approve};
 use crate::evaluate::run::program_name;
-use crate::evaluate::{Evaluator, Findings, Shell, gh};
+use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
-use actions::lookup::{Content, Lookup, base_name};
+use actions::lookup::{Lookup, base_name};
 use actions::{Catalog, git_command};
 use shell::escape::quote;
 use shell::value::has_hole;
@@ -44,6 +45,8 @@ pub struct Execution {
     pub environment: Vec<(String, String)>,
     /// Those of them that differ from the variables of the command's start.
     pub given: Vec<(String, String)>,
+    /// It runs already and connects to this local socket; then that is all that is looked at.
+    pub socket: Option<String>,
 }
 
 /// One reading of an execution: the program that acts, and its arguments.
@@ -72,7 +75,8 @@ impl Execution {
             .iter()
             .map(|(name, value)| format!("{name}={}", quote(value)));
         let words = name.into_iter().chain(self.words.iter().skip(1));
-        let all: Vec<String> = set.chain(words.map(|word| quote(word))).collect();
+        let mut all: Vec<String> = set.chain(words.map(|word| quote(word))).collect();
+        all.extend(self.socket.iter().map(|socket| format!("# unix:{socket}")));
         json!({ "command": all.join(" ") })
     }
 
@@ -177,13 +181,19 @@ impl Execution {
         for (name, value) in self.steering() {
             evaluator.export(name, value);
         }
+        if let Some(socket) = &self.socket {
+            let program = self.names.first().map_or("", String::as_str);
+            let words = self.words.iter().skip(1).map(|word| certain(word));
+            let words: Vec<String> = words.chain([format!("unix:{socket}")]).collect();
+            if let Some(action) = catalog.of_socket(socket) {
+                evaluator.found(action, "connect", program, &words);
+            }
+            return evaluator.into_findings();
+        }
         let mut readings = self.readings();
-        for alias in readings
-            .clone()
-            .iter()
-            .filter_map(|one| self.alias(one, home, lookup))
-        {
-            readings.push(alias);
+        let home = self.variable("HOME").unwrap_or(home);
+        for one in self.readings() {
+            readings.extend(aliases::of(self, &one, home, lookup));
         }
         for Started { program, arguments } in &readings {
             let clean: Vec<String> = arguments.iter().map(|word| certain(word)).collect();
@@ -219,38 +229,18 @@ impl Execution {
         findings
     }
 
-    /// What an alias of `gh` stands for: `gh` reads it by itself, so no execution shows it.
-    fn alias(&self, one: &Started, home: &str, lookup: &dyn Lookup) -> Option<Started> {
-        if one.program != "gh" {
-            return None;
-        }
-        let (name, rest) = one.arguments.split_first()?;
-        let variable = |wanted: &str| {
-            let mut set = self.environment.iter();
-            set.find_map(|(name, value)| (name == wanted).then(|| value.clone()))
-        };
-        let Content::Text(settings) = lookup.read(&gh::settings_file(variable, home)) else {
-            return None;
-        };
-        let text = gh::alias_in(&settings, name)?;
-        // What begins so is given to a shell, whose programs are seen.
-        let text = text.strip_prefix('!').is_none().then_some(text)?;
-        let mut rest = rest.iter();
-        let mut arguments: Vec<String> = Vec::new();
-        for word in text.split_whitespace() {
-            let is_place = word
-                .strip_prefix('$')
-                .is_some_and(|at| at.parse::<usize>().is_ok());
-            arguments.push(match is_place {
-                true => rest.next().cloned().unwrap_or_default(),
-                false => word.trim_matches(['"', '\'']).to_owned(),
-            });
-        }
-        arguments.extend(rest.cloned());
-        Some(Started {
-            program: "gh".to_owned(),
-            arguments,
-        })
+    fn variable(&self, wanted: &str) -> Option<&str> {
+        let mut set = self
+            .environment
+            .iter()
+            .filter(|(_, value)| !value.is_empty());
+        set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
+    }
+
+    /// Returns `true` if its variables say where aliases are that it resolves by itself.
+    #[must_use]
+    pub fn has_aliases(&self) -> bool {
+        self.readings().iter().any(|one| aliases::has(&one.program))
     }
 
     /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.

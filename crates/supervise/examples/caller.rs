@@ -44,6 +44,7 @@ fn main() -> ExitCode {
     let word = |at: usize| words.get(at).cloned().unwrap_or_default();
     let file = word(2);
     let by_name = std::env::current_exe().is_ok_and(|path| path.ends_with("forbidden"));
+    let by_name = by_name || word(0) == "forbidden";
     if word(1) == "push" || by_name {
         let target = if by_name { word(1) } else { file };
         let opened = OpenOptions::new().create(true).append(true).open(target);
@@ -82,8 +83,9 @@ fn main() -> ExitCode {
             execveat(&own_path(), libc::AT_FDCWD, 0, &harmless)
         }
         "old-call" => old_call(&words),
-        "race-words" => race(&file, false),
-        "race-path" => race(&file, true),
+        "race-words" => race(&file, Raced::Words),
+        "race-path" => race(&file, Raced::Path),
+        "race-name" => race(&file, Raced::Name),
         "connect" => connect(&file),
         other => {
             eprint(other);
@@ -226,22 +228,34 @@ fn map(flags: i32) -> *mut u8 {
     }
 }
 
+/// What another thread changes while a program is started.
+#[derive(Clone, Copy)]
+enum Raced {
+    /// The word behind the name.
+    Words,
+    /// The path.
+    Path,
+    /// The name by which the program is called.
+    Name,
+}
+
 /// Starts a program a thousand times, half of them by posix_spawn, while a thread exchanges a word or the path.
-fn race(file: &OsStr, path: bool) -> ExitCode {
+fn race(file: &OsStr, raced: Raced) -> ExitCode {
     let page = map(libc::MAP_SHARED);
     if page.is_null() {
         return ExitCode::FAILURE;
     }
     let folder = std::env::current_dir().unwrap_or_default();
-    let (good, bad) = if path {
-        (
-            text(folder.join("permitted")),
-            text(folder.join("forbidden")),
-        )
-    } else {
-        (text("fine"), text("push"))
+    let in_folder = |name: &str| text(folder.join(name));
+    let (good, bad, fixed) = match raced {
+        Raced::Words => (text("fine"), text("push"), own_path()),
+        Raced::Path => (
+            in_folder("permitted"),
+            in_folder("forbidden"),
+            text("caller"),
+        ),
+        Raced::Name => (text("permitted"), text("forbidden"), in_folder("permitted")),
     };
-    let fixed = if path { text("caller") } else { own_path() };
     let file = text(file);
     let address = page.addr();
     let (one, two) = (good, bad);
@@ -260,16 +274,11 @@ fn race(file: &OsStr, path: bool) -> ExitCode {
         }
     });
     let shared = page.cast::<c_char>().cast_const();
-    let (program, words) = if path {
-        (
-            shared,
-            [fixed.as_ptr(), file.as_ptr(), ptr::null(), ptr::null()],
-        )
-    } else {
-        (
-            fixed.as_ptr(),
-            [c"caller".as_ptr(), shared, file.as_ptr(), ptr::null()],
-        )
+    let (fixed, file, none) = (fixed.as_ptr(), file.as_ptr(), ptr::null());
+    let (program, words) = match raced {
+        Raced::Words => (fixed, [c"caller".as_ptr(), shared, file, none]),
+        Raced::Path => (shared, [fixed, file, none, none]),
+        Raced::Name => (fixed, [shared, file, none, none]),
     };
     page.expose_provenance();
     for turn in 0..1000 {

@@ -24,11 +24,12 @@ impl Beginnings {
         let name = |path: &OsStr| std::path::Path::new(path).file_name().map(OsStr::to_owned);
         let named = [Some(exec.path()), exec.target()].into_iter().flatten();
         let mut names: Vec<OsString> = named.filter_map(|path| name(path.as_os_str())).collect();
-        names.extend(exec.words().first().and_then(|word| name(word)));
-        let rest = exec.words().get(1..).unwrap_or_default();
+        names.extend(exec.name().and_then(name));
         self.denied.iter().any(|denied| {
             let (program, words) = denied.split_first().unwrap_or((&EMPTY, &[]));
-            names.contains(program) && rest.starts_with(words)
+            // Words are read only where they matter.
+            let rest = || exec.words().get(1..).unwrap_or_default();
+            names.contains(program) && (words.is_empty() || rest().starts_with(words))
         })
     }
 }

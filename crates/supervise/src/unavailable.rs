@@ -21,6 +21,12 @@ impl Exec<'_> {
         match self.never {}
     }
 
+    /// The first of the program's words.
+    #[must_use]
+    pub fn name(&self) -> Option<&std::ffi::OsStr> {
+        match self.never {}
+    }
+
     /// The program's words.
     #[must_use]
     pub fn words(&self) -> &[OsString] {
@@ -71,7 +77,7 @@ impl Exec<'_> {
 
     /// The environment, as `NAME=value`.
     #[must_use]
-    pub fn environment(&self) -> Option<Vec<OsString>> {
+    pub fn environment(&self) -> Option<&[OsString]> {
         match self.never {}
     }
 }
@@ -99,6 +105,18 @@ impl Connect<'_> {
     /// The program that connects.
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
+        match self.never {}
+    }
+
+    /// The words of that program.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        match self.never {}
+    }
+
+    /// Its working directory.
+    #[must_use]
+    pub fn directory(&self) -> Option<PathBuf> {
         match self.never {}
     }
 }

@@ -188,7 +188,7 @@ fn what_is_exchanged_in_between_is_judged_as_well() {
     for name in ["permitted", "forbidden"] {
         fs::copy(example("caller"), place.path(name)).unwrap();
     }
-    for way in ["race-words", "race-path"] {
+    for way in ["race-words", "race-path", "race-name"] {
         let acted = place.path("acted");
         let caller = example("caller");
         let words = [caller.to_str().unwrap(), way, acted.to_str().unwrap()];

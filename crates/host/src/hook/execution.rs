@@ -135,7 +135,12 @@ impl Bench {
         let begun = Instant::now();
         let desk = Desk::of_bench(self);
         let event = Event {
-            input: json!({ "argv": execution.words, "program": execution.names }),
+            input: match &execution.socket {
+                None => json!({ "argv": execution.words, "program": execution.names }),
+                Some(socket) => {
+                    json!({ "argv": execution.words, "program": execution.names, "socket": socket })
+                }
+            },
             ..self.event(&execution.directory)
         };
         let mut journal = desk.journal(&event).map_err(|error| said(&error))?;

@@ -203,7 +203,7 @@ impl<'a> Judging<'a> {
             // What cannot be noted is judged once more by the second seam.
             let command = self.command().unwrap_or_default();
             let facts = &decision.act.facts;
-            second_seam::note(&self.desk.workspace, &command, facts, self.desk.now_ns).ok();
+            second_seam::note(&self.desk.workspace, &command, facts).ok();
         }
         let act = (self.gate && !decision.actions.is_empty())
             .then(|| hex::encode(self.bound(&decision.act).digest()));

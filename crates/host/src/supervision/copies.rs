@@ -1,11 +1,11 @@
 //! Known programs under another name: a link to the same file, or a copy of its bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use supervise::Exec;
 
@@ -53,9 +53,7 @@ impl Copies {
 
     /// Returns the name of the program that a file is, where it goes by another.
     pub(super) fn name_of(&mut self, exec: &Exec<'_>) -> Option<String> {
-        let real = exec.target().unwrap_or(exec.path());
-        let folder = real.parent().unwrap_or(Path::new(""));
-        if OF_SYSTEM.iter().any(|known| folder.starts_with(known)) {
+        if is_of_system(exec.target().unwrap_or(exec.path())) {
             return None;
         }
         let file = exec.file()?;
@@ -63,10 +61,7 @@ impl Copies {
             return known.clone();
         }
         let (names, search) = (&self.names, &self.search);
-        let known = self.known.get_or_insert_with(|| {
-            let places = names.iter().filter_map(|name| find(name, search));
-            places.collect()
-        });
+        let known = self.known.get_or_insert_with(|| find(names, search));
         let found = known.iter().find(|one| {
             one.file == file || (one.size == exec.size() && same_bytes(&one.path, exec.place()))
         });
@@ -76,17 +71,44 @@ impl Copies {
     }
 }
 
-fn find(name: &str, search: &[PathBuf]) -> Option<Known> {
-    search.iter().find_map(|folder| {
-        let path = folder.join(name);
-        let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        Some(Known {
-            name: name.to_owned(),
-            path,
-            file: (facts.dev(), facts.ino()),
-            size: facts.len(),
-        })
-    })
+/// Whether a file lies in a folder that only the system's own tools change.
+pub(super) fn is_of_system(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    // A name can lead out of the folder again.
+    !file.components().any(|part| part == Component::ParentDir)
+        && OF_SYSTEM.iter().any(|known| folder.starts_with(known))
+}
+
+/// Finds the programs as a search would, the first of each name. Folders are listed, because there are far more names than
+/// folders.
+fn find(names: &[String], search: &[PathBuf]) -> Vec<Known> {
+    let mut wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let mut known = Vec::new();
+    let mut looked: Vec<&Path> = Vec::new();
+    for folder in search {
+        if looked.contains(&folder.as_path()) {
+            continue;
+        }
+        looked.push(folder);
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().and_then(|name| wanted.get(name).copied()) else {
+                continue;
+            };
+            let path = entry.path();
+            let Some(facts) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else {
+                continue;
+            };
+            wanted.remove(name);
+            known.push(Known {
+                name: name.to_owned(),
+                path,
+                file: (facts.dev(), facts.ino()),
+                size: facts.len(),
+            });
+        }
+    }
+    known
 }
 
 fn same_bytes(one: &Path, other: &Path) -> bool {
@@ -117,4 +139,48 @@ fn fill(file: &mut File, into: &mut [u8]) -> std::io::Result<usize> {
         }
     }
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_each_name_is_found() {
+        let place = tempfile::tempdir().unwrap();
+        let folders = ["a", "b"].map(|name| place.path().join(name));
+        for folder in &folders {
+            fs::create_dir(folder).unwrap();
+        }
+        let [a, b] = &folders;
+        fs::create_dir(a.join("npm")).unwrap();
+        for file in [a.join("git"), b.join("git"), b.join("npm"), b.join("ls")] {
+            File::create(file).unwrap();
+        }
+        let names = ["gh", "git", "npm"].map(str::to_owned);
+        let search = [a.clone(), a.clone(), place.path().join("none"), b.clone()];
+        let mut found: Vec<PathBuf> = find(&names, &search)
+            .into_iter()
+            .map(|one| one.path)
+            .collect();
+        found.sort();
+        assert_eq!(found, [a.join("git"), b.join("npm")]);
+    }
+
+    #[test]
+    fn a_name_that_leads_out_of_a_folder_of_the_system_is_not_of_it() {
+        for file in ["/usr/bin/true", "/bin/sh", "/usr/lib/git-core/git-x"] {
+            assert!(is_of_system(Path::new(file)), "{file}");
+        }
+        for file in [
+            "/usr/bin/../../tmp/x",
+            "/tmp/usr/bin/x",
+            "/usr/binary/x",
+            "x",
+            "/usr/local/bin/x",
+            "usr/bin/x",
+        ] {
+            assert!(!is_of_system(Path::new(file)), "{file}");
+        }
+    }
 }

@@ -31,6 +31,8 @@ struct Cover {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Covers {
     all: Vec<Cover>,
+    /// Programs that were let through to a local socket.
+    connected: Vec<(Process, Execution)>,
 }
 
 impl Covers {
@@ -72,6 +74,31 @@ impl Covers {
             self.all.remove(0);
         }
         self.all.push(cover);
+    }
+
+    /// Remembers that a process may connect.
+    pub(super) fn add_connection(&mut self, id: u32, connection: Execution) {
+        if let Some((process, _)) = liveness::of_process(id) {
+            if self.connected.len() >= MAX_COVERS {
+                self.connected.remove(0);
+            }
+            self.connected.push((process, connection));
+        }
+    }
+
+    /// Returns `true` if this program was let through to the same socket before: clients connect more than once for one
+    /// thing.
+    pub(super) fn connects(&self, id: u32, connection: &Execution) -> bool {
+        let Some((process, _)) = liveness::of_process(id) else {
+            return false;
+        };
+        let mut known = self.connected.iter();
+        known.any(|(owner, known)| {
+            *owner == process
+                && known.socket == connection.socket
+                && known.words == connection.words
+                && known.names == connection.names
+        })
     }
 
     /// Returns `true` if an execution belongs to an act that was let through. `actions` are its own.

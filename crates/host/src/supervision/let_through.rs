@@ -1,7 +1,8 @@
 //! Acts that the hook has let through, or that a person was asked about, and that have not begun yet: when they begin, they
 //! are not judged a second time, and no grant or approval is used twice.
 //!
-//! A note counts for the same act in the same command, once, and not for long. A person who said no to a question keeps
+//! One list serves both seams behind the hook: a program that begins, and git's `pre-push`
+//! ([`second_seam`](crate::second_seam)). A note counts for the same act in the same command, once, and not for long. A person who said no to a question keeps
 //! the command from running, so its note is never met; the same act in another command is another matter.
 
 use std::io;
@@ -13,25 +14,34 @@ use crate::clock;
 use crate::files::{self, FileError, Lock, Privacy};
 use crate::install::starter;
 use crate::sealing::liveness;
+use crate::second_seam::Noted as Push;
 use crate::workspace::Workspace;
 
 const FOLDER: &str = "watch";
 const FILE: &str = "let-through.json";
 const MAX_FILE: u64 = 1024 * 1024;
-const MAX_NOTED: usize = 64;
+const MAX_NOTED: usize = 96;
 /// Agents allow a command ten minutes.
 const LIFETIME_NS: u64 = 10 * 60 * 1_000_000_000;
 /// Processes between an act and the command that it belongs to.
 const MAX_ABOVE: usize = 64;
 const MAX_COMMAND_LINE: u64 = 2 * 1024 * 1024;
 
+/// One thing that was let through and has not happened yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Noted {
     at_ns: u64,
-    /// SHA-256 of the command, as hexadecimal text.
-    command: String,
-    /// One act, as SHA-256 of its line.
-    act: String,
+    what: Kept,
+}
+
+/// What it was, as each seam knows it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kept {
+    /// An act of a command, both as SHA-256 in hexadecimal text.
+    Act { command: String, act: String },
+    /// A push, for git's hook.
+    Push(Push),
 }
 
 fn folder(workspace: &Workspace) -> PathBuf {
@@ -42,6 +52,7 @@ fn hash(text: &str) -> String {
     hex::encode(crate::digest(text.trim().as_bytes()))
 }
 
+/// Changes the list under a lock; what is too old is forgotten.
 fn change<T>(
     workspace: &Workspace,
     act: impl FnOnce(&mut Vec<Noted>) -> T,
@@ -68,20 +79,50 @@ fn change<T>(
     Ok(result)
 }
 
+/// Remembers what was let through.
+///
+/// # Errors
+/// It cannot be written down; each will be judged again.
+pub(crate) fn keep(workspace: &Workspace, all: Vec<Kept>) -> Result<(), FileError> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let at_ns = clock::now_ns();
+    change(workspace, |noted| {
+        noted.extend(all.into_iter().map(|what| Noted { at_ns, what }));
+        let surplus = noted.len().saturating_sub(MAX_NOTED);
+        noted.drain(..surplus);
+    })
+}
+
+/// Takes one note for each of these; `false` when one of them has none, and then all stay.
+pub(crate) fn take_each(workspace: &Workspace, wanted: &[&dyn Fn(&Kept) -> bool]) -> bool {
+    if wanted.is_empty() || !folder(workspace).join(FILE).exists() {
+        return false;
+    }
+    let taken = change(workspace, |noted| {
+        let mut left = noted.clone();
+        for is_wanted in wanted {
+            let at = left.iter().position(|one| is_wanted(&one.what))?;
+            left.remove(at);
+        }
+        *noted = left;
+        Some(())
+    });
+    matches!(taken, Ok(Some(())))
+}
+
 /// Remembers the acts of a command that may run.
 ///
 /// # Errors
 /// They cannot be written down; each will be judged again.
 pub(crate) fn note(workspace: &Workspace, command: &str, acts: &[String]) -> Result<(), FileError> {
-    change(workspace, |noted| {
-        noted.extend(acts.iter().map(|act| Noted {
-            at_ns: clock::now_ns(),
-            command: hash(command),
-            act: hash(act),
-        }));
-        let surplus = noted.len().saturating_sub(MAX_NOTED);
-        noted.drain(..surplus);
-    })
+    let command = hash(command);
+    let acts = acts.iter().map(|act| Kept::Act {
+        command: command.clone(),
+        act: hash(act),
+    });
+    keep(workspace, acts.collect())
 }
 
 /// Takes the notes of all these acts, which begin now in a process of one of the commands above it; `false` when one of
@@ -97,18 +138,17 @@ pub(crate) fn take(
     }
     let mut commands: Vec<String> = own.map(hash).into_iter().collect();
     commands.extend(above(process).iter().map(|text| hash(text)));
-    let taken = change(workspace, |noted| {
-        let mut left = noted.clone();
-        for act in acts.iter().map(|act| hash(act)) {
-            let at = left
-                .iter()
-                .position(|one| one.act == act && commands.contains(&one.command))?;
-            left.remove(at);
+    let commands = &commands;
+    let wanted = acts.iter().map(|wanted| {
+        let wanted = hash(wanted);
+        move |kept: &Kept| match kept {
+            Kept::Act { command, act } => *act == wanted && commands.contains(command),
+            Kept::Push(_) => false,
         }
-        *noted = left;
-        Some(())
     });
-    matches!(taken, Ok(Some(())))
+    let wanted: Vec<_> = wanted.collect();
+    let wanted: Vec<&dyn Fn(&Kept) -> bool> = wanted.iter().map(|one| one as _).collect();
+    take_each(workspace, &wanted)
 }
 
 /// The texts that shells above a process run, and what those hand to `eval`.

@@ -10,9 +10,8 @@ use oversight::verdict::Policy;
 use supervise::{Answer, Connect, Exec, Judge, Summary};
 
 use super::Refusal;
-use super::copies::Copies;
+use super::copies::{Copies, is_of_system};
 use super::cover::Covers;
-use super::sockets;
 use crate::clean;
 use crate::hook::{Bench, Ruled};
 
@@ -59,23 +58,30 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Whether a program that goes by one of these names can act.
+    /// Whether a program can act, by its names. How a program of the system is called does not make another one of it:
+    /// those that are many are known by their own names.
     fn interests(&mut self, exec: &Exec<'_>) -> bool {
-        let word = exec.words().first().map(|word| Path::new(word.as_os_str()));
-        let named = [Some(exec.path()), exec.target(), word];
-        let (names, catalog) = (&mut self.names, &self.policy.catalog);
-        named
+        let real = exec.target().unwrap_or(exec.path());
+        [Some(exec.path()), exec.target()]
             .into_iter()
             .flatten()
-            .filter_map(Path::file_name)
-            .any(|name| {
-                if let Some(known) = names.get(name) {
-                    return *known;
-                }
-                let interests = execution::is_of_interest(catalog, &name.to_string_lossy());
-                names.insert(name.to_owned(), interests);
-                interests
-            })
+            .any(|path| self.is_known(path))
+            || (!is_of_system(real) || exec.is_stopped())
+                && exec
+                    .name()
+                    .is_some_and(|name| self.is_known(Path::new(name)))
+    }
+
+    fn is_known(&mut self, path: &Path) -> bool {
+        let Some(name) = path.file_name() else {
+            return false;
+        };
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let interests = execution::is_of_interest(&self.policy.catalog, &name.to_string_lossy());
+        self.names.insert(name.to_owned(), interests);
+        interests
     }
 
     fn decided(&mut self, exec: &Exec<'_>) -> Answer {
@@ -90,6 +96,11 @@ impl<'a> Rule<'a> {
             return Answer::Proceed;
         }
         let mut execution = seen(exec, copy);
+        if execution.has_aliases()
+            && let Some(variables) = exec.environment()
+        {
+            self.take_variables(&mut execution, variables);
+        }
         if !Bench::is_gated(&self.policy, &execution) {
             if Bench::is_dry_push(&self.policy, &execution) {
                 self.covers.add_dry(exec.process(), &execution);
@@ -101,33 +112,41 @@ impl<'a> Rule<'a> {
         let Some(variables) = exec.environment() else {
             return Self::refuse(&execution, None, &[], "its variables cannot be read");
         };
-        self.take_variables(&mut execution, &variables);
+        self.take_variables(&mut execution, variables);
         let actions = Bench::actions(&self.policy, &execution);
         if self.covers.holds(exec.process(), &execution, &actions) {
             return Answer::Proceed;
         }
-        match self.bench.judge(exec.process(), &execution) {
-            Ruled::Proceed => {
-                self.covers.add(exec.process(), &execution, &actions);
-                Answer::Proceed
-            }
+        let answer = self.judged(exec.process(), &execution);
+        if answer == Answer::Proceed {
+            self.covers.add(exec.process(), &execution, &actions);
+        }
+        answer
+    }
+
+    /// Asks the gate.
+    fn judged(&mut self, process: u32, execution: &Execution) -> Answer {
+        match self.bench.judge(process, execution) {
+            Ruled::Proceed => Answer::Proceed,
             Ruled::Refused {
                 id,
                 actions,
                 reasons,
             } => {
-                let this = Some((exec.process(), id.clone()));
+                let this = Some((process, id.clone()));
                 if self.last_refused == this {
                     return Answer::Refuse(Vec::new());
                 }
                 self.last_refused = this;
-                Self::refuse(&execution, id, &actions, &reasons.join("; "))
+                Self::refuse(execution, id, &actions, &reasons.join("; "))
             }
         }
     }
 
     /// Keeps the variables of a program, and apart those that the command has not begun with.
     fn take_variables(&self, execution: &mut Execution, variables: &[OsString]) {
+        execution.given.clear();
+        execution.environment.clear();
         for variable in variables {
             let text = variable.to_string_lossy();
             let Some((name, value)) = text.split_once('=') else {
@@ -148,7 +167,10 @@ impl<'a> Rule<'a> {
             [] => "a program".to_owned(),
             actions => actions.join(", "),
         };
-        let shown = shown(&execution.words);
+        let mut argv = execution.words.clone();
+        let socket = execution.socket.iter();
+        argv.extend(socket.map(|socket| format!("unix:{socket}")));
+        let shown = shown(&argv);
         let told = match &id {
             Some(id) => format!(
                 "roleos: refused {what} (act {id}): `{shown}`; a person may run: roleos approve {id}"
@@ -161,7 +183,7 @@ impl<'a> Rule<'a> {
         answer(&Refusal {
             id,
             actions: actions.to_vec(),
-            argv: execution.words.clone(),
+            argv,
             told,
         })
     }
@@ -199,6 +221,26 @@ fn seen(exec: &Exec<'_>, copy: Option<String>) -> Execution {
     }
 }
 
+/// A connection as the rooms see it.
+fn connecting(connect: &Connect<'_>, socket: String) -> Execution {
+    let name = connect.program();
+    let name = name.as_deref().and_then(Path::file_name);
+    let words = connect.words();
+    let text = |word: &OsStr| word.to_string_lossy().into_owned();
+    Execution {
+        names: name.map(text).into_iter().collect(),
+        words: words.iter().map(|word| text(word)).collect(),
+        directory: text(
+            connect
+                .directory()
+                .unwrap_or_else(|| "/".into())
+                .as_os_str(),
+        ),
+        socket: Some(socket),
+        ..Execution::default()
+    }
+}
+
 /// The words of an act, safe to show and in one line.
 fn shown(words: &[String]) -> String {
     let line = words.join(" ");
@@ -220,20 +262,20 @@ impl Judge for Rule<'_> {
     }
 
     fn connect(&mut self, connect: &Connect<'_>) -> Answer {
-        let Some(what) = sockets::launcher(connect.socket()) else {
+        let socket = connect.socket().to_string_lossy();
+        if self.policy.catalog.of_socket(&socket).is_none() {
             return Answer::Proceed;
-        };
-        let socket = connect.socket().to_string_lossy().into_owned();
-        let told = format!(
-            "roleos: refused a connection to `{}`: {what} starts programs that are not supervised",
-            clean::name(socket.as_bytes())
-        );
-        answer(&Refusal {
-            id: None,
-            actions: Vec::new(),
-            argv: vec![socket],
-            told,
-        })
+        }
+        let execution = connecting(connect, socket.into_owned());
+        let process = connect.process();
+        if self.covers.connects(process, &execution) {
+            return Answer::Proceed;
+        }
+        let answer = self.judged(process, &execution);
+        if answer == Answer::Proceed {
+            self.covers.add_connection(process, execution);
+        }
+        answer
     }
 
     fn unreadable(&mut self, process: u32) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::grants::Grants;
 use crate::verdict::decide_command;
-use actions::lookup::Nothing;
+use actions::lookup::{Content, Nothing};
 
 fn execution(words: &[&str]) -> Execution {
     Execution {
@@ -167,28 +167,134 @@ fn the_act_is_that_of_the_literal_command() {
     }
 }
 
-#[test]
-fn an_alias_of_gh_is_what_it_stands_for() {
-    struct Config;
-    impl Lookup for Config {
-        fn read(&self, path: &str) -> Content {
-            match path {
-                "/home/.config/gh/config.yml" => Content::Text(
-                    "aliases:\n    open: pr create --title $1\n    sh: '!gh pr create'\n"
-                        .to_owned(),
-                ),
-                _ => Content::Missing,
-            }
-        }
-        fn list(&self, _: &str) -> Vec<String> {
-            Vec::new()
-        }
+/// Files, by their paths.
+struct Files(&'static [(&'static str, &'static str)]);
+
+impl Lookup for Files {
+    fn read(&self, path: &str) -> Content {
+        let found = self.0.iter().find(|(known, _)| *known == path);
+        found.map_or(Content::Missing, |(_, text)| {
+            Content::Text((*text).to_owned())
+        })
     }
+
+    fn list(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+const ALIASES: Files = Files(&[
+    (
+        "/home/.config/gh/config.yml",
+        "git_protocol: https\naliases:\n    open: pr create --title $1\n    sh: '!gh pr create'\neditor:\n",
+    ),
+    ("/set/config.yml", "aliases:\n  mk: release create\n"),
+    (
+        "/w/.cargo/config.toml",
+        "[alias]\nship = \"publish --no-verify\"\ntwice = [\"ship\", \"-q\"]\nloop = \"loop\"\n",
+    ),
+    (
+        "/.cargo/config",
+        "alias.far = \"publish\"\nalias.ship = \"build\"\n",
+    ),
+    ("/home/.cargo/config.toml", "[alias]\nhome = \"publish\"\n"),
+    ("/cargo/config.toml", "[alias]\nthere = \"publish\"\n"),
+    (
+        "/home/.config/jj/config.toml",
+        "[aliases]\nup = [\"git\", \"push\"]\nx = [\"util\", \"exec\", \"--\", \"git\", \"push\"]\n",
+    ),
+    (
+        "/w/.jj/repo/config.toml",
+        "aliases.here = [\"git\", \"push\"]\n",
+    ),
+    ("/w/extra.toml", "[aliases]\nout = [\"git\", \"push\"]\n"),
+]);
+
+#[test]
+fn an_alias_that_a_program_resolves_by_itself_is_what_it_stands_for() {
     let policy = Policy::default();
-    let acts = |words: &[&str]| execution(words).actions(&policy, "/home", &Config);
-    assert_eq!(acts(&["gh", "open", "x"]), ["gh:pr-create"]);
-    assert!(acts(&["gh", "sh"]).is_empty());
-    assert!(acts(&["gh", "pr", "list"]).is_empty());
+    let rows: &[(&[&str], &[(&str, &str)], &[&str])] = &[
+        (&["gh", "open", "x"], &[], &["gh:pr-create"]),
+        (&["gh", "sh"], &[], &[]),
+        (&["gh", "pr", "list"], &[], &[]),
+        (
+            &["gh", "mk", "v1"],
+            &[("GH_CONFIG_DIR", "/set")],
+            &["gh:release"],
+        ),
+        (&["gh", "mk", "v1"], &[], &[]),
+        (&["cargo", "ship"], &[], &["cargo:publish"]),
+        (
+            &["cargo", "+nightly", "--color", "never", "ship"],
+            &[],
+            &["cargo:publish"],
+        ),
+        (&["cargo", "twice"], &[], &["cargo:publish"]),
+        (&["cargo", "loop"], &[], &[]),
+        (&["cargo", "far"], &[], &["cargo:publish"]),
+        (&["cargo", "home"], &[], &["cargo:publish"]),
+        (&["cargo", "home"], &[("HOME", "/else")], &[]),
+        (
+            &["cargo", "there"],
+            &[("CARGO_HOME", "/cargo")],
+            &["cargo:publish"],
+        ),
+        (
+            &["cargo", "of-env"],
+            &[("CARGO_ALIAS_OF_ENV", "publish")],
+            &["cargo:publish"],
+        ),
+        (
+            &["cargo", "--config", "alias.now=\"publish\"", "now"],
+            &[],
+            &["cargo:publish"],
+        ),
+        (&["cargo", "build", "ship"], &[], &[]),
+        (&["cargo", "test", "--", "ship"], &[], &[]),
+        (&["jj", "up", "-b", "main"], &[], &["jj:push"]),
+        (&["jj", "-R", "..", "here"], &[], &["jj:push"]),
+        (&["jj", "x"], &[], &[]),
+        (
+            &["jj", "--config-file=extra.toml", "out"],
+            &[],
+            &["jj:push"],
+        ),
+        (
+            &["jj", "--config", "aliases.z=['git','push']", "z"],
+            &[],
+            &["jj:push"],
+        ),
+        (&["jj", "log"], &[], &[]),
+    ];
+    for (words, variables, actions) in rows {
+        let set = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let execution = Execution {
+            environment: set.collect(),
+            ..execution(words)
+        };
+        let found = execution.actions(&policy, "/home", &ALIASES);
+        assert_eq!(found, *actions, "{words:?} {variables:?}");
+    }
+}
+
+#[test]
+fn a_connection_is_its_socket_and_nothing_else() {
+    let policy = Policy::default();
+    let to = |socket: &str| Execution {
+        socket: Some(socket.to_owned()),
+        ..execution(&["docker", "push", "x"])
+    };
+    let acts = |socket: &str| to(socket).actions(&policy, "/home", &Nothing);
+    assert_eq!(acts("/run/docker.sock"), ["daemon:launch"]);
+    assert!(acts("/run/nscd/socket").is_empty());
+    let act = |socket: &str| to(socket).act(&policy, "/home", &Nothing);
+    assert_ne!(act("/run/docker.sock"), act("/run/user/1/docker.sock"));
+    assert_eq!(
+        act("/run/docker.sock").facts[0].words,
+        ["push", "x", "unix:/run/docker.sock"]
+    );
 }
 
 #[test]

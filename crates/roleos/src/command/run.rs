@@ -102,13 +102,10 @@ pub fn direct(arguments: &[OsString]) -> Option<Exit> {
     if args.command.is_empty() == args.shell.is_none() {
         return None;
     }
-    Some(run(&args, Place::default()).unwrap_or_else(|failure| failed(&failure)))
-}
-
-/// A command that was not started ends as one that nobody supervises.
-fn failed(failure: &Failure) -> Exit {
-    say(&format!("roleos: {}", failure.message));
-    end(125)
+    Some(run(&args, Place::default()).unwrap_or_else(|failure| {
+        say(&format!("roleos: {}", failure.message));
+        failure.exit
+    }))
 }
 
 /// Does it.
@@ -116,7 +113,17 @@ fn failed(failure: &Failure) -> Exit {
 /// # Errors
 /// The settings are wrong, or the command cannot be supervised; it was not started.
 pub fn run(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
+    supervised(args, place).map_err(|failure| Failure {
+        exit: Exit::Unsupervised,
+        ..failure
+    })
+}
+
+fn supervised(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
     let bench = bench(args, place)?;
+    if let Some(path) = &args.report {
+        check(path)?;
+    }
     let program = match &args.shell {
         Some(text) => Program::Shell(text.clone()),
         None => Program::Words(args.command.clone()),
@@ -130,15 +137,16 @@ pub fn run(args: &Args, place: Place<'_>) -> Result<Exit, Failure> {
     }
     let report = supervision::run(&bench, &program, &mut tell)
         .map_err(|error| Failure::refused("unsupervised", error.to_string()))?;
+    // The command has run: whatever fails from here on, its end is the command's.
     if is_session {
-        bench.end(&here, report.exit)?;
+        complain(bench.end(&here, report.exit).map_err(Failure::from));
         if let Ok(own) = std::env::current_exe() {
             // What this cannot start is sealed by the next one that can.
             background::start(&own, &bench.workspace).ok();
         }
     }
     if let Some(path) = &args.report {
-        write(path, &report)?;
+        complain(write(path, &report));
     }
     if let Some(why) = &report.not_started {
         let name = args
@@ -186,6 +194,25 @@ pub(super) fn say(line: &str) {
     let line = format!("{line}\n");
     // A command without a place for errors runs as well.
     io::stderr().write_all(line.as_bytes()).ok();
+}
+
+fn complain(done: Result<(), Failure>) {
+    if let Err(failure) = done {
+        say(&format!("roleos: {}", failure.message));
+    }
+}
+
+/// Finds out before the command runs that its report has no place.
+fn check(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let why = match folder.unwrap_or(Path::new(".")) {
+        _ if path.is_dir() => "it is a folder",
+        folder if !folder.is_dir() => "its folder does not exist",
+        _ => return Ok(()),
+    };
+    let shown = path.display();
+    let message = format!("cannot write the report `{shown}`: {why}");
+    Err(Failure::input("report", message).hint("nothing was run; name another file"))
 }
 
 fn write(path: &Path, report: &Report) -> Result<(), Failure> {

@@ -58,6 +58,9 @@ mod hook_crowd;
 #[cfg(target_os = "linux")]
 mod run;
 
+#[cfg(target_os = "linux")]
+mod bypasses;
+
 mod refusals;
 
 mod sessions;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -117,6 +118,7 @@ fn a_push_is_refused_however_it_is_started() {
         "./caller memory \"$(command -v git)\" push origin main",
         "cp \"$(command -v git)\" ./harmless && ./harmless push origin main",
         "ln -s \"$(command -v git)\" ./linked && ./linked push origin main",
+        "cp \"$(command -v git)\" ./harmless && \"/usr/bin/../..$PWD/harmless\" push origin main",
         "git -c alias.send=push send origin main",
         "git send-pack .git/remote.git main",
         "env -i \"$(command -v git)\" push origin main",
@@ -191,6 +193,57 @@ fn exit_codes_and_signals_are_the_commands_own() {
     assert_eq!(end(&["/"]).code(), Some(126));
 }
 
+#[test]
+fn what_cannot_be_supervised_is_not_started_and_ends_with_125() {
+    let workspace = Workspace::new();
+    let rows: [&[&str]; 4] = [
+        &[
+            "run",
+            "--report",
+            "nowhere/report.json",
+            "--",
+            "touch",
+            "ran",
+        ],
+        &["run", "--report", ".", "--", "touch", "ran"],
+        &[
+            "--json",
+            "run",
+            "--report",
+            "nowhere/x",
+            "--",
+            "touch",
+            "ran",
+        ],
+        &["--quiet", "run", "--report=nowhere/x", "--", "touch", "ran"],
+    ];
+    for words in rows {
+        let ran = workspace.roleos(words);
+        assert_eq!(ran.code, 125, "{words:?}: {ran:#?}");
+        assert!(ran.stderr.contains("cannot write the report"), "{ran:#?}");
+        assert!(!workspace.path("ran").exists(), "{words:?}");
+    }
+    let broken = Workspace::with_config("[oversight\n");
+    for words in [
+        vec!["run", "--", "touch", "ran"],
+        vec!["--quiet", "run", "--", "touch", "ran"],
+    ] {
+        let ran = broken.roleos(&words);
+        assert_eq!(ran.code, 125, "{words:?}: {ran:#?}");
+        assert!(!broken.path("ran").exists(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_report_that_can_no_longer_be_written_leaves_the_exit_code_alone() {
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.path("place")).unwrap();
+    let text = "rm -r place; exit 4";
+    let ran = workspace.roleos(&["run", "--report", "place/report.json", "--shell", text]);
+    assert_eq!(ran.code, 4, "{ran:#?}");
+    assert!(ran.stderr.contains("place/report.json"), "{ran:#?}");
+}
+
 /// The hook's answer to a command, as Claude Code asks.
 fn hook(workspace: &Workspace, command: &str) -> String {
     let event = json!({
@@ -262,9 +315,12 @@ fn a_hook_of_the_repository_is_not_covered_by_the_push_that_starts_it() {
 #[test]
 fn a_run_below_a_run_and_a_daemon_stay_judged() {
     let workspace = repository();
-    let inner = format!("{ROLEOS} run -- git push origin main; true");
+    let inner = format!("{ROLEOS} run --report inner.json -- git push origin main; true");
     let (ran, report) = supervised(&workspace, &inner);
     assert_eq!(refusals(&report), ["git:push"], "{ran:#?}");
+    assert!(report.get("nested").is_none(), "{report}");
+    let inner: Value = serde_json::from_str(&workspace.read("inner.json")).unwrap();
+    assert_eq!(inner["nested"], true, "{inner}");
     let text =
         "setsid nohup sh -c 'sleep 0.3; git push origin main; echo $? > ended' >/dev/null 2>&1 &";
     let (ran, _) = supervised(&workspace, text);
@@ -315,18 +371,90 @@ fn protected_files_are_mounted_read_only_where_that_is_set() {
     assert!(workspace.path("inside").exists(), "{ran:#?}");
 }
 
+/// Connects to each socket twice, and says what came of it.
+const CONNECT: &str = "import socket,sys\nfor name in sys.argv[1:] * 2:\n  s=socket.socket(socket.AF_UNIX)\n  try:\n    s.connect(name); print('open')\n  except PermissionError: print('refused')\n";
+
 #[test]
-fn a_socket_that_leads_out_of_the_tree_is_refused() {
+fn a_socket_that_leads_out_of_the_tree_is_an_act_like_any_other() {
+    for name in [
+        "docker.sock",
+        "containerd.sock",
+        "podman.sock",
+        "tmux-0",
+        "run/user/1/bus",
+    ] {
+        let workspace = Workspace::new();
+        let socket = workspace.path(name);
+        fs::create_dir_all(socket.parent().unwrap()).unwrap();
+        let listener = UnixListener::bind(&socket).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let _other = UnixListener::bind(workspace.path("other.sock")).unwrap();
+        workspace.write("connect.py", CONNECT);
+        let text = format!("python3 connect.py {name} other.sock");
+        let (ran, report) = supervised(&workspace, &text);
+        assert_eq!(ran.stdout, "refused\nopen\nrefused\nopen\n", "{ran:#?}");
+        assert!(listener.accept().is_err(), "{name}: nobody came");
+        let refused = report["refused"].as_array().unwrap();
+        let [refused] = refused.as_slice() else {
+            panic!("one act: {report}");
+        };
+        let real = fs::canonicalize(&socket).unwrap();
+        assert_eq!(refused["actions"], json!(["daemon:launch"]));
+        let shown = format!("unix:{}", real.display());
+        let argv = refused["argv"].as_array().unwrap();
+        // The first word is where the interpreter lies.
+        assert_eq!(
+            argv[1..],
+            ["connect.py", name, "other.sock", shown.as_str()],
+            "{report}"
+        );
+        let id = refused["id"].as_str().unwrap();
+        assert!(
+            ran.stderr.contains(&format!("roleos approve {id}")),
+            "{ran:#?}"
+        );
+        let mut terminal = Terminal::roleos(&workspace, &["approve", id]);
+        terminal.expects("[y/N] ").types("y");
+        terminal.ends().exits(0);
+        // One program may connect more than once for one thing; the next program is another act.
+        let (ran, report) = supervised(&workspace, &format!("{text}; {text}"));
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        assert_eq!(lines[..4], ["open"; 4], "{ran:#?}");
+        assert_eq!(
+            lines[4..],
+            ["refused", "open", "refused", "open"],
+            "{ran:#?}"
+        );
+        assert_eq!(refusals(&report), ["daemon:launch"]);
+    }
+}
+
+#[test]
+fn a_grant_opens_the_sockets_of_daemons_and_the_journal_says_so() {
     let workspace = Workspace::new();
-    let socket = workspace.path("docker.sock");
-    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    let other = workspace.path("other.sock");
-    let _other = std::os::unix::net::UnixListener::bind(&other).unwrap();
-    let script = "import socket,sys\nfor name in sys.argv[1:]:\n  s=socket.socket(socket.AF_UNIX)\n  try:\n    s.connect(name); print('open')\n  except PermissionError: print('refused')\n";
-    workspace.write("connect.py", script);
-    let (ran, report) = supervised(&workspace, "python3 connect.py docker.sock other.sock");
-    assert_eq!(ran.stdout, "refused\nopen\n", "{ran:#?}");
-    assert_eq!(report["refused"].as_array().unwrap().len(), 1);
+    let _listener = UnixListener::bind(workspace.path("docker.sock")).unwrap();
+    workspace.write("connect.py", CONNECT);
+    let mut terminal = Terminal::roleos(&workspace, &["grant", "daemon:launch"]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    let words = [
+        "run",
+        "--session",
+        "s",
+        "--",
+        "python3",
+        "connect.py",
+        "docker.sock",
+    ];
+    let ran = workspace.roleos(&words);
+    assert_eq!(ran.stdout, "open\nopen\n", "{ran:#?}");
+    let journal = workspace.read(".role-os/sessions/s.jsonl");
+    let lines = journal
+        .lines()
+        .filter(|line| line.contains("daemon:launch"));
+    let lines: Vec<&str> = lines.collect();
+    assert_eq!(lines.len(), 1, "{journal}");
+    assert!(lines[0].contains("docker.sock"), "{journal}");
 }
 
 /// The name under which an agent puts it in front of its commands.

@@ -14,7 +14,7 @@ const MAX_LIST: usize = 8 << 20;
 /// Longest single word that the kernel takes.
 const MAX_WORD: usize = 128 << 10;
 /// Longest path that the kernel takes.
-pub(super) const MAX_PATH: usize = 4096;
+const MAX_PATH: usize = 4096;
 /// Most words that can be told apart within [`MAX_LIST`].
 const MAX_WORDS: usize = MAX_LIST / 8;
 const PAGE: usize = 4096;
@@ -22,6 +22,8 @@ const PAGE: usize = 4096;
 const FIRST: usize = 256;
 /// So many words are read by one call.
 const BATCH: usize = 64;
+/// So much of a new image's stack is read at first: the list of words, and mostly the words.
+const HEAD: usize = 3072;
 
 /// Why something cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +90,51 @@ impl Memory {
         }
     }
 
+    /// Reads a path, and where the first word of a list is, by one call if that does.
+    pub(super) fn path_and_first(
+        &self,
+        path: u64,
+        words: u64,
+        wide: bool,
+    ) -> Result<(Vec<u8>, u64), Unread> {
+        let width = if wide { 8 } else { 4 };
+        let pieces = [(path, to_page_end(path).min(FIRST)), (words, width)];
+        let [(_, length), _] = pieces;
+        let mut buffer = [0; FIRST + 8];
+        let room = buffer.get_mut(..length + width).unwrap_or_default();
+        // What is not there is found when each is read by itself.
+        let read = match self.read(&pieces, room) {
+            Ok(read) => read,
+            Err(Unread::Invalid(libc::EFAULT)) => 0,
+            Err(other) => return Err(other),
+        };
+        let known = buffer.get(..read.min(length)).unwrap_or_default();
+        let path = match known.iter().position(|byte| *byte == 0) {
+            Some(end) => known.iter().copied().take(end).collect(),
+            None => self.rest_of(known.to_vec(), path, MAX_PATH, libc::ENAMETOOLONG)?,
+        };
+        let first = match buffer.get(length..length + width) {
+            Some(bytes) if read == length + width => number(bytes),
+            _ if words == 0 => 0,
+            _ => {
+                let mut bytes = [0; 8];
+                self.bytes(words, bytes.get_mut(..width).unwrap_or_default())?;
+                number(&bytes)
+            }
+        };
+        Ok((path, first))
+    }
+
+    /// Reads a word; a null pointer is none.
+    pub(super) fn word(&self, address: u64) -> Result<Option<Vec<u8>>, Unread> {
+        match address {
+            0 => Ok(None),
+            address => self.string(address, MAX_WORD, libc::E2BIG).map(Some),
+        }
+    }
+
     /// Reads a string that ends with a zero byte. One that is too long is the kernel's `error`.
-    pub(super) fn string(&self, address: u64, max: usize, error: i32) -> Result<Vec<u8>, Unread> {
+    fn string(&self, address: u64, max: usize, error: i32) -> Result<Vec<u8>, Unread> {
         self.rest_of(Vec::new(), address, max, error)
     }
 
@@ -148,11 +193,7 @@ impl Memory {
                 return Err(Unread::Invalid(libc::EFAULT));
             }
             for bytes in page.get(..read).unwrap_or_default().chunks_exact(width) {
-                let mut number = [0; 8];
-                for (to, from) in number.iter_mut().zip(bytes) {
-                    *to = *from;
-                }
-                match u64::from_le_bytes(number) {
+                match number(bytes) {
                     0 => return Ok(found),
                     pointer => found.push(pointer),
                 }
@@ -208,6 +249,63 @@ impl Memory {
         });
         Ok(begun.collect())
     }
+
+    /// Whether the stack of an image that has not begun yet holds exactly these words; with `whole` unset, whether it
+    /// begins with them. `false` as well when that cannot be told: it is laid out otherwise than for a 64-bit program.
+    pub(super) fn starts_with(&self, stack: u64, words: &[&OsStr], whole: bool) -> bool {
+        let mut head = [0; HEAD];
+        let near = to_page_end(stack).min(HEAD);
+        let pieces = [
+            (stack, near),
+            (stack.wrapping_add(near as u64), HEAD - near),
+        ];
+        let Ok(read) = self.read(&pieces, &mut head) else {
+            return false;
+        };
+        let head = head.get(..read).unwrap_or_default();
+        let (numbers, _) = head.as_chunks::<8>();
+        let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let count = numbers.next().and_then(|count| usize::try_from(count).ok());
+        let fits = |count: usize| count == words.len() || (!whole && count > words.len());
+        let Some(first) = numbers.next().filter(|_| count.is_some_and(fits)) else {
+            return false;
+        };
+        // The kernel puts the words one behind another.
+        let mut at = first;
+        let mut expected = Vec::new();
+        for (word, pointer) in words
+            .iter()
+            .zip(std::iter::once(first).chain(numbers.by_ref()))
+        {
+            if pointer != at {
+                return false;
+            }
+            expected.extend_from_slice(word.as_bytes());
+            expected.push(0);
+            at = first.wrapping_add(expected.len() as u64);
+        }
+        // The list must have been long enough for all of them.
+        if expected.iter().filter(|byte| **byte == 0).count() != words.len() {
+            return false;
+        }
+        let near = usize::try_from(first.wrapping_sub(stack))
+            .ok()
+            .and_then(|start| head.get(start..start.checked_add(expected.len())?));
+        if let Some(near) = near {
+            return near == expected;
+        }
+        let mut found = vec![0; expected.len()];
+        self.bytes(first, &mut found).is_ok() && found == expected
+    }
+}
+
+/// A number of at most eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let mut whole = [0; 8];
+    for (to, from) in whole.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    u64::from_le_bytes(whole)
 }
 
 /// How much of a string is known.
@@ -239,10 +337,10 @@ pub(super) fn split(bytes: &[u8]) -> Vec<OsString> {
 }
 
 /// Whether zero-ended strings are exactly these words.
-pub(super) fn are(bytes: &[u8], words: &[OsString]) -> bool {
+pub(super) fn are(bytes: &[u8], words: &[impl AsRef<OsStr>]) -> bool {
     let mut rest = bytes;
     for word in words {
-        let word = word.as_bytes();
+        let word = word.as_ref().as_bytes();
         let Some(behind) = rest
             .strip_prefix(word)
             .and_then(|behind| behind.strip_prefix(&[0]))
@@ -288,6 +386,89 @@ mod tests {
             assert_eq!(split(&bytes), found);
             assert!(!are(&[bytes.as_slice(), b"more\0"].concat(), &found));
         }
+    }
+
+    #[test]
+    fn a_path_and_the_first_word_are_read_together() {
+        let long = format!("/{}", "x".repeat(3_000));
+        for (path, name) in [
+            ("/bin/true", Some("true")),
+            ("", Some("")),
+            (long.as_str(), Some(long.as_str())),
+            ("a", None),
+        ] {
+            let ended = |text: &str| [text.as_bytes(), &[0]].concat();
+            let (path_there, name_there) = (ended(path), name.map(ended));
+            let at = |bytes: &Vec<u8>| bytes.as_ptr().addr() as u64;
+            let list = [name_there.as_ref().map_or(0, at), 0];
+            let found = own().path_and_first(at(&path_there), list.as_ptr().addr() as u64, true);
+            let (found, first) = found.unwrap();
+            assert_eq!(found, path.as_bytes());
+            let called = own().word(first).unwrap();
+            assert_eq!(called.as_deref(), name.map(str::as_bytes));
+            let found = own().path_and_first(at(&path_there), 0, true);
+            assert_eq!(found, Ok((path.as_bytes().to_vec(), 0)));
+        }
+        let fault = Err(Unread::Invalid(libc::EFAULT));
+        assert!(own().word(8).is_err());
+        assert_eq!(own().path_and_first(8, 0, true), fault);
+        let path = b"a\0";
+        let there = path.as_ptr().addr() as u64;
+        assert_eq!(own().path_and_first(there, 8, true), fault);
+    }
+
+    #[test]
+    fn words_on_a_new_stack_are_compared_whole() {
+        // As the kernel lays it out: the number of words, where they are, a null pointer, and the words behind it.
+        let stack = |count: u64, words: &[&str], gap: u64| {
+            let text: Vec<u8> = words
+                .iter()
+                .flat_map(|word| [word.as_bytes(), &[0]].concat())
+                .collect();
+            let mut numbers = vec![count];
+            numbers.resize(words.len() + 2, 0);
+            let room = text.len().div_ceil(8);
+            let start = numbers.len();
+            numbers.resize(start + room + HEAD / 8, 0);
+            let base = numbers.as_ptr().addr() as u64 + 8 * start as u64;
+            let mut at = base;
+            for (place, word) in numbers.iter_mut().skip(1).zip(words) {
+                *place = at;
+                at += word.len() as u64 + 1 + gap;
+            }
+            for (place, bytes) in numbers.iter_mut().skip(start).zip(text.chunks(8)) {
+                *place = number(bytes);
+            }
+            numbers
+        };
+        let check = |stack: &[u64], words: &[&str], whole: bool| {
+            let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
+            own().starts_with(stack.as_ptr().addr() as u64, &words, whole)
+        };
+        let long = "y".repeat(5_000);
+        for words in [
+            vec!["git", "push", "origin"],
+            vec![""],
+            vec!["a", long.as_str(), "b"],
+        ] {
+            let laid = stack(words.len() as u64, &words, 0);
+            assert!(check(&laid, &words, true), "{words:?}");
+            assert!(check(&laid, &words[..1], false));
+            assert_eq!(check(&laid, &words[..1], true), words.len() == 1);
+            assert!(!check(&laid, &[&words[..], &["more"]].concat(), true));
+            assert!(!check(&laid, &["other"], false));
+            assert!(!check(
+                &stack(words.len() as u64 + 1, &words, 0),
+                &words,
+                true
+            ));
+        }
+        assert!(
+            !check(&stack(2, &["a", "b"], 1), &["a", "b"], true),
+            "laid out otherwise"
+        );
+        assert!(!check(&stack(0, &[], 0), &["a"], false));
+        assert!(!own().starts_with(8, &[OsStr::new("a")], false));
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! What a notification is about, as the rule sees it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::calls::Call;
-use super::memory::{self, MAX_PATH, Memory, Unread};
+use super::memory::{self, Memory, Unread};
 
 /// Device and inode.
 pub(super) type FileId = (u64, u64);
@@ -18,21 +20,32 @@ pub(super) type FileId = (u64, u64);
 pub struct Exec<'a> {
     thread: u32,
     path: PathBuf,
-    words: Vec<OsString>,
+    /// The first word, once the rule has asked; what it has not looked at need not stay the same.
+    name: OnceCell<Option<OsString>>,
+    /// All of them, likewise.
+    words: OnceCell<Vec<OsString>>,
+    /// Why something that the rule asked for could not be read.
+    unread: Cell<Option<Unread>>,
     /// Where the supervisor finds the file.
     place: PathBuf,
     file: Option<FileId>,
     size: u64,
     target: Option<PathBuf>,
     source: Source<'a>,
-    environment: RefCell<Option<Vec<OsString>>>,
+    environment: OnceCell<Option<Vec<OsString>>>,
 }
 
-/// Where the environment is found.
+/// Where words and environment are found.
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     /// In the memory of the caller.
-    Caller(&'a Memory, u64, bool),
+    Caller {
+        memory: &'a Memory,
+        first: u64,
+        words: u64,
+        environment: u64,
+        wide: bool,
+    },
     /// In the new image.
     Image,
 }
@@ -62,6 +75,7 @@ impl<'a> Exec<'a> {
         memory: &'a Memory,
         call: Call,
         mounts: &[PathBuf],
+        links: &mut Links,
     ) -> Result<Self, NoExec> {
         let Call::Exec {
             folder,
@@ -73,14 +87,17 @@ impl<'a> Exec<'a> {
         else {
             return Err(NoExec::Fails(libc::ENOSYS));
         };
-        let path = memory.string(path, MAX_PATH, libc::ENAMETOOLONG)?;
+        let (path, first) = memory.path_and_first(path, words, wide)?;
         let path = PathBuf::from(OsString::from_vec(path));
-        let place = place(thread, folder, &path);
-        let facts = fs::symlink_metadata(&place);
+        let (place, facts) = find(thread, folder, &path);
         let (facts, target) = match facts {
-            Ok(facts) if facts.is_symlink() => {
-                (fs::metadata(&place).ok(), fs::canonicalize(&place).ok())
-            }
+            Ok(facts) if facts.is_symlink() => match fs::metadata(&place) {
+                Ok(real) => {
+                    let target = links.target(&place, &facts, &real);
+                    (Some(real), target)
+                }
+                Err(_) => (None, None),
+            },
             Ok(facts) => (Some(facts), None),
             Err(error) => match error.raw_os_error() {
                 // One step of a search through PATH.
@@ -92,19 +109,26 @@ impl<'a> Exec<'a> {
                 _ => (None, None),
             },
         };
-        let words = memory.list(words, wide)?;
         let path = named(thread, folder, path);
-        let source = Source::Caller(memory, environment, wide);
+        let source = Source::Caller {
+            memory,
+            first,
+            words,
+            environment,
+            wide,
+        };
         Ok(Self {
             thread,
             path,
-            words,
+            name: OnceCell::new(),
+            words: OnceCell::new(),
+            unread: Cell::new(None),
             place,
             file: facts.as_ref().map(id),
             size: facts.map_or(0, |facts| facts.len()),
             target,
             source,
-            environment: RefCell::new(None),
+            environment: OnceCell::new(),
         })
     }
 
@@ -118,13 +142,15 @@ impl<'a> Exec<'a> {
         Some(Self {
             thread: process,
             path,
-            words,
+            name: OnceCell::from(words.first().cloned()),
+            words: OnceCell::from(words),
+            unread: Cell::new(None),
             place: exe.into(),
             file: facts.as_ref().map(id),
             size: facts.map_or(0, |facts| facts.len()),
             target: None,
             source,
-            environment: RefCell::new(None),
+            environment: OnceCell::new(),
         })
     }
 
@@ -134,10 +160,44 @@ impl<'a> Exec<'a> {
         process_of(self.thread).unwrap_or(self.thread)
     }
 
-    /// The program's words, its name first.
+    /// The first of the program's words, by which it is called; like [`words`](Self::words) it is compared only when a
+    /// rule has looked at it.
+    #[must_use]
+    pub fn name(&self) -> Option<&OsStr> {
+        let read = self.name.get_or_init(|| match self.source {
+            Source::Caller { memory, first, .. } => memory
+                .word(first)
+                .unwrap_or_else(|why| {
+                    self.unread.set(Some(why));
+                    None
+                })
+                .map(OsString::from_vec),
+            Source::Image => None,
+        });
+        read.as_deref()
+    }
+
+    /// The program's words, its name first. Only what a rule has looked at is compared when the program begins. None when
+    /// they cannot be read; then the call fails, whatever the rule answers.
     #[must_use]
     pub fn words(&self) -> &[OsString] {
-        &self.words
+        self.words.get_or_init(|| match self.source {
+            Source::Caller {
+                memory,
+                words,
+                wide,
+                ..
+            } => memory.list(words, wide).unwrap_or_else(|why| {
+                self.unread.set(Some(why));
+                Vec::new()
+            }),
+            Source::Image => Vec::new(),
+        })
+    }
+
+    /// Why the words could not be read, if a rule has asked for them.
+    pub(super) fn unread(&self) -> Option<NoExec> {
+        self.unread.get().map(NoExec::from)
     }
 
     /// The file as the caller names it.
@@ -184,55 +244,108 @@ impl<'a> Exec<'a> {
 
     /// The environment that the program gets, as `NAME=value`. What a rule has looked at is compared as well.
     #[must_use]
-    pub fn environment(&self) -> Option<Vec<OsString>> {
-        if self.environment.borrow().is_none() {
-            let read = match self.source {
-                Source::Caller(memory, address, wide) => memory.list(address, wide).ok(),
-                Source::Image => memory::strings_of(self.thread, "environ")
-                    .ok()
-                    .map(|bytes| memory::split(&bytes)),
-            };
-            *self.environment.borrow_mut() = read;
-        }
-        self.environment.borrow().clone()
+    pub fn environment(&self) -> Option<&[OsString]> {
+        let read = self.environment.get_or_init(|| match self.source {
+            Source::Caller {
+                memory,
+                environment,
+                wide,
+                ..
+            } => memory.list(environment, wide).ok(),
+            Source::Image => memory::strings_of(self.thread, "environ")
+                .ok()
+                .map(|bytes| memory::split(&bytes)),
+        });
+        read.as_deref()
     }
 
     /// What must still be true when the program begins.
     pub(super) fn into_judged(self) -> Judged {
         Judged {
-            words: self.words,
+            name: self.name.into_inner(),
+            words: self.words.into_inner(),
             file: self.file,
-            environment: self.environment.into_inner(),
+            environment: self.environment.into_inner().flatten(),
         }
     }
 }
 
-/// What was judged.
+/// What was judged: as much as the rule has looked at.
 #[derive(Debug)]
 pub(super) struct Judged {
-    words: Vec<OsString>,
+    name: Option<Option<OsString>>,
+    words: Option<Vec<OsString>>,
     file: Option<FileId>,
-    /// As far as the rule has looked at it.
     environment: Option<Vec<OsString>>,
 }
 
 impl Judged {
-    /// Whether a process executes exactly this. `false` as well when it cannot be told.
-    pub(super) fn is_executed_by(&self, process: u32) -> bool {
-        let same = |file: &str, words: &[OsString]| {
-            memory::strings_of(process, file).is_ok_and(|bytes| memory::are(&bytes, words))
-        };
+    /// Whether a process executes exactly this. `stack` is that of an image which has not begun, where it is known.
+    /// `false` as well when it cannot be told.
+    pub(super) fn is_executed_by(&self, process: u32, stack: impl FnOnce() -> Option<u64>) -> bool {
         let exe = || {
             fs::metadata(format!("/proc/{process}/exe"))
                 .ok()
                 .map(|facts| id(&facts))
         };
         self.file.is_some_and(|judged| exe() == Some(judged))
-            && same("cmdline", &self.words)
-            && self
-                .environment
-                .as_ref()
-                .is_none_or(|environment| same("environ", environment))
+            && self.has_words(process, stack)
+            && self.environment.as_ref().is_none_or(|environment| {
+                memory::strings_of(process, "environ")
+                    .is_ok_and(|bytes| memory::are(&bytes, environment))
+            })
+    }
+
+    fn has_words(&self, process: u32, stack: impl FnOnce() -> Option<u64>) -> bool {
+        let whole = self.words.is_some();
+        let words: Vec<&OsStr> = match (&self.words, &self.name) {
+            (Some(words), _) => words.iter().map(OsString::as_os_str).collect(),
+            (None, Some(Some(name))) => vec![name],
+            // A list without words gets one from the kernel.
+            (None, Some(None)) => return false,
+            (None, None) => return true,
+        };
+        if stack().is_some_and(|stack| Memory::of(process).starts_with(stack, &words, whole)) {
+            return true;
+        }
+        let Ok(bytes) = memory::strings_of(process, "cmdline") else {
+            return false;
+        };
+        match whole {
+            true => memory::are(&bytes, &words),
+            false => {
+                memory::split(&bytes).first().map(OsString::as_os_str) == words.first().copied()
+            }
+        }
+    }
+}
+
+/// Where symbolic links lead, as far as they were followed already: a link never changes, and the file behind it is looked
+/// up each time.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    known: HashMap<(FileId, (i64, i64), FileId), Option<PathBuf>>,
+}
+
+/// More links than this are not remembered.
+const MAX_LINKS: usize = 4096;
+
+impl Links {
+    fn target(
+        &mut self,
+        place: &Path,
+        link: &fs::Metadata,
+        real: &fs::Metadata,
+    ) -> Option<PathBuf> {
+        let made = (link.ctime(), link.ctime_nsec());
+        let key = (id(link), made, id(real));
+        if self.known.len() >= MAX_LINKS {
+            self.known.clear();
+        }
+        let known = self.known.entry(key);
+        known
+            .or_insert_with(|| fs::canonicalize(place).ok())
+            .clone()
     }
 }
 
@@ -240,7 +353,24 @@ fn id(facts: &fs::Metadata) -> FileId {
     (facts.dev(), facts.ino())
 }
 
-/// Where the supervisor finds a file that the caller names.
+/// Finds a file that the caller names. An absolute name is looked up as the supervisor sees it first, which is quick; a
+/// caller that sees another file executes that, and it is judged when it begins.
+fn find(thread: u32, folder: Option<i32>, path: &Path) -> (PathBuf, io::Result<fs::Metadata>) {
+    let differs = ["/proc", "/dev"]
+        .iter()
+        .any(|start| path.starts_with(start));
+    if path.is_absolute()
+        && !differs
+        && let Ok(facts) = fs::symlink_metadata(path)
+    {
+        return (path.to_owned(), Ok(facts));
+    }
+    let place = place(thread, folder, path);
+    let facts = fs::symlink_metadata(&place);
+    (place, facts)
+}
+
+/// Where the supervisor finds a file that the caller names, as the caller sees it.
 fn place(thread: u32, folder: Option<i32>, path: &Path) -> PathBuf {
     let own = |rest: &Path| Path::new(&format!("/proc/{thread}")).join(rest);
     if let Ok(rest) = path
@@ -328,6 +458,19 @@ impl<'a> Connect<'a> {
     #[must_use]
     pub fn program(&self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.process)).ok()
+    }
+
+    /// The words of that program, as it shows them.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        memory::strings_of(self.process, "cmdline")
+            .map_or_else(|_| Vec::new(), |bytes| memory::split(&bytes))
+    }
+
+    /// Its working directory.
+    #[must_use]
+    pub fn directory(&self) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/{}/cwd", self.process)).ok()
     }
 }
 

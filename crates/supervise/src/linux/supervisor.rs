@@ -15,7 +15,7 @@ use super::child::{self, Prepared, Ready};
 use super::connect::{self, Wanted};
 use super::memory::{Memory, Unread};
 use super::message::Message;
-use super::seen::{Connect, Exec, NoExec, mounts_of, process_of};
+use super::seen::{Connect, Exec, Links, NoExec, mounts_of, process_of};
 use super::sys::{self, Change, Notification, Reply, Signals};
 use super::verify::{Stop, Verifier};
 use crate::{Answer, Command, End, Judge, Summary};
@@ -73,6 +73,7 @@ pub(super) fn supervise(
         child: Some(child),
         mark: child::mark(name.as_ref()),
         mounts: mounts.collect(),
+        links: Links::default(),
         judge,
         verifier: Verifier::default(),
         summary: Summary {
@@ -175,6 +176,7 @@ struct Supervisor<'a> {
     mark: PathBuf,
     /// Mount namespaces in which names mean what they mean for us.
     mounts: Vec<PathBuf>,
+    links: Links,
     judge: &'a mut dyn Judge,
     verifier: Verifier,
     summary: Summary,
@@ -201,7 +203,8 @@ impl Supervisor<'_> {
                 self.judge_image(process, false);
             }
             if round.changed {
-                while sys::next_signal(self.children.as_fd()).is_some() {}
+                // However many have changed, there is one signal.
+                sys::next_signal(self.children.as_fd());
                 self.reap();
             }
             if round.controlled {
@@ -227,7 +230,8 @@ impl Supervisor<'_> {
                 continue;
             };
             if round.changed {
-                while sys::next_signal(self.children.as_fd()).is_some() {}
+                // However many have changed, there is one signal.
+                sys::next_signal(self.children.as_fd());
                 self.reap();
             }
             if round.controlled {
@@ -356,17 +360,9 @@ impl Supervisor<'_> {
 
     fn exec(&mut self, listener: &OwnedFd, id: u64, thread: u32, call: Call) -> Option<Reply> {
         let memory = Memory::of(thread);
-        let exec = match Exec::read(thread, &memory, call, &self.mounts) {
+        let exec = match Exec::read(thread, &memory, call, &self.mounts, &mut self.links) {
             Ok(exec) => exec,
-            Err(NoExec::Fails(errno)) => {
-                return Some(Reply::Error(errno));
-            }
-            Err(NoExec::Forbidden) => {
-                let process = process_of(thread).unwrap_or(thread);
-                let told = self.judge.unreadable(process);
-                self.refused(told);
-                return Some(Reply::Error(libc::EPERM));
-            }
+            Err(why) => return Some(self.nothing(thread, why)),
         };
         // What was read belongs to this caller only if it still waits.
         if !sys::is_valid(listener.as_fd(), id) {
@@ -376,7 +372,11 @@ impl Supervisor<'_> {
             return Some(Reply::Error(child::MARK_ANSWER));
         }
         self.summary.execs += 1;
-        if let Answer::Refuse(told) = self.judge.exec(&exec) {
+        let answer = self.judge.exec(&exec);
+        if let Some(why) = exec.unread() {
+            return Some(self.nothing(thread, why));
+        }
+        if let Answer::Refuse(told) = answer {
             self.refused(told);
             return Some(Reply::Error(libc::EPERM));
         }
@@ -385,6 +385,19 @@ impl Supervisor<'_> {
             self.summary.unverified += 1;
         }
         Some(Reply::Continue)
+    }
+
+    /// Answers where there is nothing to judge.
+    fn nothing(&mut self, thread: u32, why: NoExec) -> Reply {
+        match why {
+            NoExec::Fails(errno) => Reply::Error(errno),
+            NoExec::Forbidden => {
+                let process = process_of(thread).unwrap_or(thread);
+                let told = self.judge.unreadable(process);
+                self.refused(told);
+                Reply::Error(libc::EPERM)
+            }
+        }
     }
 
     fn connect(

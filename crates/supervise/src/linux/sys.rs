@@ -367,6 +367,32 @@ pub(super) fn former_thread(thread: pid_t) -> Option<u32> {
     u32::try_from(message).ok()
 }
 
+/// The stack pointer of a stopped thread; `None` where its registers are not those of a 64-bit program.
+pub(super) fn stack_of(thread: pid_t) -> Option<u64> {
+    // SAFETY: all zeros are a value of this type.
+    let mut registers: libc::user_regs_struct = unsafe { mem::zeroed() };
+    let size = mem::size_of_val(&registers);
+    let mut place = libc::iovec {
+        iov_base: (&raw mut registers).cast(),
+        iov_len: size,
+    };
+    // SAFETY: the kernel writes no more than is said to the place given, and how much that was; both outlive the call.
+    let result = unsafe {
+        libc::ptrace(
+            libc::PTRACE_GETREGSET,
+            thread,
+            libc::NT_PRSTATUS,
+            &raw mut place,
+        )
+    };
+    checked(result).ok()?;
+    #[cfg(target_arch = "x86_64")]
+    let pointer = registers.rsp;
+    #[cfg(target_arch = "aarch64")]
+    let pointer = registers.sp;
+    (place.iov_len == size).then_some(pointer)
+}
+
 /// Reads pieces of another process' memory into one buffer, in order; returns how many bytes came.
 pub(super) fn read_memory(
     thread: u32,

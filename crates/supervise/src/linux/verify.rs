@@ -96,11 +96,16 @@ impl Verifier {
         };
         match event {
             libc::PTRACE_EVENT_EXEC => {
-                let former = sys::former_thread(thread).unwrap_or(id);
+                let alone = self.traced.len() == 1 && self.traced.contains_key(&id);
+                let former = match alone {
+                    true => id,
+                    false => sys::former_thread(thread).unwrap_or(id),
+                };
                 let traced = self.traced.remove(&former);
                 // The first thread of the process is gone; its own execution never came about.
                 self.traced.remove(&id);
-                if traced.is_some_and(|traced| traced.judged.is_executed_by(id)) {
+                let stack = || sys::stack_of(thread);
+                if traced.is_some_and(|traced| traced.judged.is_executed_by(id, stack)) {
                     sys::detach(thread);
                     return Stop::Done;
                 }
@@ -147,7 +152,7 @@ impl Verifier {
                 return false;
             };
             let waits = now.duration_since(one.since) < LOOK_FOR;
-            if one.judged.is_executed_by(one.process) || words.is_empty() {
+            if one.judged.is_executed_by(one.process, || None) || words.is_empty() {
                 return words.is_empty() && waits;
             }
             if words == one.before {
