@@ -26,6 +26,10 @@ use calibration::Calibration;
 use linear::{MANY, MAX_ROWS, Matrix, length, number};
 use table::Table;
 
+/// The share of known words that makes an input familiar where next to no words are known yet.
+const MOSTLY: f64 = 0.5;
+/// So many recurring words make the inputs that were learned from count as much as [`MOSTLY`].
+const VOCABULARY: f64 = 1000.0;
 /// This share of the inputs that were learned from would have been unfamiliar.
 const UNFAMILIAR_SHARE: f64 = 0.005;
 /// The same share of a bell curve lies so many deviations below its middle.
@@ -193,8 +197,8 @@ impl Selector {
             versions.push(known(examples, name, &labels, &tried));
             raw.push(tried);
         }
-        let shares = elsewhere(&all);
-        let familiar_from = familiar_from(&shares);
+        let (shares, recurring) = elsewhere(&all);
+        let familiar_from = familiar_from(&shares, recurring);
         let is_familiar = |share: &f64| *share > 0.0 && *share >= familiar_from;
         let selector = Self {
             versions,
@@ -361,8 +365,9 @@ fn known(
     }
 }
 
-/// How familiar each input would be had it not been learned from: the share of its words that others have too.
-fn elsewhere(all: &[&Features]) -> Vec<f64> {
+/// How familiar each input would be had it not been learned from: the share of its words that others have too. Beside
+/// it, how many words recur.
+fn elsewhere(all: &[&Features]) -> (Vec<f64>, usize) {
     let mut texts: std::collections::HashMap<u64, u32> = std::collections::HashMap::new();
     for features in all {
         let mut words = features.words().to_vec();
@@ -377,12 +382,22 @@ fn elsewhere(all: &[&Features]) -> Vec<f64> {
         let found = features.words().iter().filter(common).count();
         number(found) / number(features.words().len()).max(1.0)
     };
-    all.iter().map(share).collect()
+    let recurring = texts.values().filter(|texts| **texts > 1).count();
+    (all.iter().map(share).collect(), recurring)
+}
+
+/// The familiarity from which on an input is like those that were learned from: the quantile of the list, drawn towards
+/// [`MOSTLY`] where few words recur. Inputs of one template have no unknown words, however many they are, and so say
+/// nothing about how many an ordinary request has.
+fn familiar_from(shares: &[f64], recurring: usize) -> f64 {
+    let weight = number(recurring) / (number(recurring) + VOCABULARY);
+    let quantile = quantile(shares);
+    quantile.min(MOSTLY + (quantile - MOSTLY) * weight)
 }
 
 /// The familiarity that [`UNFAMILIAR_SHARE`] of the list lies below: as counted, or as a bell curve has it where that is
 /// less, because the lowest of a few says little.
-fn familiar_from(shares: &[f64]) -> f64 {
+fn quantile(shares: &[f64]) -> f64 {
     let mut sorted = shares.to_vec();
     sorted.sort_by(f64::total_cmp);
     let n = number(sorted.len()).max(1.0);
