@@ -244,8 +244,13 @@ impl Selector {
             };
             known += usize::from(table::is_word(key));
             let weights = self.weights.get(row * width..(row + 1) * width);
-            for (sum, weight) in raw.iter_mut().zip(weights.unwrap_or_default()) {
-                *sum += weight;
+            match (raw.as_mut_slice(), weights.unwrap_or_default()) {
+                // Most roles have one version, for which a loop takes longer than the sum.
+                ([sum], [weight]) => *sum += weight,
+                (sums, weights) => {
+                    let pairs = sums.iter_mut().zip(weights);
+                    pairs.for_each(|(sum, weight)| *sum += weight);
+                }
             }
         }
         Judged {
