@@ -90,6 +90,8 @@ mod foreign_registry;
 
 mod specialist;
 
+mod killed_dispatch;
+
 mod links;
 
 mod inside_agent;

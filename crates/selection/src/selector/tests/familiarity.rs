@@ -4,7 +4,8 @@
 use super::*;
 
 /// What a template says, with a slot that is filled each time.
-const TEMPLATE: &str = "please route this ticket to the right team my invoice number is wrong and i was charged twice";
+const TEMPLATE: &str =
+    "please route this ticket to the right team my invoice number is wrong and i was charged twice";
 
 /// What people write about the same, mostly in known words.
 const PARAPHRASES: [&str; 5] = [
@@ -36,7 +37,11 @@ fn after(texts: impl Iterator<Item = String>) -> Selector {
 }
 
 fn check(what: &str, selector: &Selector) {
-    let expected = [(&PARAPHRASES[..], true), (&FOREIGN, false), (&UNKNOWN, false)];
+    let expected = [
+        (&PARAPHRASES[..], true),
+        (&FOREIGN, false),
+        (&UNKNOWN, false),
+    ];
     for (texts, familiar) in expected {
         for text in texts {
             let features = of(text);
@@ -78,7 +83,11 @@ fn paraphrases_of_a_template_are_familiar_and_other_texts_are_not() {
 fn the_words_of_the_template_itself_are_familiar() {
     let selector = after((0..200).map(|_| TEMPLATE.to_owned()));
     assert!(selector.judge(&of(TEMPLATE)).is_familiar());
-    assert!(selector.familiar_from() < 0.55, "{}", selector.familiar_from());
+    assert!(
+        selector.familiar_from() < 0.55,
+        "{}",
+        selector.familiar_from()
+    );
 }
 
 #[test]
