@@ -93,9 +93,18 @@ fn the_words_of_the_template_itself_are_familiar() {
 #[test]
 fn many_words_make_the_held_out_inputs_decide() {
     let wide = vec![0.9; 400];
-    let at = |recurring| familiar_from(&wide, recurring);
+    let at = |recurring| familiar_from(&wide, recurring, 400);
     assert!(at(0) == 0.5 && at(20) < 0.51, "{}", at(20));
     assert!(at(1_000) > 0.69 && at(10_000) > 0.86 && at(1_000_000) > 0.899);
     // Inputs that are ordinary with fewer known words stay familiar.
-    assert!((familiar_from(&[0.3; 400], 20) - 0.3).abs() < 1e-9);
+    assert!((familiar_from(&[0.3; 400], 20, 400) - 0.3).abs() < 1e-9);
+}
+
+#[test]
+fn an_input_does_not_vouch_for_itself_by_being_learned_twice() {
+    let once = || (0..40).map(|at| format!("{TEMPLATE} about thing{at} and matter{at}"));
+    let (first, again) = (after(once()), after(once().chain(once()).chain(once())));
+    assert!((first.familiar_from() - again.familiar_from()).abs() < 0.01);
+    // Of nothing but copies no word was seen anywhere else.
+    check("copies", &after((0..50).map(|_| TEMPLATE.to_owned())));
 }
