@@ -25,8 +25,8 @@ pub(crate) const GENERAL: &str = "general";
 const GENERAL_RIGHT: f64 = 0.95;
 /// Dollars per million tokens of the general model, in and out.
 pub(crate) const PRICE: (f64, f64) = (3.0, 15.0);
-/// The same for an adapter: what the hosting of a model of some billion parameters costs.
-pub(crate) const ADAPTER_PRICE: (f64, f64) = (0.2, 0.2);
+/// The same for an adapter: a tenth.
+pub(crate) const ADAPTER_PRICE: (f64, f64) = (0.3, 1.5);
 
 const TEAMS: [&str; 8] = [
     "billing", "access", "returns", "network", "payroll", "safety", "legal", "travel",

@@ -11,10 +11,15 @@ impl Chance {
         Self(Box::new(source))
     }
 
-    /// Returns `true` once in so many draws on average.
+    /// Returns `true` once in so many draws on average, when `since` draws were made since it last did.
+    ///
+    /// Each distance from 1 to twice `every` less 1 is as likely. So the share of a few hundred draws varies little, and
+    /// no run of draws without one is long.
     #[must_use]
-    pub fn one_in(&self, every: u64) -> bool {
-        (self.0)().checked_rem(every.max(1)) == Some(0)
+    pub fn about_one_in(&self, every: u64, since: u64) -> bool {
+        let most = every.saturating_mul(2).saturating_sub(1);
+        let left = most.saturating_sub(since).max(1);
+        (self.0)().checked_rem(left) == Some(0)
     }
 
     /// Returns `true` in this share of the draws.
@@ -47,12 +52,28 @@ mod tests {
     fn draws_fall_at_the_set_rate() {
         let chance = Chance::default();
         let draws = 20_000_u32;
-        for (every, expected) in [(1, 1.0), (2, 0.5), (20, 0.05)] {
-            let taken = (0..draws).filter(|_| chance.one_in(every)).count();
-            let rate = taken as f64 / f64::from(draws);
+        for every in [1, 2, 20] {
+            let mut distances = vec![0_u32; 2 * every];
+            let mut since = 0;
+            for _ in 0..draws {
+                let taken = chance.about_one_in(every as u64, since as u64);
+                since += 1;
+                if taken {
+                    distances[since] += 1;
+                    since = 0;
+                }
+            }
+            let taken: u32 = distances.iter().sum();
+            let rate = f64::from(taken) * every as f64 / f64::from(draws);
             // Five standard deviations at most.
-            assert!((rate - expected).abs() < 0.018, "{every}: {rate}");
+            assert!((rate - 1.0).abs() < 0.1, "{every}: {rate}");
+            assert!(
+                distances[1..].iter().all(|times| *times > 0),
+                "{every}: {distances:?}"
+            );
         }
+        // A rate that was lowered meanwhile.
+        assert!(chance.about_one_in(5, 100));
         for share in [0.0, 0.05, 1.0] {
             let taken = (0..draws).filter(|_| chance.share(share)).count();
             assert!((taken as f64 / f64::from(draws) - share).abs() < 0.01);

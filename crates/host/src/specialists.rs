@@ -30,6 +30,7 @@ use crate::files::{self, FileError, Lock, Tail};
 use crate::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
 use crate::workspace::Workspace;
 
+use self::lease::Leases;
 use self::role_blocks::RoleBlocks;
 
 pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
@@ -42,6 +43,7 @@ pub mod certify;
 pub mod command;
 mod contest;
 mod dispatch;
+mod lease;
 mod logs;
 mod operate;
 pub mod pending;
@@ -209,6 +211,7 @@ pub struct Specialists {
     registry: Mutex<Option<(Stamp, Seen)>>,
     blocks: RoleBlocks,
     chance: Chance,
+    leases: Leases,
 }
 
 /// A registry as it was read.
@@ -249,6 +252,7 @@ impl Specialists {
     pub fn new(paths: Paths, settings: Settings) -> Self {
         let blocks = RoleBlocks::new(paths.roles.clone());
         Self {
+            leases: Leases::beside(&paths.state),
             paths,
             settings,
             registry: Mutex::default(),
@@ -363,12 +367,13 @@ impl Specialists {
     }
 
     /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt. A halt that only
-    /// the user's trust store knows holds as well.
+    /// the user's trust store knows holds as well, and places of dispatches that died are given back.
     ///
     /// # Errors
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
         let mut state = self.written_state()?;
+        state.release(|reservation| self.leases.is_abandoned(reservation));
         for (role, halt) in Trust::of(&self.paths.workspace).halts() {
             let HaltRecord { reason, since } = halt;
             state

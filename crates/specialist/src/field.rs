@@ -29,6 +29,9 @@ const MAX_LABELS: usize = 20;
 /// The published share of changed verdicts from which an adapter is stale whatever else is said.
 const LARGE_DRIFT: f64 = 0.35;
 
+/// The `mode` of a learning run.
+const LEARNING: &str = "learn";
+
 /// Text as it is, else JSON with sorted keys, so that the same input has the same hash.
 #[must_use]
 pub fn canonical(input: &Value) -> String {
@@ -65,6 +68,8 @@ pub struct Row<'a> {
     pub trace_id: &'a str,
     /// Its number among the role's dispatches; the order of the lines is that of the answers.
     pub number: Option<u64>,
+    /// Whether it was a learning run, which says nothing about the traffic.
+    pub learning: bool,
     /// Where the gate sent it.
     pub route: Source,
     /// Who answered.
@@ -93,6 +98,9 @@ impl Row<'_> {
         add("trace_id", json!(self.trace_id));
         if let Some(number) = self.number {
             add("number", json!(number));
+        }
+        if self.learning {
+            add("mode", json!(LEARNING));
         }
         add("route", json!(self.route.name()));
         add("source", json!(self.source.name()));
@@ -176,7 +184,7 @@ impl Drift {
 }
 
 impl Audit {
-    /// Adds the last `window` rows of a role up. `probes` are the logs in which comparisons stand.
+    /// Adds the last `window` rows of a role's traffic up, learning runs left out. `probes` are the logs in which comparisons stand.
     #[must_use]
     pub fn of(log: &[u8], probes: &[&Log], role: &str, window: u64) -> Self {
         let mut damaged = 0;
@@ -288,7 +296,7 @@ fn part(some: Option<u64>, all: u64) -> f64 {
     some.unwrap_or_default() as f64 / all.max(1) as f64
 }
 
-/// The last rows of a role, newest first.
+/// The last rows of a role's traffic, newest first.
 fn last_rows(log: &[u8], role: &str, most: usize, damaged: &mut u64) -> Vec<Value> {
     let mut rows = Vec::new();
     let lines = log.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -298,7 +306,8 @@ fn last_rows(log: &[u8], role: &str, most: usize, damaged: &mut u64) -> Vec<Valu
         }
         match serde_json::from_slice::<Value>(line) {
             Ok(row) if row.is_object() => {
-                if row.get("role").and_then(Value::as_str) == Some(role) {
+                let text = |key: &str| row.get(key).and_then(Value::as_str);
+                if text("role") == Some(role) && text("mode") != Some(LEARNING) {
                     rows.push(row);
                 }
             }

@@ -11,6 +11,9 @@ use crate::quota::{Scope, Source, View, Window};
 use crate::shadow::{Judgement, Probes, Settings};
 
 pub mod old;
+mod reservation;
+
+pub use reservation::Reservation;
 
 /// What is written.
 pub const SCHEMA: &str = "roleos-specialist-state/v3";
@@ -43,6 +46,8 @@ pub struct State {
     /// The dispatches of all roles.
     pub fleet: Window,
     roles: BTreeMap<String, Slot>,
+    /// Places that dispatches without an answer hold, oldest first.
+    reservations: Vec<Reservation>,
 }
 
 /// A state that cannot be read.
@@ -86,6 +91,7 @@ impl State {
         let mut state = Self {
             fleet: window(value)?,
             roles: BTreeMap::new(),
+            reservations: reservation::read(value)?,
         };
         for (role, value) in roles {
             let slot = Slot {
@@ -111,6 +117,7 @@ impl State {
             "schema": SCHEMA,
             "dispatched": self.fleet.dispatched(),
             "dispatches": letters(&self.fleet),
+            "reservations": self.reservations.iter().map(Reservation::to_json).collect::<Vec<_>>(),
             "roles": roles,
         });
         let mut text = serde_json::to_string_pretty(&value).unwrap_or_default();

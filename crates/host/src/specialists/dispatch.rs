@@ -1,7 +1,10 @@
 //! One dispatch, from the gate to the probe. The calls in between are made by others, without any lock.
 //!
 //! The place in the quota is taken before the backend is asked and given back when it did not answer, so that however
-//! many dispatches run at once, the share is never exceeded at any moment.
+//! many dispatches run at once, the share is never exceeded at any moment. A dispatch that never ends, because its process
+//! was killed or its caller has gone, gives its place back too (see [`super::lease`]).
+
+use std::sync::Arc;
 
 use ::specialist::classifier::Classifier;
 use ::specialist::contract::Call;
@@ -10,9 +13,10 @@ use ::specialist::field::Row;
 use ::specialist::gate::{Decision, Reason};
 use ::specialist::quota::Source;
 use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
-use ::specialist::state::{Halt, Number, State};
+use ::specialist::state::{Halt, Number, Reservation, Slot, State};
 use serde_json::Value;
 
+use super::lease::Ticket;
 use super::{Seen, Specialists, append, lock};
 use crate::files::{self, FileError, Privacy};
 use crate::trust;
@@ -42,6 +46,10 @@ pub struct Begun {
     /// Why the dispatch could not be counted, where that matters.
     pub persist_error: Option<String>,
     pub(super) number: Option<Number>,
+    /// Whether it is a learning run.
+    learning: bool,
+    /// Holds the place of an adapter's dispatch until it is settled.
+    ticket: Option<Arc<Ticket>>,
 }
 
 impl Begun {
@@ -53,6 +61,8 @@ impl Begun {
             version: None,
             persist_error: None,
             number: None,
+            learning: true,
+            ticket: None,
         }
     }
 
@@ -65,6 +75,8 @@ impl Begun {
             version: None,
             persist_error: None,
             number: None,
+            learning: false,
+            ticket: None,
         }
     }
 }
@@ -152,6 +164,19 @@ impl Specialists {
         version: Option<String>,
     ) -> Begun {
         let number = state.dispatch(role, decision.route, self.settings().quota_window);
+        // Without a lease the place is held until the window has moved on.
+        let ticket = match decision.route {
+            Source::Specialist => self.leases.begin().ok(),
+            Source::Claude => None,
+        };
+        if let Some(ticket) = &ticket {
+            state.reserve(Reservation {
+                role: role.to_owned(),
+                number,
+                holder: ticket.holder.clone(),
+                ticket: ticket.number,
+            });
+        }
         match self.save(state, false) {
             Ok(()) => Begun {
                 decision,
@@ -159,6 +184,8 @@ impl Specialists {
                 version,
                 persist_error: None,
                 number: Some(number),
+                learning: false,
+                ticket,
             },
             // What cannot be counted is not served by an adapter: the quota would not hold.
             Err(error) => {
@@ -174,6 +201,8 @@ impl Specialists {
                     version: None,
                     persist_error: matters.then_some(why),
                     number: None,
+                    learning: false,
+                    ticket: None,
                 }
             }
         }
@@ -227,12 +256,16 @@ impl Specialists {
                 persist_error: begun.persist_error.clone(),
             };
         }
-        let lost = |error: String| Settled {
-            shadow: Some(Shadow::Skipped {
-                why: "state_unreadable",
-                counter: None,
-            }),
-            persist_error: Some(error),
+        let keep = || begun.ticket.iter().for_each(Ticket::keep);
+        let lost = |error: String| {
+            keep();
+            Settled {
+                shadow: Some(Shadow::Skipped {
+                    why: "state_unreadable",
+                    counter: None,
+                }),
+                persist_error: Some(error),
+            }
         };
         let _lock = match self.lock_state() {
             Ok(lock) => lock,
@@ -242,29 +275,38 @@ impl Specialists {
             Ok(state) => state,
             Err(error) => return lost(error.to_string()),
         };
+        if let Some(ticket) = &begun.ticket {
+            state.end_reservation(&ticket.holder, ticket.number);
+        }
         let shadow = if source == Source::Claude {
             state.correct(asked.role, number, source);
             None
         } else {
-            let slot = state.slot_mut(asked.role);
-            match can_probe {
-                Err(why) => Some(Shadow::Skipped { why, counter: None }),
-                Ok(()) => {
-                    let fires = self.chance.one_in(self.settings().shadow.every);
-                    slot.probe_counter = match fires {
-                        true => 0,
-                        false => slot.probe_counter.saturating_add(1),
-                    };
-                    let counter = slot.probe_counter;
-                    (!fires).then_some(Shadow::Counted { counter })
-                }
-            }
+            self.draw(state.slot_mut(asked.role), can_probe)
         };
         let saved = self.save(&state, false);
         Settled {
             shadow,
-            persist_error: saved.err().map(|error| said(&error)),
+            persist_error: saved.err().map(|error| {
+                keep();
+                said(&error)
+            }),
         }
+    }
+
+    /// Draws whether an adapter's answer is probed; nothing is known yet of a probe that is due.
+    fn draw(&self, slot: &mut Slot, can_probe: Result<(), &'static str>) -> Option<Shadow> {
+        if let Err(why) = can_probe {
+            return Some(Shadow::Skipped { why, counter: None });
+        }
+        let every = self.settings().shadow.every;
+        if self.chance.about_one_in(every, slot.probe_counter) {
+            slot.probe_counter = 0;
+            return None;
+        }
+        slot.probe_counter = slot.probe_counter.saturating_add(1);
+        let counter = slot.probe_counter;
+        Some(Shadow::Counted { counter })
     }
 
     /// Records a probe for the version that answered, and halts the role if the rule says so. A canary is decided about
@@ -365,6 +407,7 @@ impl Specialists {
             ts: asked.now,
             trace_id: asked.trace_id,
             number: begun.number.map(|number| number.role),
+            learning: begun.learning,
             route: begun.decision.route,
             source,
             version: begun.version.as_deref(),

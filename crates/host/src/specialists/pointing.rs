@@ -6,6 +6,7 @@
 use ::specialist::event::{Event, Kind};
 use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
+use ::specialist::role_block::RoleBlock;
 use selection::audit::record::{Baseline, passes};
 use selection::audit::{Answer, AuditRecord, Given};
 use serde_json::{Map, Value, json};
@@ -391,7 +392,13 @@ impl Specialists {
     /// Returns the role files that do not let the adapter serve, though a version is active.
     #[must_use]
     pub fn files_without_block(&self, role: &str) -> Vec<std::path::PathBuf> {
-        self.blocks.without(role)
+        self.blocks.with(role, &RoleBlock::Absent)
+    }
+
+    /// Returns the role files that switch adapters off, by their block or because they cannot be read.
+    #[must_use]
+    pub fn files_that_switch_off(&self, role: &str) -> Vec<std::path::PathBuf> {
+        self.blocks.with(role, &RoleBlock::Off)
     }
 }
 

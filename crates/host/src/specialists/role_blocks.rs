@@ -61,11 +61,11 @@ impl RoleBlocks {
         first.clone()
     }
 
-    /// The role's files that keep its adapter from serving for want of a block.
-    pub(super) fn without(&self, role: &str) -> Vec<PathBuf> {
+    /// The role's files that have this block.
+    pub(super) fn with(&self, role: &str, block: &RoleBlock) -> Vec<PathBuf> {
         let meant = self.meant(role).into_iter();
-        let without = meant.filter(|(_, said)| said.block == RoleBlock::Absent);
-        without.map(|(path, _)| path).collect()
+        let with = meant.filter(|(_, said)| said.block == *block);
+        with.map(|(path, _)| path).collect()
     }
 
     /// Writes the block of the active version into the role's files, or removes it where none is active. A file that says

@@ -104,6 +104,7 @@ fn reason(begun: &Begun) -> &'static str {
 mod crowds;
 mod general;
 mod halts;
+mod leases;
 mod logs;
 mod pointer;
 mod routing;

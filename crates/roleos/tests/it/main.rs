@@ -93,6 +93,8 @@ mod foreign_registry;
 
 mod specialist;
 
+mod killed_dispatch;
+
 mod links;
 
 mod inside_agent;

@@ -554,6 +554,11 @@ fn the_block_of_a_role_file_stays_in_step() {
     ] {
         place.write(".role-os/roles/checker.yaml", broken);
         assert_eq!(reason(), "role_block_off", "{broken}");
+        let status = run(&["status"]);
+        assert!(
+            status.contains("checker.yaml says `specialist: null`, or cannot"),
+            "{status}"
+        );
     }
     std::fs::remove_file(place.path(".role-os/roles/checker.yaml")).unwrap();
     assert_eq!(reason(), "ok", "without a file the registry decides");

@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod familiarity;
 mod simulation;
 
 const TOPICS: [(&str, &[&str]); 3] = [

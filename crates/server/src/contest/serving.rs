@@ -69,6 +69,7 @@ impl Arena<'_> {
         }
         let why = match held.winner() {
             Some(_) => "no certified candidate passed its verifier",
+            None if ran.iter().all(|(ran, _)| ran.call.is_err()) => "no candidate answered",
             None => "no candidate passed its verifier",
         };
         self.fall_back(asked, asking, (ran, said), why).await
@@ -90,8 +91,9 @@ impl Arena<'_> {
             answered,
             general: None,
         };
-        let first = ran.first().map(|(ran, _)| &ran.entrant.declaration);
-        if first.is_some_and(|declaration| declaration.fallback == Declared::Unsure) {
+        // What a manifest prefers is about answers that failed; a backend that is down has given none.
+        let first = ran.first().filter(|_| answered);
+        if first.is_some_and(|(ran, _)| ran.entrant.declaration.fallback == Declared::Unsure) {
             return unsure(nobody.to_owned(), answered);
         }
         if self.dispatcher.elsewhere {

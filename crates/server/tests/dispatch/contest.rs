@@ -310,6 +310,23 @@ fn a_manifest_may_prefer_unsure_or_name_another_model_as_its_fallback() {
 }
 
 #[test]
+fn a_backend_that_is_down_leaves_the_input_to_the_general_model_whatever_the_manifest_prefers() {
+    let adapter = Adapter::new(|_| Reply::Http(500, "", "{}".to_owned()));
+    let mut only = version("a", "L1");
+    only["routing"] = json!({ "tags": ["t"], "fallback": "unsure" });
+    let with = |config: &str| Place::new(&adapter.url, Some("a"), &[only.clone()], config);
+    let held = with(&general("{\"title\":\"g\"}")).contest(false, 1, None);
+    assert_eq!(held.answer.result.unwrap()["title"], "g");
+    assert_eq!(held.fallback, Some("claude"));
+    let held = with("").contest(false, 1, None);
+    let unsure = held.answer.result.unwrap();
+    assert_eq!(unsure["status"], "UNSURE");
+    let why = unsure["reason"].as_str().unwrap();
+    assert!(why.starts_with("no candidate answered"), "{why}");
+    assert!(!held.answered);
+}
+
+#[test]
 fn without_a_verifier_the_active_version_is_served_unverified_and_does_not_win() {
     let adapter = serving(&[("a", json!("anything"))]);
     let mut plain = version("a", "L1");

@@ -3,8 +3,6 @@
 //! Both share one list of dispatches among all roles. Whose they were cannot be told from version 2, so the list counts
 //! for every role that the file names: a role may serve less at first, never more than its quota.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::{Slot, State, StateError, bad, counter, halt};
@@ -43,7 +41,7 @@ pub(super) fn read_v2(value: &Value, roles: &Map<String, Value>) -> Result<State
     let fleet = window(records.collect());
     let mut state = State {
         fleet,
-        roles: BTreeMap::new(),
+        ..State::default()
     };
     for (role, value) in roles {
         let slot = slot(value, state.fleet.clone())?;

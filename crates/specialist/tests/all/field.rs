@@ -12,6 +12,7 @@ fn row<'a>(role: &'a str, input: &'a Value, source: Source, verdict: Option<&'a 
         ts: "2026-09-03T10:00:00Z",
         trace_id: "t",
         number: Some(3),
+        learning: false,
         route: Source::Specialist,
         source,
         version: Some("v1"),
@@ -190,4 +191,21 @@ fn agreement_is_that_of_the_rows_in_the_window() {
     assert_eq!(audit(200), (6, 3));
     assert_eq!(audit(3), (3, 1), "t-3, t-4 and t-5");
     assert_eq!(audit(1), (1, 0));
+}
+
+#[test]
+fn learning_runs_are_marked_and_do_not_count() {
+    let (input, unsure) = (json!("x"), json!({ "status": "UNSURE" }));
+    let learning = Row {
+        learning: true,
+        ..row("A", &input, Source::Claude, Some(&unsure))
+    };
+    assert_eq!(line(&learning, false)["mode"], "learn");
+    let good = json!("good");
+    let served = row("A", &input, Source::Specialist, Some(&good)).line(false);
+    // More of them than the window is long push no traffic out of it.
+    let log = served + &learning.line(false).repeat(5);
+    let audit = Audit::of(log.as_bytes(), &[], "A", 3);
+    assert_eq!((audit.samples, audit.specialist_served), (1, 1));
+    assert!(audit.general_verdicts.is_empty(), "{audit:?}");
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use specialist::event::{Log, rebuild};
 use specialist::quota::{Scope, Source, View, Window};
 use specialist::shadow::{HaltRule, Settings};
-use specialist::state::{Halt, SCHEMA, State, StateError};
+use specialist::state::{Halt, Reservation, SCHEMA, State, StateError};
 
 #[test]
 fn an_empty_state_and_a_round_trip() {
@@ -286,4 +286,66 @@ fn a_lost_state_is_rebuilt_from_both_logs() {
     );
     let probes = state.probes("A", "").unwrap();
     assert_eq!((probes.total, probes.agreed), (2, 1));
+}
+
+/// A dispatch of a role that holds its place.
+fn reserve(state: &mut State, role: &str, holder: &str, ticket: u64, window: usize) {
+    let number = state.dispatch(role, Source::Specialist, window);
+    state.reserve(Reservation {
+        role: role.to_owned(),
+        number,
+        holder: holder.to_owned(),
+        ticket,
+    });
+}
+
+#[test]
+fn places_of_dead_holders_are_given_back_and_no_others() {
+    let mut state = State::default();
+    for (role, holder, ticket) in [
+        ("A", "dead", 0),
+        ("A", "alive", 0),
+        ("B", "dead", 1),
+        ("A", "dead", 2),
+    ] {
+        reserve(&mut state, role, holder, ticket, 200);
+    }
+    state.end_reservation("dead", 2);
+    let mut state = State::parse(state.print().as_bytes()).unwrap();
+    state.release(|one| one.holder == "dead");
+    let of = |role: &str| state.slot(role).unwrap().window.records().to_vec();
+    assert_eq!(
+        of("A"),
+        [Source::Claude, Source::Specialist, Source::Specialist],
+        "the answered one counts"
+    );
+    assert_eq!(of("B"), [Source::Claude]);
+    assert_eq!(state.fleet.used(200), 2);
+    assert_eq!(state.reservations().len(), 1);
+}
+
+#[test]
+fn reservations_that_left_both_windows_are_forgotten() {
+    let mut state = State::default();
+    for ticket in 0..1000 {
+        reserve(&mut state, "A", "killed", ticket, 10);
+    }
+    reserve(&mut state, "B", "killed", 1000, 10);
+    let held: Vec<u64> = state.reservations().iter().map(|one| one.ticket).collect();
+    assert_eq!(held, (990..=1000).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_state_of_an_older_version_has_no_reservations_and_damaged_ones_are_an_error() {
+    let with = |reservations: &str| {
+        let text = format!(
+            "{{\"schema\":\"{SCHEMA}\",\"dispatched\":0,\"dispatches\":\"\",{reservations}\"roles\":{{}}}}"
+        );
+        State::parse(text.as_bytes())
+    };
+    assert!(with("").unwrap().reservations().is_empty());
+    for bad in ["7", "{}", "[7]", "[{}]", "[{\"role\":\"A\"}]"] {
+        let state = with(&format!("\"reservations\":{bad},"));
+        assert!(matches!(state, Err(StateError::Schema(_))), "{bad}");
+    }
 }

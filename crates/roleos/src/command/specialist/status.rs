@@ -96,6 +96,8 @@ pub fn run(
                     let without = specialists.files_without_block(&entry.role);
                     role.insert("exam".to_owned(), json!(exam));
                     role.insert("files_without_block".to_owned(), json!(without));
+                    let off = specialists.files_that_switch_off(&entry.role);
+                    role.insert("files_that_switch_off".to_owned(), json!(off));
                     role.insert("next".to_owned(), json!(next(&judge, entry)));
                 }
                 role
@@ -254,6 +256,13 @@ fn beside_text(specialists: &Specialists, entry: &Entry) -> String {
             "    {WARN}block{WARN:#}:   {} has no `specialist:` block, so the general model answers; `roleos specialist set {:?} --block` writes it",
             path.display(),
             entry.role
+        );
+    }
+    for path in specialists.files_that_switch_off(&entry.role) {
+        let _ = writeln!(
+            text,
+            "    {WARN}block{WARN:#}:   {} says `specialist: null`, or cannot be read, so the general model answers",
+            path.display(),
         );
     }
     text
