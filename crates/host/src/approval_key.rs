@@ -18,8 +18,8 @@ use crate::clock;
 use crate::files::{self, Action, FileError, Privacy};
 use crate::keys::{self, KeyError, MAX_KEY_FILE, secret_hex};
 use crate::pins;
-use crate::protected;
 use crate::receipts::{Changing, Receipt, Subject};
+use crate::sealed_files;
 use crate::trust::{self, Trust};
 use crate::workspace::Workspace;
 
@@ -329,8 +329,8 @@ fn make(
     let place = Place::of(workspace);
     let key = place.create_after(passphrase, |key, [secret, public]| {
         let state = workspace.state();
-        protected::announce(state, &place.secret_path(), Some(secret))?;
-        protected::announce(state, &place.public_path(), Some(public))?;
+        sealed_files::announce(state, &place.secret_path(), Some(secret))?;
+        sealed_files::announce(state, &place.public_path(), Some(public))?;
         trust::record_approval_key(workspace, key, old)
     })?;
     let receipt = Receipt {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::environment::{Environment, VARIABLES, Variable};
 use crate::files;
-use crate::install::record::Installed;
+use crate::installed::Installed;
 use crate::workspace::Workspace;
 
 use self::acceptance::Acceptance;

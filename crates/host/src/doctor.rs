@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use crate::agents::Agent;
 use crate::config::Config;
 use crate::environment::Environment;
-use crate::install::record::read_text;
 use crate::install::registration::{self, Found, Program};
 use crate::install::settings::Settings;
 use crate::install::system::Machine;
+use crate::installed::read_text;
 use crate::said;
 use crate::workspace::Workspace;
 

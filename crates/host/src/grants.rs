@@ -13,8 +13,8 @@ use witness::key::SigningKey;
 use crate::clock;
 use crate::files::{self, FileError, Privacy};
 use crate::pins;
-use crate::protected;
 use crate::receipts::{Changing, Receipt, Subject};
+use crate::sealed_files;
 use crate::trust::{self, Belief, Doubt, Kind, Trust};
 use crate::workspace::Workspace;
 
@@ -271,7 +271,7 @@ pub fn count_use(
         }
     })?;
     // First the file, then the line: a crash between the two has taken a use away, and never gives one back.
-    protected::announce(workspace.state(), &path, Some(text.as_bytes()))?;
+    sealed_files::announce(workspace.state(), &path, Some(text.as_bytes()))?;
     files::write(&path, text.as_bytes(), Privacy::Secret)?;
     trust::note_uses(workspace, &path, &left)?;
     for (action, _) in &left {

@@ -4,13 +4,11 @@
 //! cannot be understood stops the plan, and nothing is written then.
 
 pub mod git_hook;
-pub mod insertion;
 mod layout;
 pub mod merge;
-pub mod record;
 pub mod registration;
 pub mod settings;
-pub mod starter;
+pub mod starter_files;
 pub(crate) mod strength;
 pub mod system;
 pub(crate) mod words;
@@ -26,15 +24,17 @@ use crate::environment::Environment;
 use crate::files::{self, FileError, Privacy};
 use crate::git;
 use crate::keys::{self, KeyError};
-use crate::protected::{self, Occasion, Protected};
+use crate::protected::{Occasion, Protected};
+use crate::sealed_files;
 use crate::trust::review::{self, Candidate, Subject};
 use crate::trust::{self, Confirming, Kind, Trust};
 use crate::workspace::Workspace;
 
 use self::git_hook::Place;
-use self::record::Installed;
 use self::registration::Program;
 use self::settings::Settings;
+use crate::insertion;
+use crate::installed::{self, Installed};
 
 /// One file before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub fn plan(
         initialises: Some(true),
         ..Plan::default()
     };
-    plan.changes.extend(starter::files(workspace)?);
+    plan.changes.extend(starter_files::files(workspace)?);
     plan.notes.extend(unconfirmed_notes(workspace)?);
     let mut record = Installed::read(workspace);
     let mut settings = Vec::new();
@@ -174,7 +174,7 @@ pub fn plan(
     plan.changes.extend(record_change(workspace, &record)?);
     plan.changes.extend(settings);
     if git::top_level(root).is_ok() {
-        plan.notes.push(starter::TO_COMMIT.to_owned());
+        plan.notes.push(starter_files::TO_COMMIT.to_owned());
     }
     Ok(plan)
 }
@@ -249,7 +249,7 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
         let Ok(settings) = Settings::of(*agent, workspace.root()) else {
             return false;
         };
-        let text = record::read_text(&settings.path).ok().flatten();
+        let text = installed::read_text(&settings.path).ok().flatten();
         let entries = settings.entries(&text.unwrap_or_default());
         entries.is_ok_and(|entries| !registration::found(*agent, &entries).is_empty())
     };
@@ -278,7 +278,7 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
         link(path, Path::new(program.file_name().unwrap_or_default()))?;
     }
     for change in &plan.changes {
-        protected::announce(workspace.state(), &change.path, change.after.as_deref())?;
+        sealed_files::announce(workspace.state(), &change.path, change.after.as_deref())?;
         write(change)?;
         if change.after.is_none() {
             remove_empty_above(&change.path, workspace.root());
@@ -380,7 +380,7 @@ fn keys_are_missing(workspace: &Workspace) -> Result<bool, KeyError> {
 
 fn record_change(workspace: &Workspace, record: &Installed) -> Result<Option<Change>, FileError> {
     let (path, after) = record.file(workspace);
-    let before = record::read_text(&path)?.map(String::into_bytes);
+    let before = installed::read_text(&path)?.map(String::into_bytes);
     Ok((before != after).then(|| Change {
         path,
         before,
@@ -413,7 +413,7 @@ fn exclude(
     if lines.is_empty() {
         return Ok(None);
     }
-    let before = record::read_text(&path)?;
+    let before = installed::read_text(&path)?;
     let now = before.clone().unwrap_or_default();
     // What was added for another agent is taken back and added again with this one's.
     let known = record.of(&path).cloned();
@@ -459,7 +459,7 @@ fn unexclude(root: &Path, record: &mut Installed) -> Result<Option<Change>, Inst
     let Ok(path) = git::exclude_file(root) else {
         return Ok(None);
     };
-    let (Some(now), Some(put)) = (record::read_text(&path)?, record.of(&path).cloned()) else {
+    let (Some(now), Some(put)) = (installed::read_text(&path)?, record.of(&path).cloned()) else {
         return Ok(None);
     };
     let after = match record.before(&path, &now) {

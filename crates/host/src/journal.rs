@@ -15,6 +15,8 @@ pub mod append;
 
 pub mod read;
 
+pub mod reached;
+
 use std::path::{Path, PathBuf};
 
 use crate::digest;

@@ -16,10 +16,18 @@ use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::files::{self, Action, FileError, Lock, Privacy};
-use crate::protected;
-use crate::store::audit::Signatories;
+use crate::sealed_files;
 use crate::trust::{self, Doubt, Trust};
 use crate::workspace::Workspace;
+
+/// Whom to believe about a ledger.
+#[derive(Clone, Debug, Default)]
+pub struct Signatories {
+    /// Keys whose checkpoints count.
+    pub trusted: Vec<PublicKey>,
+    /// Those of them that are not our own, so that their bundles came by import.
+    pub others: Vec<KeyId>,
+}
 
 /// No key file is larger.
 pub(crate) const MAX_KEY_FILE: u64 = 16 * 1024;
@@ -282,11 +290,11 @@ pub fn create(workspace: &Workspace, algorithm: Algorithm) -> Result<KeyInfo, Ke
     if let Some(public) = public {
         let path = directory.join(format!("{id}.pub"));
         let line = public_line(&public);
-        protected::announce(workspace.state(), &path, Some(line.as_bytes()))?;
+        sealed_files::announce(workspace.state(), &path, Some(line.as_bytes()))?;
         files::write(&path, line.as_bytes(), Privacy::Shared)?;
     }
     let path = directory.join(format!("{id}.key"));
-    protected::announce(workspace.state(), &path, Some(&text))?;
+    sealed_files::announce(workspace.state(), &path, Some(&text))?;
     files::write(&path, &text, Privacy::Secret)?;
     Ok(KeyInfo {
         id,

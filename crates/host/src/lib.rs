@@ -24,6 +24,14 @@ pub mod clock;
 
 pub mod files;
 
+pub mod insertion;
+pub mod installed;
+pub mod liveness;
+pub mod prices;
+pub mod sealed_files;
+pub mod specialist_paths;
+pub mod starter;
+
 pub mod keys;
 
 pub mod approval_key;
@@ -47,6 +55,7 @@ pub mod settings_edit;
 pub mod overview;
 pub mod ownership;
 
+pub mod judged;
 pub mod ledger;
 
 pub mod store;

@@ -6,10 +6,9 @@
 //! off is put back then.
 //!
 //! [`list`] names the files, [`content`] reads what stands at a path, [`store`] is what is known of them in the trust store,
-//! [`rules`] decides about a change, [`restore`] takes it back. [`journals`] notes how far the journals have come.
+//! [`rules`] decides about a change, [`restore`] takes it back.
 
 mod content;
-mod journals;
 mod list;
 mod restore;
 mod rules;
@@ -23,7 +22,8 @@ use std::path::{Path, PathBuf};
 use crate::clock;
 use crate::environment::Environment;
 use crate::files::FileError;
-use crate::journal::record::{Process, RestoredFile};
+use crate::journal::record::RestoredFile;
+use crate::liveness::Process;
 use crate::workspace::Workspace;
 
 use self::content::{Content, Seen, facts_at};
@@ -31,9 +31,7 @@ use self::list::{Item, Kind};
 use self::rules::{Change, Outcome};
 use self::store::{Entry, Record, Running, Store};
 
-pub use self::journals::JournalNotes;
-pub(crate) use self::journals::Reached;
-pub use self::store::{Undone, announce};
+pub use self::store::Undone;
 
 /// How long before a look `roleos` may have written a file when no call is known to run.
 const RECENT_NS: u64 = 600_000_000_000;

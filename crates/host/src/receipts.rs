@@ -12,8 +12,8 @@ use witness::key::{PublicKey, SigningKey};
 
 use crate::clock;
 use crate::files::{self, FileError, Lock, Privacy};
-use crate::install::starter;
-use crate::protected;
+use crate::sealed_files;
+use crate::starter;
 use crate::trust::{self, Confirming, Kind};
 use crate::workspace::Workspace;
 
@@ -135,7 +135,7 @@ impl<'a> Changing<'a> {
             trust::confirm_next(self.workspace, path, bytes, kind, &by)?;
         }
         self.record(receipt, key)?;
-        protected::announce(self.workspace.state(), path, Some(bytes))?;
+        sealed_files::announce(self.workspace.state(), path, Some(bytes))?;
         fail_for_a_test(path, bytes)?;
         prepared.commit()?;
         confirm.map_or(Ok(()), |kind| {

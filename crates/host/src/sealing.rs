@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`test_commands`] (whose output is evidence), [`story`] (what a journal tells), [`transcript`], [`prices`] and [`spent`] (what it cost), [`tree`],
 //! [`entries`], [`lfs`] and [`diff`] (what changed), [`draft`] (the bundle) with [`ending`] (its test log and outcome), then this file: which sessions are sealed, exactly once each, and
-//! [`liveness`] (which are over), [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back,
+//! [`background`] (without anybody waiting), [`budget`] (what a running one has cost). [`snapshot`] is the way back,
 //! [`state`] and [`layout`] are what it restores, and [`rollback`] takes it.
 //!
 //! A seal is written down in the journal before it is begun and after it is done. Whoever finds one that was begun
@@ -23,10 +23,6 @@ mod entries;
 mod layout;
 
 mod lfs;
-
-pub mod liveness;
-
-pub mod prices;
 
 pub mod rollback;
 
@@ -56,9 +52,10 @@ use crate::config::Config;
 use crate::files::{self, FileError, Lock, Privacy};
 use crate::journal::SessionId;
 use crate::journal::append::Journal;
+use crate::journal::reached::JournalNotes;
 use crate::journal::read::{Session, journals};
 use crate::journal::record::{Line, Record, Sealed as SealedLine, Sealing};
-use crate::protected::JournalNotes;
+use crate::liveness;
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
 

@@ -12,7 +12,7 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ::specialist::event::{Event, rebuild};
@@ -28,7 +28,8 @@ use crate::config::specialist::{ClaimedLevels, HaltRule, QuotaScope};
 use crate::environment::Environment;
 use crate::files::{self, FileError, Lock, Tail};
 use crate::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
-use crate::workspace::Workspace;
+
+pub use crate::specialist_paths::{Named, Paths};
 
 use self::lease::Leases;
 use self::role_blocks::RoleBlocks;
@@ -64,77 +65,6 @@ const MAX_LOOKS: usize = 8;
 
 /// A file that changed less than this ago may change again without looking different.
 const RACY_NS: i128 = 1_000_000_000;
-
-/// Where the files are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paths {
-    /// The registry.
-    pub registry: PathBuf,
-    /// The state.
-    pub state: PathBuf,
-    /// The events log.
-    pub events: PathBuf,
-    /// The probe log, beside the events.
-    pub probes: PathBuf,
-    /// The field log.
-    pub field_log: PathBuf,
-    /// Installed roles.
-    pub roles: PathBuf,
-    /// Records of audits.
-    pub audits: PathBuf,
-    /// The workspace, in whose trust store the registry is confirmed.
-    pub workspace: Workspace,
-}
-
-impl Paths {
-    /// What the caller names, else what the variables name, else the workspace's own.
-    #[must_use]
-    pub fn find(workspace: &Workspace, environment: &Environment, named: &Named) -> Self {
-        let own = workspace.role_os_dir();
-        let pick = |named: &Option<PathBuf>, variable: &Option<PathBuf>, name: &str| {
-            let chosen = named.clone().or_else(|| variable.clone());
-            chosen.unwrap_or_else(|| own.join(name))
-        };
-        let events = pick(
-            &named.events,
-            &environment.specialist_events,
-            "specialist-events.jsonl",
-        );
-        let beside = |name: &str| files::parent(&events).join(name);
-        Self {
-            registry: pick(
-                &named.registry,
-                &environment.specialists,
-                "specialists.json",
-            ),
-            state: pick(
-                &named.state,
-                &environment.specialist_state,
-                "specialist-state.json",
-            ),
-            probes: beside("specialist-shadow-probes.jsonl"),
-            field_log: environment
-                .specialist_field_log
-                .clone()
-                .unwrap_or_else(|| beside("specialist-field-log.jsonl")),
-            roles: workspace.roles_dir(),
-            audits: own.join("audits"),
-            workspace: workspace.clone(),
-            events,
-        }
-    }
-}
-
-/// Files that a command line names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Named {
-    /// The registry.
-    pub registry: Option<PathBuf>,
-    /// The state.
-    pub state: Option<PathBuf>,
-    /// The events log.
-    pub events: Option<PathBuf>,
-}
 
 /// What was set.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,6 +12,7 @@ use witness::ledger::Leaf;
 use witness::wire::{Outcome, TaskId};
 
 use crate::files::{self, Action, FileError, Privacy};
+use crate::judged::Judged;
 use crate::keys::{self, Algorithm, KeyError, KeyStore};
 use crate::ledger::record::Before;
 use crate::ledger::writer::{LedgerWriter, NotAppended, close_to_others};
@@ -19,7 +20,6 @@ use crate::ledger::{self, Entry, LedgerError, LedgerFile, SEALING, is_there, rec
 use crate::scan;
 use crate::trust::Trust;
 use crate::trust_store::TrustStore;
-use crate::view::bundle::Judged;
 use crate::workspace::Workspace;
 
 pub mod audit;

@@ -18,10 +18,10 @@ use witness::key::PublicKey;
 
 use crate::approval_key;
 use crate::files;
-use crate::install::record::Installed;
-use crate::install::starter;
+use crate::installed::Installed;
 use crate::receipts::Mark;
 use crate::repository::index;
+use crate::starter;
 use crate::trust_store::TrustStore;
 use crate::workspace::Workspace;
 

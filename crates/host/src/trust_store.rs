@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::environment::Environment;
 use crate::files::{self, Action, FileError, Lock, Privacy};
-use crate::protected;
+use crate::sealed_files;
 
 /// Longest record that is read.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -77,7 +77,7 @@ impl TrustStore {
         if files::read(&path, MAX_FILE).is_ok_and(|present| present == bytes) {
             return Ok(());
         }
-        protected::announce(Some(&self.folder), &path, Some(&bytes))?;
+        sealed_files::announce(Some(&self.folder), &path, Some(&bytes))?;
         files::write(&path, &bytes, Privacy::Secret)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::oversight::{Dollars, Price};
-use crate::sealing::prices::Prices;
+use crate::prices::Prices;
 
 /// Prices of one model's calls, in US dollars.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -15,7 +15,8 @@ use crate::environment::Environment;
 use crate::git::LOCAL_VARIABLES;
 use crate::install::registration::{Start, gate_event};
 use crate::journal::SessionId;
-use crate::protected::{JournalNotes, Protected};
+use crate::journal::reached::JournalNotes;
+use crate::protected::Protected;
 use crate::workspace::Workspace;
 
 /// Reads a key of the workspace, which no grant allows while the gate is on.

@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 
 use crate::agents::Agent;
 use crate::environment;
-use crate::install::record::read_text;
 use crate::install::registration;
 use crate::install::settings::Settings;
+use crate::installed::read_text;
 
 /// What Codex was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::agents::Agent;
 use crate::environment::Environment;
-use crate::install::record::read_text;
 use crate::install::registration::{self, Program};
 use crate::install::settings::Settings;
+use crate::installed::read_text;
 use crate::journal::SessionId;
 use crate::supervision::{probe, proof};
 use crate::workspace::Workspace;

@@ -6,9 +6,9 @@ use super::desk::Desk;
 use crate::agents::{Answer, Event, Kind};
 use crate::files::FileError;
 use crate::journal::record::{Record, Restored, RestoredFile};
+use crate::liveness;
 use crate::protected::{Call, Occasion, Protected, Undone};
 use crate::said;
-use crate::sealing::liveness;
 
 /// Tools that only start other calls or wait for a person. Each call that they start is looked at by itself.
 const HOSTS: &[&str] = &["Task", "Agent", "AskUserQuestion", "ExitPlanMode"];

@@ -6,8 +6,8 @@ use oversight::governance::{Mode, Spent};
 
 use super::desk::Desk;
 use crate::agents::Event;
+use crate::prices::{Prices, Usage};
 use crate::sealing::budget;
-use crate::sealing::prices::Prices;
 use crate::sealing::transcript;
 
 /// The cost of a session so far, and why it is not the whole cost.
@@ -55,7 +55,7 @@ pub(super) fn at_start(desk: &Desk<'_>, event: &Event) -> Option<String> {
     let agent = desk.agent.name();
     let model = event.model.iter().filter(|model| {
         let prices = Prices::new(&desk.config.oversight.prices);
-        prices.cost(model, transcript::Usage::default()).is_none()
+        prices.cost(model, Usage::default()).is_none()
     });
     let unread = transcript::records(agent, Path::new("")).err();
     let why = match unread {

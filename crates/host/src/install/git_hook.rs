@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::git;
 
-use super::record::read_text;
 use super::registration::Program;
 use super::words::quoted;
 use super::{Change, InstallError, Mode};
+use crate::installed::read_text;
 
 /// The hook's name.
 const NAME: &str = "pre-push";

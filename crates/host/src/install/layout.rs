@@ -6,7 +6,7 @@ use serde::Serialize as _;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
-use super::insertion::Insertion;
+use crate::insertion::Insertion;
 
 /// Where a list or an object stands, brackets included.
 #[derive(Clone, Copy, Debug)]

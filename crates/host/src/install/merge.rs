@@ -10,8 +10,8 @@ use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::Value;
 
-use super::insertion::Insertion;
 use super::layout::{Container, Layout};
+use crate::insertion::Insertion;
 
 pub use variables::without_variables;
 

@@ -7,10 +7,10 @@ use toml_edit::{DocumentMut, Item};
 
 use crate::agents::Agent;
 
-use super::insertion::{self, Insertion};
-use super::record::{Installed, read_text};
 use super::registration::{self, Program};
 use super::{Change, InstallError, Mode, merge};
+use crate::insertion::{self, Insertion};
+use crate::installed::{Installed, read_text};
 
 /// Codex reads this file as well; hooks that stand there get company there.
 const CODEX_CONFIG: &str = ".codex/config.toml";

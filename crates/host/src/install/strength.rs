@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::merge;
-use super::record::read_text;
 use super::registration;
 use crate::agents::Agent;
 use crate::environment;
+use crate::installed::read_text;
 
 /// Our handler in an entry of the settings.
 pub(crate) fn our_handler(agent: Agent, group: &Value) -> Option<&Value> {

@@ -13,10 +13,10 @@ use crate::approval_key::{PUBLIC_FILE, Place, SYSTEM_DIRECTORY};
 use crate::files;
 use crate::workspace::Workspace;
 
-use super::record::{Installed, read_text};
 use super::registration::{self, Program};
 use super::settings::Settings;
 use super::{Change, InstallError, Mode, Plan};
+use crate::installed::{Installed, read_text};
 
 /// Where the program goes.
 const PROGRAM: &str = "usr/local/bin/roleos";

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::reached::{JournalNotes, Reached};
 use super::record::{Line, Lost, Record, Repaired, Start};
 use super::{NO_LINE, SessionId};
 use crate::digest;
 use crate::files::{self, Action, FileError, Privacy};
-use crate::protected::{JournalNotes, Reached};
 
 /// Bytes that are read from the end first; most lines are shorter.
 const FIRST_LOOK: u64 = 4096;

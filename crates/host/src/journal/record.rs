@@ -4,6 +4,7 @@ use oversight::governance::{Governance, Mode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::liveness::Process;
 use crate::pins::Pin;
 
 mod undo;
@@ -196,16 +197,6 @@ impl Start {
             max_tool_calls: limits.max_tool_calls,
         })
     }
-}
-
-/// A process that cannot be mistaken for a later one with the same number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Process {
-    /// Its number.
-    pub id: u32,
-    /// When it started, as the system counts; 0 when that is not known.
-    pub started: u64,
 }
 
 /// Text that was made fit for keeping.

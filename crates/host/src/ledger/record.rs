@@ -151,7 +151,7 @@ pub(crate) fn replace(
 pub fn forget(store: &TrustStore, directory: &Path) {
     if let Some(path) = path(store, directory) {
         // A record that stays or comes back makes the next ledger look like a rollback, which is the safe side.
-        crate::protected::announce(Some(store.folder()), &path, None).ok();
+        crate::sealed_files::announce(Some(store.folder()), &path, None).ok();
         fs::remove_file(path).ok();
     }
 }

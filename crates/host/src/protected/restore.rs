@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::content::{Content, MAX_FILE, Seen};
 use super::list::Item;
-use super::store::{Store, Undone, announce};
+use super::store::{Store, Undone};
 use crate::files::{self, FileError, below};
+use crate::sealed_files::announce;
 use crate::workspace::Workspace;
 
 /// Keeps what stands at a path, and returns where. A folder is kept by the renaming that takes it away.

@@ -209,7 +209,7 @@ fn mended(agent: Agent, change: &Change<'_>) -> Option<Option<String>> {
     };
     let mended = merge::without(&text, dialect, &is_ours).and_then(|text| {
         let insertions = merge::insertions(&text, dialect, &wanted)?;
-        Ok(crate::install::insertion::apply(&text, &insertions))
+        Ok(crate::insertion::apply(&text, &insertions))
     });
     Some(mended.ok())
 }

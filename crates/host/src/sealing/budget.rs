@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use oversight::governance::Spent;
 use serde::{Deserialize, Serialize};
 
-use super::prices::Prices;
-use super::transcript::{self, Message, Standing, Usage};
+use super::transcript::{self, Message, Standing};
 use crate::digest;
 use crate::files;
 use crate::journal::SessionId;
+use crate::prices::{Prices, Usage};
 
 /// So much is read before one call. What is left over is read before the next.
 const MAX_STEP: u64 = 64 * 1024 * 1024;

@@ -12,13 +12,13 @@ use witness::trace::{Call, MAX_CALLS};
 use witness::wire::{Mode, TaskId};
 
 use super::diff::{self, Diff};
-use super::prices::Prices;
 use super::rollback::NOT_COVERED;
 use super::spent::Spent;
 use super::story::Story;
 use super::transcript;
 use crate::config::Config;
 use crate::journal::record::Start;
+use crate::prices::Prices;
 use crate::repository::Location;
 
 /// Bytes of a diff that are kept.

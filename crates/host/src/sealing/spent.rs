@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use witness::cost::{AT_LEAST, UNKNOWN};
 
-use super::prices::Prices;
 use super::story::Story;
-use super::transcript::{Message, Transcript, Usage};
+use super::transcript::{Message, Transcript};
+use crate::prices::{Prices, Usage};
 
 /// Cost and tokens of a session's calls.
 #[derive(Clone, Debug, Default)]

@@ -10,9 +10,8 @@ use witness::outcome::scope::Scope;
 use witness::outcome::{Credit, Run};
 use witness::policy::Check;
 
-use crate::journal::record::{
-    Call, Kept, Line, Outcome, Process, Record, RestoredFile, Rollback, Start,
-};
+use crate::journal::record::{Call, Kept, Line, Outcome, Record, RestoredFile, Rollback, Start};
+use crate::liveness::Process;
 use crate::repository::Location;
 
 /// Tools that change files; a change after the last test run was not tested.

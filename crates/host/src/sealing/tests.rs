@@ -16,8 +16,9 @@ use crate::config::oversight::{Dollars, Price};
 use crate::git::testing;
 use crate::journal::capture;
 use crate::journal::record::{
-    Broke, Call, End, Limits, Outcome, Plan, Process, Prompt, Rollback, Start, Stop,
+    Broke, Call, End, Limits, Outcome, Plan, Prompt, Rollback, Start, Stop,
 };
+use crate::liveness::Process;
 
 const PASSES: &str = "running 2 tests\ntest a ... ok\ntest b ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
 const FAILS: &str = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";

@@ -15,6 +15,7 @@ use super::pending::Recovered;
 use super::spending::{Spending, SpendingError};
 use super::*;
 use crate::files::Privacy;
+use crate::workspace::Workspace;
 
 const ROLE: &str = "Checker";
 

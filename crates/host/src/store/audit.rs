@@ -12,12 +12,13 @@ use witness::ledger::note::SignedCheckpoint;
 
 use super::{Store, pending};
 use crate::files::FileError;
+use crate::judged::Judged;
 use crate::keys::KeyStore;
+use crate::keys::Signatories;
 use crate::ledger::{self, Coverage, LedgerError, LedgerFile, Problem, is_there, record};
 use crate::scan;
 use crate::trust::Trust;
 use crate::trust_store::TrustStore;
-use crate::view::bundle::Judged;
 
 /// What an audit of ledger and bundles found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,15 +65,6 @@ pub struct Place {
     pub trust: Option<TrustStore>,
     /// The user initialised the workspace, so that a ledger with leaves has a record.
     pub is_initialised: bool,
-}
-
-/// Whom to believe about a ledger.
-#[derive(Clone, Debug, Default)]
-pub struct Signatories {
-    /// Keys whose checkpoints count.
-    pub trusted: Vec<PublicKey>,
-    /// Those of them that are not our own, so that their bundles came by import.
-    pub others: Vec<KeyId>,
 }
 
 /// What one bundle says about itself and its signature.

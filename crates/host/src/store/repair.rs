@@ -6,11 +6,11 @@ use witness::ledger::Leaf;
 
 use super::{BATCH, Store, pending};
 use crate::files;
+use crate::judged::Judged;
 use crate::keys::KeyStore;
 use crate::ledger::writer::Bundles;
 use crate::ledger::{Entry, LedgerFile};
 use crate::scan;
-use crate::view::bundle::Judged;
 
 /// The bundles beside the ledger of a store.
 pub(super) struct Beside<'a> {

@@ -6,8 +6,8 @@
 
 use oversight::execution::{Execution, Helper};
 
-use crate::journal::record::Process;
-use crate::sealing::liveness;
+use crate::liveness;
+use crate::liveness::Process;
 
 /// More acts than this are not remembered; the oldest is forgotten, and its helpers are judged by themselves.
 const MAX_COVERS: usize = 256;

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::files::{self, FileError, Lock, Privacy};
-use crate::install::starter;
-use crate::sealing::liveness;
+use crate::liveness;
 use crate::second_seam::Noted as Push;
+use crate::starter;
 use crate::workspace::Workspace;
 
 const FOLDER: &str = "watch";

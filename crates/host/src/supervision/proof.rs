@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 use crate::files::{self, FileError, Lock, Privacy};
-use crate::install::starter;
 use crate::journal::SessionId;
+use crate::starter;
 use crate::workspace::Workspace;
 
 /// Folder below `.role-os/`.

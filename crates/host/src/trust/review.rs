@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::files::{self, FileError};
 use crate::grants;
 use crate::keys;
-use crate::specialists::{Named, Paths};
+use crate::specialist_paths::{Named, Paths};
 use crate::workspace::Workspace;
 
 const MAX_SETTINGS: u64 = 1024 * 1024;

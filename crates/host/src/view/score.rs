@@ -1,10 +1,10 @@
 //! Scorecards and curves.
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use witness::curve::Point;
 use witness::scorecard::{Acceptance, Report, Scorecard};
 
+use crate::score::Counts;
 use crate::store::audit::Audit;
 
 /// The fifteen metrics under the names of the format's documents, then the correctness of rollbacks and how many
@@ -29,53 +29,6 @@ fn metrics(card: &Scorecard) -> Value {
         "rollback_correctness": card.rollback_correctness,
         "tasks_without_cost": card.tasks_without_cost,
     })
-}
-
-/// What a scan met beside the tasks that count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
-    /// Files looked at.
-    pub files: u64,
-    /// Tasks that rest on verified bundles.
-    pub verified: u64,
-    /// Tasks that do not; 0 unless they were asked for.
-    pub unverified: u64,
-    /// Bundles set aside for a newer one of the same task.
-    pub duplicates: u64,
-    /// Bundles that the filter left out.
-    pub filtered: u64,
-    /// Sessions without a test and without a diff; 0 when they were asked for.
-    pub not_tasks: u64,
-    /// Bundles that a process below an agent sealed by hand; they never count.
-    pub sealed_below_agent: u64,
-    /// Tasks that claim to be solved over a test log that shows otherwise; they count as failed.
-    pub corrected: u64,
-    /// Files left out, by verdict; `unreadable` for those that could not even be read.
-    pub left_out: std::collections::BTreeMap<String, u64>,
-}
-
-impl Counts {
-    /// Takes over what the report knows better.
-    pub fn take_from(&mut self, report: &Report) {
-        self.verified = report.verified;
-        self.unverified = report.unverified;
-        self.duplicates = report.duplicates;
-        self.filtered = report.filtered;
-        self.not_tasks = report.not_tasks;
-        self.sealed_below_agent = report.by_agent;
-        self.corrected = report.corrected;
-    }
-
-    /// Adds what another thread met.
-    pub(crate) fn add(&mut self, other: Self) {
-        self.files += other.files;
-        self.verified += other.verified;
-        self.unverified += other.unverified;
-        self.duplicates += other.duplicates;
-        for (why, number) in other.left_out {
-            *self.left_out.entry(why).or_default() += number;
-        }
-    }
 }
 
 /// The whole answer of `scorecard --json`.

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use host::files::{self, Privacy};
 use host::score;
+use host::score::Counts;
 use host::store::audit::Audit;
-use host::view::score::{Counts, curve as as_json};
+use host::view::score::curve as as_json;
 use witness::curve::{Period, Point};
 use witness::scorecard::Wanted;
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use host::clock;
+use host::keys::Signatories;
 use host::score::{Scored, Source};
-use host::store::audit::{Comparison, Place, Signatories};
+use host::store::audit::{Comparison, Place};
 use host::trust_store::TrustStore;
 use witness::key::Keyring;
 use witness::scorecard::Filter;

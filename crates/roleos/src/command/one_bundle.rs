@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use host::files;
-use host::view::bundle::Judged;
+use host::judged::Judged;
 use witness::bundle::{Bundle, Contents, Strictness};
 use witness::key::Keyring;
 

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use host::agents_above::{self, AgentAbove};
 use host::environment::Environment;
-use host::install::starter;
 use host::running::{Running, RunningError};
+use host::starter;
 use host::workspace::Workspace;
 use serde_json::json;
 use server::api::{Desk, DeskError, Notice};

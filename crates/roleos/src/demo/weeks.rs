@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use host::files::{self, Privacy};
-use host::sealing::prices::Prices;
-use host::sealing::transcript::Usage;
+use host::prices::{Prices, Usage};
 use serde_json::{Value, json};
 use server::blocking;
 use server::demo::repairs::{self, Repair};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use host::clock;
-use host::score::outside_reasons;
+use host::score::{Counts, outside_reasons};
 use host::view::score as shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -111,7 +111,7 @@ fn filter(since: Option<&str>, until: Option<&str>) -> Result<Filter, Problem> {
 pub(crate) fn acceptance(
     desk: &Desk,
     report: &Report,
-    counts: &shape::Counts,
+    counts: &Counts,
 ) -> Result<Acceptance, Problem> {
     let outside = outside_reasons(Some(&*desk.view.audit()?), counts);
     Ok(report.acceptance(&desk.config.acceptance.thresholds(), outside))

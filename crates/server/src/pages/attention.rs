@@ -2,8 +2,8 @@
 //! ever heard of, evidence that does not count.
 
 use host::agents::Agent;
+use host::score::Counts;
 use host::store::audit::Audit;
-use host::view::score::Counts;
 
 use super::frame::encoded;
 use crate::api::Desk;

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use host::judged::Judged;
 use host::store::audit::BundleFacts;
-use host::view::bundle::Judged;
 use host::{files, scan};
 use rusqlite::{Connection, params};
 use witness::bundle::{Contents, Strictness};

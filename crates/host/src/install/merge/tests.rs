@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::install::insertion::{apply, undo};
+use crate::insertion::{apply, undo};
 
 fn group(command: &str) -> Value {
     json!({ "matcher": "*", "hooks": [{ "type": "command", "command": command }] })

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use host::files::{self, Privacy};
-use host::view::bundle::{Judged, export as as_json};
+use host::judged::Judged;
+use host::view::bundle::export as as_json;
 use host::view::in_toto;
 use serde_json::Value;
 use witness::bundle::Strictness;

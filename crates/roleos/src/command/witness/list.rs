@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use host::judged::Judged;
 use host::scan;
-use host::view::bundle::Judged;
 use serde_json::{Value, json};
 use witness::bundle::Strictness;
 use witness::extension::field;

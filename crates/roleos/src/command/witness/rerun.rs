@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use host::git;
+use host::judged::Judged;
 use host::process::Limits;
 use host::rerun::{Rerun, Task, rerun};
-use host::view::bundle::Judged;
 use serde_json::json;
 use witness::bundle::{Contents, Strictness};
 use witness::extension::field;

@@ -2,7 +2,8 @@
 
 use std::io::Write as _;
 
-use host::view::bundle::{Judged, show as as_json};
+use host::judged::Judged;
+use host::view::bundle::show as as_json;
 use witness::bundle::{Contents, section_name};
 
 use super::Reading;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use host::files;
-use host::view::bundle::{Judged, VerifyLine};
+use host::judged::Judged;
+use host::view::bundle::VerifyLine;
 use witness::evidence::{Evidence, Verdict};
 use witness::key::PublicKey;
 use witness::ledger::Leaf;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, FileError};
 use crate::workspace::Workspace;
 
-use super::insertion::{self, Insertion};
+use crate::insertion::{self, Insertion};
 
 const FORMAT: &str = "roleos-installed/v1";
 const MAX_FILE: u64 = 4 * 1024 * 1024;

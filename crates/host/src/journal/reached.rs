@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::store::Store;
 use crate::files::{self, Action, FileError, Privacy};
-use crate::journal::SessionId;
+use crate::sealed_files::SealedFiles;
 use crate::workspace::Workspace;
+
+use super::SessionId;
 
 /// How far a journal had come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ pub(crate) struct Reached {
 /// The notes of one workspace, in the user's trust store.
 #[derive(Debug)]
 pub struct JournalNotes {
-    store: Store,
+    store: SealedFiles,
 }
 
 impl JournalNotes {
@@ -36,7 +37,7 @@ impl JournalNotes {
     /// # Errors
     /// The trust store cannot be read or made.
     pub fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
-        let store = Store::open(workspace)?;
+        let store = SealedFiles::open(workspace)?;
         Ok(store.map(|store| Self { store }))
     }
 

@@ -2,8 +2,19 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
 use crate::files;
-use crate::journal::record::Process;
+
+/// A process that cannot be mistaken for a later one with the same number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// When it started, as the system counts; 0 when that is not known.
+    pub started: u64,
+}
 
 /// Programs between an agent and its hook that end with the hook.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "env"];

@@ -3,8 +3,74 @@
 
 use std::collections::BTreeMap;
 
-use super::transcript::Usage;
+use serde::{Deserialize, Serialize};
+
 use crate::config::oversight::{Dollars, Price};
+
+/// Tokens of one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Read by the model, without those from the cache.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from the cache.
+    pub cache_read: u64,
+    /// Put into the cache for minutes.
+    pub cache_write: u64,
+    /// Put into the cache for an hour.
+    pub cache_write_hour: u64,
+}
+
+impl Usage {
+    /// All of them.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        [
+            self.input,
+            self.output,
+            self.cache_read,
+            self.cache_write,
+            self.cache_write_hour,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// The greater of both, field by field: an answer is written down several times while it grows.
+    #[must_use]
+    pub fn grown(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+            cache_write_hour: self.cache_write_hour.max(other.cache_write_hour),
+        }
+    }
+
+    /// What this has more than another.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_sub(other.input),
+            output: self.output.saturating_sub(other.output),
+            cache_read: self.cache_read.saturating_sub(other.cache_read),
+            cache_write: self.cache_write.saturating_sub(other.cache_write),
+            cache_write_hour: self.cache_write_hour.saturating_sub(other.cache_write_hour),
+        }
+    }
+
+    /// Adds another answer's.
+    pub fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.cache_write_hour = self.cache_write_hour.saturating_add(other.cache_write_hour);
+    }
+}
 
 /// Prices by model.
 #[derive(Clone, Copy, Debug)]
