@@ -34,6 +34,9 @@ const MAX_KEYWORDS: usize = 48;
 /// Refuses what is too long or too deep.
 ///
 /// Quotes are not told apart here: a text that only looks deep is refused as well, which is the safe side.
+///
+/// # Errors
+/// Says what is too much.
 pub fn check(text: &str) -> Result<(), &'static str> {
     if text.len() > MAX_BYTES {
         return Err("the text is too long to be analysed");
