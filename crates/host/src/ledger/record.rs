@@ -166,7 +166,7 @@ pub(crate) fn compare(
 ) -> Option<Problem> {
     let read = named(directory).and_then(|(_, name)| store.read::<Record>(&name));
     match read {
-        Ok(None) => unrecorded(store, tree.filter(|tree| tree.len() > 0)?, is_expected),
+        Ok(None) => unrecorded(store, tree.filter(|tree| !tree.is_empty())?, is_expected),
         Ok(Some(known)) => known
             .contradiction(tree)
             .map(|why| Problem::new(ROLLED_BACK, why)),
