@@ -19,6 +19,7 @@ use super::own_action::own_actions;
 use super::within::Within;
 use crate::environment::Environment;
 use crate::guarded_links;
+use crate::programs;
 use crate::workspace::Workspace;
 
 /// Section `[oversight]`.
@@ -337,12 +338,15 @@ impl Oversight {
     /// The same with what is protected in this workspace.
     #[must_use]
     pub fn policy_in(&self, workspace: &Workspace, environment: &Environment) -> Policy {
-        let binary = std::env::current_exe().and_then(std::fs::canonicalize);
+        let running = programs::running();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Policy {
             guard: Guard {
                 root: Some(text(workspace.root())),
-                binary: binary.ok().map(|path| text(&path)),
+                binaries: running.map_or_else(
+                    |_| Vec::new(),
+                    |path| programs::all(&path).iter().map(|path| text(path)).collect(),
+                ),
                 trust: environment.state.as_deref().map(real).as_deref().map(text),
                 linked: guarded_links::find(workspace.root()),
             },
