@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::workspace::{ROLEOS, ROLEOS_HOOK, Ran, Workspace, ran};
+use crate::workspace::{ROLEOS, ROLEOS_HOOK, Ran, Workspace};
 
 /// Variables by which an agent around the tests would be recognised.
 const OF_AGENTS: &[&str] = &[
@@ -320,7 +320,7 @@ fn what_cannot_be_read_blocks_a_call_and_nothing_else() {
     let ran = tell(command, &push(&gone, "claude")).exits(2);
     assert!(ran.stderr.contains("/nowhere/at/all"), "{ran:#?}");
     for program in [ROLEOS, ROLEOS_HOOK] {
-        let ran = ran(gone.program(program, &["hook", "cluade"])).exits(2);
+        let ran = answer(gone.program(program, &["hook", "cluade"]), "").exits(2);
         assert!(ran.stderr.contains("claude"), "{ran:#?}");
     }
 }
