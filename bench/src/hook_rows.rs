@@ -55,7 +55,7 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
 /// A workspace with the gate on, two sessions, and the peers.
 struct Desk {
     folder: TempDir,
-    roleos: PathBuf,
+    program: PathBuf,
     empty: PathBuf,
 }
 
@@ -69,7 +69,7 @@ impl Desk {
         let folder = tempfile::tempdir().expect("a folder");
         let beside = std::env::current_exe()
             .expect("a program")
-            .with_file_name("roleos");
+            .with_file_name("roleos-hook");
         assert!(
             beside.exists(),
             "build it first: cargo build --release -p roleos"
@@ -92,7 +92,7 @@ impl Desk {
         fs::write(folder.path().join("empty.mjs"), "").expect("room");
         let desk = Self {
             folder,
-            roleos: beside,
+            program: beside,
             empty,
         };
         desk.fill("long", MANY);
@@ -134,7 +134,7 @@ impl Desk {
             "tool_input": { "command": "git status --short && git diff --stat", "description": "Look" },
             "tool_use_id": "toolu_01",
         });
-        let mut command = Command::new(&self.roleos);
+        let mut command = Command::new(&self.program);
         command.args(["hook", "claude", "--root"]).arg(root);
         timed(command, &event.to_string())
     }
@@ -158,7 +158,7 @@ impl Desk {
                 median,
                 peer,
                 "an empty Rust program that reads stdin",
-                Goal::AtMost(2.0),
+                Goal::AtMost(1.5),
             ),
             row(
                 P99,

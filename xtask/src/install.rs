@@ -17,6 +17,8 @@ pub(crate) struct Tools {
     pub(crate) python: PathBuf,
     /// The script of axe-core, which looks at pages for people who cannot see or use them well.
     pub(crate) axe: PathBuf,
+    /// `cargo-deny`, which checks what comes in with dependencies.
+    pub(crate) deny: PathBuf,
 }
 
 /// A program of the system, how to see that it is there, and the Debian packages that bring it.
@@ -99,6 +101,9 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 /// As npm names it. A newer one is tried by changing its number here.
 const AXE: &str = "axe-core@4.14.0";
 
+/// The version of `cargo-deny`. `deny.toml` is written for it.
+const DENY: &str = "0.20.2";
+
 const REQUIREMENTS: &str = "xtask/python-requirements.txt";
 
 /// Installs what is missing; quick when nothing is.
@@ -108,6 +113,7 @@ pub(crate) fn run(project: &Project) -> Result<Tools> {
     Ok(Tools {
         python: python(project)?,
         axe: axe(project)?,
+        deny: deny(project)?,
     })
 }
 
@@ -259,6 +265,40 @@ fn axe(project: &Project) -> Result<PathBuf> {
     let _alone = lock(&folder)?;
     packages_of_npm(&home, &[AXE])?;
     Ok(home.join("node_modules/axe-core/axe.min.js"))
+}
+
+/// `cargo-deny` of the pinned version, compiled without optimisation: it runs for seconds.
+fn deny(project: &Project) -> Result<PathBuf> {
+    let folder = project.target().join("tools");
+    let _alone = lock(&folder)?;
+    let home = folder.join(format!("cargo-deny-{DENY}"));
+    let program = home.join("bin").join("cargo-deny");
+    if shell::succeeds(Command::new(&program).arg("--version")) {
+        return Ok(program);
+    }
+    headline(&format!(
+        "compiling cargo-deny {DENY}, once; it takes some minutes"
+    ));
+    let build = folder.join("cargo-deny-build");
+    shell::run(
+        Command::new("cargo")
+            .args([
+                "install",
+                "cargo-deny",
+                "--version",
+                DENY,
+                "--locked",
+                "--debug",
+            ])
+            .arg("--root")
+            .arg(&home)
+            .arg("--target-dir")
+            .arg(&build)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0"),
+    )?;
+    // Only the program is needed; what is left over costs nothing but space.
+    fs::remove_dir_all(&build).ok();
+    Ok(program)
 }
 
 /// Exactly these packages of npm in a folder, installed again when the list changes.

@@ -19,7 +19,6 @@ mod codegen;
 mod e2e;
 mod failure;
 mod gate_report;
-mod hook_order;
 mod install;
 mod project;
 mod screenshots;
@@ -58,8 +57,6 @@ enum Chore {
     },
     /// Write how often the gate errs, from the corpora: `docs/gate-error-rates.md`.
     GateReport,
-    /// Write which code a hook call runs, so that it is linked side by side: `crates/roleos/hook.ld`.
-    HookOrder,
     /// Take the pictures of the pages in `docs/img/` with a real browser.
     Screenshots,
     /// Play the learning loop through the real program and write `docs/learning-loop.md`: `cargo xtask simulate [--seed N]…`.
@@ -96,7 +93,6 @@ fn run(chore: Chore) -> shell::Result<()> {
         Chore::Codegen { check: true } => codegen::check(&project),
         Chore::E2e { arguments } => e2e::run(&project, &arguments),
         Chore::GateReport => gate_report::run(&project),
-        Chore::HookOrder => hook_order::run(&project),
         Chore::Screenshots => screenshots::run(&project),
         Chore::Simulate { arguments } => simulate::run(&project, &arguments),
         Chore::Bench { arguments } => bench::run(&project, &arguments),

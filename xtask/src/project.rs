@@ -48,6 +48,11 @@ impl Project {
 
     /// `program`, started in the root.
     pub(crate) fn command(&self, program: &str) -> Command {
+        self.command_at(Path::new(program))
+    }
+
+    /// The program at this path, started in the root.
+    pub(crate) fn command_at(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root);
         command

@@ -1,6 +1,8 @@
 //! `cargo xtask test`: everything that must hold, in order, stopping at the first failure. Skips nothing.
 
+use std::fmt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use crate::install::{self, Tools};
 use crate::project::Project;
@@ -19,24 +21,85 @@ struct Step {
     hint: &'static str,
 }
 
-/// Installs, then runs all steps.
+/// Installs, then runs all steps. The quickest come first.
 pub(crate) fn run(project: &Project) -> Result<()> {
-    headline("what tests need");
-    let tools = install::run(project)?;
-    // The quickest first: who is told after the tests has waited in vain.
-    headline("tidy");
-    tidy::run(project)?;
+    let mut times = Times::default();
+    let tools = times.part("what tests need", || install::run(project))?;
+    times.part("tidy", || tidy::run(project))?;
+    times.part("dependencies", || dependencies(project, &tools))?;
     for Step {
         name,
         mut command,
         hint,
     } in steps(project, &tools)
     {
-        headline(name);
-        shell::run(&mut command).map_err(|failure| explained(name, &failure, hint))?;
+        times.part(name, || {
+            shell::run(&mut command).map_err(|failure| explained(name, &failure, hint))
+        })?;
     }
-    headline("all checks passed");
+    headline(&format!("all checks passed\n{times}"));
     Ok(())
+}
+
+/// How long each part took.
+#[derive(Default)]
+struct Times(Vec<(&'static str, Duration)>);
+
+impl Times {
+    /// Runs a part under a headline and prints its time, also when it fails.
+    fn part<T>(&mut self, name: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        headline(name);
+        let start = Instant::now();
+        let result = work();
+        let took = start.elapsed();
+        let verb = if result.is_ok() { "done" } else { "failed" };
+        eprintln!("-- {name}: {verb} in {}", seconds(took));
+        self.0.push((name, took));
+        result
+    }
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, took) in &self.0 {
+            writeln!(f, "{:>9}  {name}", seconds(*took))?;
+        }
+        let all = self.0.iter().map(|(_, took)| *took).sum();
+        write!(f, "{:>9}  in all", seconds(all))
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// Checks licences, banned crates and sources, and advisories where their database can be had.
+fn dependencies(project: &Project, tools: &Tools) -> Result<()> {
+    let deny = |words: &[&str]| {
+        let mut command = project.command_at(&tools.deny);
+        // Crates in two versions are warnings, and there are always some.
+        command
+            .args(["--workspace", "--locked", "--log-level", "error"])
+            .args(words);
+        command
+    };
+    let checks = [
+        "check",
+        "--hide-inclusion-graph",
+        "licenses",
+        "bans",
+        "sources",
+    ];
+    shell::run(&mut deny(&checks))?;
+    if !shell::succeeds(&mut deny(&["fetch", "db"])) {
+        eprintln!("advisories were not checked: their database cannot be fetched");
+        return Ok(());
+    }
+    shell::run(&mut deny(&[
+        "check",
+        "--hide-inclusion-graph",
+        "advisories",
+    ]))
 }
 
 fn explained(name: &str, failure: &Failure, hint: &str) -> Failure {
@@ -104,4 +167,26 @@ fn tests(project: &Project, tools: &Tools) -> Command {
         .env(TEST_PYTHON, &tools.python)
         .env(TEST_AXE, &tools.axe);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_timed_and_a_failure_is_passed_on() {
+        let mut times = Times::default();
+        assert_eq!(times.part("one", || Ok(7)).ok(), Some(7));
+        let failed = times.part("two", || Err::<(), _>(Failure::new("no")));
+        assert_eq!(failed.unwrap_err().to_string(), "no");
+        let shown = Times(vec![
+            ("tidy", Duration::from_millis(1240)),
+            ("tests", Duration::from_secs(60)),
+        ]);
+        assert_eq!(times.0.len(), 2);
+        assert_eq!(
+            shown.to_string(),
+            "    1.2 s  tidy\n   60.0 s  tests\n   61.2 s  in all"
+        );
+    }
 }

@@ -16,6 +16,7 @@ use crate::install::registration::{self, Found, Program};
 use crate::install::settings::Settings;
 use crate::install::system::Machine;
 use crate::installed::read_text;
+use crate::programs;
 use crate::said;
 use crate::workspace::Workspace;
 
@@ -127,6 +128,7 @@ pub fn examine(
         self::workspace::approval_check(workspace),
         self::workspace::git_check(workspace, running),
     ];
+    checks.extend(programs_check(running));
     checks.extend(self::workspace::actions_check(config));
     checks.extend(self::protected::check(workspace, environment));
     checks.push(supervised::machine(environment));
@@ -145,9 +147,24 @@ pub fn examine(
     Report { checks, agents }
 }
 
-fn program(workspace: &Workspace, running: &Path) -> Program {
+/// Returns nothing where the small program of the hooks lies beside this one.
+fn programs_check(running: &Path) -> Option<Check> {
+    let hook = running.with_file_name(programs::HOOK);
+    (!hook.is_file()).then(|| {
+        let text = format!(
+            "`{}` is missing, so hooks start `{}`, which takes longer",
+            hook.display(),
+            running.display()
+        );
+        let next = "`cargo install --path crates/roleos` brings both; then `roleos init`";
+        Check::note("programs", text, next)
+    })
+}
+
+/// What hooks start; `path` is one of our programs.
+fn program(workspace: &Workspace, path: &Path) -> Program {
     Program {
-        path: running.to_owned(),
+        path: path.to_owned(),
         root: workspace.root().to_owned(),
         state: workspace.state().map(Path::to_owned),
         forced: false,

@@ -275,7 +275,11 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
     if let Some((path, program)) = &plan.link
         && !registration::is_link_to(path, program)
     {
-        link(path, Path::new(program.file_name().unwrap_or_default()))?;
+        let is_older = registration::is_older_link(path);
+        let made = link(path, Path::new(program.file_name().unwrap_or_default()));
+        if !is_older {
+            made?;
+        }
     }
     for change in &plan.changes {
         sealed_files::announce(workspace.state(), &change.path, change.after.as_deref())?;

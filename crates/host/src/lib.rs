@@ -3,7 +3,7 @@
 //! Reading order: [`environment`], [`workspace`] and [`config`] (where we are and what was set), [`clock`], [`chance`] (random draws), [`files`] and [`clean`] (text that is safe to show),
 //! then [`keys`], [`approval_key`], [`agents_above`], [`receipts`], [`grants`], [`pins`], [`repository`], [`approvals`], [`settings_edit`] and [`ownership`] (what a person allows),
 //! [`ledger`] and [`store`] (the workspace's bundles), [`scan`] and [`score`] (many of them), [`git`],
-//! [`process`] and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`specialists`] (adapters: their registry, their state and their logs), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), [`supervision`] (what really runs, judged when it begins), [`install`], [`second_seam`] and [`doctor`] (setting a repository up for them, and whether that holds), [`manifests`], [`verifiers`] [`runs`], [`feedback`], [`learning`], [`dataset`] and [`events`] (what models declare, whether they kept it, what became of their runs, what users say of them, what is learned from them, and what others are told), [`running`] and [`requests`] (the one `roleos up` of a workspace, and what was asked of it), and [`trace_input`] and [`view`] (what other programs hand in and read).
+//! [`process`], [`programs`] (our own) and [`rerun`] (running tests again), [`catalog`] and [`authoring`] (roles in a directory), [`roles`] and [`exports`] (those that were installed, and those for other agents), [`command_lookup`] (files that a command would run), [`specialists`] (adapters: their registry, their state and their logs), [`contracts`] (what calls of tools must look like), [`agents`], [`journal`], [`hook`] and [`rehearsal`] (what coding agents ask, and what is kept of it), [`supervision`] (what really runs, judged when it begins), [`install`], [`second_seam`] and [`doctor`] (setting a repository up for them, and whether that holds), [`manifests`], [`verifiers`] [`runs`], [`feedback`], [`learning`], [`dataset`] and [`events`] (what models declare, whether they kept it, what became of their runs, what users say of them, what is learned from them, and what others are told), [`running`] and [`requests`] (the one `roleos up` of a workspace, and what was asked of it), and [`trace_input`] and [`view`] (what other programs hand in and read).
 //!
 //! Everything here acts and nothing here decides: what to believe, allow or refuse is the rooms' business.
 //! No network, no terminal.
@@ -79,6 +79,8 @@ pub mod journal;
 pub mod contracts;
 
 pub mod process;
+
+pub mod programs;
 
 pub mod rerun;
 

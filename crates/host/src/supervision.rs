@@ -23,6 +23,7 @@ use crate::agents::Agent;
 use crate::environment;
 use crate::hook::Bench;
 use crate::install::registration;
+use crate::programs;
 use rule::Rule;
 
 pub use supervise::{Error, end_by_signal};
@@ -121,7 +122,10 @@ pub fn run(
 fn protected(bench: &Bench) -> Vec<PathBuf> {
     let root = bench.workspace.root();
     let settings = Agent::ALL.map(|agent| root.join(registration::file(agent)));
-    let own = std::env::current_exe().ok();
+    let own = programs::running().map_or_else(|_| Vec::new(), |path| programs::all(&path));
+    let own = own
+        .into_iter()
+        .filter(|path| path.is_file() && !path.is_symlink());
     let kept = [bench.workspace.role_os_dir(), root.join(".claude/role-os")];
     kept.into_iter().chain(settings).chain(own).collect()
 }

@@ -31,8 +31,8 @@ use things::{SETTINGS, START_FILES, Thing};
 pub struct Guard {
     /// The workspace's root, a real path.
     pub root: Option<String>,
-    /// The binary that decides, a real path.
-    pub binary: Option<String>,
+    /// The programs of ours, real paths.
+    pub binaries: Vec<String>,
     /// The folder of the user's trust store, a real path.
     pub trust: Option<String>,
     /// Things of these names that are links: where each leads, and its name.
@@ -108,7 +108,7 @@ impl Guard {
     }
 
     fn named(&self, path: &str, home: &str) -> Option<Thing> {
-        if self.binary.as_deref() == Some(path) {
+        if self.binaries.iter().any(|binary| binary == path) {
             return Some(Thing::Binary);
         }
         let in_trust = |folder: &str| is_within(path, folder);
@@ -123,7 +123,7 @@ impl Guard {
         let root = self.root.as_deref().unwrap_or(start);
         let own = self.linked.iter().map(|(real, _)| real.as_str());
         let mut own = own
-            .chain(self.binary.as_deref())
+            .chain(self.binaries.iter().map(String::as_str))
             .chain(self.trust.as_deref());
         own.any(|place| is_within(place, target) || is_within(target, place))
             || [root, start, home]
@@ -150,8 +150,9 @@ impl Guard {
     /// workspace's root, in the directory where the command starts or one between them, or in the home directory.
     /// The second part says that an approval of a person may allow it.
     pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<(Verdict, bool)> {
+        let is_ours = self.binaries.iter().any(|binary| binary == path);
         let in_trust = |folder: &str| is_within(path, folder);
-        if self.binary.as_deref() == Some(path) || self.trust.as_deref().is_some_and(in_trust) {
+        if is_ours || self.trust.as_deref().is_some_and(in_trust) {
             return Some((Verdict::Deny, false));
         }
         let root = self.root.as_deref().unwrap_or(start);
@@ -187,7 +188,7 @@ impl Guard {
         if self.root.as_deref().is_some_and(holds) || has(".role-os") {
             return Some(Thing::Ours);
         }
-        if self.binary.as_deref().is_some_and(holds) {
+        if self.binaries.iter().any(|binary| holds(binary)) {
             return Some(Thing::Binary);
         }
         if self.trust.as_deref().is_some_and(holds) {

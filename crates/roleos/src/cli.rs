@@ -97,6 +97,9 @@ pub enum Command {
     /// Judge a push; git's hook calls this.
     #[command(hide = true)]
     PrePush(command::pre_push::Args),
+    /// Ask the conformance specialist about a call; the hook starts this.
+    #[command(hide = true)]
+    Consult(command::consult::Args),
     /// Roles people write: a catalog of versioned, translated prompts.
     #[command(subcommand)]
     Catalog(command::catalog::Command),

@@ -2,7 +2,7 @@
 
 pub mod cli;
 
-pub mod exit;
+pub use roleos_hook::exit;
 
 pub mod failure;
 
@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, VERSION};
 use context::{Context, Place};
 use exit::Exit;
 use failure::Failure;
@@ -31,14 +31,15 @@ use ui::Ui;
 
 /// Runs one command line, the program's name first, and says how it ended.
 pub fn run(arguments: &[OsString]) -> Exit {
-    command::watch::direct(arguments);
-    if let Some(exit) = command::hook::direct(arguments) {
+    roleos_hook::watch::direct(arguments, VERSION);
+    // An agent waits for each answer, so the arguments of an installed hook do not go through clap.
+    if let Some(exit) = roleos_hook::hook::direct(arguments, VERSION) {
         return exit;
     }
     if let Some(exit) = command::run::direct(arguments) {
         return exit;
     }
-    keep_quiet_about_the_parser();
+    roleos_hook::silence_parser_panics();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, arguments),
@@ -51,18 +52,6 @@ pub fn run(arguments: &[OsString]) -> Exit {
             failure.exit
         }
     }
-}
-
-/// The shell parser is another project's: where it panics, the oversight room takes the text for not understood and says
-/// so. A trace on top of that answer would only frighten.
-fn keep_quiet_about_the_parser() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        let place = panic.location().map_or("", |place| place.file());
-        if !place.contains("brush-parser") {
-            usual(panic);
-        }
-    }));
 }
 
 fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
@@ -90,6 +79,7 @@ fn dispatch(ui: &Ui, cli: &Cli) -> Result<Exit, Failure> {
         Command::Init(args) => command::init::run(ui, &context, args),
         Command::Doctor => command::doctor::run(ui, &context),
         Command::PrePush(args) => command::pre_push::run(place, args),
+        Command::Consult(args) => command::consult::run(&context, args),
         Command::Catalog(command) => command::catalog::run(ui, &context, command),
         Command::Explain(args) => command::explain::run(ui, &context, args),
         Command::Run(args) => command::run::run(args, place),

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use host::config::specialist::Specialist;
 use host::environment;
-use reqwest::header::HeaderMap;
-use reqwest::{Client, Url};
+use hyper::header::HeaderMap;
 use specialist::contract::{Answered, Call, CallError, judge, precheck};
 use tokio::sync::Semaphore;
 
-use crate::exchange::{self, Post};
+use crate::exchange::{self, Client, Post};
+use crate::web_address::WebAddress;
 
 use self::health::{Finding, Health, Patience};
 
@@ -197,14 +197,14 @@ impl Backends {
         time: Duration,
     ) -> (Result<Answered, CallError>, bool) {
         let url = call.url(base);
-        let address = match exchange::address(&url) {
+        let address = match WebAddress::parse(&url) {
             Ok(address) => address,
             Err(why) => {
                 let why = format!("`{base}`: {why}");
                 return (Err(CallError::early("bad_backend_url", why)), true);
             }
         };
-        let client = match self.client(address.scheme() == "https") {
+        let client = match self.client(address.is_https()) {
             Ok(client) => client,
             Err(why) => return (Err(CallError::early("tls_unavailable", why)), false),
         };
@@ -220,7 +220,7 @@ impl Backends {
             return (Err(full), true);
         };
         let post = Post {
-            url: address.as_str(),
+            address: &address,
             headers,
             body: call.body.to_string(),
             time: time.saturating_sub(started.elapsed()),
@@ -270,20 +270,11 @@ fn headers(call: &Call) -> Result<HeaderMap, CallError> {
 /// What a person should know about an address: prompts in the open.
 #[must_use]
 pub fn warning(backend_url: &str) -> Option<String> {
-    let url = match exchange::address(backend_url) {
+    let url = match WebAddress::parse(backend_url) {
         Ok(url) => url,
         Err(why) => return Some(format!("backend `{backend_url}` cannot be asked: {why}")),
     };
-    (url.scheme() == "http" && !is_loopback(&url)).then(|| {
+    (!url.is_https() && !url.is_loopback()).then(|| {
         format!("backend `{backend_url}` is plain http to another machine: inputs and verdicts travel in the open")
     })
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || address
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }

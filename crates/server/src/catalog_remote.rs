@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use host::clock;
 use host::files::FileError;
-use reqwest::Client;
 
 use self::cache::{Cache, Entry};
 use self::exchange::Answer;
 use self::source::Address;
+use crate::exchange::Client;
 
 pub use self::error::{Older, RemoteError, Situation};
 pub use self::source::{Segment, Source, Wanted};

@@ -11,12 +11,12 @@ use host::config::specialist::{Claude, Kind};
 use host::environment;
 use host::specialists::command;
 use host::specialists::spending::{MicroUsd, Spending, SpendingError};
-use reqwest::Client;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 use specialist::contract::{Usage, Wire, read_text};
 
-use crate::exchange::{self, Post, Received};
+use crate::exchange::{self, Client, Post, Received};
+use crate::web_address::WebAddress;
 
 /// Where Anthropic is.
 pub(crate) const ANTHROPIC: &str = "https://api.anthropic.com";
@@ -229,10 +229,11 @@ impl Fallback {
             return Err(FallbackError::Settings("`model` is empty".to_owned()));
         }
         let url = self.url();
-        let address = exchange::address(&url)
+        let address = WebAddress::parse(&url)
             .map_err(|why| FallbackError::Settings(format!("`base_url`: {why}")))?;
-        let https = address.scheme() == "https";
-        let client = self.client.get_or_init(|| exchange::client(https));
+        let client = self
+            .client
+            .get_or_init(|| exchange::client(address.is_https()));
         let client = client
             .as_ref()
             .map_err(|why| FallbackError::NoAnswer(why.clone()))?;
@@ -246,7 +247,7 @@ impl Fallback {
             max_tokens.unwrap_or_else(|| self.set.max_tokens.get()),
         );
         self.spending.reserve(most)?;
-        let received = self.attempts(client, &url, &headers, &body).await;
+        let received = self.attempts(client, &address, &headers, &body).await;
         let answer = answer(&received.wire).map(|answer| (self.verdict(&answer), used(&answer)));
         let cost = match &answer {
             Ok((_, Some(used))) => self.cost(used.input, used.output),
@@ -271,7 +272,7 @@ impl Fallback {
     async fn attempts(
         &self,
         client: &Client,
-        url: &str,
+        address: &WebAddress,
         headers: &HeaderMap,
         body: &str,
     ) -> Received {
@@ -279,7 +280,7 @@ impl Fallback {
         let mut left = self.set.retries.get();
         loop {
             let post = Post {
-                url,
+                address,
                 headers: headers.clone(),
                 body: body.to_owned(),
                 time: self.set.timeout(),

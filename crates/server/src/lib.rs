@@ -41,6 +41,10 @@ pub mod metrics;
 
 pub mod problem;
 
+mod connections;
+
+mod web_address;
+
 mod exchange;
 
 mod linger;

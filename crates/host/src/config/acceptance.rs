@@ -1,5 +1,6 @@
 //! Section `[acceptance]`: what a scorecard must reach before a capability counts as proved.
 
+#[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use witness::scorecard::Thresholds;
@@ -8,7 +9,8 @@ use super::fraction::Fraction;
 use super::within::Within;
 
 /// Section `[acceptance]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Acceptance {
     /// Fewest tasks.

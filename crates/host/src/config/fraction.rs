@@ -1,8 +1,8 @@
 //! A share from 0 to 1, as a type; and an amount of money that is no less than nothing.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(any(test, feature = "reference"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -91,8 +91,9 @@ impl<const MAX: u32> Visitor<'_> for InRange<MAX> {
     }
 }
 
+#[cfg(any(test, feature = "reference"))]
 impl<const MAX: u32> JsonSchema for UpTo<MAX> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("number_up_to_{MAX}").into()
     }
 

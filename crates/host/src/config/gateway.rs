@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+#[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::within::Within;
 
 /// Section `[gateway]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Gateway {
     /// Largest body of a request that names a model, in MiB.
@@ -81,7 +83,8 @@ impl Gateway {
 }
 
 /// One `[[gateway.upstream]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Upstream {
     /// How it is called in receipts.
@@ -103,7 +106,8 @@ fn every_model() -> Vec<String> {
 }
 
 /// Whose API is spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// OpenAI's: chat completions, responses.

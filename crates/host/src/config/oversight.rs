@@ -9,6 +9,7 @@ use oversight::actions::{Action, Catalog, Rule, Set};
 use oversight::governance::{Governance, Mode};
 use oversight::guard::Guard;
 use oversight::verdict::{Answers, OnOpaque, Policy, Verdict};
+#[cfg(any(test, feature = "reference"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -19,10 +20,12 @@ use super::own_action::own_actions;
 use super::within::Within;
 use crate::environment::Environment;
 use crate::guarded_links;
+use crate::programs;
 use crate::workspace::Workspace;
 
 /// Section `[oversight]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Oversight {
     /// Whether irreversible actions need a grant; `ROLEOS_CAPABILITY_GATE` switches it on as well, and neither switches the other off.
@@ -97,7 +100,8 @@ impl Default for Oversight {
 }
 
 /// An answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// Let it run.
@@ -109,9 +113,8 @@ pub enum Answer {
 }
 
 /// The answer to a command that cannot be followed, from the weakest to the strictest.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Unfollowed {
     /// Let it run.
@@ -135,7 +138,8 @@ impl From<Answer> for Verdict {
 }
 
 /// What a question becomes without a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Unattended {
     /// It stays a question, and the agent's own rules answer it.
@@ -145,7 +149,8 @@ pub enum Unattended {
 }
 
 /// A mode of governance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum GovernanceMode {
     /// No lists, no budgets.
@@ -218,6 +223,7 @@ impl<'de> Visitor<'de> for ExtendedReader {
     }
 }
 
+#[cfg(any(test, feature = "reference"))]
 impl JsonSchema for Extended {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "extended_actions".into()
@@ -233,7 +239,8 @@ impl JsonSchema for Extended {
 }
 
 /// Prices of one model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     /// Tokens that go in.
@@ -293,6 +300,7 @@ impl<'de> Deserialize<'de> for Dollars {
     }
 }
 
+#[cfg(any(test, feature = "reference"))]
 impl JsonSchema for Dollars {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "dollars".into()
@@ -337,12 +345,15 @@ impl Oversight {
     /// The same with what is protected in this workspace.
     #[must_use]
     pub fn policy_in(&self, workspace: &Workspace, environment: &Environment) -> Policy {
-        let binary = std::env::current_exe().and_then(std::fs::canonicalize);
+        let running = programs::running();
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Policy {
             guard: Guard {
                 root: Some(text(workspace.root())),
-                binary: binary.ok().map(|path| text(&path)),
+                binaries: running.map_or_else(
+                    |_| Vec::new(),
+                    |path| programs::all(&path).iter().map(|path| text(path)).collect(),
+                ),
                 trust: environment.state.as_deref().map(real).as_deref().map(text),
                 linked: guarded_links::find(workspace.root()),
             },

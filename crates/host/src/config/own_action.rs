@@ -1,12 +1,14 @@
 //! Actions that the user adds: `[[oversight.action]]`.
 
 use oversight::actions::check_rule;
+#[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// One `[[oversight.action]]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OwnAction {
     /// Its id, as in the grants. The id of an action that is gated already adds another way to perform it.
@@ -42,7 +44,8 @@ pub struct OwnAction {
 }
 
 /// A set to which an action of the user's belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OwnSet {
     /// It needs a grant.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,8 @@ use super::fraction::{Dollars, Fraction};
 use super::within::Within;
 
 /// Section `[selection]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Selection {
     /// Candidates that a serving dispatch asks when `--k` names no number.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+#[cfg(any(test, feature = "reference"))]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,8 @@ use super::fraction::{Distance, Dollars, Fraction};
 use super::within::Within;
 
 /// Section `[specialist]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Specialist {
     /// Dispatches over which a quota is a share.
@@ -50,7 +52,8 @@ pub struct Specialist {
 }
 
 /// One `[specialist.agreement."<role>"]`: when an adapter's answer and the general model's agree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Agreement {
     /// How answers are compared; without it by the declared output schema's required fields, else by the verifier, else whole.
@@ -64,7 +67,8 @@ pub struct Agreement {
 }
 
 /// How answers are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AgreementKind {
     /// As JSON, keys in any order.
@@ -78,7 +82,8 @@ pub enum AgreementKind {
 }
 
 /// Whose dispatches count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum QuotaScope {
     /// The role's own.
@@ -89,7 +94,8 @@ pub enum QuotaScope {
 }
 
 /// What halts a role.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HaltRule {
     /// The always-valid test.
@@ -100,9 +106,8 @@ pub enum HaltRule {
 }
 
 /// What a level without evidence here is worth.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Deserialize, Serialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ClaimedLevels {
     /// What it says.
@@ -136,7 +141,8 @@ impl Default for Specialist {
 }
 
 /// Section `[privacy]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Privacy {
     /// Whether the field log keeps the text of inputs, up to 4000 characters, beside their hash.
@@ -147,7 +153,8 @@ pub struct Privacy {
 }
 
 /// Section `[fallback]`: who answers when no adapter does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Fallback {
     /// The general model. Without `kind` there is none, and a dispatch that needs it is refused.
@@ -155,7 +162,8 @@ pub struct Fallback {
 }
 
 /// Section `[fallback.claude]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Claude {
     /// "anthropic" for the Messages API, "openai" for chat completions, "command" for a program, "none".
@@ -185,7 +193,8 @@ pub struct Claude {
 }
 
 /// How the general model is reached.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(any(test, feature = "reference"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Not at all.

@@ -144,8 +144,8 @@ mod tests {
             .into_generator()
             .into_root_schema_for::<Config>();
         let mut undecided = Vec::new();
-        for (section, shape) in super::super::properties(schema.as_value()) {
-            for (key, _) in super::super::properties(shape) {
+        for (section, shape) in super::super::reference::properties(schema.as_value()) {
+            for (key, _) in super::super::reference::properties(shape) {
                 let key = format!("{section}.{key}");
                 let guarded = GUARDED.iter().any(|guarded| guarded.key == key);
                 if guarded == HARMLESS.contains(&key.as_str()) {

@@ -2,9 +2,9 @@
 //!
 //! The range is part of the error message and of the schema, so it is written once. No setting is named here.
 
-use std::borrow::Cow;
 use std::fmt;
 
+#[cfg(any(test, feature = "reference"))]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -70,8 +70,9 @@ impl<const MIN: u64, const MAX: u64> Visitor<'_> for InRange<MIN, MAX> {
     }
 }
 
+#[cfg(any(test, feature = "reference"))]
 impl<const MIN: u64, const MAX: u64> JsonSchema for Within<MIN, MAX> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("whole_number_{MIN}_to_{MAX}").into()
     }
 

@@ -9,6 +9,7 @@ use super::Check;
 use crate::agents::Agent;
 use crate::install::registration::{self, Found, Program};
 use crate::install::strength;
+use crate::programs;
 
 /// Which program an entry starts, and whether there is one entry.
 pub(super) fn checks(agent: Agent, found: &Found, running: &Path, count: usize) -> Vec<Check> {
@@ -17,13 +18,21 @@ pub(super) fn checks(agent: Agent, found: &Found, running: &Path, count: usize) 
     if !found.program.exists() {
         let text = format!("`{}` is not there", found.program.display());
         checks.push(Check::wrong("entry", text, again.clone()));
-    } else if found.program != running {
+    } else if found.program != programs::hook(running) {
         let text = format!(
-            "the hook starts `{}`, and this is `{}`",
+            "the hook starts `{}`, and `roleos init` would install `{}`",
             found.program.display(),
-            running.display()
+            programs::hook(running).display()
         );
         checks.push(Check::note("entry", text, again.clone()));
+    }
+    if programs::main(&found.program).is_none() {
+        let text = format!(
+            "there is no `roleos` beside `{}`, so sessions are not sealed when they end",
+            found.program.display()
+        );
+        let next = "install `roleos` there; `roleos sessions seal --all` seals what is over";
+        checks.push(Check::wrong("entry", text, next));
     }
     if count > 1 {
         checks.push(Check::wrong(

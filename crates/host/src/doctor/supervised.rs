@@ -12,6 +12,7 @@ use crate::install::registration::{self, Program};
 use crate::install::settings::Settings;
 use crate::installed::read_text;
 use crate::journal::SessionId;
+use crate::programs;
 use crate::supervision::{probe, proof};
 use crate::workspace::Workspace;
 
@@ -51,7 +52,7 @@ pub(super) fn way(workspace: &Workspace, settings: &Settings) -> Option<Check> {
         return Some(Check::note(NAME, "commands are not supervised", next));
     };
     let program = Program {
-        path: prefix.with_file_name("roleos"),
+        path: programs::hook(&prefix.with_file_name(programs::MAIN)),
         root: workspace.root().to_owned(),
         state: workspace.state().map(std::path::Path::to_owned),
         forced: false,

@@ -17,6 +17,7 @@ use crate::grants;
 use crate::install::git_hook;
 use crate::journal::read::{Session, journals};
 use crate::keys::KeyStore;
+use crate::programs;
 use crate::repository::index;
 use crate::said;
 use crate::specialists::{Named, Paths, Settings, Specialists};
@@ -294,7 +295,8 @@ pub(super) fn approval_check(workspace: &Workspace) -> Check {
 }
 
 pub(super) fn git_check(workspace: &Workspace, running: &Path) -> Check {
-    let program = program(workspace, running);
+    let hook = program(workspace, &programs::hook(running));
+    let older = program(workspace, running);
     let name = "git hook";
     match git_hook::place(workspace.root()) {
         git_hook::Place::NoRepository => Check::note(
@@ -310,8 +312,13 @@ pub(super) fn git_check(workspace: &Workspace, running: &Path) -> Check {
             ),
             "`git config core.hooksPath .git/hooks`, then `roleos init`",
         ),
-        git_hook::Place::Here(hooks) => match git_hook::state(&hooks, &program) {
+        git_hook::Place::Here(hooks) => match git_hook::state(&hooks, &hook) {
             Some(true) => Check::good(name, "pre-push asks the gate about pushes below an agent"),
+            Some(false) if git_hook::state(&hooks, &older) == Some(true) => Check::note(
+                name,
+                "pre-push asks the gate about pushes below an agent, through `roleos` instead of `roleos-hook`",
+                "`roleos init` brings it up to date",
+            ),
             Some(false) => Check::wrong(
                 name,
                 "the pre-push hook is ours but starts another program or root, or cannot be executed",

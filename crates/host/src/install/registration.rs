@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::agents::{Agent, Kind};
+use crate::programs::{MAIN, WATCH};
 
 use super::merge::{Dialect, Entry, Wanted};
 use super::words::{quoted, split};
@@ -18,7 +19,7 @@ const CODEX_END_SECONDS: u64 = 3;
 /// What an entry starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Absolute path of `roleos`.
+    /// Absolute path of `roleos-hook`, or of `roleos` where that is missing.
     pub path: PathBuf,
     /// The workspace root that it is told.
     pub root: PathBuf,
@@ -207,9 +208,6 @@ pub(crate) const SHELL_PREFIX: &str = "CLAUDE_CODE_SHELL_PREFIX";
 /// Tells `roleos-watch` which workspace it is for.
 const WATCH_ROOT: &str = "ROLEOS_WATCH_ROOT";
 
-/// The link by which `roleos` supervises the commands of an agent.
-pub(crate) const WATCH: &str = "roleos-watch";
-
 /// Returns the program that supervises the commands of an agent, where the agent has a place for it. The agent takes
 /// nothing behind a blank and a dash for a part of the path.
 #[must_use]
@@ -221,7 +219,13 @@ pub fn watch(agent: Agent, program: &Program) -> Option<PathBuf> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_ok()
     };
-    (fits && (is_link_to(&path, &program.path) || may_make())).then_some(path)
+    let is_there = is_link_to(&path, &program.path) || is_older_link(&path);
+    (fits && (is_there || may_make())).then_some(path)
+}
+
+/// Returns `true` if a link leads to `roleos`, as it did before there was `roleos-hook`. It does the same.
+pub(crate) fn is_older_link(link: &Path) -> bool {
+    is_link_to(link, &link.with_file_name(MAIN))
 }
 
 /// Returns `true` if a link beside a program leads to it.

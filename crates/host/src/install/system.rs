@@ -11,6 +11,7 @@ use rustix::process::geteuid;
 use crate::agents::Agent;
 use crate::approval_key::{PUBLIC_FILE, Place, SYSTEM_DIRECTORY};
 use crate::files;
+use crate::programs;
 use crate::workspace::Workspace;
 
 use super::registration::{self, Program};
@@ -105,18 +106,15 @@ impl Machine {
     pub fn plan(&self, workspace: &Workspace, running: &Path) -> Result<Plan, InstallError> {
         let mut plan = Plan::default();
         let target = self.program();
-        let bytes = files::read(running, MAX_PROGRAM)?;
-        let before = target.exists().then(|| files::read(&target, MAX_PROGRAM));
-        let before = before.transpose()?;
-        if before.as_ref() != Some(&bytes) {
-            plan.changes.push(Change {
-                path: target.clone(),
-                before,
-                after: Some(bytes),
-                mode: Mode::Like(0o755),
-                what: "the program, which only root can replace".to_owned(),
-            });
-        }
+        plan.changes.extend(copy(running, &target)?);
+        let hook = programs::hook(running);
+        let target = if hook == running {
+            target
+        } else {
+            let target = target.with_file_name(programs::HOOK);
+            plan.changes.extend(copy(&hook, &target)?);
+            target
+        };
         plan.keys = !self.public_key().exists();
         let program = Program {
             path: target,
@@ -217,4 +215,18 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// Returns the change that puts a copy of a program at `target`; none where it is there.
+fn copy(program: &Path, target: &Path) -> Result<Option<Change>, InstallError> {
+    let bytes = files::read(program, MAX_PROGRAM)?;
+    let before = target.exists().then(|| files::read(target, MAX_PROGRAM));
+    let before = before.transpose()?;
+    Ok((before.as_ref() != Some(&bytes)).then(|| Change {
+        path: target.to_owned(),
+        before,
+        after: Some(bytes),
+        mode: Mode::Like(0o755),
+        what: "a program, which only root can replace".to_owned(),
+    }))
 }

@@ -36,7 +36,7 @@ const WRITERS: &[&str] = names!(
 /// Programs that run or pass on what they are given; what they run is looked at by itself.
 const LAUNCHERS: &[&str] = names!(
     "npx bunx uvx pipx find parallel ssh make just npm pnpm yarn bun cargo go poetry uv mise \
-    roleos gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
+    roleos roleos-hook gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
     claude codex gemini cursor-agent copilot"
 );
 

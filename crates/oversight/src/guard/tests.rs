@@ -50,7 +50,10 @@ fn policy() -> Policy {
     Policy {
         guard: Guard {
             root: Some("/w".to_owned()),
-            binary: Some("/opt/tools/roleos-1".to_owned()),
+            binaries: vec![
+                "/opt/tools/roleos-1".to_owned(),
+                "/opt/tools/roleos-hook".to_owned(),
+            ],
             trust: Some("/home/me/.st/roleos".to_owned()),
             linked: vec![
                 (
@@ -222,7 +225,10 @@ fn writing_to_our_own_things_is_denied_however_it_is_written() {
             "find .role-os -delete",
             "find . -name x -exec cp {} .role-os/ ';'",
             "cp /tmp/evil /opt/tools/roleos-1",
+            "cp /tmp/evil /opt/tools/roleos-hook",
             "cp /tmp/evil ~/.local/bin/roleos",
+            "cp /tmp/evil ~/.local/bin/roleos-hook",
+            "ln -sf /tmp/evil ~/.local/bin/roleos-watch",
             "patch .role-os/config.toml < /tmp/p",
             "git apply <<'E'\n--- a/.role-os/config.toml\n+++ b/.role-os/config.toml\nE",
             "apply_patch <<'E'\n*** Begin Patch\n*** Update File: .claude/settings.json\nE",

@@ -117,7 +117,14 @@ fn can_be(written: &str, name: &str) -> bool {
 pub(super) fn named(lower: &str, home: &str) -> Option<Thing> {
     let parts: Vec<&str> = lower.split('/').filter(|part| !part.is_empty()).collect();
     let by_part = (0..parts.len()).find_map(|at| begins(parts.get(at..).unwrap_or_default()));
-    let is_binary = matches!(parts.as_slice(), [.., "bin", "roleos" | "roleos.exe"]);
+    let is_binary = matches!(
+        parts.as_slice(),
+        [
+            ..,
+            "bin",
+            "roleos" | "roleos.exe" | "roleos-hook" | "roleos-watch"
+        ]
+    );
     by_part
         .or_else(|| is_binary.then_some(Thing::Binary))
         .or_else(|| start_file(lower, home))

@@ -20,7 +20,7 @@ use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 /// # Errors
 /// The output cannot be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
-    let running = std::env::current_exe().and_then(|path| path.canonicalize())?;
+    let running = host::programs::running()?;
     let report = doctor::examine(
         &context.workspace,
         &context.config,

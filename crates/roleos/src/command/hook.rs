@@ -1,48 +1,16 @@
-//! `roleos hook`: reads one event of an agent from standard input and answers it in time, whatever happens.
-//!
-//! A second thread watches the first: when the work takes too long, it answers in its place; a panic is caught. Words are read by hand first, because an agent waits for us at each of its steps; clap only sees mistakes.
+//! `roleos hook`: the same as `roleos-hook hook`, for installations that name `roleos`.
 
-mod ceiling;
-
-use std::env;
-use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::panic::{self, AssertUnwindSafe};
-use std::path::{Path, PathBuf};
-use std::process;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
 use clap::ValueEnum;
-use host::agents::{Agent, Reply};
-use host::environment::Environment;
-use host::files;
-use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
-use host::sealing::background;
-use host::supervision;
+use host::agents::Agent;
+use roleos_hook::hook::{self, Asked};
 
 use crate::cli::VERSION;
 use crate::context::Place;
 use crate::exit::Exit;
 
-/// An installed hook has five seconds; we answer before that.
-const DEADLINE: Duration = Duration::from_secs(4);
-
-/// How long before the deadline the wait for a lock ends, so that the answer can name the process that holds it.
-const LOCK_MARGIN: Duration = Duration::from_secs(1);
-
-/// An answer that is being written down, or read, may still come.
-const GRACE: Duration = Duration::from_millis(500);
-
-/// The watcher only waits and speaks.
-const STACK: usize = 128 * 1024;
-
-/// Words of `hook`.
+/// Options of `hook`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Agents call this; `roleos init` installs it. Exit codes: 0 proceed, or as the
@@ -94,55 +62,6 @@ impl From<AgentName> for Agent {
     }
 }
 
-/// Who asks, of what, and how long we may take.
-struct Asked {
-    agent: Agent,
-    event: Option<String>,
-    deadline: Duration,
-    root: Option<PathBuf>,
-    state: Option<PathBuf>,
-    /// Nothing is asked: the start of a session shows whether its commands are supervised.
-    proves: bool,
-}
-
-impl Asked {
-    fn new(agent: Agent) -> Self {
-        Self {
-            agent,
-            event: None,
-            deadline: DEADLINE,
-            root: None,
-            state: None,
-            proves: false,
-        }
-    }
-
-    fn within(&mut self, ms: u64) {
-        self.deadline = Duration::from_millis(ms).min(DEADLINE);
-    }
-}
-
-/// Answers at once when the words are the usual ones of an installed hook.
-pub fn direct(arguments: &[OsString]) -> Option<Exit> {
-    let mut words = arguments.iter().skip(1);
-    if words.next()? != "hook" {
-        return None;
-    }
-    let mut asked = Asked::new(Agent::from_name(words.next()?.to_str()?)?);
-    while let Some(word) = words.next() {
-        let value = words.next()?;
-        match word.to_str()? {
-            "--root" => asked.root = Some(PathBuf::from(value)),
-            "--trust-store" => asked.state = Some(PathBuf::from(value)),
-            "--proof" => asked.proves = value == "session",
-            "--event" => asked.event = Some(value.to_str()?.to_owned()),
-            "--deadline-ms" => asked.within(value.to_str()?.parse().ok()?),
-            _ => return None,
-        }
-    }
-    Some(run_asked(&asked))
-}
-
 /// Answers one event.
 #[must_use]
 pub fn run(args: &Args, place: Place<'_>) -> Exit {
@@ -154,158 +73,5 @@ pub fn run(args: &Args, place: Place<'_>) -> Exit {
     if let Some(ms) = args.deadline_ms {
         asked.within(ms);
     }
-    run_asked(&asked)
-}
-
-fn run_asked(asked: &Asked) -> Exit {
-    if asked.proves {
-        prove(asked);
-        return Exit::Done;
-    }
-    let progress = Arc::new(Progress::default());
-    let reply = watched(asked, &progress);
-    speak(&reply, &progress)
-}
-
-/// Reports that the session's commands are supervised, if this process is. It decides nothing, so nothing can go wrong.
-fn prove(asked: &Asked) {
-    let mut event = Vec::new();
-    let read = io::stdin().lock().take(MAX_EVENT).read_to_end(&mut event);
-    let environment = Environment::read().with_state(asked.state.as_deref());
-    if read.is_ok() && supervision::is_supervised() {
-        hook::prove(&event, asked.root.as_deref(), &environment);
-    }
-}
-
-fn speak(reply: &Reply, progress: &Progress) -> Exit {
-    let printed = print(reply);
-    if let Some(workspace) = progress.to_seal()
-        && let Ok(program) = env::current_exe()
-    {
-        // What this cannot start is sealed by the next one that can.
-        background::start(&program, workspace).ok();
-    }
-    // A question or a refusal that did not arrive was not given; advice may get lost.
-    if let (Err(_), Some(text)) = (printed, &reply.otherwise) {
-        // The exit code says enough, should this not arrive either.
-        io::stderr().write_all(text.as_bytes()).ok();
-        return Exit::Refused;
-    }
-    if reply.code == 0 {
-        Exit::Done
-    } else {
-        Exit::Refused
-    }
-}
-
-fn print(reply: &Reply) -> io::Result<()> {
-    let told = io::stderr().write_all(reply.stderr.as_bytes());
-    if reply.otherwise.is_some() {
-        return deliver(reply.stdout.as_bytes());
-    }
-    if !reply.stdout.is_empty() {
-        let mut out = io::stdout().lock();
-        out.write_all(reply.stdout.as_bytes())?;
-        out.flush()?;
-    }
-    told
-}
-
-/// Writes an answer that must not get lost, to a reader that may not read. The standard library takes an output that
-/// cannot be written for one that swallows everything, and opens the null device where there is none; here both are
-/// failures.
-fn deliver(bytes: &[u8]) -> io::Result<()> {
-    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let facts = out.metadata()?;
-    let is_null = |null: Metadata| null.rdev() == facts.rdev();
-    if facts.file_type().is_char_device() && fs::metadata("/dev/null").is_ok_and(is_null) {
-        return Err(io::Error::other("standard output leads nowhere"));
-    }
-    let bytes = bytes.to_vec();
-    let (done, written) = mpsc::channel();
-    let write = move || done.send(out.write_all(&bytes)).unwrap_or_default();
-    thread::Builder::new().stack_size(STACK).spawn(write)?;
-    let late = |_| Err(io::ErrorKind::TimedOut.into());
-    written.recv_timeout(GRACE).unwrap_or_else(late)
-}
-
-/// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.
-fn watched(asked: &Asked, progress: &Arc<Progress>) -> Reply {
-    let &Asked {
-        agent, deadline, ..
-    } = asked;
-    files::wait_at_most(deadline.checked_sub(LOCK_MARGIN).unwrap_or(deadline));
-    let end = Instant::now() + deadline;
-    let last_words = listen_to_panics();
-    let spoken = Arc::new(AtomicBool::new(false));
-    let watcher = {
-        let (spoken, progress) = (Arc::clone(&spoken), Arc::clone(progress));
-        let watch = move || watch(agent, deadline, &progress, &spoken);
-        thread::Builder::new().stack_size(STACK).spawn(watch)
-    };
-    let reply = match watcher {
-        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(asked, progress, end))),
-        Err(error) => {
-            let why = format!("no thread can be started: {error}");
-            return hook::failed(agent, &why, progress);
-        }
-    };
-    while spoken.swap(true, Ordering::SeqCst) {
-        thread::park();
-    }
-    reply.unwrap_or_else(|_| {
-        let words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
-        hook::failed(agent, &format!("a defect in roleos: {words}"), progress)
-    })
-}
-
-/// Speaks and ends the process when the answer does not come in time; otherwise the process ends before this wakes.
-#[expect(clippy::exit, reason = "the thread that works may never come back")]
-fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicBool) {
-    thread::sleep(deadline);
-    if !progress.expire() {
-        thread::sleep(GRACE);
-    }
-    if !spoken.swap(true, Ordering::SeqCst) {
-        let waited = deadline.as_millis();
-        let reply = hook::failed(agent, &format!("it took longer than {waited} ms"), progress);
-        process::exit(speak(&reply, progress) as i32);
-    }
-}
-
-fn answer(asked: &Asked, progress: &Progress, end: Instant) -> Reply {
-    let environment = Environment::read().with_state(asked.state.as_deref());
-    let mut event = Vec::new();
-    let read = io::stdin()
-        .lock()
-        .take(MAX_EVENT + 1)
-        .read_to_end(&mut event);
-    if let Err(error) = read {
-        let why = format!("standard input cannot be read: {error}");
-        return hook::failed(asked.agent, &why, progress);
-    }
-    let request = Request {
-        agent: asked.agent,
-        event: &event,
-        named: asked.event.as_deref(),
-        root: asked.root.as_deref(),
-        environment: &environment,
-        version: VERSION,
-    };
-    let ask = |consultation| ceiling::ask(consultation, end);
-    let ceiling = environment
-        .conformance_consult
-        .then_some(&ask as Ceiling<'_>);
-    hook::answer(&request, progress, ceiling)
-}
-
-/// What a panic says belongs into the answer: agents show standard error to their model.
-fn listen_to_panics() -> Arc<Mutex<String>> {
-    let words = Arc::new(Mutex::new(String::new()));
-    let heard = Arc::clone(&words);
-    panic::set_hook(Box::new(move |panic| {
-        let text = panic.to_string().replace('\n', " ");
-        *heard.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }));
-    words
+    hook::run(&asked, VERSION)
 }

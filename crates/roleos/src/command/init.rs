@@ -9,7 +9,7 @@ use host::agents_above;
 use host::install::registration::{self, Program};
 use host::install::system::Machine;
 use host::install::{self, Plan, shown};
-use host::ownership;
+use host::{ownership, programs};
 use serde_json::{Value, json};
 
 use crate::command::hook::AgentName;
@@ -63,7 +63,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         install::plan_removal(&context.workspace, &agents)?
     } else {
         let program = Program {
-            path: running()?,
+            path: programs::hook(&running()?),
             root: context.workspace.root().to_owned(),
             state: context.workspace.state().map(Path::to_owned),
             forced: false,
@@ -116,10 +116,9 @@ fn other_repository(context: &Context) -> Option<String> {
     })
 }
 
-/// The program that the hooks will start, by its real path.
+/// This program, by its real path.
 fn running() -> Result<PathBuf, Failure> {
-    let path = std::env::current_exe().and_then(|path| path.canonicalize());
-    path.map_err(|error| {
+    programs::running().map_err(|error| {
         let message = format!("cannot tell which program this is: {error}");
         Failure::refused("no_program", message)
     })

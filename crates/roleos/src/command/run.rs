@@ -4,9 +4,8 @@
 //! code are the command's own.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process;
 
 use clap::ValueEnum;
 use host::config::Config;
@@ -17,6 +16,8 @@ use host::supervision::{self, Program, Refusal, Report};
 use host::workspace::Workspace;
 use host::{files, pins};
 use oversight::governance::Mode;
+use roleos_hook::end;
+use roleos_hook::watch::say;
 
 use crate::cli::VERSION;
 use crate::context::Place;
@@ -185,15 +186,8 @@ fn bench(args: &Args, place: Place<'_>) -> Result<Bench, Failure> {
 }
 
 /// Says a refusal at once, on a line of its own.
-pub(super) fn tell(refusal: &Refusal) {
+fn tell(refusal: &Refusal) {
     say(&refusal.told);
-}
-
-/// In one piece: the command writes to the same place.
-pub(super) fn say(line: &str) {
-    let line = format!("{line}\n");
-    // A command without a place for errors runs as well.
-    io::stderr().write_all(line.as_bytes()).ok();
 }
 
 fn complain(done: Result<(), Failure>) {
@@ -219,9 +213,4 @@ fn write(path: &Path, report: &Report) -> Result<(), Failure> {
     let mut text = serde_json::to_string(report).map_err(io::Error::from)?;
     text.push('\n');
     Ok(files::write(path, text.as_bytes(), files::Privacy::Shared)?)
-}
-
-#[expect(clippy::exit, reason = "the exit code is the command's own")]
-pub(super) fn end(code: i32) -> ! {
-    process::exit(code)
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::workspace::{Ran, Workspace};
+use crate::workspace::{ROLEOS, ROLEOS_HOOK, Ran, Workspace};
 
 /// Variables by which an agent around the tests would be recognised.
 const OF_AGENTS: &[&str] = &[
@@ -319,8 +319,10 @@ fn what_cannot_be_read_blocks_a_call_and_nothing_else() {
     command.args(["hook", "claude", "--root", "/nowhere/at/all"]);
     let ran = tell(command, &push(&gone, "claude")).exits(2);
     assert!(ran.stderr.contains("/nowhere/at/all"), "{ran:#?}");
-    let ran = gone.roleos(&["hook", "cluade"]).exits(2);
-    assert!(ran.stderr.contains("claude"), "{ran:#?}");
+    for program in [ROLEOS, ROLEOS_HOOK] {
+        let ran = answer(gone.program(program, &["hook", "cluade"]), "").exits(2);
+        assert!(ran.stderr.contains("claude"), "{ran:#?}");
+    }
 }
 
 #[test]

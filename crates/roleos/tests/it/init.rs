@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::terminal::Terminal;
-use crate::workspace::{ROLEOS, Ran, Workspace, ran};
+use crate::workspace::{ROLEOS, ROLEOS_HOOK, Ran, Workspace, ran};
 
 /// Variables by which an agent would be recognised.
 pub(crate) const MARKS: [&str; 6] = [
@@ -172,7 +172,7 @@ fn an_entry_of_an_older_program_is_replaced() {
     let handler = &settings["hooks"]["PreToolUse"][0]["hooks"][0];
     assert_eq!(
         handler["command"],
-        fs::canonicalize(ROLEOS).unwrap().to_str().unwrap()
+        fs::canonicalize(ROLEOS_HOOK).unwrap().to_str().unwrap()
     );
     assert_eq!(handler["onFailure"], "block");
     assert_eq!(handler["timeout"], 5);
@@ -464,9 +464,11 @@ fn the_level_of_the_machine_belongs_to_its_owner() {
         .path()
         .canonicalize()
         .unwrap()
-        .join("usr/local/bin/roleos");
+        .join("usr/local/bin/roleos-hook");
     assert_eq!(handler["args"][1], program.to_str().unwrap());
-    assert_eq!(fs::read(&program).unwrap(), fs::read(ROLEOS).unwrap());
+    assert_eq!(fs::read(&program).unwrap(), fs::read(ROLEOS_HOOK).unwrap());
+    let main = program.with_file_name("roleos");
+    assert_eq!(fs::read(main).unwrap(), fs::read(ROLEOS).unwrap());
     assert!(machine.path().join("etc/roleos/approval.pub").exists());
     let secret = fs::metadata(machine.path().join("etc/roleos/approval.key")).unwrap();
     assert_eq!(secret.permissions().mode() & 0o777, 0o600);
@@ -615,14 +617,14 @@ fn doctor_notices_a_program_that_is_gone_and_a_gate_that_is_off() {
     roleos(&workspace, &["doctor"]).exits(0);
     let file = ".claude/settings.local.json";
     let text = workspace.read(file);
-    let real = fs::canonicalize(ROLEOS).unwrap();
+    let real = fs::canonicalize(ROLEOS_HOOK).unwrap();
     workspace.write(
         file,
-        text.replace(real.to_str().unwrap(), "/nowhere/roleos"),
+        text.replace(real.to_str().unwrap(), "/nowhere/roleos-hook"),
     );
     let gone = roleos(&workspace, &["doctor"]).exits(1);
     assert!(
-        gone.stdout.contains("`/nowhere/roleos` is not there"),
+        gone.stdout.contains("`/nowhere/roleos-hook` is not there"),
         "{gone:#?}"
     );
     assert!(

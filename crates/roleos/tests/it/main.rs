@@ -55,6 +55,8 @@ mod hook;
 
 mod hook_crowd;
 
+mod programs;
+
 #[cfg(target_os = "linux")]
 mod run;
 

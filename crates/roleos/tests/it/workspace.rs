@@ -13,6 +13,9 @@ const TOO_LONG: Duration = Duration::from_secs(60);
 /// The program under test.
 pub(crate) const ROLEOS: &str = env!("CARGO_BIN_EXE_roleos");
 
+/// The small program that agents and git start.
+pub(crate) const ROLEOS_HOOK: &str = env!("CARGO_BIN_EXE_roleos-hook");
+
 /// What one run left.
 #[derive(Debug)]
 pub(crate) struct Ran {
@@ -141,9 +144,15 @@ impl Workspace {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// The binary with these arguments, ready to run in the folder.
+    /// The binary with these arguments, ready to run in the folder; for those of a hook the one that is installed.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(ROLEOS);
+        let is_hook = matches!(arguments.first(), Some(&("hook" | "pre-push")));
+        self.program(if is_hook { ROLEOS_HOOK } else { ROLEOS }, arguments)
+    }
+
+    /// A program with these arguments, ready to run in the folder.
+    pub(crate) fn program(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(arguments)
             .current_dir(self.root())

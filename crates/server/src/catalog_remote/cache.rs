@@ -172,7 +172,7 @@ fn label_text(address: &Address, entry: &Entry) -> Vec<u8> {
 
 /// From the full address, user info included: what one user may read is no copy for another.
 fn name(address: &Address) -> String {
-    hex::encode(host::digest(address.url.as_str().as_bytes()))
+    hex::encode(host::digest(address.url.secret_text().as_bytes()))
 }
 
 fn pair_name(path: &Path) -> Option<&str> {

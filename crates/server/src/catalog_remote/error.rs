@@ -179,7 +179,7 @@ impl RemoteError {
             }
             Situation::TooLarge { .. } => "ask those who run the catalog to split the bundle",
             Situation::BadEncoding { .. } => {
-                "ask those who run the catalog to send gzip, br or deflate, or to send it plain"
+                "ask those who run the catalog to send gzip, or to send it plain"
             }
         }
     }
@@ -220,13 +220,11 @@ impl fmt::Display for Older {
 
 /// The innermost cause in one harmless line; the outer ones say where in the library it happened, and print addresses.
 pub(crate) fn reason(error: &dyn Error) -> String {
-    let mut cause = error.source();
-    let mut text = None;
-    while let Some(inner) = cause {
-        text = Some(inner.to_string());
-        cause = inner.source();
+    let mut innermost = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
     }
-    shown(text.as_deref().unwrap_or("the connection failed"))
+    shown(&innermost.to_string())
 }
 
 /// The first line of a foreign text, cut to length, without what a terminal would obey or render backwards.

@@ -5,22 +5,24 @@
 //! - HTTP/1.1 over TCP or TLS. Trust comes from the system's certificate store.
 //! - Redirects are an error, cookies are not kept, nothing is retried.
 //! - Proxies of the environment are not used: the person names one address, and Role OS reads no variables beyond its own.
-//! - gzip, br and deflate are asked for and decoded while they arrive. The limit counts decoded bytes; a length that the
+//! - gzip is asked for and decoded while it arrives. The limit counts decoded bytes; a length that the
 //!   server declares for a plain body is believed when it is too large, never when it is small.
 
-use std::error::Error as _;
-use std::io;
 use std::time::Duration;
 
-use reqwest::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH,
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{
+    CACHE_CONTROL, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH,
     LAST_MODIFIED,
 };
-use reqwest::{Client, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 
 use super::cache::Validators;
 use super::error::{Situation, reason};
 use super::source::{Address, Source};
+use crate::exchange::{self, BodyError, Client};
 
 /// Longest validator that is kept and sent back; real ones have some dozen bytes.
 const MAX_VALIDATOR: usize = 1024;
@@ -41,7 +43,7 @@ pub(super) enum Answer {
 
 /// A client for this source and no other.
 pub(super) fn client(source: &Source) -> Result<Client, Situation> {
-    crate::exchange::client(source.is_https()).map_err(|reason| Situation::NoTls { reason })
+    exchange::client(source.is_https()).map_err(|reason| Situation::NoTls { reason })
 }
 
 /// Asks for a file, with `known` to be spared what has not changed. The time counts to the last byte of the body.
@@ -53,9 +55,9 @@ pub(super) async fn ask(
     limit: usize,
 ) -> Result<Answer, Situation> {
     let exchange = async {
-        let request = request(client, address, known)?;
+        let request = request(address, known)?;
         let response = client
-            .execute(request)
+            .send(request)
             .await
             .map_err(|error| Situation::Unreachable {
                 host: address.host.clone(),
@@ -74,25 +76,32 @@ pub(super) async fn ask(
 }
 
 fn request(
-    client: &Client,
     address: &Address,
     known: Option<&Validators>,
-) -> Result<Request, Situation> {
-    let mut request = client.get(address.url.clone());
-    if let Some(etag) = known.and_then(|known| known.etag.as_ref()) {
-        request = request.header(IF_NONE_MATCH, etag);
+) -> Result<Request<Full<Bytes>>, Situation> {
+    let mut headers = HeaderMap::new();
+    let known = known.into_iter().flat_map(|known| {
+        [
+            (IF_NONE_MATCH, &known.etag),
+            (IF_MODIFIED_SINCE, &known.last_modified),
+        ]
+    });
+    for (name, value) in known {
+        // What came as a header can be sent as one.
+        if let Some(value) = value.as_ref().and_then(|it| HeaderValue::from_str(it).ok()) {
+            headers.insert(name, value);
+        }
     }
-    if let Some(time) = known.and_then(|known| known.last_modified.as_ref()) {
-        request = request.header(IF_MODIFIED_SINCE, time);
-    }
-    request.build().map_err(|error| Situation::Unreachable {
-        host: address.host.clone(),
-        reason: reason(&error),
+    exchange::request(Method::GET, &address.url, headers, String::new()).map_err(|reason| {
+        Situation::Unreachable {
+            host: address.host.clone(),
+            reason,
+        }
     })
 }
 
 async fn receive(
-    response: Response,
+    response: Response<Incoming>,
     address: &Address,
     known: Option<&Validators>,
     limit: usize,
@@ -104,9 +113,10 @@ async fn receive(
         return Ok(Answer::NotModified);
     }
     check_status(status, address)?;
-    check_encoding(response.headers(), address)?;
     let may_keep = status == StatusCode::OK && !forbids_keeping(response.headers());
-    let bytes = body(response, address, limit).await?;
+    let bytes = exchange::body(response, limit)
+        .await
+        .map_err(|error| broken_body(error, address, limit))?;
     Ok(Answer::File {
         bytes,
         validators,
@@ -141,18 +151,6 @@ fn check_status(status: StatusCode, address: &Address) -> Result<(), Situation> 
     }
 }
 
-/// The client takes the header away with the encoding; what is left is an encoding that it does not know.
-fn check_encoding(headers: &HeaderMap, address: &Address) -> Result<(), Situation> {
-    let mut left = headers.get_all(CONTENT_ENCODING).into_iter();
-    if left.all(|value| value.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        return Ok(());
-    }
-    Err(Situation::BadEncoding {
-        host: address.host.clone(),
-        reason: "it has an encoding that was not asked for".to_owned(),
-    })
-}
-
 fn forbids_keeping(headers: &HeaderMap) -> bool {
     headers.get_all(CACHE_CONTROL).into_iter().any(|value| {
         let value = value.to_str().unwrap_or_default();
@@ -174,45 +172,11 @@ fn validators(headers: &HeaderMap) -> Validators {
     }
 }
 
-async fn body(
-    mut response: Response,
-    address: &Address,
-    limit: usize,
-) -> Result<Vec<u8>, Situation> {
-    let too_large = || Situation::TooLarge {
-        host: address.host.clone(),
-        limit,
-    };
-    if response
-        .content_length()
-        .is_some_and(|length| length > limit as u64)
-    {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response
-        .chunk()
-        .await
-        .map_err(|error| broken_body(&error, address))?
-    {
-        if chunk.len() > limit.saturating_sub(bytes.len()) {
-            return Err(too_large());
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
-}
-
-/// A decoder's complaint comes as a bare I/O error, one about the connection inside an error of the HTTP library.
-fn broken_body(error: &reqwest::Error, address: &Address) -> Situation {
+fn broken_body(error: BodyError, address: &Address, limit: usize) -> Situation {
     let host = address.host.clone();
-    let reason = reason(error);
-    if error
-        .source()
-        .is_some_and(|source| source.is::<io::Error>())
-    {
-        Situation::BadEncoding { host, reason }
-    } else {
-        Situation::Interrupted { host, reason }
+    match error {
+        BodyError::TooLong => Situation::TooLarge { host, limit },
+        BodyError::Encoding(reason) => Situation::BadEncoding { host, reason },
+        BodyError::Interrupted(reason) => Situation::Interrupted { host, reason },
     }
 }

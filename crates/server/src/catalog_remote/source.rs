@@ -6,9 +6,8 @@
 use std::ffi::OsStr;
 use std::fmt;
 
-use reqwest::Url;
-
 use super::error::{RemoteError, Situation, shown};
+use crate::web_address::WebAddress;
 
 /// Longest base address, in bytes; far more than a real one has.
 const MAX_URL: usize = 2048;
@@ -21,7 +20,7 @@ const MAX_SEGMENT: usize = 128;
 /// The host is trusted configuration, so private addresses are fine; what comes from it is not trusted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {
-    base: Url,
+    base: WebAddress,
 }
 
 impl Source {
@@ -52,42 +51,37 @@ impl Source {
         if !begins_with_http(text) {
             return Err(bad(text, "it must begin with http:// or https://"));
         }
-        // The URL parser would drop or rewrite these without a word, and ask another address than the one written.
+        // Programs that read such an address disagree on which server it names.
         if text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\') {
             return Err(bad(text, "it holds white space or a backslash"));
         }
-        let base = Url::parse(text).map_err(|_| bad(text, "it is not a valid URL"))?;
-        if base.query().is_some() || base.fragment().is_some() {
+        if text.contains(['?', '#']) {
             return Err(bad(text, "it must have neither `?` nor `#`"));
         }
+        let base = WebAddress::parse(text).map_err(|_| bad(text, "it is not a valid URL"))?;
         Ok(Self { base })
     }
 
     /// Whether the way to the host is encrypted.
     pub(super) fn is_https(&self) -> bool {
-        self.base.scheme() == "https"
+        self.base.is_https()
     }
 
     /// Host and port: all that an error message says of the address.
     pub(super) fn host(&self) -> String {
-        let host = self.base.host_str().unwrap_or_default();
-        match self.base.port() {
-            Some(port) => format!("{host}:{port}"),
-            None => host.to_owned(),
-        }
+        self.base.host().to_owned()
     }
 
     /// The full address of a file.
     pub(super) fn address(&self, wanted: Wanted<'_>) -> Address {
-        let mut url = self.base.clone();
         let base = self.base.path().trim_end_matches('/');
-        url.set_path(&match wanted {
+        let path = match wanted {
             Wanted::Index => format!("{base}/index.yaml"),
             Wanted::Bundle { id, language } => format!("{base}/bundles/{id}/{language}.yaml"),
-        });
+        };
         Address {
             host: self.host(),
-            url,
+            url: self.base.with_path(path),
         }
     }
 }
@@ -124,27 +118,13 @@ fn without_secrets(text: &str) -> String {
 /// Without user info and trailing slashes.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(masked(&self.base).trim_end_matches('/'))
+        f.write_str(self.base.to_string().trim_end_matches('/'))
     }
 }
 
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Source({self})")
-    }
-}
-
-/// The address with `***` in place of user info.
-fn masked(url: &Url) -> String {
-    if url.username().is_empty() && url.password().is_none() {
-        return url.to_string();
-    }
-    let mut masked = url.clone();
-    // Neither can fail: an http address has a host. If one did, the password would still go with the name.
-    let done = masked.set_password(None).and(masked.set_username("***"));
-    match done {
-        Ok(()) => masked.to_string(),
-        Err(()) => "***".to_owned(),
     }
 }
 
@@ -198,7 +178,7 @@ pub enum Wanted<'a> {
 /// The address of one file; it may carry a password, so it has no `Debug`.
 pub(super) struct Address {
     /// To be asked, never to be shown.
-    pub(super) url: Url,
+    pub(super) url: WebAddress,
     /// To be shown.
     pub(super) host: String,
 }
@@ -206,7 +186,7 @@ pub(super) struct Address {
 impl Address {
     /// The address without user info, for a cache entry to say what it is a copy of.
     pub(super) fn masked(&self) -> String {
-        masked(&self.url)
+        self.url.to_string()
     }
 }
 

@@ -13,19 +13,13 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Version};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_http::timeout::TimeoutError;
 
 use super::upstream::Upstream;
+use crate::connections::Connections;
 use crate::guard::TOKEN;
 use crate::login;
 use crate::problem::Problem;
-
-/// How long an unused connection to an upstream is kept.
-const IDLE: Duration = Duration::from_secs(30);
 
 /// Headers that end at each hop. `Trailer` does not: it names what stands behind the body.
 const HOP: [HeaderName; 8] = [
@@ -46,15 +40,15 @@ const TRAILERS: &str = "trailers";
 #[derive(Debug)]
 pub(crate) struct Ways {
     connect: Duration,
-    plain: Client<HttpConnector, Body>,
-    secure: OnceLock<Result<Client<HttpsConnector<HttpConnector>, Body>, String>>,
+    plain: Connections<Body>,
+    secure: OnceLock<Result<Connections<Body>, String>>,
 }
 
 impl Ways {
     pub(crate) fn new(connect: Duration) -> Self {
         Self {
             connect,
-            plain: builder().build(connector(connect)),
+            plain: Connections::plain(Some(connect)),
             secure: OnceLock::new(),
         }
     }
@@ -65,16 +59,16 @@ impl Ways {
         upstream: &Upstream,
         request: Request<Body>,
     ) -> Result<Response<Incoming>, Problem> {
-        let sent = if upstream.is_secure() {
-            let client = self.secure.get_or_init(|| secure(self.connect));
-            let client = client.as_ref().map_err(|why| {
+        let client = if upstream.is_secure() {
+            let secure = || Connections::secure(Some(self.connect));
+            let client = self.secure.get_or_init(secure);
+            client.as_ref().map_err(|why| {
                 Problem::new(StatusCode::BAD_GATEWAY, "tls_unavailable", why.clone())
-            })?;
-            client.request(request).await
+            })?
         } else {
-            self.plain.request(request).await
+            &self.plain
         };
-        sent.map_err(|error| {
+        client.send(request).await.map_err(|error| {
             // What is wrong with the client's own body is not the upstream's fault.
             if let Some(problem) = body_problem(&error) {
                 return problem;
@@ -91,34 +85,6 @@ impl Ways {
             )
         })
     }
-}
-
-fn builder() -> hyper_util::client::legacy::Builder {
-    let mut builder = Client::builder(TokioExecutor::new());
-    builder
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .http1_preserve_header_case(true);
-    builder
-}
-
-fn connector(connect: Duration) -> HttpConnector {
-    let mut connector = HttpConnector::new();
-    connector.set_connect_timeout(Some(connect));
-    connector.set_nodelay(true);
-    connector.set_keepalive(Some(Duration::from_secs(60)));
-    connector.enforce_http(false);
-    connector
-}
-
-fn secure(connect: Duration) -> Result<Client<HttpsConnector<HttpConnector>, Body>, String> {
-    let https = HttpsConnectorBuilder::new()
-        .try_with_platform_verifier()
-        .map_err(|error| error.to_string())?
-        .https_only()
-        .enable_http1()
-        .wrap_connector(connector(connect));
-    Ok(builder().build(https))
 }
 
 /// The innermost cause, which is what a person understands.

@@ -8,6 +8,7 @@ use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use crate::exchange;
+use crate::web_address::WebAddress;
 
 /// One upstream, ready to be asked.
 #[derive(Debug)]
@@ -58,19 +59,19 @@ impl Upstream {
                 set.name, set.base_url
             )
         };
-        let url = exchange::address(&set.base_url).map_err(|why| bad(&format!("— {why}")))?;
-        if !url.username().is_empty() || url.password().is_some() {
+        let url = WebAddress::parse(&set.base_url).map_err(|why| bad(&format!("— {why}")))?;
+        if url.authorization().is_some() {
             return Err(bad(
                 "holds credentials; name their variable in `api_key_env`",
             ));
         }
-        if url.query().is_some() || url.fragment().is_some() {
+        if set.base_url.contains(['?', '#']) {
             return Err(bad("has more than a path"));
         }
         Ok(Self {
             name: set.name.clone(),
             kind: set.kind,
-            origin: url.origin().ascii_serialization(),
+            origin: url.origin(),
             prefix: url.path().trim_end_matches('/').to_owned(),
             models: set.models.clone(),
             key: key(set.kind, &set.api_key_env),

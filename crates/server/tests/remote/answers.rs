@@ -89,18 +89,6 @@ fn what_we_ask_for_is_decoded() {
     );
     check(
         200,
-        &[("content-encoding", "deflate")],
-        zlib(b"text"),
-        "fresh: text",
-    );
-    check(
-        200,
-        &[("content-encoding", "br")],
-        brotli(b"text"),
-        "fresh: text",
-    );
-    check(
-        200,
         &[("content-encoding", "identity")],
         "text",
         "fresh: text",
@@ -111,6 +99,8 @@ fn what_we_ask_for_is_decoded() {
 fn what_we_did_not_ask_for_is_an_error_and_no_bytes() {
     for encoding in [
         "zstd",
+        "br",
+        "deflate",
         "compress",
         "gzip, br",
         "aws-chunked",
@@ -129,7 +119,7 @@ fn what_we_did_not_ask_for_is_an_error_and_no_bytes() {
 #[test]
 fn what_is_not_encoded_as_it_says_is_an_error() {
     let whole = gzip(&[b'x'; 10_000]);
-    for encoding in ["gzip", "deflate", "br"] {
+    for encoding in ["gzip", "x-gzip"] {
         check(
             200,
             &[("content-encoding", encoding)],
@@ -281,16 +271,4 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
-}
-
-fn zlib(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
-
-pub(crate) fn brotli(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = brotli::CompressorWriter::new(Vec::new(), 4096, 5, 20);
-    encoder.write_all(bytes).unwrap();
-    encoder.into_inner()
 }

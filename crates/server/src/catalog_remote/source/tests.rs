@@ -5,7 +5,7 @@ use super::*;
 /// Expects the index of this base at that address.
 fn check(base: &str, expected: &str) {
     let source = Source::parse(base).unwrap();
-    assert_eq!(source.address(Wanted::Index).url.as_str(), expected);
+    assert_eq!(source.address(Wanted::Index).url.to_string(), expected);
 }
 
 /// Expects a refusal that says this.
@@ -41,7 +41,7 @@ fn a_bundle_lies_below_the_base() {
     };
     let address = source.address(wanted);
     assert_eq!(
-        address.url.as_str(),
+        address.url.to_string(),
         "https://host/roles/bundles/-/pt-br.yaml"
     );
     assert_eq!(address.host, "host");
@@ -133,7 +133,10 @@ fn user_info_is_used_and_never_shown() {
     assert_eq!(source.to_string(), "https://***@host/roles");
     assert_eq!(format!("{source:?}"), "Source(https://***@host/roles)");
     let address = source.address(Wanted::Index);
-    assert_eq!(address.url.password(), Some("secret"));
+    assert_eq!(
+        address.url.secret_text(),
+        "https://me:secret@host/roles/index.yaml"
+    );
     assert_eq!(address.masked(), "https://***@host/roles/index.yaml");
     assert_eq!(address.host, "host");
     let only_a_name = Source::parse("http://token@host:81").unwrap();

@@ -10,27 +10,28 @@ use host::environment::Environment;
 use host::hook::Bench;
 use host::journal::SessionId;
 use host::pins;
+use host::programs::WATCH;
 use host::supervision::{self, Program, proof};
 use host::workspace::Workspace;
 
-use super::run::{end, say, tell};
-use crate::cli::VERSION;
-
-/// The name of the link by which this program is started.
-const NAME: &str = "roleos-watch";
+use crate::{end, write_error};
 
 /// Exit code of a command that has to be supervised and cannot be.
 const UNSUPERVISED: i32 = 125;
 
 /// Runs what stands behind the name; returns only when that is another.
-pub fn direct(arguments: &[OsString]) {
-    let is_named = |name: &OsString| Path::new(name).file_name().is_some_and(|name| name == NAME);
+pub fn direct(arguments: &[OsString], version: &str) {
+    let is_named = |name: &OsString| {
+        Path::new(name)
+            .file_name()
+            .is_some_and(|name| name == WATCH)
+    };
     if arguments.first().is_some_and(is_named) {
-        watch(arguments.get(1..).unwrap_or_default())
+        watch(arguments.get(1..).unwrap_or_default(), version)
     }
 }
 
-fn watch(words: &[OsString]) -> ! {
+fn watch(words: &[OsString], version: &str) -> ! {
     let program = match words {
         [] => {
             say("usage: roleos-watch TEXT");
@@ -39,7 +40,7 @@ fn watch(words: &[OsString]) -> ! {
         [text] => Program::Shell(text.clone()),
         words => Program::Words(words.to_vec()),
     };
-    match bench(&program) {
+    match bench(&program, version) {
         Ok(Some(bench)) => supervised(&bench, &program),
         Ok(None) => plain(&program),
         Err(why) => {
@@ -51,6 +52,11 @@ fn watch(words: &[OsString]) -> ! {
     }
 }
 
+/// Writes a line in one piece: the command writes to the same place.
+pub fn say(line: &str) {
+    write_error(&format!("{line}\n"));
+}
+
 fn plain(program: &Program) -> ! {
     let error = supervision::run_unsupervised(program);
     say(&format!("roleos: {error}"));
@@ -60,7 +66,7 @@ fn plain(program: &Program) -> ! {
 fn supervised(bench: &Bench, program: &Program) -> ! {
     let mut refused = Vec::new();
     let run = supervision::run(bench, program, &mut |refusal| {
-        tell(refusal);
+        say(&refusal.told);
         refused.push(
             refusal
                 .id
@@ -93,7 +99,7 @@ fn supervised(bench: &Bench, program: &Program) -> ! {
 }
 
 /// What the command is judged by; `None` where the gate is off.
-fn bench(program: &Program) -> Result<Option<Bench>, String> {
+fn bench(program: &Program, version: &str) -> Result<Option<Bench>, String> {
     let environment = Environment::read();
     let named = environment.watch_root.clone();
     let workspace =
@@ -110,7 +116,7 @@ fn bench(program: &Program) -> Result<Option<Bench>, String> {
         workspace,
         config,
         environment,
-        version: VERSION.to_owned(),
+        version: version.to_owned(),
         agent: Some(Agent::Claude),
         called: String::new(),
         mode: None,

@@ -1,0 +1,296 @@
+//! `hook`: reads one event of an agent from standard input and answers it in time, whatever happens.
+//!
+//! A second thread watches the first: when the work takes too long, it answers in its place; a panic is caught.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use host::agents::{Agent, Reply};
+use host::environment::Environment;
+use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
+use host::sealing::background;
+use host::{files, programs, supervision};
+
+use crate::consult;
+use crate::exit::Exit;
+
+/// An installed hook has five seconds; we answer before that.
+const DEADLINE: Duration = Duration::from_secs(4);
+
+/// How long before the deadline the wait for a lock ends, so that the answer can name the process that holds it.
+const LOCK_MARGIN: Duration = Duration::from_secs(1);
+
+/// An answer that is being written down, or read, may still come.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// The watcher only waits and speaks.
+const STACK: usize = 128 * 1024;
+
+/// One call of the hook, as its arguments say.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The agent that calls.
+    pub agent: Agent,
+    /// Name of the event, for agents that do not put it into the event.
+    pub event: Option<String>,
+    /// Answer within this time.
+    pub deadline: Duration,
+    /// The workspace root.
+    pub root: Option<PathBuf>,
+    /// The user's trust store.
+    pub state: Option<PathBuf>,
+    /// Report that the commands of a session are supervised, and decide nothing.
+    pub proves: bool,
+}
+
+impl Asked {
+    /// Returns the call of an agent without options.
+    #[must_use]
+    pub fn new(agent: Agent) -> Self {
+        Self {
+            agent,
+            event: None,
+            deadline: DEADLINE,
+            root: None,
+            state: None,
+            proves: false,
+        }
+    }
+
+    /// Sets a deadline that is shorter than the usual one.
+    pub fn within(&mut self, ms: u64) {
+        self.deadline = Duration::from_millis(ms).min(DEADLINE);
+    }
+
+    /// Parses what follows the program's name; `None` if that is not a call of the hook with valid options.
+    fn parse(arguments: &[OsString]) -> Option<Self> {
+        let mut words = arguments.iter();
+        if words.next()? != "hook" {
+            return None;
+        }
+        let mut asked = Self::new(Agent::from_name(words.next()?.to_str()?)?);
+        while let Some(word) = words.next() {
+            let value = words.next()?;
+            match word.to_str()? {
+                "--root" => asked.root = Some(PathBuf::from(value)),
+                "--trust-store" => asked.state = Some(PathBuf::from(value)),
+                "--proof" => asked.proves = value == "session",
+                "--event" => asked.event = Some(value.to_str()?.to_owned()),
+                "--deadline-ms" => asked.within(value.to_str()?.parse().ok()?),
+                _ => return None,
+            }
+        }
+        Some(asked)
+    }
+}
+
+/// Answers an event if the arguments, the program's name first, are those of an installed hook.
+pub fn direct(arguments: &[OsString], version: &str) -> Option<Exit> {
+    let asked = Asked::parse(arguments.get(1..)?)?;
+    Some(run(&asked, version))
+}
+
+/// Answers one event.
+pub fn run(asked: &Asked, version: &str) -> Exit {
+    if asked.proves {
+        prove(asked);
+        return Exit::Done;
+    }
+    let progress = Arc::new(Progress::default());
+    let reply = watched(asked, version, &progress);
+    speak(&reply, &progress)
+}
+
+/// Reports that the session's commands are supervised, if this process is. It decides nothing, so nothing can go wrong.
+fn prove(asked: &Asked) {
+    let mut event = Vec::new();
+    let read = io::stdin().lock().take(MAX_EVENT).read_to_end(&mut event);
+    let environment = Environment::read().with_state(asked.state.as_deref());
+    if read.is_ok() && supervision::is_supervised() {
+        hook::prove(&event, asked.root.as_deref(), &environment);
+    }
+}
+
+fn speak(reply: &Reply, progress: &Progress) -> Exit {
+    let printed = print(reply);
+    if let Some(workspace) = progress.to_seal()
+        && let Some(program) = programs::running().ok().as_deref().and_then(programs::main)
+    {
+        // What this cannot start is sealed by the next one that can.
+        background::start(&program, workspace).ok();
+    }
+    // A question or a refusal that did not arrive was not given; advice may get lost.
+    if let (Err(_), Some(text)) = (printed, &reply.otherwise) {
+        // The exit code says enough, should this not arrive either.
+        io::stderr().write_all(text.as_bytes()).ok();
+        return Exit::Refused;
+    }
+    if reply.code == 0 {
+        Exit::Done
+    } else {
+        Exit::Refused
+    }
+}
+
+fn print(reply: &Reply) -> io::Result<()> {
+    let told = io::stderr().write_all(reply.stderr.as_bytes());
+    if reply.otherwise.is_some() {
+        return deliver(reply.stdout.as_bytes());
+    }
+    if !reply.stdout.is_empty() {
+        let mut out = io::stdout().lock();
+        out.write_all(reply.stdout.as_bytes())?;
+        out.flush()?;
+    }
+    told
+}
+
+/// Writes an answer that must not get lost, to a reader that may not read. The standard library takes an output that
+/// cannot be written for one that swallows everything, and opens the null device where there is none; here both are
+/// failures.
+fn deliver(bytes: &[u8]) -> io::Result<()> {
+    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let facts = out.metadata()?;
+    let is_null = |null: Metadata| null.rdev() == facts.rdev();
+    if facts.file_type().is_char_device() && fs::metadata("/dev/null").is_ok_and(is_null) {
+        return Err(io::Error::other("standard output leads nowhere"));
+    }
+    let bytes = bytes.to_vec();
+    let (done, written) = mpsc::channel();
+    let write = move || done.send(out.write_all(&bytes)).unwrap_or_default();
+    thread::Builder::new().stack_size(STACK).spawn(write)?;
+    let late = |_| Err(io::ErrorKind::TimedOut.into());
+    written.recv_timeout(GRACE).unwrap_or_else(late)
+}
+
+/// The answer, or the one that is given in its place when the work panics. Does not return when the watcher has spoken.
+fn watched(asked: &Asked, version: &str, progress: &Arc<Progress>) -> Reply {
+    let &Asked {
+        agent, deadline, ..
+    } = asked;
+    files::wait_at_most(deadline.checked_sub(LOCK_MARGIN).unwrap_or(deadline));
+    let end = Instant::now() + deadline;
+    let last_words = listen_to_panics();
+    let spoken = Arc::new(AtomicBool::new(false));
+    let watcher = {
+        let (spoken, progress) = (Arc::clone(&spoken), Arc::clone(progress));
+        let watch = move || watch(agent, deadline, &progress, &spoken);
+        thread::Builder::new().stack_size(STACK).spawn(watch)
+    };
+    let reply = match watcher {
+        Ok(_) => panic::catch_unwind(AssertUnwindSafe(|| answer(asked, version, progress, end))),
+        Err(error) => {
+            let why = format!("no thread can be started: {error}");
+            return hook::failed(agent, &why, progress);
+        }
+    };
+    while spoken.swap(true, Ordering::SeqCst) {
+        thread::park();
+    }
+    reply.unwrap_or_else(|_| {
+        let words = last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        hook::failed(agent, &format!("a defect in roleos: {words}"), progress)
+    })
+}
+
+/// Speaks and ends the process when the answer does not come in time; otherwise the process ends before this wakes.
+#[expect(clippy::exit, reason = "the thread that works may never come back")]
+fn watch(agent: Agent, deadline: Duration, progress: &Progress, spoken: &AtomicBool) {
+    thread::sleep(deadline);
+    if !progress.expire() {
+        thread::sleep(GRACE);
+    }
+    if !spoken.swap(true, Ordering::SeqCst) {
+        let waited = deadline.as_millis();
+        let reply = hook::failed(agent, &format!("it took longer than {waited} ms"), progress);
+        process::exit(speak(&reply, progress) as i32);
+    }
+}
+
+fn answer(asked: &Asked, version: &str, progress: &Progress, end: Instant) -> Reply {
+    let environment = Environment::read().with_state(asked.state.as_deref());
+    let mut event = Vec::new();
+    let read = io::stdin()
+        .lock()
+        .take(MAX_EVENT + 1)
+        .read_to_end(&mut event);
+    if let Err(error) = read {
+        let why = format!("standard input cannot be read: {error}");
+        return hook::failed(asked.agent, &why, progress);
+    }
+    let request = Request {
+        agent: asked.agent,
+        event: &event,
+        named: asked.event.as_deref(),
+        root: asked.root.as_deref(),
+        environment: &environment,
+        version,
+    };
+    let ask = |consultation| consult::ask(&consultation, end);
+    let ceiling = environment
+        .conformance_consult
+        .then_some(&ask as Ceiling<'_>);
+    hook::answer(&request, progress, ceiling)
+}
+
+/// What a panic says belongs into the answer: agents show standard error to their model.
+fn listen_to_panics() -> Arc<Mutex<String>> {
+    let words = Arc::new(Mutex::new(String::new()));
+    let heard = Arc::clone(&words);
+    panic::set_hook(Box::new(move |panic| {
+        let text = panic.to_string().replace('\n', " ");
+        *heard.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    }));
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Option<Asked> {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        Asked::parse(&words)
+    }
+
+    #[test]
+    fn the_words_of_an_installed_hook_are_read() {
+        let asked = parse("hook codex --root /r --trust-store /t --event Stop --deadline-ms 9");
+        let asked = asked.unwrap();
+        assert_eq!(asked.agent, Agent::Codex);
+        assert_eq!(asked.root.as_deref(), Some("/r".as_ref()));
+        assert_eq!(asked.state.as_deref(), Some("/t".as_ref()));
+        assert_eq!(asked.event.as_deref(), Some("Stop"));
+        assert_eq!(asked.deadline, Duration::from_millis(9));
+        assert!(!asked.proves && parse("hook claude --proof session").unwrap().proves);
+        assert_eq!(
+            parse("hook claude --deadline-ms 60000").unwrap().deadline,
+            DEADLINE
+        );
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for line in [
+            "",
+            "hook",
+            "hook nobody",
+            "grant git:push",
+            "hook claude --root",
+            "hook claude --grant x",
+            "hook claude --deadline-ms soon",
+        ] {
+            assert!(parse(line).is_none(), "{line}");
+        }
+    }
+}
