@@ -100,22 +100,7 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
             .collect();
         write!(senders, "request::Sender {{ {fields} }},")?;
     }
-    let mut aliases = String::new();
-    for program in names(part("aliases")?) {
-        let kept = part("aliases")?.get(&program).ok_or("no aliases")?;
-        let fields = ["key", "variables"];
-        let fields = fields.map(|field| {
-            let text = kept.get(field).and_then(Value::as_str).unwrap_or_default();
-            format!("{field}: {text:?}, ")
-        });
-        write!(
-            aliases,
-            "AliasesOf {{ program: {program:?}, {} files: {}, settings: {} }},",
-            fields.concat(),
-            words(kept, "files"),
-            words(kept, "settings"),
-        )?;
-    }
+    let aliases = aliases(part("aliases")?)?;
     Ok(format!(
         "pub(crate) static ACTIONS: &[Known] = &[{actions}];\n\
          /// Program, action and the rest of the rule, in the order of the programs.\n\
@@ -129,4 +114,22 @@ fn generated(table: &Table) -> Result<String, Box<dyn Error>> {
         words(part("paths")?, "secret"),
         words(part("paths")?, "public"),
     ))
+}
+
+/// Where each program keeps its aliases.
+fn aliases(table: &Value) -> Result<String, Box<dyn Error>> {
+    let mut aliases = String::new();
+    for (program, kept) in table.as_table().ok_or("`aliases` is no table")? {
+        let text = |field: &str| kept.get(field).and_then(Value::as_str).unwrap_or_default();
+        let words = |field: &str| text(field).split_whitespace().collect::<Vec<_>>();
+        write!(
+            aliases,
+            "AliasesOf {{ program: {program:?}, key: {:?}, variables: {:?}, files: &{:?}, settings: &{:?} }},",
+            text("key"),
+            text("variables"),
+            words("files"),
+            words("settings"),
+        )?;
+    }
+    Ok(aliases)
 }
