@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -42,10 +43,11 @@ fn started(workspace: &Workspace) -> PathBuf {
 
 #[test]
 fn the_small_program_holds_no_network_database_or_argument_parser() {
+    // The programs are large, and this test is not optimised.
     let has = |program: &str, text: &str| {
-        let bytes = fs::read(program).unwrap();
-        let text = text.as_bytes();
-        bytes.windows(text.len()).any(|part| part == text)
+        let mut grep = Command::new("grep");
+        grep.args(["-q", "-a", "-F", text, program]);
+        grep.status().unwrap().success()
     };
     // Places of panics name the crates that are inside; SQLite names itself.
     for text in [
