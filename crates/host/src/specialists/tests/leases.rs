@@ -52,13 +52,13 @@ fn an_answer_that_could_not_be_noted_still_counts() {
     let place = Place::new(1.0);
     let specialists = place.open();
     let begun = begin(&specialists);
-    let good = fs::read(&place.paths.state).unwrap();
-    fs::write(&place.paths.state, "junk").unwrap();
+    let good = fs::read_to_string(&place.paths.state).unwrap();
+    place.write(&place.paths.state, "junk");
     let input = input();
     let settled = specialists.settle(asked(&input), &begun, Source::Specialist, Ok(()));
     assert!(settled.persist_error.is_some());
     drop(begun);
-    fs::write(&place.paths.state, good).unwrap();
+    place.write(&place.paths.state, &good);
     assert_eq!(used(&specialists), 1);
 }
 
@@ -69,7 +69,7 @@ fn files_that_dead_processes_left_are_removed_and_those_of_living_ones_stay() {
     serve(&living);
     let folder = place.paths.state.with_added_extension("leases");
     for number in 0..5 {
-        fs::write(folder.join(format!("dead{number}.lock")), "").unwrap();
+        place.write(&folder.join(format!("dead{number}.lock")), "");
     }
     let next = place.open();
     serve(&next);
@@ -87,7 +87,7 @@ fn a_holder_that_is_no_token_names_no_file() {
     let mut state: Value = serde_json::from_str(&text).unwrap();
     for holder in ["../../../etc/passwd", "", "a/b", "."] {
         state["reservations"][0]["holder"] = json!(holder);
-        fs::write(&place.paths.state, state.to_string()).unwrap();
+        place.write(&place.paths.state, &state.to_string());
         assert_eq!(used(&place.open()), 1, "{holder}: doubt keeps the place");
     }
     drop(begun);
