@@ -36,7 +36,6 @@ use desk::Desk;
 
 pub use ceiling::{Ceiling, Consultation};
 pub use execution::{Bench, Ruled};
-pub(crate) use test_run::behind;
 
 /// Longest event that is read; the result of a tool can be long.
 pub const MAX_EVENT: u64 = 32 * 1024 * 1024;

@@ -3,14 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use crate::sealing::test_commands::TestCommand;
 use crate::sealing::test_commands::project::Behind;
+use crate::sealing::test_commands::{TestCommand, scripts_behind};
 use witness::outcome::{Credit, Judged, Run, RunEnd};
 use witness::test_log::Reading;
 use witness::wire::Outcome;
 
 use crate::git::{Checkout, GitError};
-use crate::hook::behind;
 use crate::process::{self, Ended, Finished, Limits};
 use crate::sealing::credit;
 
@@ -76,7 +75,7 @@ pub fn rerun(task: Task<'_>, limits: Limits) -> Result<Rerun, RerunError> {
     let test = TestCommand::of(task.test_command, task.own_tests);
     let behind = test
         .as_ref()
-        .map(|test| behind(test, &checkout.path(), task.own_tests))
+        .map(|test| scripts_behind(test, &checkout.path(), task.own_tests))
         .unwrap_or_default();
     let finished =
         process::run(task.test_command, &checkout.path(), limits).map_err(RerunError::Start)?;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::sealing::test_commands::project::{self, Behind};
+use crate::sealing::test_commands::scripts_behind;
 use crate::sealing::test_commands::{Credit, Selection, TestCommand};
 use oversight::lookup::{Lookup as _, absolute};
 
@@ -47,7 +47,7 @@ pub(super) fn observe(
         };
         real_program::doubt(test, scene)
     };
-    let behind = behind(test, cwd, own_tests);
+    let behind = scripts_behind(test, cwd, own_tests);
     outcome.elsewhere |= behind
         .commands
         .iter()
@@ -57,13 +57,6 @@ pub(super) fn observe(
         inner.find_map(|(inner, place)| doubt(inner, Path::new(place)))
     });
     outcome.folder = Some(folder.to_string_lossy().into_owned());
-}
-
-/// What the scripts of the project behind a test command run that was started in `cwd`.
-pub(crate) fn behind(test: &TestCommand, cwd: &Path, own_tests: &[String]) -> Behind {
-    let top = Location::around(cwd).map_or_else(|| cwd.to_owned(), |location| location.top);
-    let (cwd, top) = (cwd.to_string_lossy(), top.to_string_lossy());
-    project::behind(test, &cwd, &top, own_tests, &Disk)
 }
 
 /// The directory of the call, and when the session began. A journal that cannot be read tells neither.

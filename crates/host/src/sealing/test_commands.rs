@@ -22,6 +22,10 @@ pub mod project;
 
 pub mod setup;
 
+use std::path::Path;
+
+use crate::command_lookup::Disk;
+use crate::repository::Location;
 use shell::ir::{Argument, Assigned, Piece, Subject, Word};
 
 pub use project::ProjectScript;
@@ -141,6 +145,14 @@ fn is_status(subject: &Subject) -> bool {
 /// Returns `true` if a part of the word is only known at run time.
 fn is_unknown(word: &str) -> bool {
     word.contains(UNKNOWN) || word.contains(NUMBER)
+}
+
+/// Returns what the project's scripts behind a test command run; it was started in `cwd`.
+#[must_use]
+pub fn scripts_behind(test: &TestCommand, cwd: &Path, own_tests: &[String]) -> project::Behind {
+    let top = Location::around(cwd).map_or_else(|| cwd.to_owned(), |location| location.top);
+    let (cwd, top) = (cwd.to_string_lossy(), top.to_string_lossy());
+    project::behind(test, &cwd, &top, own_tests, &Disk)
 }
 
 #[cfg(test)]
