@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use catalog::catalog::{Damaged, Rigour};
-use host::catalog::{Directory, Request, check};
+use roles::catalog::{Directory, Request, check};
 
 use crate::measure::{peak_megabytes, per_second};
 use crate::row::{Goal, Row};

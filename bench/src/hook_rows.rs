@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::journal::SessionId;
-use host::journal::append::Journal;
-use host::journal::record::{Call, Record, Start};
+use evidence::journal::SessionId;
+use evidence::journal::append::Journal;
+use evidence::journal::record::{Call, Record, Start};
 use serde_json::json;
 use tempfile::TempDir;
 

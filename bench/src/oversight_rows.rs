@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use host::command_lookup::Disk;
+use base::command_lookup::Disk;
 use oversight::grants::Grants;
 use oversight::verdict::{Place, Policy, decide_command};
 

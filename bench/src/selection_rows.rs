@@ -108,7 +108,7 @@ fn stats_rows(time: &'static str, memory: &'static str) -> Option<[Row; 2]> {
     write_log(&short, FEW)?;
     let times = (0..3).filter_map(|_| {
         let started = Instant::now();
-        let stats = host::runs::stats(&long).ok()?;
+        let stats = routing::runs::stats(&long).ok()?;
         black_box(&stats);
         (stats.models.len() == 12).then(|| started.elapsed().as_secs_f64())
     });
@@ -128,7 +128,7 @@ fn stats_rows(time: &'static str, memory: &'static str) -> Option<[Row; 2]> {
 
 /// Adds a log up and gives this process's largest resident size, in megabytes.
 pub(crate) fn memory_of_stats(log: &Path) -> f64 {
-    black_box(host::runs::stats(log).ok());
+    black_box(routing::runs::stats(log).ok());
     peak_megabytes()
 }
 
@@ -148,10 +148,10 @@ fn write_log(path: &Path, lines: usize) -> Option<()> {
         let timestamp = "2026-03-04T05:06:07.123456789Z".to_owned();
         records.push(record(timestamp, number, (4, 3)));
         if records.len() == 10_000 {
-            host::runs::append(path, std::mem::take(&mut records)).ok()?;
+            routing::runs::append(path, std::mem::take(&mut records)).ok()?;
         }
     }
-    host::runs::append(path, records).ok().map(drop)
+    routing::runs::append(path, records).ok().map(drop)
 }
 
 /// A line as contests of four candidates write it, with so many models and roles.

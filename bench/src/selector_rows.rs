@@ -147,7 +147,7 @@ fn training_s() -> f64 {
         return f64::NAN;
     }
     let started = Instant::now();
-    let Ok(lessons) = host::selector::lessons(&log, &features) else {
+    let Ok(lessons) = routing::selector::lessons(&log, &features) else {
         return f64::NAN;
     };
     black_box(Book::train(&lessons.roles));
@@ -203,7 +203,7 @@ fn write_log(log: &Path, features: &Path) -> Option<()> {
         lines.push_str(&line.to_line());
         lines.push('\n');
     }
-    host::runs::append(log, records).ok()?;
-    host::files::append_line(features, &lines, false).ok()?;
+    routing::runs::append(log, records).ok()?;
+    base::files::append_line(features, &lines, false).ok()?;
     Some(())
 }

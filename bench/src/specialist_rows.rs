@@ -6,11 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::config::Config;
-use host::environment::Environment;
-use host::files::{self, Privacy};
-use host::specialists::{Asked, Named, Paths, Settings, Specialists};
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::Environment;
+use base::files::{self, Privacy};
+use base::workspace::Workspace;
+use routing::specialists::{Asked, Named, Paths, Settings, Specialists};
 use selection::selector::{Example, Features, Outcome, Selector};
 use serde_json::{Value, json};
 use server::backend::{Backends, Limits};

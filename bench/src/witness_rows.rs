@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use evidence::scan::{self, Options};
+use evidence::score::{self, Source};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use host::scan::{self, Options};
-use host::score::{self, Source};
 use rvf_runtime::{GovernancePolicy, ParsedWitness, ScorecardBuilder, WitnessBuilder};
 use rvf_types::witness::{PolicyCheck, TaskOutcome, ToolCallEntry};
 use sha2::Sha256;

@@ -18,7 +18,7 @@ pub(crate) struct Generated {
 const GENERATED: &[Generated] = &[
     Generated {
         file: "docs/config.md",
-        text: host::config::reference_markdown,
+        text: base::config::reference_markdown,
     },
     Generated {
         file: "docs/actions.md",
@@ -26,7 +26,7 @@ const GENERATED: &[Generated] = &[
     },
     Generated {
         file: ".env.example",
-        text: host::environment::env_example,
+        text: base::environment::env_example,
     },
     Generated {
         file: "schemas/openapi.json",

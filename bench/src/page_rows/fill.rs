@@ -10,12 +10,12 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use host::journal::SessionId;
-use host::journal::append::Journal;
-use host::journal::record::{Call, End, Record, Start};
-use host::keys::KeyStore;
-use host::store::Store;
-use host::workspace::Workspace;
+use base::keys::KeyStore;
+use base::workspace::Workspace;
+use evidence::journal::SessionId;
+use evidence::journal::append::Journal;
+use evidence::journal::record::{Call, End, Record, Start};
+use evidence::store::Store;
 use serde_json::{Value, json};
 use specialist::state::State;
 use tempfile::TempDir;
@@ -58,7 +58,7 @@ impl Filled {
         let filled = Self {
             store,
             keys,
-            now_ns: host::clock::now_ns(),
+            now_ns: base::clock::now_ns(),
             sealed: Cell::new(0),
             folder,
         };
@@ -150,7 +150,7 @@ impl Filled {
                 File::create(path)?.write_all(&bytes)?;
                 let leaf = json!({
                     "index": number, "task_id": task.to_string(), "created_ns": created,
-                    "sha256": hex(&host::digest(&bytes)), "file": name,
+                    "sha256": hex(&base::digest(&bytes)), "file": name,
                 });
                 writeln!(leaves, "{leaf}")?;
             }
@@ -181,10 +181,10 @@ impl Filled {
 
     fn runs(&self, path: &Path) {
         let records = (0..TASKS).map(|number| {
-            let timestamp = host::clock::text(self.created(number));
+            let timestamp = base::clock::text(self.created(number));
             selection_rows::record(timestamp, number, (MODELS, ROLES))
         });
-        host::runs::append(path, records.collect()).expect("room");
+        routing::runs::append(path, records.collect()).expect("room");
     }
 
     /// Every role has a specialist with two versions; each twentieth dispatch was probed.
@@ -200,7 +200,7 @@ impl Filled {
         written(&role_os.join("specialist-field-log.jsonl"), |file| {
             (0..TASKS).try_for_each(|number| {
                 let line = json!({
-                    "role": format!("role-{}", number % ROLES), "ts": host::clock::text(self.created(number)),
+                    "role": format!("role-{}", number % ROLES), "ts": base::clock::text(self.created(number)),
                     "trace_id": format!("t{number}"), "number": number, "route": "specialist",
                     "source": "specialist", "version": "v1", "input_sha256": format!("{number:064x}"),
                     "input_len": 400, "verdict": "yes", "score": 0.9,
@@ -212,7 +212,7 @@ impl Filled {
             (0..TASKS).step_by(20).try_for_each(|number| {
                 let line = json!({
                     "kind": "shadow-probe", "role": format!("role-{}", number / 20 % ROLES),
-                    "ts": host::clock::text(self.created(number)),
+                    "ts": base::clock::text(self.created(number)),
                     "data": { "trace_id": format!("t{number}"), "agreed": number % 7 != 0 },
                 });
                 writeln!(file, "{line}")

@@ -9,9 +9,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::hook::Consultation;
-use host::programs;
-use host::specialists::{Named, Paths, Settings, Specialists};
+use base::programs;
+use guard::hook::Consultation;
+use routing::specialists::{Named, Paths, Settings, Specialists};
 use specialist::conformance::ROLE;
 
 /// Longest that an agent waits for an opinion.

@@ -15,11 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use host::agents::{Agent, Reply};
-use host::environment::Environment;
-use host::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
-use host::sealing::background;
-use host::{files, programs, supervision};
+use base::environment::Environment;
+use base::files;
+use base::programs;
+use evidence::sealing::background;
+use guard::agents::{Agent, Reply};
+use guard::hook::{self, Ceiling, MAX_EVENT, Progress, Request};
+use guard::supervision;
 
 use crate::consult;
 use crate::exit::Exit;

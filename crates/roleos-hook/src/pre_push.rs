@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use host::agents_above;
-use host::config::{Config, ConfigError};
-use host::environment::Environment;
-use host::second_seam::{self, Push, Seen};
-use host::workspace::{FindError, Workspace};
-use host::{clean, said};
+use base::agents_above;
+use base::clean;
+use base::config::{Config, ConfigError};
+use base::environment::Environment;
+use base::said;
+use base::workspace::{FindError, Workspace};
+use guard::second_seam::{self, Push, Seen};
 
 use crate::exit::Exit;
 use crate::write_error;

@@ -4,15 +4,15 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use host::agents::Agent;
-use host::config::Config;
-use host::environment::Environment;
-use host::hook::Bench;
-use host::journal::SessionId;
-use host::pins;
-use host::programs::WATCH;
-use host::supervision::{self, Program, proof};
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::Environment;
+use base::pins;
+use base::programs::WATCH;
+use base::workspace::Workspace;
+use evidence::journal::SessionId;
+use guard::agents::Agent;
+use guard::hook::Bench;
+use guard::supervision::{self, Program, proof};
 
 use crate::{end, write_error};
 
@@ -103,8 +103,8 @@ fn bench(program: &Program, version: &str) -> Result<Option<Bench>, String> {
     let environment = Environment::read();
     let named = environment.watch_root.clone();
     let workspace =
-        Workspace::find(named.as_deref(), &environment).map_err(|error| host::said(&error))?;
-    let config = Config::load(&workspace, &environment).map_err(|error| host::said(&error))?;
+        Workspace::find(named.as_deref(), &environment).map_err(|error| base::said(&error))?;
+    let config = Config::load(&workspace, &environment).map_err(|error| base::said(&error))?;
     if !environment.capability_gate && !config.oversight.capability_gate {
         return Ok(None);
     }

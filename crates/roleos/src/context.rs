@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use host::config::Config;
-use host::environment::Environment;
-use host::scan;
-use host::store::Store;
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
+use evidence::scan;
+use evidence::store::Store;
 use witness::wire::TaskId;
 
 use crate::failure::Failure;

@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
-use host::environment::Environment;
-use host::running::Running;
+use base::environment::Environment;
+use base::running::Running;
 use server::demo::Backstage;
 use server::up::UpError;
 

@@ -3,18 +3,18 @@
 use std::error::Error;
 use std::io;
 
-use host::approvals::ApprovalError;
-use host::config::ConfigError;
-use host::contracts::CorpusError;
-use host::files::{Action, FileError};
-use host::grants::GrantError;
-use host::install::InstallError;
-use host::keys::KeyError;
-use host::ledger::LedgerError;
-use host::rerun::RerunError;
-use host::settings_edit::EditError;
-use host::store::StoreError;
-use host::workspace::FindError;
+use base::config::ConfigError;
+use base::files::{Action, FileError};
+use base::grants::GrantError;
+use base::keys::KeyError;
+use base::settings_edit::EditError;
+use base::workspace::FindError;
+use evidence::ledger::LedgerError;
+use evidence::rerun::RerunError;
+use evidence::store::StoreError;
+use guard::approvals::ApprovalError;
+use guard::contracts::CorpusError;
+use guard::install::InstallError;
 use serde::Serialize;
 use server::catalog_remote::{RemoteError, Situation};
 

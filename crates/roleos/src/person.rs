@@ -6,8 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Write as _};
 
 use anstream::AutoStream;
-use host::agents_above::{self, AgentAbove};
-use host::approval_key::{self, Place};
+use base::agents_above::{self, AgentAbove};
+use base::approval_key::{self, Place};
 use witness::key::SigningKey;
 use zeroize::Zeroizing;
 

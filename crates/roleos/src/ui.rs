@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use host::config::trust::Ignored;
-use host::trust::review;
+use base::config::trust::Ignored;
+use base::trust::review;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::config::specialist::{Agreement, AgreementKind};
-use host::specialists::command;
-use host::verifiers::{Subject, Verifiers};
+use base::config::specialist::{Agreement, AgreementKind};
+use routing::specialists::command;
+use routing::verifiers::{Subject, Verifiers};
 use selection::quality;
 use selection::verifier::{Declared, Outcome};
 use serde_json::{Value, json};
@@ -156,7 +156,7 @@ fn ask(words: &[String], answers: &Answers) -> Option<bool> {
 mod tests {
     use std::path::Path;
 
-    use host::config::Config;
+    use base::config::Config;
 
     use super::*;
 

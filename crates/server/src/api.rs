@@ -16,12 +16,12 @@ use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::map_response;
 use axum::response::Response;
-use host::config::Config;
-use host::environment::Environment;
-use host::scan;
-use host::specialists::{Named, Paths, Settings, Specialists};
-use host::store::Store;
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
+use evidence::scan;
+use evidence::store::Store;
+use routing::specialists::{Named, Paths, Settings, Specialists};
 use specialist::shadow::BadSetting;
 use tokio::sync::{broadcast, watch};
 
@@ -190,7 +190,7 @@ pub fn open_view(
         store: store.clone(),
         keys: workspace.keys_dir(),
         sessions: workspace.sessions_dir(),
-        runs: host::runs::path(workspace),
+        runs: routing::runs::path(workspace),
         events: paths.events.clone(),
         probes: paths.probes.clone(),
         field_log: paths.field_log.clone(),

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use host::config::specialist::Specialist;
-use host::environment;
+use base::config::specialist::Specialist;
+use base::environment;
 use hyper::header::HeaderMap;
 use specialist::contract::{Answered, Call, CallError, judge, precheck};
 use tokio::sync::Semaphore;

@@ -10,8 +10,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use host::clock;
-use host::files::FileError;
+use base::clock;
+use base::files::FileError;
 
 use self::cache::{Cache, Entry};
 use self::exchange::Answer;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use host::specialists::{Asked, Specialists};
+use routing::specialists::{Asked, Specialists};
 use specialist::conformance::{Ceiling, Verdict};
 use specialist::quota::Source;
 use specialist::receipt::Receipt;

@@ -6,14 +6,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use host::config::Config;
-use host::config::selection::Selection;
-use host::config::specialist::Privacy;
-use host::dataset::Texts;
-use host::metrics::Current;
-use host::specialists::{Asked, Entrant, LeftOut, Opened, Specialists, Wanted};
-use host::verifiers::Verifiers;
-use host::{clock, dataset, environment, events, runs, selector};
+use base::clock;
+use base::config::Config;
+use base::config::selection::Selection;
+use base::config::specialist::Privacy;
+use base::environment;
+use routing::dataset;
+use routing::dataset::Texts;
+use routing::events;
+use routing::metrics::Current;
+use routing::runs;
+use routing::selector;
+use routing::specialists::{Asked, Entrant, LeftOut, Opened, Specialists, Wanted};
+use routing::verifiers::Verifiers;
 use selection::canonical;
 use selection::contest::{Common, Held, Measured, Scale, hold};
 use selection::event::Event;
@@ -47,7 +52,7 @@ pub struct Logs {
 impl Logs {
     /// Those of a workspace.
     #[must_use]
-    pub fn of(workspace: &host::workspace::Workspace, config: &Config) -> Self {
+    pub fn of(workspace: &base::workspace::Workspace, config: &Config) -> Self {
         let keeps = config.privacy.keep_inputs;
         Self {
             texts: keeps.then(|| dataset::path(workspace)),
@@ -93,7 +98,7 @@ pub fn prompt_hash<'a>(
         return Ok((canonical::hash_bytes(bytes), Map::new()));
     }
     let key = environment::secret(name).ok_or(name.as_str())?;
-    let (hash, id) = host::keyed_hash(key.reveal().as_encoded_bytes(), bytes);
+    let (hash, id) = base::keyed_hash(key.reveal().as_encoded_bytes(), bytes);
     let mut further = Map::new();
     further.insert("prompt_key".to_owned(), id.into());
     Ok((hash, further))
@@ -317,7 +322,7 @@ impl Arena<'_> {
         asking: &Asking<'_>,
         held: &Held,
         (mode, fallback): (&str, Option<&str>),
-    ) -> Vec<Result<(), host::files::FileError>> {
+    ) -> Vec<Result<(), base::files::FileError>> {
         if held.placed.is_empty() {
             return Vec::new();
         }
@@ -356,7 +361,7 @@ impl Arena<'_> {
         asking: &Asking<'_>,
         held: &Held,
         (ran, said): (&[(Ran, Measured)], Option<&Said>),
-    ) -> Result<(), host::files::FileError> {
+    ) -> Result<(), base::files::FileError> {
         let (Some(path), Some(winner)) = (&self.logs.texts, held.winner) else {
             return Ok(());
         };
@@ -404,13 +409,13 @@ fn told(asking: &Asking<'_>, held: &Held) -> Vec<Event> {
 struct Trouble(Option<String>);
 
 impl Trouble {
-    fn note<T>(&mut self, written: Result<T, host::files::FileError>) {
+    fn note<T>(&mut self, written: Result<T, base::files::FileError>) {
         if let (None, Err(error)) = (&self.0, written) {
             self.0 = Some(format!("{error}: {}", error.source));
         }
     }
 
-    fn note_all(&mut self, written: Vec<Result<(), host::files::FileError>>) {
+    fn note_all(&mut self, written: Vec<Result<(), base::files::FileError>>) {
         written.into_iter().for_each(|one| self.note(one));
     }
 }

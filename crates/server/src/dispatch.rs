@@ -1,6 +1,6 @@
 //! One dispatch from the gate to the receipt: the adapter where it may, the general model everywhere else.
 
-use host::specialists::{Asked, Begun, Compared, Specialists};
+use routing::specialists::{Asked, Begun, Compared, Specialists};
 use serde_json::Value;
 use specialist::classifier::Classifier;
 use specialist::contract::{Answered, CallError};

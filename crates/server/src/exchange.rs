@@ -6,9 +6,9 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
 
+use base::clock;
 use bytes::Bytes;
 use flate2::write::GzDecoder;
-use host::clock;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{

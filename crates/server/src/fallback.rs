@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use host::config::specialist::{Claude, Kind};
-use host::environment;
-use host::specialists::command;
-use host::specialists::spending::{MicroUsd, Spending, SpendingError};
+use base::config::specialist::{Claude, Kind};
+use base::environment;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use routing::specialists::command;
+use routing::specialists::spending::{MicroUsd, Spending, SpendingError};
 use serde_json::{Map, Value, json};
 use specialist::contract::{Usage, Wire, read_text};
 

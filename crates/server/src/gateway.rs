@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
-use host::chance::Chance;
-use host::config::Config;
-use host::config::gateway::{Protocol, Upstream as SetUpstream};
-use host::config::specialist::Kind;
-use host::requests::RequestLog;
-use host::selector::Judge;
-use host::verifiers::Verifiers;
-use host::workspace::Workspace;
+use base::chance::Chance;
+use base::config::Config;
+use base::config::gateway::{Protocol, Upstream as SetUpstream};
+use base::config::specialist::Kind;
+use base::workspace::Workspace;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response};
+use routing::requests::RequestLog;
+use routing::selector::Judge;
+use routing::verifiers::Verifiers;
 
 use crate::backend::{Backends, Limits};
 use crate::fallback::Fallback;

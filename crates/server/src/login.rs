@@ -147,7 +147,7 @@ impl Logins {
             desk.sessions.remove(0);
         }
         desk.sessions.push(Session {
-            hash: host::digest(cookie.as_bytes()),
+            hash: base::digest(cookie.as_bytes()),
             operator: operator.to_owned(),
             expires_ns,
         });
@@ -213,7 +213,7 @@ fn hashes(headers: &HeaderMap) -> Vec<[u8; 32]> {
     let cookies = texts.flat_map(|text| text.split(';'));
     cookies
         .filter_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))
-        .map(|value| host::digest(value.as_bytes()))
+        .map(|value| base::digest(value.as_bytes()))
         .take(8)
         .collect()
 }

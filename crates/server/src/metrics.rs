@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use host::learning::Shown;
-use host::store::audit::Audit;
+use evidence::store::audit::Audit;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -13,6 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
+use routing::learning::Shown;
 
 /// What a request is counted under.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

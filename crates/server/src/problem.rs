@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
-use host::clock;
+use base::clock;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, DATE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::json;

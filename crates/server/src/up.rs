@@ -12,14 +12,14 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Request, Response, StatusCode};
 use axum::routing::get;
-use host::config::Config;
-use host::environment::{self, Environment};
-use host::files::FileError;
-use host::learning::Shown;
-use host::running::RunningError;
-use host::specialists::{Named, Paths, Settings, Specialists};
-use host::store::Store;
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::{self, Environment};
+use base::files::FileError;
+use base::running::RunningError;
+use base::workspace::Workspace;
+use evidence::store::Store;
+use routing::learning::Shown;
+use routing::specialists::{Named, Paths, Settings, Specialists};
 
 use crate::api::{self, Desk};
 use crate::gateway::{self, Gateway};
@@ -129,7 +129,7 @@ impl App {
         let desk = Arc::new(desk);
         let logins = Arc::clone(&desk);
         self.guard.accept_login(move |headers| {
-            let now = host::clock::now_ns();
+            let now = base::clock::now_ns();
             logins.logins.operator(headers, now).is_some()
         });
         self.desk = Some(desk);

@@ -12,10 +12,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use host::files::{self, FileError, Lock};
-use host::keys::KeyError;
-use host::scan;
-use host::store::Store;
+use base::files::{self, FileError, Lock};
+use base::keys::KeyError;
+use evidence::scan;
+use evidence::store::Store;
 use rusqlite::{Connection, OpenFlags};
 
 pub mod add_up;
@@ -235,7 +235,7 @@ impl View {
             let _alone = Lock::take_patiently(&self.path.with_added_extension("lock"))?;
             let change = writer.connection.transaction()?;
             change.execute_batch("DELETE FROM source; DELETE FROM task;")?;
-            set_meta(&change, "epoch", &host::fresh_task_id().to_string())?;
+            set_meta(&change, "epoch", &base::fresh_task_id().to_string())?;
             change.commit()?;
         }
         self.refresh(progress)
@@ -298,7 +298,7 @@ fn prepared(path: &Path) -> Result<Connection, rusqlite::Error> {
     if is_empty {
         let change = connection.transaction()?;
         change.execute_batch(SCHEMA)?;
-        set_meta(&change, "epoch", &host::fresh_task_id().to_string())?;
+        set_meta(&change, "epoch", &base::fresh_task_id().to_string())?;
         change.pragma_update(None, "user_version", VERSION)?;
         change.commit()?;
     } else if version != VERSION {

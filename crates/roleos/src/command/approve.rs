@@ -3,9 +3,10 @@
 
 use std::fmt::Write as _;
 
+use base::clock;
+use base::ownership;
 use clap::Args as Words;
-use host::approvals::{self, Act, Id, Refused};
-use host::{clock, ownership};
+use guard::approvals::{self, Act, Id, Refused};
 use oversight::actions::Catalog;
 use serde_json::{Value, json};
 
@@ -181,7 +182,7 @@ fn list(ui: &Ui, context: &Context) -> Result<(), Failure> {
     if ui.json {
         let list: Vec<Value> = pending
             .iter()
-            .map(|(id, refused)| host::view::oversight::refused(id, refused))
+            .map(|(id, refused)| present::view::oversight::refused(id, refused))
             .collect();
         ui.json(&list)?;
         return Ok(());
@@ -203,7 +204,7 @@ fn list_given(ui: &Ui, context: &Context) -> Result<(), Failure> {
     if ui.json {
         let list: Vec<Value> = given
             .iter()
-            .map(|one| host::view::oversight::given(one, now))
+            .map(|one| present::view::oversight::given(one, now))
             .collect();
         ui.json(&list)?;
         return Ok(());

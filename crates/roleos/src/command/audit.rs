@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use host::audits::{self, SetError};
-use host::specialists::{Named, OperateError, Specialists};
+use routing::audits::{self, SetError};
+use routing::specialists::{Named, OperateError, Specialists};
 use selection::audit::{Given, MIN_CASES};
 use serde_json::{Value, json};
 use server::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};

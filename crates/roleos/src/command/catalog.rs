@@ -19,7 +19,7 @@ use ::catalog::edit::Refused;
 use ::catalog::served::Refusal;
 use ::catalog::source::INDEX;
 use clap::Subcommand;
-use host::catalog::Directory;
+use roles::catalog::Directory;
 
 use crate::context::Context;
 use crate::exit::Exit;

@@ -5,8 +5,8 @@
 use std::io::{self, Read as _, Write as _};
 use std::time::Duration;
 
-use host::hook::MAX_EVENT;
-use host::specialists::{Asked, Named, Paths, Settings, Specialists};
+use guard::hook::MAX_EVENT;
+use routing::specialists::{Asked, Named, Paths, Settings, Specialists};
 use serde_json::Value;
 use server::backend::{Backends, Limits};
 use server::blocking;

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use host::contracts::{Source, try_corpus};
-use host::environment;
-use host::view::contracts::{Check, Corpus};
+use base::environment;
+use guard::contracts::{Source, try_corpus};
 use oversight::verdict::Place;
+use present::view::contracts::{Check, Corpus};
 
 use crate::context::Context;
 use crate::exit::Exit;

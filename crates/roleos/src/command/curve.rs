@@ -3,12 +3,12 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use base::files::{self, Privacy};
 use clap::ValueEnum;
-use host::files::{self, Privacy};
-use host::score;
-use host::score::Counts;
-use host::store::audit::Audit;
-use host::view::score::curve as as_json;
+use evidence::score;
+use evidence::score::Counts;
+use evidence::store::audit::Audit;
+use present::view::score::curve as as_json;
 use witness::curve::{Period, Point};
 use witness::scorecard::Wanted;
 

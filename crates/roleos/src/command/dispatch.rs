@@ -4,11 +4,11 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use host::files;
-use host::roles::Roles;
-use host::selector::Judge;
-use host::specialists::{Asked, Named};
-use host::verifiers::Verifiers;
+use base::files;
+use roles::installed_roles::Roles;
+use routing::selector::Judge;
+use routing::specialists::{Asked, Named};
+use routing::verifiers::Verifiers;
 use serde_json::{Value, json};
 use server::agreement::Judging;
 use server::backend::{self, Backends, Limits};
@@ -88,7 +88,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let input = value(&args.input, &bytes)?;
     refuse_blank(&input)?;
     let specialists = open(context, &Named::default())?;
-    let fresh = || format!("dispatch-{}", host::fresh_task_id());
+    let fresh = || format!("dispatch-{}", base::fresh_task_id());
     let trace_id = args
         .trace_id
         .clone()
@@ -208,7 +208,7 @@ fn no_answer(
     failure
 }
 
-fn warn(ui: &Ui, specialists: &host::specialists::Specialists, role: &str) {
+fn warn(ui: &Ui, specialists: &routing::specialists::Specialists, role: &str) {
     let Ok(seen) = specialists.see() else {
         return;
     };

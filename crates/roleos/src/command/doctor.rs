@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use host::agents::{Agent, Then};
-use host::doctor::{self, AgentReport, Check, Report, Standing};
-use host::install::shown;
+use doctor::{self, AgentReport, Check, Report, Standing};
+use guard::agents::{Agent, Then};
+use guard::install::shown;
 use serde_json::{Value, json};
 
 use crate::cli::VERSION;
@@ -20,7 +20,7 @@ use crate::ui::{BAD, BOLD, DIM, GOOD, Ui, WARN};
 /// # Errors
 /// The output cannot be written.
 pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
-    let running = host::programs::running()?;
+    let running = base::programs::running()?;
     let report = doctor::examine(
         &context.workspace,
         &context.config,

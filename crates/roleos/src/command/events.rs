@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::thread;
 use std::time::Duration;
 
-use host::events::{self, Follower};
+use routing::events::{self, Follower};
 use selection::event::Envelope;
 use serde_json::{Value, json};
 

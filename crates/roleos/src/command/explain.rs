@@ -3,17 +3,19 @@
 use std::io::{self, BufRead, Write as _};
 use std::path::{Path, PathBuf};
 
-use host::command_lookup::Disk;
-use host::config::oversight::Oversight;
-use host::contracts::Source;
-use host::supervision::probe;
-use host::view::oversight as view;
-use host::{clock, environment, files};
+use base::clock;
+use base::command_lookup::Disk;
+use base::config::oversight::Oversight;
+use base::environment;
+use base::files;
+use guard::contracts::Source;
+use guard::supervision::probe;
 use jiff::Timestamp;
 use oversight::governance::{Governance, Spent};
 use oversight::grants::Grants;
 use oversight::verdict::OnOpaque;
 use oversight::{Call, Decision, NoApprovals, Place, Policy, Rules, decide};
+use present::view::oversight as view;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -212,5 +214,5 @@ fn grants(context: &Context, args: &Args) -> Result<Grants, Failure> {
     if args.batch.is_some() {
         return Ok(Grants::none());
     }
-    Ok(host::grants::load(&context.workspace))
+    Ok(base::grants::load(&context.workspace))
 }

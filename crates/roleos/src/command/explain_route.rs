@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use host::selector::Judge;
-use host::specialists::{Asked, Candidate, Named, Route};
+use routing::selector::Judge;
+use routing::specialists::{Asked, Candidate, Named, Route};
 
 use super::dispatch::{bytes, value};
 use super::specialist::{now, open};

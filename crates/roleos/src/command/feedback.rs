@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use host::feedback::{self, Said};
-use host::files;
-use host::specialists::Named;
-use host::{environment, git};
+use base::environment;
+use base::files;
+use base::git;
+use routing::feedback::{self, Said};
+use routing::specialists::Named;
 use serde_json::json;
 use specialist::contract::read_text;
 

@@ -2,9 +2,10 @@
 
 use std::io::Write as _;
 
+use base::clock;
+use base::grants::{self, Entry, NewGrant};
+use base::ownership;
 use clap::Args as Words;
-use host::grants::{self, Entry, NewGrant};
-use host::{clock, ownership};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
@@ -233,7 +234,10 @@ pub fn revoke(ui: &Ui, context: &Context, args: &Revoke) -> Result<Exit, Failure
 pub fn list(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
     let entries = grants::list(&context.workspace, now())?;
     if ui.json {
-        let list: Vec<Value> = entries.iter().map(host::view::oversight::grant).collect();
+        let list: Vec<Value> = entries
+            .iter()
+            .map(present::view::oversight::grant)
+            .collect();
         ui.json(&list)?;
         return Ok(Exit::Done);
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use host::agents::Agent;
+use guard::agents::Agent;
 use roleos_hook::hook::{self, Asked};
 
 use crate::cli::VERSION;

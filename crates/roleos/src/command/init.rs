@@ -3,13 +3,14 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use base::agents_above;
+use base::ownership;
+use base::programs;
 use clap::Args as Words;
-use host::agents::Agent;
-use host::agents_above;
-use host::install::registration::{self, Program};
-use host::install::system::Machine;
-use host::install::{self, Plan, shown};
-use host::{ownership, programs};
+use guard::agents::Agent;
+use guard::install::registration::{self, Program};
+use guard::install::system::Machine;
+use guard::install::{self, Plan, shown};
 use serde_json::{Value, json};
 
 use crate::command::hook::AgentName;
@@ -105,7 +106,7 @@ fn system(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 fn other_repository(context: &Context) -> Option<String> {
     let root = context.workspace.root();
     let here = std::env::current_dir().ok()?;
-    let top = host::git::top_level(&here).ok()?.canonicalize().ok()?;
+    let top = base::git::top_level(&here).ok()?.canonicalize().ok()?;
     let is_below = top.starts_with(root) && top != root;
     is_below.then(|| {
         format!(

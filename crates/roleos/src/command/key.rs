@@ -1,8 +1,8 @@
 //! `roleos key`: make, list and rotate the keys of the workspace. Secrets are never printed.
 
+use base::approval_key::{self, Level, Place};
+use base::keys::{self, Algorithm, KeyInfo, public_line};
 use clap::{Args, Subcommand, ValueEnum};
-use host::approval_key::{self, Level, Place};
-use host::keys::{self, Algorithm, KeyInfo, public_line};
 use serde_json::{Value, json};
 
 use crate::context::Context;

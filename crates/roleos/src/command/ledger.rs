@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use base::files::{self, Privacy};
 use clap::{Args, Subcommand};
-use host::files::{self, Privacy};
-use host::ledger::read_checkpoint;
-use host::ledger::record::ROLLED_BACK;
-use host::store::audit::Audit;
+use evidence::ledger::read_checkpoint;
+use evidence::ledger::record::ROLLED_BACK;
+use evidence::store::audit::Audit;
 use serde_json::json;
 
 use crate::context::Context;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use base::keys::KeyStore;
 use clap::{Args, Subcommand};
-use host::keys::KeyStore;
-use host::manifests::{self, signature};
+use routing::manifests::{self, signature};
 use selection::manifest::Mode;
 use serde_json::json;
 

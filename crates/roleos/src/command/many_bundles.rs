@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use host::clock;
-use host::keys::Signatories;
-use host::score::{Scored, Source};
-use host::store::audit::{Comparison, Place};
-use host::trust_store::TrustStore;
+use base::clock;
+use base::keys::Signatories;
+use base::trust_store::TrustStore;
+use evidence::score::{Scored, Source};
+use evidence::store::audit::{Comparison, Place};
 use witness::key::Keyring;
 use witness::scorecard::Filter;
 

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use base::files;
 use clap::{Args, Subcommand};
-use host::audits::{self, Rescored};
-use host::metrics::{self, Current, DEFAULT_WINDOW, MetricError};
-use host::{events, files, runs};
+use routing::audits::{self, Rescored};
+use routing::events;
+use routing::metrics::{self, Current, DEFAULT_WINDOW, MetricError};
+use routing::runs;
 use selection::metric::Metric;
 use serde_json::{Value, json};
 

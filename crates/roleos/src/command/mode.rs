@@ -1,8 +1,9 @@
 //! `roleos mode`: how much freedom agents have here. Shows it, or changes the one line of the settings.
 
+use base::config::{Config, oversight::GovernanceMode};
+use base::ownership;
+use base::settings_edit;
 use clap::{Args as Words, ValueEnum};
-use host::config::{Config, oversight::GovernanceMode};
-use host::{ownership, settings_edit};
 use oversight::governance::Mode;
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use host::files;
-use host::judged::Judged;
+use base::files;
+use evidence::judged::Judged;
 use witness::bundle::{Bundle, Contents, Strictness};
 use witness::key::Keyring;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use host::agents::Agent;
-use host::overview::Overview;
+use doctor::overview::Overview;
+use guard::agents::Agent;
 use serde_json::json;
 
 use crate::cli::VERSION;

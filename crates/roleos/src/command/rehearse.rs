@@ -3,9 +3,10 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use host::config::{Config, ConfigError};
-use host::rehearsal::{self, Changed, Rehearsal};
-use host::{clock, grants};
+use base::clock;
+use base::config::{Config, ConfigError};
+use base::grants;
+use guard::rehearsal::{self, Changed, Rehearsal};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};

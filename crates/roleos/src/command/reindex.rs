@@ -1,6 +1,6 @@
 //! `roleos reindex`: the view of logs and bundles, built anew.
 
-use host::specialists::{Named, Paths};
+use routing::specialists::{Named, Paths};
 use serde_json::json;
 use server::api;
 

@@ -7,14 +7,15 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use base::config::Config;
+use base::environment::Environment;
+use base::files;
+use base::pins;
+use base::workspace::Workspace;
 use clap::ValueEnum;
-use host::config::Config;
-use host::environment::Environment;
-use host::hook::Bench;
-use host::sealing::background;
-use host::supervision::{self, Program, Refusal, Report};
-use host::workspace::Workspace;
-use host::{files, pins};
+use evidence::sealing::background;
+use guard::hook::Bench;
+use guard::supervision::{self, Program, Refusal, Report};
 use oversight::governance::Mode;
 use roleos_hook::end;
 use roleos_hook::watch::say;
@@ -173,7 +174,7 @@ fn bench(args: &Args, place: Place<'_>) -> Result<Bench, Failure> {
     let session = args.session.clone();
     Ok(Bench {
         pin: is_set_up.then(|| pins::pin(&workspace, &environment)),
-        session: session.unwrap_or_else(|| format!("run-{}", host::fresh_task_id())),
+        session: session.unwrap_or_else(|| format!("run-{}", base::fresh_task_id())),
         workspace,
         config,
         environment,

@@ -3,10 +3,11 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use base::files::{self, Privacy};
 use clap::{Args, Subcommand, ValueEnum};
-use host::files::{self, Privacy};
-use host::runs::{self, Stats};
-use host::{dataset, feedback};
+use routing::dataset;
+use routing::feedback;
+use routing::runs::{self, Stats};
 use selection::growth::{DOMINANT, TOO_DOMINANT};
 use selection::run_log::Record;
 use serde_json::{Value, json};

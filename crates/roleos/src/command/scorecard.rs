@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use host::score::Counts;
-use host::score::{self, Scored};
-use host::view::score::report as as_json;
+use evidence::score::Counts;
+use evidence::score::{self, Scored};
+use present::view::score::report as as_json;
 use witness::scorecard::{Acceptance, GroupBy, Report, Scorecard, Standing, Thresholds, Wanted};
 
 use crate::command::many_bundles::ManyBundles;

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use clap::{Args, Subcommand};
-use host::runs;
-use host::selector::{self, SelectorError};
+use routing::runs;
+use routing::selector::{self, SelectorError};
 use selection::selector::book::{LEAST_CONTESTS, Trained};
 use selection::selector::evaluation::THRESHOLD;
 use selection::selector::{Book, Known};

@@ -6,8 +6,8 @@ pub mod show;
 
 use std::path::PathBuf;
 
-use host::journal::SessionId;
-use host::journal::read::journals;
+use evidence::journal::SessionId;
+use evidence::journal::read::journals;
 
 use crate::context::Context;
 use crate::exit::Exit;

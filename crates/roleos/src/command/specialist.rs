@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use base::clock;
+use base::environment;
+use base::git;
 use clap::{Args, Subcommand};
-use host::manifests::registering::RegisterError;
-use host::specialists::{Named, OperateError, Operator, Paths, Seen, Settings, Specialists};
-use host::{clock, environment, git};
+use routing::manifests::registering::RegisterError;
+use routing::specialists::{Named, OperateError, Operator, Paths, Seen, Settings, Specialists};
 use specialist::pointer::Refusal;
 use specialist::registry::Problem;
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use base::keys::{keyring_from_file, keyring_from_hex};
 use clap::Args;
-use host::keys::{keyring_from_file, keyring_from_hex};
 use witness::key::Keyring;
 
 use crate::context::Context;

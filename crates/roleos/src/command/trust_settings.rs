@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use host::ownership;
-use host::trust::review::{self, Candidate, Subject};
-use host::trust::{self, Belief, Confirming, Doubt, Kind};
+use base::ownership;
+use base::trust::review::{self, Candidate, Subject};
+use base::trust::{self, Belief, Confirming, Doubt, Kind};
 use serde_json::{Value, json};
 use similar::TextDiff;
 use witness::key::{PublicKey, SigningKey};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use host::clock;
-use host::files;
-use host::protected::{Protected, Undone};
+use base::clock;
+use base::files;
+use guard::protected::{Protected, Undone};
 use similar::TextDiff;
 
 use crate::context::Context;
@@ -33,7 +33,7 @@ pub(super) fn settle(ui: &Ui, context: &Context) -> Result<usize, Failure> {
         Ok(undone) => undone,
         Err(error) => {
             let mut person = Person::at_terminal(ui, "trust")?;
-            person.tell(format_args!("{}", host::said(&error)))?;
+            person.tell(format_args!("{}", base::said(&error)))?;
             person.tell("Look at the settings of your agents, the grants and the keys of this workspace first.")?;
             person.confirms("Accept all protected files as they are now?")?;
             protected.accept()?;

@@ -5,11 +5,11 @@ use std::io::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::{Mutex, PoisonError};
 
-use host::agents_above::{self, AgentAbove};
-use host::environment::Environment;
-use host::running::{Running, RunningError};
-use host::starter;
-use host::workspace::Workspace;
+use base::agents_above::{self, AgentAbove};
+use base::environment::Environment;
+use base::running::{Running, RunningError};
+use base::starter;
+use base::workspace::Workspace;
 use serde_json::json;
 use server::api::{Desk, DeskError, Notice};
 use server::login::Logins;

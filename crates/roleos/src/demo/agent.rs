@@ -3,15 +3,16 @@
 
 use std::path::PathBuf;
 
-use host::agents::{Agent, Reply};
-use host::approvals;
-use host::files::{self, Privacy};
-use host::hook::{self, Progress, Request};
-use host::journal::SessionId;
-use host::journal::read::Session;
-use host::journal::record::Record;
-use host::sealing::{Done, Sealer};
-use host::{approval_key, clock};
+use base::approval_key;
+use base::clock;
+use base::files::{self, Privacy};
+use evidence::journal::SessionId;
+use evidence::journal::read::Session;
+use evidence::journal::record::Record;
+use evidence::sealing::{Done, Sealer};
+use guard::agents::{Agent, Reply};
+use guard::approvals;
+use guard::hook::{self, Progress, Request};
 use serde_json::{Value, json};
 use server::demo::{MODEL, repairs, tokens};
 

@@ -1,11 +1,11 @@
 //! What the demo came to, read back from the workspace's own files, and where to look.
 
-use host::journal::SessionId;
-use host::journal::read::Session;
-use host::journal::record::Record;
-use host::runs;
-use host::score::{self, Source};
-use host::specialists::Named;
+use evidence::journal::SessionId;
+use evidence::journal::read::Session;
+use evidence::journal::record::Record;
+use evidence::score::{self, Source};
+use routing::runs;
+use routing::specialists::Named;
 use selection::run_log::Record as Run;
 use server::demo::tasks::{DATES, ROUTER};
 use witness::scorecard::Wanted;

@@ -4,12 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::files::{self, Privacy};
-use host::manifests::registering::{self, How};
-use host::selector::Judge;
-use host::specialists::{Asked, Named, Operator, Promotion, Specialists, Wanted};
-use host::verifiers::Verifiers;
-use host::{audits, events, metrics, runs, selector};
+use base::files::{self, Privacy};
+use routing::audits;
+use routing::events;
+use routing::manifests::registering::{self, How};
+use routing::metrics;
+use routing::runs;
+use routing::selector;
+use routing::selector::Judge;
+use routing::specialists::{Asked, Named, Operator, Promotion, Specialists, Wanted};
+use routing::verifiers::Verifiers;
 use selection::canonical;
 use selection::event::Event;
 use selection::manifest::Mode;
@@ -222,7 +226,7 @@ async fn one(
             trials: &trials,
         },
         current: &current,
-        run_id: host::fresh_task_id().to_string(),
+        run_id: base::fresh_task_id().to_string(),
     };
     let held = arena.hold(asked, asking).await;
     if let Some(why) = held.answer.not_logged {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use host::files::{self, Privacy};
+use base::files::{self, Privacy};
 
 use crate::failure::Failure;
 

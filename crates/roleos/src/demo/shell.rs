@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use host::process::{self, Ended, Limits};
+use base::process::{self, Ended, Limits};
 
 use super::interrupted;
 use crate::failure::Failure;

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use host::files::{self, Privacy};
-use host::prices::{Prices, Usage};
+use base::files::{self, Privacy};
+use base::prices::{Prices, Usage};
 use serde_json::{Value, json};
 use server::blocking;
 use server::demo::repairs::{self, Repair};
@@ -72,7 +72,7 @@ pub(super) fn play(stage: &Stage<'_>) -> Result<bool, Failure> {
 /// The same for the same demo, so that a repair is sealed once.
 fn task_id(stage: &Stage<'_>, number: usize) -> TaskId {
     let text = format!("roleos demo {} repair {number}", stage.place.began_ns());
-    let digest = host::digest(text.as_bytes());
+    let digest = base::digest(text.as_bytes());
     let mut id = [0; 16];
     id.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
     TaskId(id)
@@ -222,5 +222,5 @@ fn record(builder: &mut Builder, tool: &str, command: &str, ran: &Ran) -> Result
 }
 
 fn refused(error: witness::builder::Refused) -> Failure {
-    host::store::StoreError::from(error).into()
+    evidence::store::StoreError::from(error).into()
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use host::install::{Change, shown};
+use guard::install::{Change, shown};
 use similar::TextDiff;
 
 /// Lines around a change.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use anstyle::Style;
-use host::clock;
-use host::journal::record::{Call, Line, Outcome, Record, RestoredFile, Start};
+use base::clock;
+use evidence::journal::record::{Call, Line, Outcome, Record, RestoredFile, Start};
 use oversight::tools::shell_command;
 
 use super::clean;
@@ -180,6 +180,6 @@ fn outcome(ended: &Outcome) -> Option<(Style, &'static str, String)> {
     Some((style, word, text))
 }
 
-fn message(kept: Option<&host::journal::record::Kept>) -> String {
+fn message(kept: Option<&evidence::journal::record::Kept>) -> String {
     kept.map_or_else(String::new, |kept| clean::line(&kept.text, SENTENCE))
 }

@@ -132,7 +132,7 @@ fn what_is_no_bundle_is_refused() {
     workspace.write("empty", "");
     workspace.write("text", "x".repeat(1000));
     let noise: Vec<u8> = (0..4_000_u32)
-        .flat_map(|n| host::digest(&n.to_le_bytes()))
+        .flat_map(|n| base::digest(&n.to_le_bytes()))
         .collect();
     workspace.write("noise", noise);
     for reader in &READERS[1..4] {

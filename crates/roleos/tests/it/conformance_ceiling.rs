@@ -246,7 +246,7 @@ fn secrets_are_not_shown_and_a_held_lock_blocks_nobody() {
     assert!(!body.contains(&token), "{body}");
     assert!(body.contains("CALL: Bash("), "{body}");
     let path = workspace.path(".role-os/specialist-state.json.lock");
-    let _held = host::files::Lock::take(&path).unwrap();
+    let _held = base::files::Lock::take(&path).unwrap();
     let start = Instant::now();
     is_silent(&run(&workspace, &harmless()));
     assert!(start.elapsed() < Duration::from_secs(4));

@@ -58,7 +58,7 @@ impl Place {
 
     fn write(&self, model: &str, version: &str) -> String {
         let weights = self.workspace.path("package/adapter.bin");
-        let hash = host::manifests::hash_file(&weights).unwrap();
+        let hash = routing::manifests::hash_file(&weights).unwrap();
         let name = format!("package/{model}-{version}.yaml");
         let text = manifest(model, version).replace("WEIGHTS", &hash);
         self.workspace.write(&name, text);
@@ -414,7 +414,7 @@ fn a_learning_run_names_every_candidate_and_the_winner() {
         .exits(0)
         .json();
     assert_eq!(listed["runs"].as_array().unwrap().len(), 3);
-    let hash = host::digest(b"the text\n");
+    let hash = base::digest(b"the text\n");
     let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(
         listed["runs"][0]["prompt_hash"], hex,

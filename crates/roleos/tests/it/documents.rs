@@ -27,7 +27,7 @@ fn complaint(schema: &str, value: &Value) -> String {
 }
 
 fn manifest() -> Value {
-    host::manifests::parse(example("model.yaml").into_bytes()).unwrap()
+    routing::manifests::parse(example("model.yaml").into_bytes()).unwrap()
 }
 
 fn log() -> Vec<Value> {
@@ -60,7 +60,7 @@ fn the_example_of_a_manifest_holds() {
 fn the_example_of_an_audit_set_holds() {
     let value: Value = serde_json::from_str(&example("audit.json")).unwrap();
     assert_eq!(complaint("audit-set", &value), "");
-    let set = host::audits::read_set(&root().join("examples/selection/audit.json")).unwrap();
+    let set = routing::audits::read_set(&root().join("examples/selection/audit.json")).unwrap();
     assert_eq!((set.cases.len(), set.exam_hash.len()), (3, 64));
 }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use host::{feedback, runs};
+use routing::feedback;
+use routing::runs;
 use selection::metric::{Metric, Parts};
 use selection::run_log::{More, Record};
 use selection::selector::Features;
@@ -430,7 +431,7 @@ fn the_log_and_the_supply_chain_earn_the_second_level() {
     let adapter = atlas();
     let workspace = registered(&adapter.url, None, &[]);
     workspace.write("package/adapter.bin", "weights");
-    let weights = host::manifests::hash_file(&workspace.path("package/adapter.bin")).unwrap();
+    let weights = routing::manifests::hash_file(&workspace.path("package/adapter.bin")).unwrap();
     let manifest = MANIFEST
         .replace("HASH", &"ab".repeat(32))
         .replace("WEIGHTS", &weights);
@@ -758,7 +759,7 @@ fn two_topics(workspace: &Workspace) {
             prompt_hash: hash(number),
             features: Features::of(TOPICS[number % 2], &[]),
         };
-        host::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
+        routing::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
             .unwrap();
     }
 }
@@ -830,7 +831,7 @@ fn what_users_say_labels_answers_and_raises_no_level() {
         Some("good"),
         &[version("good", "L1"), version("bad", "L0")],
     );
-    let hash = |number: usize| hex::encode(host::digest(format!("{number}").as_bytes()));
+    let hash = |number: usize| hex::encode(base::digest(format!("{number}").as_bytes()));
     log(&workspace, 0..60, |number| {
         let mut record = line(number, 0, "good", true, 0.0, Some("good"));
         record.prompt_hash = hash(number);
@@ -853,7 +854,7 @@ fn what_users_say_labels_answers_and_raises_no_level() {
             prompt_hash: hash(number),
             features: Features::of(TOPICS[number % 2], &[]),
         };
-        host::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
+        routing::selector::append_features(&workspace.path(".role-os/features.jsonl"), &features)
             .unwrap();
     }
     let train =

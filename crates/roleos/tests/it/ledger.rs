@@ -444,7 +444,7 @@ fn slip_in(workspace: &Workspace, bytes: &[u8]) {
     let lines = workspace.read(LEAVES);
     let index = lines.lines().count();
     let task = "ab".repeat(16);
-    let digest = hex::encode(host::digest(bytes));
+    let digest = hex::encode(base::digest(bytes));
     workspace.write(&format!(".role-os/witness/2026/11/{task}.rvww"), bytes);
     let line = format!(
         r#"{{"index":{index},"task_id":"{task}","created_ns":1767225600000000001,"sha256":"{digest}","file":"2026/11/{task}.rvww"}}"#

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use host::approvals::{self, Act, Taken};
+use guard::approvals::{self, Act, Taken};
 use oversight::decide::Call;
 use oversight::verdict::{Place, Policy, decide_command};
 use serde_json::{Value, json};
@@ -40,8 +40,8 @@ fn repository() -> Workspace {
     workspace
 }
 
-fn library(workspace: &Workspace) -> host::workspace::Workspace {
-    host::workspace::Workspace::at(workspace.root()).unwrap()
+fn library(workspace: &Workspace) -> base::workspace::Workspace {
+    base::workspace::Workspace::at(workspace.root()).unwrap()
 }
 
 /// The act of a command in the workspace, as the hook sees it.
@@ -54,7 +54,7 @@ fn act(workspace: &Workspace, command: &str) -> Act {
     };
     let grants = oversight::grants::Grants::none();
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let lookup = host::command_lookup::Disk;
+    let lookup = base::command_lookup::Disk;
     let decision = decide_command(&Policy::default(), command, place, &lookup, &grants, now);
     let input = json!({ "command": command });
     let call = Call {
@@ -68,7 +68,7 @@ fn act(workspace: &Workspace, command: &str) -> Act {
 /// Refuses a command as the hook does, and hands out the id.
 fn refused(workspace: &Workspace, command: &str) -> String {
     let reasons = ["`git:push` (push to a remote) is irreversible and has no grant".to_owned()];
-    let now = host::clock::now_ns();
+    let now = base::clock::now_ns();
     let act = act(workspace, command);
     approvals::refuse(&library(workspace), &act, &reasons, now)
         .unwrap()
@@ -77,7 +77,7 @@ fn refused(workspace: &Workspace, command: &str) -> String {
 
 fn take(workspace: &Workspace, command: &str) -> Taken {
     let act = act(workspace, command);
-    approvals::take(&library(workspace), &act, host::clock::now_ns()).unwrap()
+    approvals::take(&library(workspace), &act, base::clock::now_ns()).unwrap()
 }
 
 /// What a person saw, without what differs from run to run.

@@ -1,7 +1,7 @@
 //! Scorecards through the binary: the published figures, what counts and what does not, groups, and acceptance.
 
-use host::environment::Environment;
-use host::store::Store;
+use base::environment::Environment;
+use evidence::store::Store;
 use serde_json::{Value, json};
 use witness::wire::{Mode, Outcome};
 
@@ -353,7 +353,7 @@ fn sealed(samples: &[Sample]) -> Workspace {
 }
 
 fn seal_more(workspace: &Workspace, samples: &[Sample]) {
-    let library = host::workspace::Workspace::at(workspace.root()).unwrap();
+    let library = base::workspace::Workspace::at(workspace.root()).unwrap();
     let trust = Environment {
         state: Some(workspace.home().join(".local/state/roleos")),
         ..Environment::default()
@@ -454,7 +454,7 @@ fn deleting_failed_evidence_is_noticed() {
     let workspace = sealed(&samples);
     let few = &["--min-tasks", "3"];
     assert_eq!(reasons(&workspace, few), [""; 0]);
-    let paths = || host::scan::find(&[workspace.path(".role-os/witness")]).unwrap();
+    let paths = || evidence::scan::find(&[workspace.path(".role-os/witness")]).unwrap();
     let failed = paths().into_iter().find(|path| {
         let words = ["--json", "witness", "verify", path.to_str().unwrap()];
         workspace.roleos(&words).stdout.contains("failed")
@@ -574,7 +574,7 @@ fn a_folder_is_accepted_only_with_its_ledger() {
     assert_eq!(with(&["--ledger", &ledger]), [""; 0]);
     let words = ["scorecard", &bundles, "--ledger", "nowhere"];
     elsewhere.roleos(&words).exits(1);
-    let first = host::scan::find(&[workspace.path(".role-os/witness")]).unwrap();
+    let first = evidence::scan::find(&[workspace.path(".role-os/witness")]).unwrap();
     std::fs::remove_file(&first[0]).unwrap();
     assert_eq!(with(&["--ledger", &ledger]), ["tasks", "ledger"]);
 }

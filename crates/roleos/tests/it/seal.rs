@@ -55,7 +55,7 @@ fn a_bundle_goes_round() {
     assert!(file.ends_with(&format!("/{TASK}.rvww")));
     assert_eq!(
         sealed["sha256"],
-        hex::encode(host::digest(&fs::read(file).unwrap()))
+        hex::encode(base::digest(&fs::read(file).unwrap()))
     );
 
     let listed = workspace

@@ -1,6 +1,6 @@
 //! What models declare, and the log of their runs, through the binary.
 
-use host::runs;
+use routing::runs;
 use selection::metric::{Metric, Parts};
 use selection::run_log::{More, Record};
 use serde_json::json;
@@ -24,7 +24,7 @@ routing: { tags: ['format:json'], recommended_min_confidence: 0.65, fallback: ba
 
 fn manifest(workspace: &Workspace) -> String {
     workspace.write("adapter.bin", "weights");
-    let found = host::manifests::hash_file(&workspace.path("adapter.bin")).unwrap();
+    let found = routing::manifests::hash_file(&workspace.path("adapter.bin")).unwrap();
     MANIFEST
         .replace("HASH", &"ab".repeat(32))
         .replace("WEIGHTS", &found)

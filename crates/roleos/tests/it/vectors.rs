@@ -196,7 +196,7 @@ fn check_trace(golden: &Value, shown: &Value) {
                 "action_len" => json!(text(&call["action_hex"]).len() / 2),
                 "action_sha256" => {
                     let action = hex::decode(text(&call["action_hex"])).unwrap();
-                    json!(hex::encode(host::digest(&action)))
+                    json!(hex::encode(base::digest(&action)))
                 }
                 "policy_check_name" => {
                     assert_eq!(text(&call[name]), text(value).to_lowercase(), "{id}");

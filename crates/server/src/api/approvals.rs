@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::approval_key;
-use host::approvals::{self, Id};
-use host::view::oversight as shape;
-use host::{clock, ownership};
+use base::approval_key;
+use base::clock;
+use base::ownership;
+use guard::approvals::{self, Id};
+use present::view::oversight as shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};

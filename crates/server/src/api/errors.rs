@@ -4,16 +4,16 @@ use std::error::Error;
 use std::io;
 
 use axum::http::StatusCode;
-use host::approvals::ApprovalError;
-use host::config::ConfigError;
-use host::files::{Action, FileError};
-use host::grants::GrantError;
-use host::keys::KeyError;
-use host::ledger::LedgerError;
-use host::roles::RolesError;
-use host::said;
-use host::specialists::{OperateError, Unreadable};
-use host::store::StoreError;
+use base::config::ConfigError;
+use base::files::{Action, FileError};
+use base::grants::GrantError;
+use base::keys::KeyError;
+use base::said;
+use evidence::ledger::LedgerError;
+use evidence::store::StoreError;
+use guard::approvals::ApprovalError;
+use roles::installed_roles::RolesError;
+use routing::specialists::{OperateError, Unreadable};
 use specialist::pointer::Refusal;
 use specialist::registry::{Registry, joined};
 

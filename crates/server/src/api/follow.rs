@@ -61,7 +61,7 @@ impl Desk {
             let round = tokio::task::spawn_blocking(move || desk.refresh());
             let failed = match round.await {
                 Ok(Ok(_)) => String::new(),
-                Ok(Err(error)) => host::said(&error),
+                Ok(Err(error)) => base::said(&error),
                 Err(_) => "our own code failed".to_owned(),
             };
             // What is wrong is said once, not four times a second.

@@ -224,7 +224,7 @@ impl FromRequestParts<Arc<Desk>> for LoggedIn {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, desk: &Arc<Desk>) -> Result<Self, Problem> {
-        let operator = desk.logins.operator(&parts.headers, host::clock::now_ns());
+        let operator = desk.logins.operator(&parts.headers, base::clock::now_ns());
         operator.map(Self).ok_or_else(|| {
             Problem::new(
                 StatusCode::UNAUTHORIZED,

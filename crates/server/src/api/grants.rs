@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::grants::{self, NewGrant};
-use host::view::oversight as shape;
-use host::{clock, ownership};
+use base::clock;
+use base::grants::{self, NewGrant};
+use base::ownership;
 use jiff::{SignedDuration, Timestamp};
+use present::view::oversight as shape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;

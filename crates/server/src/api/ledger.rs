@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::ledger::LedgerFile;
+use evidence::ledger::LedgerFile;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use witness::ledger::note::SignedCheckpoint;

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::manifests::supply;
-use host::specialists::certify::Sources;
-use host::specialists::{OperateError, Operator, Promotion};
-use host::view::specialists as shape;
+use present::view::specialists as shape;
+use routing::manifests::supply;
+use routing::specialists::certify::Sources;
+use routing::specialists::{OperateError, Operator, Promotion};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use specialist::registry::DEFAULT_QUOTA;
@@ -104,7 +104,7 @@ impl Signature {
         Ok(Self {
             name: named.map_or(Ok(logged_in), checked_name)?,
             reason,
-            now: host::clock::text(host::clock::now_ns() / 1_000_000 * 1_000_000),
+            now: base::clock::text(base::clock::now_ns() / 1_000_000 * 1_000_000),
         })
     }
 
@@ -162,11 +162,11 @@ pub(super) async fn certify(
 ) -> Answer<Value> {
     let signature = Signature::needed(person, body.operator, body.reason)?;
     answer(&desk, move |desk| {
-        let metric = host::metrics::current(&desk.workspace)
-            .map_err(|error| conflict("bad_metric", host::said(&error)))?
+        let metric = routing::metrics::current(&desk.workspace)
+            .map_err(|error| conflict("bad_metric", base::said(&error)))?
             .metric;
-        let log = host::runs::path(&desk.workspace);
-        let known = host::runs::metrics(&desk.workspace)?;
+        let log = routing::runs::path(&desk.workspace);
+        let known = routing::runs::metrics(&desk.workspace)?;
         let sources = Sources {
             log: &log,
             metric: &metric,

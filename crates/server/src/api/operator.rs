@@ -47,15 +47,15 @@ pub(super) async fn log_in(
 ) -> Result<Response, Problem> {
     let operator = match login.operator {
         Some(name) => checked_name(name)?,
-        None => host::environment::user().unwrap_or_else(|| "(unknown)".to_owned()),
+        None => base::environment::user().unwrap_or_else(|| "(unknown)".to_owned()),
     };
     let granted = desk
         .logins
-        .log_in(client, &login.code, &operator, host::clock::now_ns())
+        .log_in(client, &login.code, &operator, base::clock::now_ns())
         .map_err(denied)?;
     let session = Operator {
         operator,
-        expires: Some(host::clock::text(granted.expires_ns)),
+        expires: Some(base::clock::text(granted.expires_ns)),
     };
     let mut response = Json(session).into_response();
     let cookie = login::set_cookie(&granted.cookie);

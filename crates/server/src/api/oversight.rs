@@ -4,15 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::command_lookup::Disk;
-use host::config::Config;
-use host::contracts::Source;
-use host::view::oversight as shape;
+use base::command_lookup::Disk;
+use base::config::Config;
+use guard::contracts::Source;
 use jiff::Timestamp;
 use oversight::governance::Spent;
 use oversight::grants::Grants;
 use oversight::lookup::Nothing;
 use oversight::{Call, NoApprovals, Place, Rules, decide};
+use present::view::oversight as shape;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -198,13 +198,13 @@ pub(crate) fn decided(
     let config = Config::load(&desk.workspace, &desk.environment)?;
     let set = &config.oversight;
     let contracts = Source::of(&desk.workspace)
-        .map_err(|error| conflict("bad_contracts", host::said(&error)))?;
+        .map_err(|error| conflict("bad_contracts", base::said(&error)))?;
     let (policy, governance) = (
         set.policy_in(&desk.workspace, &desk.environment),
         set.governance(),
     );
-    let grants = host::grants::load(&desk.workspace);
-    let home = host::environment::home().unwrap_or_else(|| PathBuf::from("/"));
+    let grants = base::grants::load(&desk.workspace);
+    let home = base::environment::home().unwrap_or_else(|| PathBuf::from("/"));
     let root = desk.workspace.root().to_string_lossy().into_owned();
     let place = Place {
         directory: directory.unwrap_or(&root),
@@ -220,7 +220,7 @@ pub(crate) fn decided(
         governance: &governance,
         approved: &NoApprovals,
     };
-    let now = Timestamp::from_nanosecond(i128::from(host::clock::now_ns()));
+    let now = Timestamp::from_nanosecond(i128::from(base::clock::now_ns()));
     let now = now.unwrap_or(Timestamp::MAX);
     Ok(decide(&rules, &call, &Spent::default(), &Disk, now))
 }

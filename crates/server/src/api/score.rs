@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::clock;
-use host::score::{Counts, outside_reasons};
-use host::view::score as shape;
+use base::clock;
+use evidence::score::{Counts, outside_reasons};
+use present::view::score as shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use statistics::rate::{self, rate};

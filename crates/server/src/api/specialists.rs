@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use host::view::specialists as shape;
+use present::view::specialists as shape;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::IntoParams;

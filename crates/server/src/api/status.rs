@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use host::approval_key::Place;
+use base::approval_key::Place;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -51,8 +51,8 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>, headers: HeaderMap) ->
                 done: progress.done,
                 total: progress.total,
             },
-            operator: desk.logins.operator(&headers, host::clock::now_ns()),
-            approval_level: level.map(host::approval_key::Level::as_str),
+            operator: desk.logins.operator(&headers, base::clock::now_ns()),
+            approval_level: level.map(base::approval_key::Level::as_str),
         })
     })
     .await

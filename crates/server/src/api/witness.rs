@@ -7,10 +7,10 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response, StatusCode};
-use host::files;
-use host::judged::Judged;
-use host::view::bundle::{self as shape, VerifyLine};
-use host::view::in_toto;
+use base::files;
+use evidence::judged::Judged;
+use present::view::bundle::{self as shape, VerifyLine};
+use present::view::in_toto;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
@@ -183,7 +183,7 @@ fn place(desk: &Desk, judged: &Judged<'_>) -> Result<Option<(u64, u64)>, Problem
     let leaf = Leaf {
         task_id: header.task_id,
         created_ns: header.created_ns,
-        bundle_sha256: host::digest(judged.bytes()),
+        bundle_sha256: base::digest(judged.bytes()),
     };
     // The view may be a moment behind the file.
     match desk.view.place_of(&leaf)? {
@@ -247,7 +247,7 @@ pub(super) async fn download(
                 Format::Bundle => (
                     loaded.bytes.clone(),
                     "application/octet-stream",
-                    host::scan::EXTENSION,
+                    evidence::scan::EXTENSION,
                 ),
                 Format::Json => {
                     let value = shape::export(&loaded.file, judged, contents);
@@ -285,7 +285,7 @@ pub(crate) fn replay(
         verdict: judged.verdict(),
         signers: judged.signers(),
         warnings: judged.warnings(),
-        sha256: host::digest(judged.bytes()),
+        sha256: base::digest(judged.bytes()),
         contents,
         check: &check,
     };

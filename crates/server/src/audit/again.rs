@@ -11,12 +11,13 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use host::audits::{self, Unfinished, kept};
-use host::config::Config;
-use host::metrics;
-use host::specialists::Specialists;
-use host::workspace::Workspace;
-use host::{clock, files::FileError};
+use base::clock;
+use base::config::Config;
+use base::files::FileError;
+use base::workspace::Workspace;
+use routing::audits::{self, Unfinished, kept};
+use routing::metrics;
+use routing::specialists::Specialists;
 use selection::audit::AuditRecord;
 use specialist::registry::Registry;
 

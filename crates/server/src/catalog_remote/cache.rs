@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use host::files::{self, FileError, Lock, Privacy};
+use base::files::{self, FileError, Lock, Privacy};
 use serde::{Deserialize, Serialize};
 
 use super::source::Address;
@@ -80,7 +80,7 @@ impl Cache {
         let agrees = label.url == address.masked()
             && label.cached_at_ns <= now_ns
             && label.validators.can_be_sent()
-            && label.sha256 == hex::encode(host::digest(&bytes));
+            && label.sha256 == hex::encode(base::digest(&bytes));
         agrees.then_some(Entry {
             bytes,
             validators: label.validators,
@@ -164,7 +164,7 @@ fn label_text(address: &Address, entry: &Entry) -> Vec<u8> {
         url: address.masked(),
         cached_at_ns: entry.cached_at_ns,
         validators: entry.validators.clone(),
-        sha256: hex::encode(host::digest(&entry.bytes)),
+        sha256: hex::encode(base::digest(&entry.bytes)),
     };
     // Strings and numbers always have a JSON text; an empty label would merely be no label.
     serde_json::to_vec_pretty(&label).unwrap_or_default()
@@ -172,7 +172,7 @@ fn label_text(address: &Address, entry: &Entry) -> Vec<u8> {
 
 /// From the full address, user info included: what one user may read is no copy for another.
 fn name(address: &Address) -> String {
-    hex::encode(host::digest(address.url.secret_text().as_bytes()))
+    hex::encode(base::digest(address.url.secret_text().as_bytes()))
 }
 
 fn pair_name(path: &Path) -> Option<&str> {

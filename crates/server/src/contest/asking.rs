@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::join_all;
-use host::specialists::{Asked, Entrant};
-use host::verifiers::Subject;
+use routing::specialists::{Asked, Entrant};
+use routing::verifiers::Subject;
 use selection::contest::Measured;
 use selection::verifier::{Declared, Outcome};
 use selection::{canonical, output, quality, refusal};

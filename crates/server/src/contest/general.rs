@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use host::specialists::{Asked, Entrant};
+use routing::specialists::{Asked, Entrant};
 use selection::candidates::Declaration;
 use selection::contest::{Measured, hold};
 use selection::run_log::GENERAL;

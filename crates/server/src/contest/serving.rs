@@ -1,7 +1,7 @@
 //! What is served of a contest: the best certified candidate that passed, else an active version without a verifier, else
 //! the general model, held against the same verifier, else the honest "unsure".
 
-use host::specialists::Asked;
+use routing::specialists::Asked;
 use selection::contest::{Held, Measured};
 use selection::manifest::Fallback as Declared;
 use selection::refusal;

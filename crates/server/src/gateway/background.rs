@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use host::specialists::Asked;
+use routing::specialists::Asked;
 use specialist::shadow::Shadow;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};

@@ -2,7 +2,7 @@
 //!
 //! [`Dialect`] is the format; `read` takes the text out of an answer, `reply` makes an answer of a role.
 
-use host::config::gateway::Protocol;
+use base::config::gateway::Protocol;
 use serde_json::{Map, Value, json};
 use specialist::contract::read_text;
 

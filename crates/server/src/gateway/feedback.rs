@@ -7,11 +7,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
-use host::feedback::{self, Said, Subject};
-use host::specialists::Asked;
 use hyper::header::{ALLOW, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use routing::feedback::{self, Said, Subject};
+use routing::specialists::Asked;
 use selection::selector::Features;
 use serde_json::{Value, json};
 
@@ -175,7 +175,7 @@ async fn take(
 
 /// Who is logged in, else where the request comes from.
 fn sender(app: &App, headers: &HeaderMap, client: Client) -> String {
-    let now = host::clock::now_ns();
+    let now = base::clock::now_ns();
     let desk = app.desk.as_ref();
     let operator = desk.and_then(|desk| desk.logins.operator(headers, now));
     operator.unwrap_or_else(|| format!("client at {}", client.0))

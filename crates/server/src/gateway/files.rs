@@ -7,9 +7,9 @@ use axum::extract::{Path, State};
 use catalog::contents;
 use catalog::source::INDEX;
 use catalog::strict::is_safe;
-use host::catalog::Directory;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
 use hyper::{Response, StatusCode};
+use roles::catalog::Directory;
 
 use crate::problem::{Problem, Shape};
 use crate::up::App;
@@ -60,7 +60,7 @@ async fn file(app: Arc<App>, path: String, headers: &HeaderMap) -> Response<Body
         }
         _ => return missing(),
     };
-    let tag = format!("\"{}\"", hex::encode(host::digest(&bytes)));
+    let tag = format!("\"{}\"", hex::encode(base::digest(&bytes)));
     let known = headers.get_all(IF_NONE_MATCH).iter().any(|known| {
         let known = known.to_str().unwrap_or_default();
         known

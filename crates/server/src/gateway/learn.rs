@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use host::learning;
-use host::specialists::Asked;
+use routing::learning;
+use routing::specialists::Asked;
 use serde_json::Value;
 
 use super::background;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::roles::installed_roles::Roles;
 use axum::body::Body;
 use futures_util::future::join_all;
-use host::roles::Roles;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH};
 use hyper::http::request::Parts;

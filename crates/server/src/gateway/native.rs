@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use host::specialists::Asked;
 use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
+use routing::specialists::Asked;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

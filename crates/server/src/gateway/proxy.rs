@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
+use base::config::gateway::Protocol;
 use bytes::Bytes;
-use host::config::gateway::Protocol;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRAILER};

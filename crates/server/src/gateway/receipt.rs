@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
+use base::clock;
 use bytes::{Buf as _, Bytes};
-use host::clock;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use hyper::http::request::Parts;
@@ -125,7 +125,7 @@ impl Entry {
             tokens: None,
             line: Line {
                 ts: clock::text(clock::now_ns() / 1000 * 1000),
-                trace: host::fresh_task_id().to_string(),
+                trace: base::fresh_task_id().to_string(),
                 method: parts.method.to_string(),
                 path: shortened(parts.uri.path()),
                 route: "passthrough",

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::metrics::{self, Current};
-use host::specialists::{Asked, Wanted};
-use host::{events, runs};
+use routing::events;
+use routing::metrics::{self, Current};
+use routing::runs;
+use routing::specialists::{Asked, Wanted};
 use selection::candidates;
 use serde_json::{Map, Value};
 
@@ -87,7 +88,7 @@ impl<'a> Ring<'a> {
                 trials: &self.trials,
             },
             current: &self.current,
-            run_id: host::fresh_task_id().to_string(),
+            run_id: base::fresh_task_id().to_string(),
         }
     }
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
+use base::clock;
 use bytes::Bytes;
-use host::clock;
-use host::specialists::Asked;
 use hyper::{Response, StatusCode};
+use routing::specialists::Asked;
 use serde_json::Value;
 use specialist::contract::Usage;
 use specialist::quota::Source;

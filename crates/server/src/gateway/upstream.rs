@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use host::config::gateway::{self as set, Protocol};
-use host::environment;
+use base::config::gateway::{self as set, Protocol};
+use base::environment;
 use hyper::Uri;
 use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 

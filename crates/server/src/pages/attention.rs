@@ -1,9 +1,9 @@
 //! What needs a look, for the overview: halts, failing audits, refusals, sessions without a bundle, hooks that nobody has
 //! ever heard of, evidence that does not count.
 
-use host::agents::Agent;
-use host::score::Counts;
-use host::store::audit::Audit;
+use evidence::score::Counts;
+use evidence::store::audit::Audit;
+use guard::agents::Agent;
 
 use super::frame::encoded;
 use crate::api::Desk;
@@ -105,7 +105,7 @@ fn specialists(desk: &Desk) -> Result<Vec<Attention>, Problem> {
 /// Agents whose settings name our hook, and of which no event was ever seen: perhaps it does not run at all.
 fn unproved_hooks(desk: &Desk) -> Result<Vec<Attention>, Problem> {
     let mut found = Vec::new();
-    for agent in host::install::installed(&desk.workspace) {
+    for agent in guard::install::installed(&desk.workspace) {
         let of_agent = Filter::default().equal("agent", Some(agent.name()));
         let one = Page {
             limit: 1,
@@ -128,7 +128,7 @@ fn unproved(agent: Agent) -> Attention {
 
 fn refusals_and_sessions(desk: &Desk) -> Result<Vec<Attention>, Problem> {
     let mut found = Vec::new();
-    let waiting = host::approvals::pending(&desk.workspace, host::clock::now_ns())?.len() as u64;
+    let waiting = guard::approvals::pending(&desk.workspace, base::clock::now_ns())?.len() as u64;
     if waiting > 0 {
         let text = format!("{} could be approved", counted(waiting, "refused act"));
         found.push(Attention::new(
@@ -138,7 +138,7 @@ fn refusals_and_sessions(desk: &Desk) -> Result<Vec<Attention>, Problem> {
             "/oversight#waiting",
         ));
     }
-    let trouble = desk.view.trouble(host::clock::now_ns())?;
+    let trouble = desk.view.trouble(base::clock::now_ns())?;
     if trouble.denied > 0 {
         let was = if trouble.denied == 1 { "was" } else { "were" };
         let text = format!(
@@ -178,7 +178,7 @@ fn failing_audits(desk: &Desk) -> Vec<Attention> {
         return Vec::new();
     };
     let mut newest = std::collections::BTreeMap::new();
-    for (_, record) in host::audits::all(&desk.specialists.paths().audits) {
+    for (_, record) in routing::audits::all(&desk.specialists.paths().audits) {
         let active = registry
             .entry(&record.role)
             .and_then(|entry| entry.active_version.clone());

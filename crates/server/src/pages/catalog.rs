@@ -9,8 +9,8 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect, Response};
-use host::roles::Roles;
-use host::view::roles as shape;
+use present::view::roles as shape;
+use roles::installed_roles::Roles;
 use serde::Deserialize;
 use similar::{ChangeTag, TextDiff};
 

@@ -78,7 +78,7 @@ impl FromRequestParts<Arc<Desk>> for Visit {
             frame: Frame {
                 title: String::new(),
                 room: "",
-                operator: desk.logins.operator(&parts.headers, host::clock::now_ns()),
+                operator: desk.logins.operator(&parts.headers, base::clock::now_ns()),
                 root: clean::name(desk.workspace.root().to_string_lossy().as_bytes()).into_owned(),
                 path: path.map_or_else(|| "/".to_owned(), ToString::to_string),
                 note,

@@ -61,7 +61,7 @@ pub(super) async fn form(
 ) -> Response {
     // Who runs the process is nobody's business elsewhere. A proxy on this machine asks for others, by another name.
     let name = if client.is_here() && names_this_machine(&headers) {
-        host::environment::user()
+        base::environment::user()
     } else {
         None
     };
@@ -101,7 +101,7 @@ pub(super) async fn log_in(
 ) -> Response {
     let next = local(&typed.next);
     let granted = operator(typed.operator.clone()).and_then(|operator| {
-        let now = host::clock::now_ns();
+        let now = base::clock::now_ns();
         let granted = desk.logins.log_in(client, &typed.code, &operator, now);
         granted.map_err(denied)
     });
@@ -133,7 +133,7 @@ pub(super) async fn log_in(
 
 fn operator(name: String) -> Result<String, Problem> {
     if name.is_empty() {
-        return Ok(host::environment::user().unwrap_or_else(|| "(unknown)".to_owned()));
+        return Ok(base::environment::user().unwrap_or_else(|| "(unknown)".to_owned()));
     }
     checked_name(name)
 }

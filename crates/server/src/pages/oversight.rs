@@ -5,8 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
-use host::approvals::{self, Id, Refused};
-use host::grants::{self, Entry};
+use base::grants::{self, Entry};
+use guard::approvals::{self, Id, Refused};
 use jiff::Timestamp;
 use oversight::Decision as Said;
 use oversight::actions::Catalog;
@@ -155,7 +155,7 @@ impl Waiting {
         });
         Self {
             id: id.to_string(),
-            time: short_time(&host::clock::text(refused.at_ns)),
+            time: short_time(&base::clock::text(refused.at_ns)),
             tool: clean::line(&act.tool, 60),
             command: clean::text(act.command.as_bytes()).into_owned(),
             directory: clean::line(&act.directory, 200),
@@ -272,16 +272,16 @@ fn build(desk: &Desk, visit: &Visit, asked: Asked) -> Result<Page, Problem> {
         }
     };
     let now =
-        Timestamp::from_nanosecond(i128::from(host::clock::now_ns())).unwrap_or(Timestamp::MAX);
+        Timestamp::from_nanosecond(i128::from(base::clock::now_ns())).unwrap_or(Timestamp::MAX);
     let recent = Wanted {
         limit: 20,
         after: None,
     };
     let sessions = desk.view.sessions(&Filter::default(), &recent)?.items;
-    let now_ns = host::clock::now_ns();
+    let now_ns = base::clock::now_ns();
     let pending = approvals::pending(&desk.workspace, now_ns)?;
     let given = approvals::given(&desk.workspace, now_ns)?;
-    let place = host::approval_key::Place::of(&desk.workspace);
+    let place = base::approval_key::Place::of(&desk.workspace);
     let next = listed.next.map(|key| {
         let mut next = String::from("/oversight?verdict=");
         next.extend(encoded(&asked.verdict));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use host::judged::Judged;
+use evidence::judged::Judged;
 use serde::Deserialize;
 
 use super::frame::{Choice, Frame, Visit, choices, encoded, short_time, show, tone};

@@ -1,6 +1,6 @@
-//! Makes text of strangers safe to show, as [`host::clean`] does, and cuts it to a width.
+//! Makes text of strangers safe to show, as [`base::clean`] does, and cuts it to a width.
 
-pub use host::clean::{line_count, lines, name, text};
+pub use base::clean::{line_count, lines, name, text};
 
 use super::columns::cut;
 

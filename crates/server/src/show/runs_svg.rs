@@ -1,7 +1,7 @@
 //! Who passes and who wins, as a picture: two bars a model, best first, with the Wilson interval on the pass rate, and the
 //! same numbers beside them as a table, so that nothing has to be read off a bar.
 
-use host::runs::{Stats, Tally};
+use routing::runs::{Stats, Tally};
 
 use super::clean;
 use super::columns::{Side, fit};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
-use host::process::outlives_its_terminal;
-use host::sealing::Sealer;
+use base::process::outlives_its_terminal;
+use evidence::sealing::Sealer;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;

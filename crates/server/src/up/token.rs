@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use host::config::gateway::Gateway;
-use host::files::{self, Privacy};
-use host::keys;
-use host::workspace::Workspace;
+use base::config::gateway::Gateway;
+use base::files::{self, Privacy};
+use base::keys;
+use base::workspace::Workspace;
 
 use super::{UpError, named_secret};
 

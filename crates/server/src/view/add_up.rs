@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use host::score::Counts;
-use host::store::audit::Audit;
+use evidence::score::Counts;
+use evidence::store::audit::Audit;
 use rusqlite::Connection;
 use witness::cost::Cost;
 use witness::curve::{Attempts, Identity, Period, Point};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use host::ledger::Problem;
-use host::store::audit::{Audit, BundleFacts, Found};
+use evidence::ledger::Problem;
+use evidence::store::audit::{Audit, BundleFacts, Found};
 use rusqlite::Connection;
 use witness::extension::Chain;
 

@@ -6,9 +6,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use host::judged::Judged;
-use host::store::audit::BundleFacts;
-use host::{files, scan};
+use base::files;
+use evidence::judged::Judged;
+use evidence::scan;
+use evidence::store::audit::BundleFacts;
 use rusqlite::{Connection, params};
 use witness::bundle::{Contents, Strictness};
 use witness::curve::{Identity, Period};
@@ -61,7 +62,7 @@ pub(super) fn refresh(
         changed += forget_missing(connection, root, &folder, &found)?;
         new.extend(unread(connection, root, &folder, found)?);
         folders.extend(below.iter().cloned());
-        if i128::from(host::clock::now_ns()) - stamp > RACY_NS {
+        if i128::from(base::clock::now_ns()) - stamp > RACY_NS {
             seen.folders.insert(folder, (stamp, below));
         }
     }
@@ -101,7 +102,7 @@ fn judge_again_with_other_keys(
         })
         .collect();
     names.sort();
-    let mark = hex::encode(host::digest(names.join("\n").as_bytes()));
+    let mark = hex::encode(base::digest(names.join("\n").as_bytes()));
     if meta(connection, "keys")?.as_ref() == Some(&mark) {
         return Ok(0);
     }

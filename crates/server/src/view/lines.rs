@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use host::journal::SessionId;
-use host::journal::record::{Call, Line, Record, Start};
+use evidence::journal::SessionId;
+use evidence::journal::record::{Call, Line, Record, Start};
 use oversight::tools::shell_command;
 use rusqlite::{Connection, params};
 use selection::run_log;
@@ -45,7 +45,7 @@ pub(super) fn take(
             Err(_) => Ok(false),
         },
         Kind::Events => event(change, place, line),
-        Kind::Leaves => match host::ledger::read_line(line, number.saturating_sub(1)) {
+        Kind::Leaves => match evidence::ledger::read_line(line, number.saturating_sub(1)) {
             Ok(entry) => leaf(change, place, &entry.leaf),
             Err(_) => Ok(false),
         },

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use host::files::{self, Action, FileError};
+use base::files::{self, Action, FileError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{Seen, Sources, ViewError, lines};
@@ -86,7 +86,7 @@ pub(super) fn refresh(
 /// The logs that are there, with their facts from before they are read.
 fn present(sources: &Sources) -> Result<Vec<(Kind, PathBuf, Stamp)>, FileError> {
     let mut paths: Vec<(Kind, PathBuf)> = Vec::new();
-    let journals = host::journal::read::journals(&sources.sessions)?;
+    let journals = evidence::journal::read::journals(&sources.sessions)?;
     paths.extend(journals.into_iter().map(|(_, path)| (Kind::Journal, path)));
     paths.push((Kind::Runs, sources.runs.clone()));
     paths.push((Kind::Events, sources.events.clone()));
@@ -227,7 +227,7 @@ fn mark(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let length = offset.min(MARK);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     file.read_exact_at(&mut bytes, offset - length)?;
-    Ok(host::digest(&bytes).to_vec())
+    Ok(base::digest(&bytes).to_vec())
 }
 
 /// The next whole line without its end, and how many bytes it took. A line that is too long comes out empty.

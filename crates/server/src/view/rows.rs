@@ -69,7 +69,7 @@ impl Listable for Task {
         let identity: Vec<u8> = row.get(20)?;
         Ok(Self {
             task_id: row.get(0)?,
-            created: (created > 0).then(|| host::clock::text(created.cast_unsigned())),
+            created: (created > 0).then(|| base::clock::text(created.cast_unsigned())),
             week: row.get(2)?,
             verdict: row.get(3)?,
             outcome: row.get(4)?,
@@ -149,7 +149,7 @@ impl Listable for Decision {
         Ok(Self {
             session: row.get(0)?,
             seq: row.get(1)?,
-            time: host::clock::text(time.cast_unsigned()),
+            time: base::clock::text(time.cast_unsigned()),
             week: row.get(3)?,
             agent: row.get(4)?,
             tool: row.get(5)?,
@@ -208,7 +208,7 @@ impl Listable for Session {
 
     fn read(row: &rusqlite::Row<'_>) -> Result<Self, rusqlite::Error> {
         let time = |column| {
-            Ok::<_, rusqlite::Error>(host::clock::text(
+            Ok::<_, rusqlite::Error>(base::clock::text(
                 row.get::<_, i64>(column)?.cast_unsigned(),
             ))
         };

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use host::scan::Options;
+use evidence::scan::Options;
 use witness::builder::Builder;
 use witness::cost::Cost;
 use witness::curve::Period;
@@ -38,7 +38,7 @@ impl Place {
     }
 
     fn store(&self) -> Store {
-        let workspace = host::workspace::Workspace::at(self.guard.path()).unwrap();
+        let workspace = base::workspace::Workspace::at(self.guard.path()).unwrap();
         Store::of(&workspace, 1 << 20)
     }
 
@@ -254,10 +254,10 @@ fn files_that_are_cut_replaced_changed_or_removed_are_read_again() {
         .unwrap();
     agrees(&place, &view);
     // Replaced by a longer one.
-    host::files::write(
+    base::files::write(
         &path,
         run(9, "other", true).repeat(7).as_bytes(),
-        host::files::Privacy::Shared,
+        base::files::Privacy::Shared,
     )
     .unwrap();
     agrees(&place, &view);
@@ -319,10 +319,10 @@ fn bundles_that_come_change_or_go_are_seen() {
     let file = view.files_of("0101").unwrap()[0].1.clone();
     let path = place.store().witness_dir().join(file);
     let bytes = fs::read(&path).unwrap();
-    host::files::write(
+    base::files::write(
         &path,
         &bytes[..bytes.len() - 1],
-        host::files::Privacy::Shared,
+        base::files::Privacy::Shared,
     )
     .unwrap();
     agrees(&place, &view);
@@ -367,7 +367,7 @@ fn a_view_that_is_no_database_or_of_another_time_is_built_again() {
     let place = Place::new();
     place.seal(1, Outcome::Solved, "a", "m");
     let path = place.dir().join("view.db");
-    host::files::write(&path, &[b'x'; 9000], host::files::Privacy::Shared).unwrap();
+    base::files::write(&path, &[b'x'; 9000], base::files::Privacy::Shared).unwrap();
     agrees(&place, &place.view());
     let other = Connection::open(&path).unwrap();
     other.pragma_update(None, "user_version", 99).unwrap();
@@ -445,7 +445,7 @@ fn scorecard_and_curve_are_those_of_the_files() {
     let store = place.store();
     let paths = scan::find(&[store.witness_dir().to_owned()]).unwrap();
     let keyring = store.keys().unwrap().keyring();
-    let source = host::score::Source {
+    let source = evidence::score::Source {
         paths: &paths,
         keyring: &keyring,
         unverified: false,
@@ -457,13 +457,13 @@ fn scorecard_and_curve_are_those_of_the_files() {
         ..Default::default()
     };
     let all = witness::scorecard::Filter::default();
-    let scored = host::score::scorecard(source, &wanted, |_| ()).unwrap();
+    let scored = evidence::score::scorecard(source, &wanted, |_| ()).unwrap();
     assert_eq!(
         *view.scorecard(Some(By::Role), &all).unwrap(),
         (scored.result, scored.counts)
     );
     assert_eq!(*view.audit().unwrap(), scored.audit.unwrap());
-    let points = host::score::curve(source, Period::Week, &wanted, |_| ()).unwrap();
+    let points = evidence::score::curve(source, Period::Week, &wanted, |_| ()).unwrap();
     let points = points.result;
     assert_eq!(*view.curve(Period::Week, &all).unwrap(), points);
     assert!(points.iter().any(|point| point.regressions > 0));
@@ -520,7 +520,7 @@ fn the_ledger_is_compared_without_reading_a_bundle_again() {
     let leaves = place.store().leaves_path();
     let text = fs::read_to_string(&leaves).unwrap();
     let put = |text: &str| {
-        host::files::write(&leaves, text.as_bytes(), host::files::Privacy::Secret).unwrap();
+        base::files::write(&leaves, text.as_bytes(), base::files::Privacy::Secret).unwrap();
     };
     put(&text.replacen("\"created_ns\":1", "\"created_ns\":2", 1));
     assert_eq!(kinds(), ["forked"]);

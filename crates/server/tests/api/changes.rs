@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use host::approvals::{Act, refuse};
-use host::workspace::Workspace;
+use base::workspace::Workspace;
+use guard::approvals::{Act, refuse};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ pub(crate) fn registry(root: &Path) {
 pub(crate) fn write(root: &Path, name: &str, text: &str) {
     let path = root.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    host::files::write(&path, text.as_bytes(), host::files::Privacy::Shared).unwrap();
+    base::files::write(&path, text.as_bytes(), base::files::Privacy::Shared).unwrap();
 }
 
 /// The catalog that ships.
@@ -246,7 +246,7 @@ pub(crate) fn refused(root: &Path) -> String {
         repositories: Vec::new(),
     };
     let reasons = ["it is irreversible".to_owned()];
-    let now = host::clock::now_ns();
+    let now = base::clock::now_ns();
     refuse(&workspace, &act, &reasons, now).unwrap().to_string()
 }
 
@@ -309,7 +309,7 @@ async fn a_refused_act_is_approved_once_by_who_may() {
 async fn a_key_with_a_passphrase_signs_nothing_without_it() {
     let place = Place::with(|root| {
         let workspace = Workspace::at(root).unwrap();
-        host::approval_key::replace(&workspace, None, Some("correct horse")).unwrap();
+        base::approval_key::replace(&workspace, None, Some("correct horse")).unwrap();
     })
     .await;
     let id = refused(&place.root());

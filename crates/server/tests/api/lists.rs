@@ -80,7 +80,7 @@ async fn one_bundle_is_read_from_its_file_and_checked_again() {
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len() - 1;
     bytes[end] ^= 1;
-    host::files::write(&path, &bytes, host::files::Privacy::Shared).unwrap();
+    base::files::write(&path, &bytes, base::files::Privacy::Shared).unwrap();
     let verified = place.ok(&format!("/api/witness/{task}/verify")).await;
     assert_eq!(
         (&verified["verdict"], &verified["ledger"]["logged"]),
@@ -148,8 +148,8 @@ async fn scorecard_curve_and_ledger_say_what_the_bundles_say() {
     assert_eq!(place.ok("/api/ledger/verify").await["ok"], true);
     let proof = place.ok(&format!("/api/ledger/proof/{first}")).await;
     let proof = witness::ledger::proof::InclusionProof::parse(proof["proof"].as_str().unwrap());
-    let store = host::store::Store::of(
-        &host::workspace::Workspace::at(&place.root()).unwrap(),
+    let store = evidence::store::Store::of(
+        &base::workspace::Workspace::at(&place.root()).unwrap(),
         1 << 20,
     );
     let leaf = store.ledger().unwrap().unwrap().entries()[0].leaf;

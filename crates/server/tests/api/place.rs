@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use host::config::Config;
-use host::environment::Environment;
-use host::store::Store;
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
+use evidence::store::Store;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use server::api::{Desk, Notice};

@@ -207,7 +207,7 @@ async fn another_machine_waits_after_five_guesses_and_nobody_else_does() {
 #[tokio::test]
 async fn who_runs_the_process_is_told_on_this_machine_only() {
     let place = Place::new().await;
-    let user = host::environment::user().unwrap();
+    let user = base::environment::user().unwrap();
     let shown = format!("value=\"{user}\"");
     let see = async |client: &str, host: &str| {
         let request = Request::get("/login").header("host", host);

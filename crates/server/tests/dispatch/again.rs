@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use host::audits::kept;
-use host::clock;
-use host::workspace::Workspace;
+use base::clock;
+use base::workspace::Workspace;
+use routing::audits::kept;
 use serde_json::{Value, json};
 use server::audit::again::Round;
 use server::audit::exam::Exam;
@@ -201,7 +201,7 @@ fn the_process_does_it_by_itself_and_counts_it() {
     backdate(&path);
     let workspace = Workspace::at(place.folder.path()).unwrap();
     let address = "127.0.0.1:0".parse().unwrap();
-    let environment = host::environment::Environment::default();
+    let environment = base::environment::Environment::default();
     let app = server::up::App::open(workspace, place.config, environment, address).unwrap();
     let app = std::sync::Arc::new(app);
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::adapter::{Adapter, Reply, Request, json as reply};
-use host::config::Config;
-use host::environment::Environment;
-use host::specialists::{Asked, Named, Paths, Settings, Specialists, Wanted};
-use host::verifiers::Verifiers;
-use host::workspace::Workspace;
-use host::{events, metrics, runs};
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
+use routing::events;
+use routing::metrics;
+use routing::runs;
+use routing::specialists::{Asked, Named, Paths, Settings, Specialists, Wanted};
+use routing::verifiers::Verifiers;
 use selection::metric::Metric;
 use selection::run_log::{GENERAL, Record};
 use serde_json::{Map, Value, json};
@@ -124,7 +126,7 @@ impl Place {
                 trials: &trials,
             },
             current: &current,
-            run_id: host::fresh_task_id().to_string(),
+            run_id: base::fresh_task_id().to_string(),
         };
         blocking::run(arena.hold(asked, asking)).unwrap()
     }
@@ -408,7 +410,7 @@ fn non_scope_and_a_halt_keep_versions_out_of_every_contest() {
         assert_eq!(held.answer.result.unwrap()["title"], "g");
         assert_eq!((held.ran.len(), held.left_out.len()), (0, 1));
     }
-    let operator = host::specialists::Operator {
+    let operator = routing::specialists::Operator {
         name: "me",
         reason: "test",
         now: "2026-09-03T10:00:00Z",

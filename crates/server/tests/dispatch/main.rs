@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adapter::{Adapter, Reply, json as reply};
-use host::chance::Chance;
-use host::config::Config;
-use host::environment::Environment;
-use host::specialists::{Asked, Named, Paths, Settings, Specialists};
-use host::workspace::Workspace;
+use base::chance::Chance;
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
+use routing::specialists::{Asked, Named, Paths, Settings, Specialists};
 use serde_json::{Value, json};
 use server::backend::{Backends, Limits, warning};
 use server::blocking;
@@ -576,7 +576,7 @@ fn a_disagreeing_adapter_is_halted_under_sixteen_at_once_and_resumes_after_clear
     );
     crowd();
     assert_eq!(halts(), 1);
-    let operator = host::specialists::Operator {
+    let operator = routing::specialists::Operator {
         name: "ana",
         reason: "",
         now: "2026-09-03T10:00:00Z",

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use host::feedback;
-use host::workspace::Workspace;
+use base::workspace::Workspace;
+use routing::feedback;
 use serde_json::{Value, json};
 
 use crate::serving::{chat, general, registry, verify_adapter};

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use host::workspace::Workspace;
-use host::{dataset, feedback, learning, runs};
+use base::workspace::Workspace;
+use routing::dataset;
+use routing::feedback;
+use routing::learning;
+use routing::runs;
 use selection::run_log::{GENERAL, Record};
 use serde_json::{Value, json};
 

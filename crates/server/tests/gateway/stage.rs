@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use host::config::Config;
-use host::environment::Environment;
-use host::workspace::Workspace;
+use base::config::Config;
+use base::environment::Environment;
+use base::workspace::Workspace;
 use serde_json::Value;
 use server::up::{App, serve};
 use tokio::sync::oneshot;

@@ -74,9 +74,9 @@ fn tagged(asked: &Asked, etag: &str, text: &'static str) -> axum::http::Response
 #[test]
 fn an_unchanged_file_does_not_travel_again() {
     let stage = Stage::new(|asked| tagged(asked, "\"one\"", "text"));
-    let before = host::clock::now_ns();
+    let before = base::clock::now_ns();
     assert_eq!(stage.told(), "fresh: text");
-    let after = host::clock::now_ns();
+    let after = base::clock::now_ns();
     assert_eq!(stage.last("if-none-match"), "");
     let second = stage.fetch();
     assert_eq!(stage.last("if-none-match"), "\"one\"");
@@ -259,7 +259,7 @@ fn check_damage(extension: &str, damage: impl Fn(&Path)) {
 #[test]
 fn a_damaged_copy_is_ignored_and_replaced() {
     let write = |path: &Path, bytes: &[u8]| {
-        host::files::write(path, bytes, host::files::Privacy::Secret).unwrap();
+        base::files::write(path, bytes, base::files::Privacy::Secret).unwrap();
     };
     check_damage("body", |path| write(path, b"evil"));
     check_damage("body", |path| write(path, b""));
@@ -276,7 +276,7 @@ fn a_label_cannot_smuggle_a_header() {
     let label = stage.copies("json").remove(0);
     let text = fs::read_to_string(&label).unwrap();
     let text = text.replace(r#"\"one\""#, r#"a\r\nx-evil: 1"#);
-    host::files::write(&label, text.as_bytes(), host::files::Privacy::Secret).unwrap();
+    base::files::write(&label, text.as_bytes(), base::files::Privacy::Secret).unwrap();
     // The copy's validator is nothing that can be sent, so it is asked for as if there were none.
     assert_eq!(stage.told(), "fresh: text");
     assert_eq!(stage.last("x-evil"), "");
@@ -352,7 +352,7 @@ fn a_folder_that_cannot_be_written_costs_the_copy_and_not_the_file() {
     let site = Site::with(200, &[("etag", "\"one\"")], "text");
     let folder = tempfile::tempdir().unwrap();
     let in_the_way = folder.path().join("file");
-    host::files::write(&in_the_way, b"", host::files::Privacy::Shared).unwrap();
+    base::files::write(&in_the_way, b"", base::files::Privacy::Shared).unwrap();
     let source = Source::parse(&site.base()).unwrap();
     let remote = Remote::new(source, Some(in_the_way.join("copies")), limits(PATIENT)).unwrap();
     let fetched = index(&remote).unwrap();

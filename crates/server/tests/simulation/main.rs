@@ -16,15 +16,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use host::config::Config;
-use host::environment::Environment;
-use host::metrics::{self, Current};
-use host::selector::{self, Judge};
-use host::specialists::certify::{Proposal, Sources, read_log_of, review};
-use host::specialists::{Asked, Named, Operator, Paths, Settings, Specialists, Wanted};
-use host::verifiers::Verifiers;
-use host::workspace::Workspace;
-use host::{files, runs};
+use base::config::Config;
+use base::environment::Environment;
+use base::files;
+use base::workspace::Workspace;
+use routing::metrics::{self, Current};
+use routing::runs;
+use routing::selector::{self, Judge};
+use routing::specialists::certify::{Proposal, Sources, read_log_of, review};
+use routing::specialists::{Asked, Named, Operator, Paths, Settings, Specialists, Wanted};
+use routing::verifiers::Verifiers;
 use selection::canonical;
 use selection::metric::{Metric, Parts};
 use selection::quality;
@@ -278,7 +279,7 @@ impl World {
                         trials,
                     },
                     current: &current,
-                    run_id: host::fresh_task_id().to_string(),
+                    run_id: base::fresh_task_id().to_string(),
                 };
                 let contested = arena.hold(asked, asking).await;
                 assert_eq!(contested.answer.not_logged, None);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use host::audits;
-use host::specialists::Named;
+use routing::audits;
+use routing::specialists::Named;
 use selection::audit::{AuditRecord, Report};
 use serde_json::json;
 
@@ -42,7 +42,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             Failure::refused("exam_differs", message).hint("run one audit set on both versions")
         );
     }
-    let metric = host::metrics::current(&context.workspace)?.metric;
+    let metric = routing::metrics::current(&context.workspace)?.metric;
     let (old, new) = (before.under(&metric), after.under(&metric));
     let report = Report::of(&new, Some(&old));
     let gained: Vec<usize> = old

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use host::files::{self, Privacy};
-use host::roles::Roles;
-use host::specialists::{Named, Specialists};
+use base::files::{self, Privacy};
+use roles::installed_roles::Roles;
+use routing::specialists::{Named, Specialists};
 use selection::audit::{AuditSet, MIN_CASES, draft};
 use selection::output;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ pub fn new(ui: &Ui, context: &Context, args: &New) -> Result<Exit, Failure> {
     let registry = valid(ui, &specialists)?.registry;
     let entry = registry
         .entry(&args.role)
-        .ok_or_else(|| host::specialists::OperateError::UnknownRole(args.role.clone()))?;
+        .ok_or_else(|| routing::specialists::OperateError::UnknownRole(args.role.clone()))?;
     let newest = entry.versions.last();
     let written = newest.and_then(|version| registry.written(&args.role, &version.id));
     let verifier = written.and_then(|written| written.get("verifier"));
@@ -138,7 +138,7 @@ fn inputs(specialists: &Specialists, role: &str) -> Result<Vec<String>, Failure>
 /// # Errors
 /// The set is wrong, the general model does not answer, or the file cannot be written.
 pub fn draft(ui: &Ui, context: &Context, args: &Draft) -> Result<Exit, Failure> {
-    let (_, mut set) = host::audits::read_set_as_written(&args.set)?;
+    let (_, mut set) = routing::audits::read_set_as_written(&args.set)?;
     if args.accept {
         return accept(ui, context, args, set);
     }

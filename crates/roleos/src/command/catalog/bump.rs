@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ::catalog::edit;
 use ::catalog::source::INDEX;
-use host::authoring;
+use roles::authoring;
 use serde_json::json;
 
 use crate::context::Context;

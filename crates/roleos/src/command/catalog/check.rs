@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use ::catalog::catalog::{Damaged, Rigour};
 use ::catalog::problem::{Place, Problem};
 use ::catalog::yaml::Excerpt;
-use host::catalog::{self, Locate, Outcome, Request};
-use host::view;
+use present::view;
+use roles::catalog::{self, Locate, Outcome, Request};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::context::Context;

@@ -6,7 +6,7 @@ use ::catalog::browse::{self, Card, Fields, Wanted};
 use ::catalog::contents::Contents;
 use ::catalog::lock::Locked;
 use ::catalog::yaml::number_text;
-use host::authoring::{self, Past};
+use roles::authoring::{self, Past};
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 
@@ -56,8 +56,8 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     if ui.json {
         ui.json(&json!({
             "slug": args.slug,
-            "locked_version": locked.version.and_then(host::view::roles::number),
-            "version": host::view::roles::number(card.version),
+            "locked_version": locked.version.and_then(present::view::roles::number),
+            "version": present::view::roles::number(card.version),
             "commit": past.commit,
             "languages": changes.iter().map(Change::json).collect::<Vec<_>>(),
         }))?;

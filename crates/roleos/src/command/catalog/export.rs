@@ -7,7 +7,7 @@ use ::catalog::browse::{self, Wanted};
 use ::catalog::catalog::Draft;
 use ::catalog::export::{self, Role, Target};
 use clap::ValueEnum;
-use host::exports::{self, Written};
+use roles::exports::{self, Written};
 use serde_json::{Value, json};
 
 use crate::context::Context;

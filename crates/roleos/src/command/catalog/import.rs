@@ -6,7 +6,7 @@ use ::catalog::contents::Contents;
 use ::catalog::install::{Conflict, Import, Models, Request, Unavailable};
 use ::catalog::{browse, model_config};
 use clap::ValueEnum;
-use host::roles::{Roles, RolesError};
+use roles::installed_roles::{Roles, RolesError};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -88,7 +88,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
             _ => Failure::refused("import", error.to_string()),
         })?;
     if ui.json {
-        ui.json(&host::view::roles::imported(&done))?;
+        ui.json(&present::view::roles::imported(&done))?;
     } else {
         show(ui, &done)?;
     }

@@ -1,7 +1,7 @@
 //! `roleos catalog installed`: the roles of this workspace.
 
 use ::catalog::yaml::number_text;
-use host::roles::{Roles, Stored};
+use roles::installed_roles::{Roles, Stored};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -19,7 +19,7 @@ pub fn run(ui: &Ui, context: &Context) -> Result<Exit, Failure> {
         ui.json(
             &roles
                 .iter()
-                .map(host::view::roles::installed)
+                .map(present::view::roles::installed)
                 .collect::<Vec<_>>(),
         )?;
     } else {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ::catalog::browse;
 use ::catalog::contents::{Contents, Entry};
 use ::catalog::yaml::number_text;
-use host::view::roles;
+use present::view::roles;
 
 use crate::context::Context;
 use crate::exit::Exit;

@@ -7,8 +7,8 @@ use ::catalog::catalog::Draft;
 use ::catalog::skeleton::{self, Change};
 use ::catalog::source::INDEX;
 use clap::Subcommand;
-use host::authoring;
-use host::catalog::Directory;
+use roles::authoring;
+use roles::catalog::Directory;
 use serde_json::{Value, json};
 
 use crate::context::Context;

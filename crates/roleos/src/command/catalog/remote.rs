@@ -1,7 +1,7 @@
 //! The catalog on another machine, for the commands that take `--remote`.
 
 use ::catalog::catalog::Draft;
-use host::environment::{Confidential, cache_dir};
+use base::environment::{Confidential, cache_dir};
 use server::blocking;
 use server::catalog_remote::{Limits, Remote, Source};
 
@@ -23,7 +23,7 @@ pub(super) fn fetch(ui: &Ui, context: &Context) -> Result<Draft, Failure> {
     })??;
     let oldest = whole
         .oldest_ns
-        .map(|since| format!(", copies since {} confirmed", host::clock::text(since)))
+        .map(|since| format!(", copies since {} confirmed", base::clock::text(since)))
         .unwrap_or_default();
     ui.note(format_args!(
         "{DIM}{}: {} files fetched, {} unchanged{oldest}{DIM:#}",

@@ -37,7 +37,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
     let card = browse::card(draft.claims(), &args.slug, wanted)
         .map_err(|reason| no_card(&args.slug, &reason))?;
     if ui.json {
-        ui.json(&host::view::roles::card(&card))?;
+        ui.json(&present::view::roles::card(&card))?;
         return Ok(Exit::Done);
     }
     let mut out = ui.out();

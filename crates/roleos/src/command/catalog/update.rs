@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::catalog::install::{Policy, Update};
 use ::catalog::installed::Installed;
 use ::catalog::yaml::number_text;
-use host::roles::{Roles, Updated};
+use roles::installed_roles::{Roles, Updated};
 
 use crate::context::Context;
 use crate::exit::Exit;
@@ -78,7 +78,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         ui.json(
             &done
                 .iter()
-                .map(host::view::roles::updated)
+                .map(present::view::roles::updated)
                 .collect::<Vec<_>>(),
         )?;
     } else {

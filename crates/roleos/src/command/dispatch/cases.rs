@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use host::audits;
-use host::roles::Roles;
-use host::selector::Judge;
-use host::specialists::{Asked, Named};
+use roles::installed_roles::Roles;
+use routing::audits;
+use routing::selector::Judge;
+use routing::specialists::{Asked, Named};
 use serde_json::json;
 use server::backend::{Backends, Limits};
 use server::dispatch::Dispatcher;
@@ -45,7 +45,7 @@ pub(super) fn run(ui: &Ui, context: &Context, args: &Args, set: &Path) -> Result
         progress.set(done);
         let input = read_text(&case.input);
         let (prompt_hash, further) = contest::prompt_hash(context, case.input.as_bytes())?;
-        let (trace_id, now) = (format!("dispatch-{}", host::fresh_task_id()), now());
+        let (trace_id, now) = (format!("dispatch-{}", base::fresh_task_id()), now());
         let question = contest::Question {
             asked: Asked {
                 role: &args.role,

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use host::specialists::{Asked, Specialists, Wanted};
-use host::verifiers::Verifiers;
-use host::{events, metrics, runs};
+use routing::events;
+use routing::metrics;
+use routing::runs;
+use routing::specialists::{Asked, Specialists, Wanted};
+use routing::verifiers::Verifiers;
 use selection::event::Event;
 use selection::run_log::GENERAL;
 use selection::verifier::Outcome;
@@ -109,13 +111,13 @@ pub(super) fn hold(
             trials: &trials,
         },
         current: &current,
-        run_id: host::fresh_task_id().to_string(),
+        run_id: base::fresh_task_id().to_string(),
     };
     blocking::run(arena.hold(asked, asking))
         .map_err(|error| Failure::refused("runtime", error.to_string()))
 }
 
-fn noted(ui: &Ui, written: Result<(), host::files::FileError>) {
+fn noted(ui: &Ui, written: Result<(), base::files::FileError>) {
     if let Err(error) = written {
         let why = format!("{error}: {}", error.source);
         let why = clean::name(why.as_bytes());

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use host::selector;
-use host::specialists::{Named, Operator};
+use routing::selector;
+use routing::specialists::{Named, Operator};
 use selection::selector::Example;
 use selection::selector::curve::{Point, Wanted, curve, propose};
 use serde_json::{Value, json};

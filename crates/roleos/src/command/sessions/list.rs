@@ -2,10 +2,10 @@
 
 use std::io::Write as _;
 
-use host::clock;
-use host::journal::SessionId;
-use host::journal::read::{Session, journals};
-use host::journal::record::Record;
+use base::clock;
+use evidence::journal::SessionId;
+use evidence::journal::read::{Session, journals};
+use evidence::journal::record::Record;
 use serde_json::{Value, json};
 
 use crate::context::Context;

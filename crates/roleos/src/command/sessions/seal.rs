@@ -1,7 +1,7 @@
 //! `roleos sessions seal`: what agents did becomes evidence, when the end of a session has not done it already.
 
-use host::journal::SessionId;
-use host::sealing::{Done, SealError, Sealer};
+use evidence::journal::SessionId;
+use evidence::sealing::{Done, SealError, Sealer};
 use serde_json::{Value, json};
 
 use crate::context::Context;

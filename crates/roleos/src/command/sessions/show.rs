@@ -5,9 +5,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use host::journal::SessionId;
-use host::journal::read::{Reader, Session};
-use host::journal::record::{Line, Record};
+use evidence::journal::SessionId;
+use evidence::journal::read::{Reader, Session};
+use evidence::journal::record::{Line, Record};
 use serde_json::{Value, json};
 
 use crate::context::Context;

@@ -1,12 +1,14 @@
 //! `roleos specialist certify` and `review`: what the evidence earns a version, and what the log asks for.
 
-use host::manifests::supply;
-use host::specialists::certify::{
+use present::view::specialists as view;
+use routing::events;
+use routing::manifests::supply;
+use routing::metrics;
+use routing::runs;
+use routing::specialists::certify::{
     Certified, Dossier, Proposal, Sources, read_log_of, review as proposals,
 };
-use host::specialists::{Operator, Specialists};
-use host::view::specialists as view;
-use host::{events, metrics, runs};
+use routing::specialists::{Operator, Specialists};
 use selection::event::Event;
 use selection::growth::{Field, Prune};
 use serde_json::{Value, json};
@@ -189,7 +191,7 @@ pub fn review(
         .as_deref()
         .filter(|role| registry.entry(role).is_none())
     {
-        return Err(host::specialists::OperateError::UnknownRole(role.to_owned()).into());
+        return Err(routing::specialists::OperateError::UnknownRole(role.to_owned()).into());
     }
     let metric = metrics::current(&context.workspace)?.metric;
     let log = runs::path(&context.workspace);

@@ -1,8 +1,8 @@
 //! `roleos specialist halt`, `clear-halt` and `repair`: what an operator stops and mends.
 
 use clap::Args;
-use host::specialists::Specialists;
-use host::specialists::pending::Recovered;
+use routing::specialists::Specialists;
+use routing::specialists::pending::Recovered;
 use serde_json::json;
 
 use super::Who;

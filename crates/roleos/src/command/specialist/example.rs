@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use host::files::{self, Privacy};
+use base::files::{self, Privacy};
 use serde_json::json;
 
 use crate::exit::Exit;

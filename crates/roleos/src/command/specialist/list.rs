@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use host::specialists::Specialists;
-use host::view::specialists as view;
+use present::view::specialists as view;
+use routing::specialists::Specialists;
 use serde_json::{Value, json};
 use specialist::registry::Entry;
 

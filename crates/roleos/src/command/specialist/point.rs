@@ -1,8 +1,8 @@
 //! `roleos specialist promote`, `rollback`, `beside`, `retire`, `deactivate` and `set`: who serves a role, and how.
 
 use clap::Args;
-use host::selector::Judge;
-use host::specialists::{Moved, Promotion, Specialists};
+use routing::selector::Judge;
+use routing::specialists::{Moved, Promotion, Specialists};
 use serde_json::{Value, json};
 
 use super::Who;
@@ -186,7 +186,7 @@ pub fn promote(
     })?;
     let next = missing(context, specialists, &args.role, &moved.to);
     if ui.json {
-        let mut object = host::view::specialists::moved(&args.role, &moved);
+        let mut object = present::view::specialists::moved(&args.role, &moved);
         if let (Some(object), Some(next)) = (object.as_object_mut(), next) {
             object.insert("next".to_owned(), json!(next));
         }
@@ -249,7 +249,7 @@ fn from(moved: &Moved) -> String {
 }
 
 fn as_json(ui: &Ui, role: &str, moved: &Moved) -> Result<Exit, Failure> {
-    ui.json(&host::view::specialists::moved(role, moved))?;
+    ui.json(&present::view::specialists::moved(role, moved))?;
     Ok(Exit::Done)
 }
 

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use host::keys::KeyStore;
-use host::manifests::registering::{self, Entering, How};
-use host::specialists::Specialists;
-use host::{digest, events, files};
+use base::digest;
+use base::files;
+use base::keys::KeyStore;
+use routing::events;
+use routing::manifests::registering::{self, Entering, How};
+use routing::specialists::Specialists;
 use selection::event::Event;
 use selection::manifest::Mode;
 use serde_json::{Value, json};
@@ -131,7 +133,7 @@ pub fn run(
     let exit = Exit::of_check(taken.as_ref().is_none_or(|taken| taken.record.ok));
     if ui.json {
         let mut object =
-            host::view::specialists::registered(&args.role, &registered, linked.as_ref());
+            present::view::specialists::registered(&args.role, &registered, linked.as_ref());
         if let (Some(taken), Some(object)) = (&taken, object.as_object_mut()) {
             object.insert("audit".to_owned(), audit::as_json(taken));
         }

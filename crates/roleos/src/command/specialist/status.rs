@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use host::config::Config;
-use host::learning::Shown;
-use host::selector::Judge;
-use host::specialists::{OperateError, Specialists};
-use host::view::specialists::{self as view, Status};
+use base::config::Config;
+use present::view::specialists::{self as view, Status};
+use routing::learning::Shown;
+use routing::selector::Judge;
+use routing::specialists::{OperateError, Specialists};
 use selection::audit::record::passes;
 use serde_json::{Value, json};
 use server::backend;

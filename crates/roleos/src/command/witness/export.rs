@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use base::files::{self, Privacy};
 use clap::ValueEnum;
-use host::files::{self, Privacy};
-use host::judged::Judged;
-use host::view::bundle::export as as_json;
-use host::view::in_toto;
+use evidence::judged::Judged;
+use present::view::bundle::export as as_json;
+use present::view::in_toto;
 use serde_json::Value;
 use witness::bundle::Strictness;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use host::store::Imported;
+use evidence::store::Imported;
 use serde_json::json;
 
 use crate::command::trust::Trust;

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use host::judged::Judged;
-use host::scan;
+use evidence::judged::Judged;
+use evidence::scan;
 use serde_json::{Value, json};
 use witness::bundle::Strictness;
 use witness::extension::field;
@@ -104,7 +104,7 @@ fn row(file: &str, judged: &Judged<'_>) -> Row {
 fn as_json(row: &Row) -> Value {
     json!({
         "task_id": row.task,
-        "created": row.created_ns.map(host::clock::text),
+        "created": row.created_ns.map(base::clock::text),
         "verdict": row.verdict,
         "outcome": row.outcome,
         "trace_entries": row.calls,
@@ -137,7 +137,7 @@ fn show(ui: &Ui, rows: &[Row]) -> Result<(), Failure> {
             )?;
             continue;
         };
-        let created: String = host::clock::text(created_ns).chars().take(19).collect();
+        let created: String = base::clock::text(created_ns).chars().take(19).collect();
         writeln!(
             out,
             "{:<32}  {DIM}{created:<20}{DIM:#}  {:<13}  {:<8}{:>7}{:>12}  {} {}",

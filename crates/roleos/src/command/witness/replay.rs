@@ -3,8 +3,8 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use host::files::{self, Privacy};
-use host::view::bundle::export as as_json;
+use base::files::{self, Privacy};
+use present::view::bundle::export as as_json;
 use witness::evidence::Verdict;
 use witness::replay::{Agreement, OutcomeCheck};
 
@@ -51,7 +51,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
         verdict: judged.verdict(),
         signers: judged.signers(),
         warnings: judged.warnings(),
-        sha256: host::digest(judged.bytes()),
+        sha256: base::digest(judged.bytes()),
         contents,
         check: &check,
     };

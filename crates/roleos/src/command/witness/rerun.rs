@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use host::git;
-use host::judged::Judged;
-use host::process::Limits;
-use host::rerun::{Rerun, Task, rerun};
+use base::git;
+use base::process::Limits;
+use evidence::judged::Judged;
+use evidence::rerun::{Rerun, Task, rerun};
 use serde_json::json;
 use witness::bundle::{Contents, Strictness};
 use witness::extension::field;

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use base::agents_above;
+use base::clock;
+use base::files;
 use clap::ValueEnum;
-use host::{agents_above, clock, files, trace_input};
+use evidence::trace_input;
 use serde_json::json;
 use witness::builder::Builder;
 use witness::extension::{Rollback, field};
@@ -184,7 +187,7 @@ pub fn run(ui: &Ui, context: &Context, args: &Args) -> Result<Exit, Failure> {
 }
 
 fn draft(context: &Context, args: &Args) -> Result<Builder, Failure> {
-    let task_id = args.task_id.unwrap_or_else(host::fresh_task_id);
+    let task_id = args.task_id.unwrap_or_else(base::fresh_task_id);
     let policy = Policy::of_mode(args.mode.into());
     let mut builder = Builder::new(task_id, policy, clock::now_ns());
     let limit = context.config.witness.max_bundle_bytes();

@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use host::judged::Judged;
-use host::view::bundle::show as as_json;
+use evidence::judged::Judged;
+use present::view::bundle::show as as_json;
 use witness::bundle::{Contents, section_name};
 
 use super::Reading;
@@ -46,7 +46,7 @@ fn show(ui: &Ui, judged: &Judged<'_>, contents: &Contents<'_>) -> Result<(), Fai
     let mut row = |name: &str, value: &str| writeln!(out, "{DIM}{name:<16}{DIM:#}{value}");
     row("verdict", judged.verdict().name())?;
     row("task", &header.task_id.to_string())?;
-    row("created", &host::clock::text(header.created_ns))?;
+    row("created", &base::clock::text(header.created_ns))?;
     row("outcome", contents.outcome().name())?;
     row(
         "mode",

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use host::files;
-use host::judged::Judged;
-use host::view::bundle::VerifyLine;
+use base::files;
+use evidence::judged::Judged;
+use present::view::bundle::VerifyLine;
 use witness::evidence::{Evidence, Verdict};
 use witness::key::PublicKey;
 use witness::ledger::Leaf;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use host::store::Store;
+use evidence::store::Store;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use witness::builder::Builder;
@@ -252,12 +252,12 @@ fn specialists(workspace: &Workspace, url: &str) {
 /// Four tasks a week for six weeks, each week tried by one of two models; what one model solves the other may not.
 fn weeks(workspace: &Workspace) {
     let store = Store::of(
-        &host::workspace::Workspace::at(workspace.root()).unwrap(),
+        &base::workspace::Workspace::at(workspace.root()).unwrap(),
         1 << 20,
     );
     let (keys, _) = store.keys_for_writing().unwrap();
     let week = 7 * 86_400_000_000_000_u64;
-    let now = host::clock::now_ns();
+    let now = base::clock::now_ns();
     for number in 0..24_u8 {
         let (age, task) = (u64::from(5 - number / 4), number % 4);
         let solved = (number * 5) % 7 != 0;

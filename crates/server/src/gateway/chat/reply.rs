@@ -1,7 +1,7 @@
 //! An answer of a role as each client reads it, whole or streamed, with the tokens that it took.
 
 use axum::body::Body;
-use host::clock;
+use base::clock;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use selection::output;

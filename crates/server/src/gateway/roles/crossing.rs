@@ -1,7 +1,7 @@
 //! What of a request a general model that speaks another API can be told: the question, what the client says beside it,
 //! and the settings that both APIs have. What is left is named, never dropped in silence.
 
-use host::config::specialist::Kind;
+use base::config::specialist::Kind;
 use serde_json::{Map, Value};
 
 use crate::fallback::Beside;

@@ -4,9 +4,9 @@
 use std::sync::PoisonError;
 
 use catalog::browse::{self, Wanted};
-use host::catalog::Directory;
-use host::roles::Roles;
 use hyper::StatusCode;
+use roles::catalog::Directory;
+use roles::installed_roles::Roles;
 use specialist::registry::Registry;
 
 use crate::gateway::receipt::shortened;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use host::config::gateway::Protocol;
-use host::config::specialist::Kind;
+use base::config::gateway::Protocol;
+use base::config::specialist::Kind;
 use hyper::{Response, StatusCode};
 use selection::output;
 use serde_json::{Value, json};

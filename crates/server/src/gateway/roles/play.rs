@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use host::specialists::Asked;
+use routing::specialists::Asked;
 use specialist::gate::Reason;
 
 use crate::agreement::Judging;

@@ -9,11 +9,11 @@ use std::task::{Context, Poll, ready};
 
 use axum::body::{Body, Bytes};
 use futures_util::{StreamExt as _, stream};
-use host::verifiers::{Subject, Verifiers};
 use http_body_util::{BodyExt as _, BodyStream, StreamBody};
 use hyper::Response;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, TRAILER};
+use routing::verifiers::{Subject, Verifiers};
 use selection::verifier::{Declared, Outcome};
 use serde_json::Value;
 use tokio::task::JoinHandle;

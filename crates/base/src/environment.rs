@@ -1,0 +1,387 @@
+//! Environment variables: the only place where they are read, and the table that documents them.
+//!
+//! Everything else that can be set is in the settings file, see [`crate::config`]. Nothing here is ever written.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Names the workspace root.
+const ROOT: &str = "ROLEOS_ROOT";
+
+/// Names the settings file.
+const CONFIG: &str = "ROLEOS_CONFIG";
+
+/// Names the remote catalog.
+const CATALOG_URL: &str = "AI_AGENT_ROLES_CATALOG_URL";
+
+/// Switches the capability gate on.
+const CAPABILITY_GATE: &str = "ROLEOS_CAPABILITY_GATE";
+
+/// Names the workspace whose gate `roleos-watch` applies.
+const WATCH_ROOT: &str = "ROLEOS_WATCH_ROOT";
+
+/// Lets the hook ask the conformance specialist.
+const CONFORMANCE_CONSULT: &str = "ROLEOS_CONFORMANCE_CONSULT";
+
+/// Name the specialists' files.
+const SPECIALISTS: &str = "ROLEOS_SPECIALISTS_PATH";
+const SPECIALIST_STATE: &str = "ROLEOS_SPECIALIST_STATE_PATH";
+const SPECIALIST_EVENTS: &str = "ROLEOS_SPECIALIST_EVENTS_PATH";
+const SPECIALIST_FIELD_LOG: &str = "ROLEOS_SPECIALIST_FIELD_LOG_PATH";
+
+/// Shadow probes.
+const SHADOW_K: &str = "ROLEOS_SHADOW_K";
+const SHADOW_N: &str = "ROLEOS_SHADOW_N";
+const SHADOW_TAU: &str = "ROLEOS_SHADOW_TAU";
+
+/// One variable that Role OS understands, as its documentation shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it changes, in one sentence.
+    pub what: &'static str,
+    /// A value that a person might give.
+    pub example: &'static str,
+}
+
+/// All variables that work today. There are no others.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: ROOT,
+        what: "The workspace root; without it the nearest folder upwards that holds `.role-os/`, else the git root, else the current folder.",
+        example: "/path/to/repository",
+    },
+    Variable {
+        name: CONFIG,
+        what: "The settings file, which must then exist; without it `.role-os/config.toml` under the workspace root.",
+        example: "/path/to/config.toml",
+    },
+    Variable {
+        name: CATALOG_URL,
+        what: "The address of a remote catalog, http or https, below which `index.yaml` and `bundles/` lie; without it there is no remote catalog.",
+        example: "https://catalog.example/roles",
+    },
+    Variable {
+        name: CAPABILITY_GATE,
+        what: "Switches the capability gate on when it is `1` or `true`; any other value leaves it to `capability_gate` under `[oversight]` in the settings file.",
+        example: "1",
+    },
+    Variable {
+        name: WATCH_ROOT,
+        what: "The workspace whose gate `roleos-watch` applies to the commands of a coding agent; `roleos init` puts it into the agent's settings. Without it the workspace is found like everywhere.",
+        example: "/path/to/repository",
+    },
+    Variable {
+        name: CONFORMANCE_CONSULT,
+        what: "Lets the hook ask the specialist of the role `Tool-Call Conformance` about calls whose contract holds as far as it can be computed, when it is `1` or `true`.",
+        example: "1",
+    },
+    Variable {
+        name: SPECIALISTS,
+        what: "The registry of specialists; without it `.role-os/specialists.json`.",
+        example: "/path/to/specialists.json",
+    },
+    Variable {
+        name: SPECIALIST_STATE,
+        what: "The state of the specialists; without it `.role-os/specialist-state.json`.",
+        example: "/path/to/specialist-state.json",
+    },
+    Variable {
+        name: SPECIALIST_EVENTS,
+        what: "The specialists' events log, beside which the probe log lies; without it `.role-os/specialist-events.jsonl`.",
+        example: "/path/to/specialist-events.jsonl",
+    },
+    Variable {
+        name: SPECIALIST_FIELD_LOG,
+        what: "The specialists' field log; without it `specialist-field-log.jsonl` beside the events log.",
+        example: "/path/to/specialist-field-log.jsonl",
+    },
+    Variable {
+        name: SHADOW_K,
+        what: "One shadow probe in so many answers of a specialist, at least 1; wins over `shadow_every`.",
+        example: "20",
+    },
+    Variable {
+        name: SHADOW_N,
+        what: "Probes that the window rule looks back, at least 1; wins over `shadow_window`.",
+        example: "50",
+    },
+    Variable {
+        name: SHADOW_TAU,
+        what: "Share of disagreement that is tolerated, from 0 to 1; wins over `shadow_tau`.",
+        example: "0.15",
+    },
+];
+
+/// The variables as they were when the program started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `ROLEOS_ROOT`.
+    pub root: Option<PathBuf>,
+    /// `ROLEOS_CONFIG`.
+    pub config: Option<PathBuf>,
+    /// `AI_AGENT_ROLES_CATALOG_URL`.
+    pub catalog_url: Option<Confidential>,
+    /// `ROLEOS_CAPABILITY_GATE` is `1` or `true`.
+    pub capability_gate: bool,
+    /// `ROLEOS_WATCH_ROOT`.
+    pub watch_root: Option<PathBuf>,
+    /// `ROLEOS_CONFORMANCE_CONSULT` is `1` or `true`.
+    pub conformance_consult: bool,
+    /// `ROLEOS_SPECIALISTS_PATH`.
+    pub specialists: Option<PathBuf>,
+    /// `ROLEOS_SPECIALIST_STATE_PATH`.
+    pub specialist_state: Option<PathBuf>,
+    /// `ROLEOS_SPECIALIST_EVENTS_PATH`.
+    pub specialist_events: Option<PathBuf>,
+    /// `ROLEOS_SPECIALIST_FIELD_LOG_PATH`.
+    pub specialist_field_log: Option<PathBuf>,
+    /// `ROLEOS_SHADOW_K`, `ROLEOS_SHADOW_N` and `ROLEOS_SHADOW_TAU`, unchecked.
+    pub shadow: [Option<String>; 3],
+    /// The folder of the user's trust store, see [`crate::trust_store`]. `None`: nothing is trusted.
+    pub state: Option<PathBuf>,
+}
+
+/// Where copies of remote files are kept: in the user's own folder, because a clone can bring along any other.
+#[must_use]
+pub fn cache_dir() -> Option<PathBuf> {
+    Some(home()?.join(".cache").join("roleos"))
+}
+
+/// A variable by which an agent marks the commands that it runs. It sets nothing of ours, so it is in no table.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub fn agent_mark(name: &str) -> Option<OsString> {
+    env::var_os(name)
+}
+
+/// Returns every variable of this process, for a program that is started in its place.
+#[must_use]
+pub fn all() -> Vec<(OsString, OsString)> {
+    env::vars_os().collect()
+}
+
+/// A value that may hold a password, so it is not shown when the environment is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Confidential(OsString);
+
+impl Confidential {
+    /// The value itself.
+    #[must_use]
+    pub fn reveal(&self) -> &OsStr {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Confidential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Environment {
+    /// Reads the variables of this process.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place where variables are read"
+    )]
+    pub fn read() -> Self {
+        Self {
+            state: state_dir(env::var_os("XDG_STATE_HOME")),
+            ..Self::from_lookup(|name| env::var_os(name))
+        }
+    }
+
+    /// Takes the trust store that the command line names, if it names one.
+    #[must_use]
+    pub fn with_state(self, named: Option<&Path>) -> Self {
+        let state = named.map(Path::to_owned).or(self.state);
+        Self { state, ..self }
+    }
+
+    /// Reads the variables through `lookup`. An empty value counts as unset, as shells and CI systems leave them.
+    pub fn from_lookup(mut lookup: impl FnMut(&str) -> Option<OsString>) -> Self {
+        let mut value = |name| lookup(name).filter(|value| !value.is_empty());
+        let is_on = |value: Option<OsString>| value.is_some_and(|on| on == "1" || on == "true");
+        Self {
+            root: value(ROOT).map(PathBuf::from),
+            config: value(CONFIG).map(PathBuf::from),
+            catalog_url: value(CATALOG_URL).map(Confidential),
+            capability_gate: is_on(value(CAPABILITY_GATE)),
+            watch_root: value(WATCH_ROOT).map(PathBuf::from),
+            conformance_consult: is_on(value(CONFORMANCE_CONSULT)),
+            specialists: value(SPECIALISTS).map(PathBuf::from),
+            specialist_state: value(SPECIALIST_STATE).map(PathBuf::from),
+            specialist_events: value(SPECIALIST_EVENTS).map(PathBuf::from),
+            specialist_field_log: value(SPECIALIST_FIELD_LOG).map(PathBuf::from),
+            shadow: [SHADOW_K, SHADOW_N, SHADOW_TAU]
+                .map(|name| value(name).map(|text| text.to_string_lossy().into_owned())),
+            state: None,
+        }
+    }
+}
+
+/// Returns the folder of the trust store: `$XDG_STATE_HOME/roleos`, by default `~/.local/state/roleos`.
+fn state_dir(xdg: Option<OsString>) -> Option<PathBuf> {
+    let named = xdg.map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = named.or_else(|| Some(home()?.join(".local").join("state")))?;
+    Some(base.join("roleos"))
+}
+
+/// A secret that the settings name by its variable, such as the key of a model. Never printed.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the name of the variable is a setting, so it cannot be read in advance"
+)]
+pub fn secret(name: &str) -> Option<Confidential> {
+    let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+    is_name
+        .then(|| env::var_os(name))
+        .flatten()
+        .filter(|value| !value.is_empty())
+        .map(Confidential)
+}
+
+/// Who runs this program, as the system tells it: the name for receipts when nobody gives one.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the name of the user is no setting of ours"
+)]
+pub fn user() -> Option<String> {
+    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"));
+    name.map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| !name.is_empty())
+        .or_else(listed_user)
+}
+
+/// The name in the system's list of users; services and containers often set no variable.
+fn listed_user() -> Option<String> {
+    let list = crate::files::read(Path::new("/etc/passwd"), 1024 * 1024).ok()?;
+    let own = rustix::process::getuid().as_raw().to_string();
+    String::from_utf8_lossy(&list).lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == own && !name.is_empty()).then(|| name.to_owned())
+    })
+}
+
+/// The user's home directory, as the system tells it. It places other programs' files and sets nothing of ours.
+#[must_use]
+pub fn home() -> Option<PathBuf> {
+    env::home_dir().filter(|home| home.is_absolute())
+}
+
+/// Returns the names of all variables that set git.
+pub(crate) fn git_variables() -> Vec<OsString> {
+    let names = env::vars_os().map(|(name, _)| name);
+    names
+        .filter(|name| name.as_encoded_bytes().starts_with(b"GIT_"))
+        .collect()
+}
+
+/// Returns `PATH` without the entries that depend on the current directory.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub fn absolute_search_path() -> Option<OsString> {
+    let path = env::var_os("PATH")?;
+    let absolute = env::split_paths(&path).filter(|entry| entry.is_absolute());
+    env::join_paths(absolute).ok()
+}
+
+/// Returns the file in which git looks for the user's ignore patterns when no setting names one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place where variables are read"
+)]
+pub(crate) fn git_ignore_file() -> Option<PathBuf> {
+    let set = env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty());
+    let base = set
+        .map(PathBuf::from)
+        .or_else(|| Some(home()?.join(".config")))?;
+    Some(base.join("git/ignore"))
+}
+
+/// The text of `.env.example`: every variable, explained and commented out.
+#[must_use]
+pub fn env_example() -> String {
+    let mut text = String::from(
+        "# Generated by `cargo xtask codegen`; do not edit.\n\
+         # These variables set Role OS, and no others do.\n\
+         # All are optional; everything else is set in `.role-os/config.toml`, see docs/config.md.\n",
+    );
+    for Variable {
+        name,
+        what,
+        example,
+    } in VARIABLES
+    {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n# {what}\n#{name}={example}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_lists_exactly_what_is_read() {
+        let mut asked = Vec::new();
+        Environment::from_lookup(|name| {
+            asked.push(name.to_owned());
+            None
+        });
+        let listed: Vec<_> = VARIABLES.iter().map(|variable| variable.name).collect();
+        assert_eq!(asked, listed);
+    }
+
+    #[test]
+    fn an_empty_value_counts_as_unset() {
+        assert_eq!(
+            Environment::from_lookup(|_| Some(OsString::new())),
+            Environment::default()
+        );
+    }
+
+    #[test]
+    fn values_arrive_under_their_names() {
+        let environment = Environment::from_lookup(|name| Some(format!("/{name}").into()));
+        assert_eq!(environment.root, Some(PathBuf::from("/ROLEOS_ROOT")));
+        assert_eq!(environment.config, Some(PathBuf::from("/ROLEOS_CONFIG")));
+        let catalog_url = environment.catalog_url.as_ref().map(Confidential::reveal);
+        assert_eq!(catalog_url, Some(OsStr::new("/AI_AGENT_ROLES_CATALOG_URL")));
+    }
+
+    #[test]
+    fn an_address_that_may_hold_a_password_is_not_shown() {
+        let environment = Environment::from_lookup(|_| Some("https://me:secret@host".into()));
+        let shown = format!("{:?}", environment.catalog_url);
+        assert_eq!(shown, "Some(***)");
+    }
+
+    #[test]
+    fn the_example_names_every_variable_and_sets_none() {
+        let example = env_example();
+        for variable in VARIABLES {
+            assert!(example.contains(&format!("\n#{}=", variable.name)));
+        }
+        assert!(
+            example
+                .lines()
+                .all(|line| line.is_empty() || line.starts_with('#'))
+        );
+    }
+}

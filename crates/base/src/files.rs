@@ -1,0 +1,490 @@
+//! Reading with a limit, writing so that a crash leaves the old file or the new one, and locks between processes.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+
+pub use self::lock::{Lock, wait_at_most};
+use self::place::Place;
+pub(crate) use self::place::open_itself;
+pub use self::place::{is_link, metadata, open, open_log, read_dir, remove_file, rename};
+
+pub mod below;
+pub mod lock;
+mod place;
+
+/// What was attempted with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Look at it; nothing changes.
+    Read,
+    /// Replace it.
+    Write,
+    /// Add to its end.
+    Append,
+    /// Give it its final name.
+    Name,
+    /// Make a directory.
+    MakeDirectory,
+    /// Keep others out.
+    Lock,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Append => "append to",
+            Self::Name => "name",
+            Self::MakeDirectory => "make the directory",
+            Self::Lock => "lock",
+        })
+    }
+}
+
+/// A file operation that failed, with the file.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} `{}`", path.display())]
+pub struct FileError {
+    /// What was attempted.
+    pub action: Action,
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl FileError {
+    /// Names the operation and the file.
+    pub fn new(action: Action, path: &Path, source: io::Error) -> Self {
+        Self {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Returns `true` if a symbolic link is in the way.
+    #[must_use]
+    pub fn is_link(&self) -> bool {
+        is_link(&self.source)
+    }
+}
+
+/// Who may read a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privacy {
+    /// Only the owner: 0600.
+    Secret,
+    /// Everybody, as the umask allows: 0644.
+    Shared,
+}
+
+/// Reads a whole file into `buffer`, which is emptied first and can be used again and again.
+///
+/// Pipes are read as files are, so that `<(git diff)` and `/dev/stdin` work, but never waited for: one that nobody
+/// writes to is an error, and so is one that brings nothing, for its writer has most likely failed. Devices are refused,
+/// and so are pipes below `.role-os/`.
+///
+/// # Errors
+/// The file cannot be read, or it is larger than `limit`.
+pub fn read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> Result<(), FileError> {
+    buffer.clear();
+    try_read_into(path, limit, buffer).map_err(|source| FileError::new(Action::Read, path, source))
+}
+
+fn try_read_into(path: &Path, limit: u64, buffer: &mut Vec<u8>) -> io::Result<()> {
+    // Without this flag, opening a pipe waits for a writer.
+    let place = Place::of(path)?;
+    let file = place.open(OFlags::RDONLY | OFlags::NONBLOCK, 0)?;
+    let metadata = file.metadata()?;
+    let is_pipe = metadata.file_type().is_fifo() && !place.is_guarded();
+    if is_pipe {
+        fcntl_setfl(&file, OFlags::empty())?;
+    } else if metadata.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "it is a directory",
+        ));
+    } else if !metadata.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is a device or a pipe, not a file",
+        ));
+    }
+    let length = metadata.len();
+    if length > limit {
+        let why = format!("it has {length} bytes, the limit is {limit}");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    // One byte of room behind the end lets a single call find out that there is no more.
+    buffer.reserve_exact(usize::try_from(length).unwrap_or(0).saturating_add(1));
+    // The length is a hint: the file may grow, or be a pipe that has none.
+    file.take(limit.saturating_add(1)).read_to_end(buffer)?;
+    if buffer.len() as u64 > limit {
+        let why = format!("it has more than {limit} bytes, which is the limit");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    if is_pipe && buffer.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "nothing came through the pipe",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// The file cannot be read, or it is larger than `limit`.
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    let mut buffer = Vec::new();
+    read_into(path, limit, &mut buffer)?;
+    Ok(buffer)
+}
+
+/// Reads the lines that begin among the last `length` bytes of a log. The last one may be torn, as in the log itself.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_tail(path: &Path, length: u64) -> Result<Vec<u8>, FileError> {
+    let fail = |source| FileError::new(Action::Read, path, source);
+    let mut file = open(path).map_err(fail)?;
+    let size = file.metadata().map_err(fail)?.len();
+    // One byte more tells whether a line begins right where the tail does.
+    let start = size.saturating_sub(length.saturating_add(1));
+    file.seek(SeekFrom::Start(start)).map_err(fail)?;
+    let mut bytes = Vec::new();
+    file.take(size - start)
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    if size > length {
+        let cut = memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1);
+        bytes.drain(..cut);
+    }
+    Ok(bytes)
+}
+
+/// New content that is on the disk already and waits to take the place of the old.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Where the content waits, until it has taken the old one's place.
+    waiting: Option<Place>,
+    place: Place,
+    path: PathBuf,
+}
+
+/// Writes everything that can need space, and replaces nothing yet. Dropped instead of committed, it leaves no trace.
+///
+/// # Errors
+/// The new content cannot be written.
+pub fn prepare(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<Prepared, FileError> {
+    prepare_as(path, bytes, mode(privacy))
+}
+
+fn prepare_as(path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
+    let place = Place::of(path);
+    let place = place.map_err(|source| FileError::new(Action::Write, path, source))?;
+    prepare_at(place, path, bytes, mode)
+}
+
+fn prepare_at(place: Place, path: &Path, bytes: &[u8], mode: u32) -> Result<Prepared, FileError> {
+    let fail = |source| FileError::new(Action::Write, path, source);
+    let (waiting, mut file) = temporary(&place, mode).map_err(fail)?;
+    let prepared = Prepared {
+        waiting: Some(waiting),
+        place,
+        path: path.to_owned(),
+    };
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map(|()| prepared).map_err(fail)
+}
+
+/// Makes a new file beside `place`, under a name that is not in use.
+fn temporary(place: &Place, mode: u32) -> io::Result<(Place, File)> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".roleos-{}-{number}", std::process::id());
+        let waiting = place.sibling(OsString::from(name).as_os_str())?;
+        match waiting.open(flags, mode) {
+            Ok(file) => return Ok((waiting, file)),
+            // Left behind by a process of the same number that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl Prepared {
+    /// Takes the old content's place: rename, and sync of the directory.
+    ///
+    /// # Errors
+    /// The file cannot be named; the old one is then untouched.
+    pub fn commit(mut self) -> Result<(), FileError> {
+        let fail = |source| FileError::new(Action::Write, &self.path, source);
+        refuse_link(&self.place).map_err(fail)?;
+        if let Some(waiting) = &self.waiting {
+            waiting.rename(&self.place).map_err(fail)?;
+        }
+        self.waiting = None;
+        self.place
+            .sync_folder()
+            .map_err(|source| FileError::new(Action::Write, &self.path, source))
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if let Some(waiting) = &self.waiting {
+            // It is no content of anything, whether or not it can be removed.
+            waiting.remove().ok();
+        }
+    }
+}
+
+/// A rename would replace a link; the user is told about it instead.
+fn refuse_link(place: &Place) -> io::Result<()> {
+    match place.metadata() {
+        Err(error) if is_link(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Replaces a file in one step: temporary file, sync, rename, sync of the directory.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn write(path: &Path, bytes: &[u8], privacy: Privacy) -> Result<(), FileError> {
+    prepare(path, bytes, privacy)?.commit()
+}
+
+/// Replaces somebody else's file in one step: its links are followed, except below `.role-os/`, and its permissions
+/// kept. A new file gets `mode`.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn rewrite(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let fail = |source| FileError::new(Action::Write, path, source);
+    let real = match Place::of(path).map_err(fail)?.is_guarded() {
+        true => path.to_owned(),
+        false => fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+    };
+    let mode = match metadata(&real) {
+        Ok(facts) => facts.permissions().mode() & 0o7777,
+        Err(_) => mode,
+    };
+    prepare_as(&real, bytes, mode)?.commit()
+}
+
+/// Replaces a file in one step, with exactly these permissions.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn write_as(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    prepare_as(path, bytes, mode)?.commit()
+}
+
+/// Appends in one call and syncs, so that what was acknowledged survives. Hold a [`Lock`] around it.
+///
+/// # Errors
+/// The bytes cannot be appended; the file is then as long as before.
+pub fn append(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let fail = |source| FileError::new(Action::Append, path, source);
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+    let mut file = Place::of(path)
+        .and_then(|place| place.open_regular(flags, mode(Privacy::Shared)))
+        .map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let appended = file.write_all(bytes).and_then(|()| file.sync_data());
+    if let Err(error) = appended {
+        // A disk that is full takes a part of the bytes.
+        file.set_len(length).ok();
+        return Err(fail(error));
+    }
+    if length == 0 {
+        sync_directory(parent(path)).map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// Replaces a file in one step without waiting for the disk, for counts that are written with every call: it survives the
+/// end of this process. After a power cut the file may be empty, or have a content since the last [`forget_older`].
+/// Hold a [`Lock`] around it. A reader that holds none may rarely see half of two contents, and should look again.
+///
+/// Two files are written in turns and trade their names. A new file that takes an old one's name would be written to the
+/// disk by some file systems at once, which takes twenty times as long.
+///
+/// # Errors
+/// The new file cannot be written; the old one is then untouched.
+pub fn write_quickly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let fail = |error| FileError::new(Action::Write, path, error);
+    let place = Place::of(path).map_err(fail)?;
+    let beside = Place::of(&other(path)).map_err(fail)?;
+    let flags = OFlags::WRONLY | OFlags::CREATE;
+    let written = refuse_link(&place)
+        .and_then(|()| beside.open_regular(flags, mode(Privacy::Shared)))
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.set_len(bytes.len() as u64)
+        })
+        // The first one has none to trade with, and not every file system can.
+        .and_then(|()| beside.exchange(&place).or_else(|_| beside.rename(&place)));
+    written.map_err(|error| {
+        beside.remove().ok();
+        fail(error)
+    })
+}
+
+/// The other of the two files.
+fn other(path: &Path) -> PathBuf {
+    path.with_added_extension("new")
+}
+
+/// Forgets an older content of a file that is written quickly, so that not even a power cut brings it back. For one who
+/// has just written something durably. Hold the same [`Lock`].
+///
+/// # Errors
+/// It is there and cannot be removed.
+pub fn forget_older(path: &Path) -> Result<(), FileError> {
+    match remove_file(&other(path)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(FileError::new(Action::Write, path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file of the owner alone without waiting for the disk. A crash may leave a part of it.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_plainly(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let written = Place::of(path)
+        .and_then(|place| place.open_regular(flags, mode(Privacy::Secret)))
+        .and_then(|mut file| file.write_all(bytes));
+    written.map_err(|source| FileError::new(Action::Write, path, source))
+}
+
+/// What stands at the end of a log before something is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tail {
+    /// Whole lines, or nothing.
+    Whole,
+    /// A line without its end, as a crash leaves it; it was ended, so that it stays visible and spoils no other.
+    Torn,
+}
+
+/// Adds one line to a log, and says whether the last one was torn. Hold a [`Lock`] around it.
+///
+/// # Errors
+/// The line cannot be added; the log is then as long as before.
+pub fn append_line(path: &Path, line: &str, durable: bool) -> Result<Tail, FileError> {
+    let fail = |source| FileError::new(Action::Append, path, source);
+    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE;
+    let mut file = Place::of(path)
+        .and_then(|place| place.open_regular(flags, mode(Privacy::Shared)))
+        .map_err(fail)?;
+    let length = file.metadata().map_err(fail)?.len();
+    let mut last = [b'\n'];
+    if let Some(end) = length.checked_sub(1) {
+        file.read_exact_at(&mut last, end).map_err(fail)?;
+    }
+    let tail = if last == [b'\n'] {
+        Tail::Whole
+    } else {
+        Tail::Torn
+    };
+    let mut bytes = Vec::with_capacity(line.len() + 2);
+    if tail == Tail::Torn {
+        bytes.push(b'\n');
+    }
+    bytes.extend_from_slice(line.as_bytes());
+    let synced = |file: &File| if durable { file.sync_data() } else { Ok(()) };
+    if let Err(error) = file.write_all(&bytes).and_then(|()| synced(&file)) {
+        // A disk that is full takes a part of the bytes.
+        file.set_len(length).ok();
+        return Err(fail(error));
+    }
+    if length == 0 && durable {
+        sync_directory(parent(path)).map_err(fail)?;
+    }
+    Ok(tail)
+}
+
+/// Cuts a log to a length. Hold a [`Lock`] around it.
+///
+/// # Errors
+/// It cannot be opened or cut.
+pub fn truncate(path: &Path, length: u64) -> Result<(), FileError> {
+    Place::of(path)
+        .and_then(|place| place.open_regular(OFlags::WRONLY, 0))
+        .and_then(|file| file.set_len(length))
+        .map_err(|source| FileError::new(Action::Write, path, source))
+}
+
+/// Makes a directory and those above it, durably; a secret one is closed to others, those above it are not.
+///
+/// # Errors
+/// The directory cannot be made.
+pub fn make_directory(path: &Path, privacy: Privacy) -> Result<(), FileError> {
+    let fail = |source| FileError::new(Action::MakeDirectory, path, source);
+    match metadata(path) {
+        Ok(facts) if facts.is_dir() => return Ok(()),
+        Err(error) if is_link(&error) => return Err(fail(error)),
+        _ => {}
+    }
+    let above = parent(path);
+    make_directory(above, Privacy::Shared)?;
+    // Everything that Role OS keeps lies below this one.
+    let directory_mode = match privacy {
+        Privacy::Shared if path.file_name() != Some(".role-os".as_ref()) => 0o755,
+        _ => 0o700,
+    };
+    let place = Place::of(path).map_err(fail)?;
+    place
+        .make_folder(directory_mode)
+        .or_else(|error| match error.kind() {
+            // Another process was faster.
+            io::ErrorKind::AlreadyExists if place.metadata()?.is_dir() => Ok(()),
+            _ => Err(error),
+        })
+        .and_then(|()| place.sync_folder())
+        .map_err(fail)
+}
+
+/// Makes a rename inside the directory durable.
+///
+/// # Errors
+/// The directory cannot be synced.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    Place::of(directory)?.open(flags, 0)?.sync_all()
+}
+
+pub fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn mode(privacy: Privacy) -> u32 {
+    match privacy {
+        Privacy::Secret => 0o600,
+        Privacy::Shared => 0o644,
+    }
+}
+
+#[cfg(test)]
+mod tests;

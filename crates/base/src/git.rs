@@ -1,0 +1,308 @@
+//! Runs the `git` program; nothing else in this crate knows how it is called.
+//!
+//! A repository can be a stranger's, and an agent can change any. So no call loads the configuration of the repository:
+//! git runs behind a private directory, see [`isolated`]. It finds no filter, hook, driver, helper or remote, fetches
+//! nothing, and starts no other program. Our settings stand in a file of that directory and in no variable that another
+//! program could inherit.
+
+mod checkout;
+mod isolated;
+mod program;
+mod settings;
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::repository::Location;
+use isolated::Isolated;
+use settings::Settings;
+
+pub use checkout::Checkout;
+pub use isolated::Content;
+
+/// Bytes of an error message of git that are kept.
+const MAX_MESSAGE: usize = 64 * 1024;
+
+/// Variables by which git tells its hooks where they are (`git rev-parse --local-env-vars`, without settings). A git that
+/// is started below a hook would take its own worktree for the hook's.
+pub const LOCAL_VARIABLES: [&str; 11] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// A git command that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("`git {command}` failed: {message}")]
+pub struct GitError {
+    command: String,
+    message: String,
+}
+
+impl GitError {
+    /// What was attempted, and why it failed before git could say so.
+    pub fn new(command: &str, message: &str) -> Self {
+        Self {
+            command: command.to_owned(),
+            message: message.to_owned(),
+        }
+    }
+}
+
+/// Returns the top of the working tree that holds `directory`.
+///
+/// # Errors
+/// The directory is not in a repository.
+pub fn top_level(directory: &Path) -> Result<PathBuf, GitError> {
+    Ok(locate(directory)?.top)
+}
+
+/// Returns commits that touched one of `paths`, newest first and at most `limit`. Paths are relative to `directory`.
+///
+/// # Errors
+/// The directory is not in a repository.
+pub fn history(directory: &Path, paths: &[String], limit: usize) -> Result<Vec<String>, GitError> {
+    let count = format!("--max-count={limit}");
+    let mut arguments = vec!["log", "--format=%H", &count, "--"];
+    arguments.extend(paths.iter().map(String::as_str));
+    let output = run(directory, arguments, &[])?;
+    let text = String::from_utf8_lossy(&output);
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Returns a file as a commit has it; the path is relative to `directory`.
+///
+/// # Errors
+/// The commit has no such file.
+pub fn file_at(directory: &Path, commit: &str, path: &str) -> Result<Vec<u8>, GitError> {
+    let name = format!("{commit}:./{path}");
+    run(directory, ["cat-file", "blob", &name], &[])
+}
+
+/// Returns the name that git would give the author of a commit here.
+#[must_use]
+pub fn user(directory: &Path) -> Option<String> {
+    let settings = Settings::read(directory).ok()?;
+    let name = settings.get("user.name")?.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn locate(directory: &Path) -> Result<Location, GitError> {
+    Location::around(directory)
+        .ok_or_else(|| GitError::new("rev-parse --show-toplevel", "not a git repository"))
+}
+
+fn run<A: AsRef<OsStr>>(
+    directory: &Path,
+    arguments: impl IntoIterator<Item = A>,
+    input: &[u8],
+) -> Result<Vec<u8>, GitError> {
+    Git::at(directory)?.run(arguments, input)
+}
+
+/// A repository, and how git is called in it.
+#[derive(Clone, Debug)]
+pub struct Git {
+    directory: PathBuf,
+    isolated: Arc<Isolated>,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+/// What git printed, up to a limit.
+pub struct Printed {
+    pub bytes: Vec<u8>,
+    /// More was printed than was kept.
+    pub truncated: bool,
+}
+
+impl Git {
+    /// Runs git in the repository that holds `directory`, with git's built-in conversions of files.
+    pub fn at(directory: &Path) -> Result<Self, GitError> {
+        Self::with_content(directory, &Content::Converted)
+    }
+
+    /// Runs git in the repository that holds `directory`.
+    pub fn with_content(directory: &Path, content: &Content) -> Result<Self, GitError> {
+        let location = locate(directory)?;
+        let settings = Settings::read(&location.top)?;
+        let isolated = Isolated::new(location, &settings, content)
+            .map_err(|error| GitError::new("rev-parse --git-dir", &error.to_string()))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            isolated: Arc::new(isolated),
+            variables: Vec::new(),
+        })
+    }
+
+    /// Sets a variable, such as another index.
+    pub fn with(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// Returns where the parts of the repository lie.
+    pub fn location(&self) -> &Location {
+        &self.isolated.location
+    }
+
+    /// Returns the patterns of ignored files that stand outside of the working tree.
+    pub fn ignore_patterns(&self) -> Result<Vec<u8>, GitError> {
+        self.isolated
+            .ignore_patterns()
+            .map_err(|error| GitError::new("check-ignore", &error.to_string()))
+    }
+
+    /// Returns what `HEAD` says in our private directory, which [`Self::run`] can change.
+    pub fn private_head(&self) -> io::Result<Vec<u8>> {
+        std::fs::read(self.isolated.git_dir().join("HEAD"))
+    }
+
+    /// Returns everything that the command prints.
+    pub fn run<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError> {
+        Ok(self.run_up_to(arguments, input, usize::MAX)?.bytes)
+    }
+
+    /// Returns what the command prints as text, without the last line end.
+    pub fn line<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<String, GitError> {
+        let output = self.run(arguments, &[])?;
+        Ok(String::from_utf8_lossy(&output)
+            .trim_end_matches('\n')
+            .to_owned())
+    }
+
+    /// Returns the first `limit` bytes that the command prints; the rest is read and dropped.
+    pub fn run_up_to<A: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+        input: &[u8],
+        limit: usize,
+    ) -> Result<Printed, GitError> {
+        let arguments: Vec<A> = arguments.into_iter().collect();
+        let fail = |message: String| GitError {
+            command: arguments
+                .iter()
+                .map(|argument| argument.as_ref().to_string_lossy())
+                .collect::<Vec<_>>()
+                .join(" "),
+            message,
+        };
+        let mut command = program::command(&self.directory);
+        command
+            .arg("--no-pager")
+            .args(&arguments)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_DIR", self.isolated.git_dir())
+            .env("GIT_WORK_TREE", &self.location().top)
+            .env("GIT_INDEX_FILE", self.location().git_dir.join("index"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        let (status, printed, message) =
+            program::feed(&mut command, input, limit).map_err(|error| fail(error.to_string()))?;
+        if !status.success() {
+            return Err(fail(trimmed(&message)));
+        }
+        Ok(printed)
+    }
+}
+
+/// Returns a message of git in one line.
+fn trimmed(message: &[u8]) -> String {
+    let message = String::from_utf8_lossy(message);
+    let lines: Vec<&str> = message.lines().map(str::trim).collect();
+    lines.join("; ")
+}
+
+/// Returns a path as a list of object directories has it, where a colon would divide it.
+pub fn quoted(path: &Path) -> OsString {
+    OsString::from_vec(quoted_bytes(path.as_os_str().as_encoded_bytes()))
+}
+
+/// Returns a name in double quotes, as git reads it where a line feed would end it.
+pub fn quoted_bytes(name: &[u8]) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for byte in name {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', *byte]),
+            b'\n' => text.extend(b"\\n"),
+            _ => text.push(*byte),
+        }
+    }
+    text.push(b'"');
+    text
+}
+
+/// Returns the directory from which git takes the hooks of the repository around `directory`.
+///
+/// # Errors
+/// The directory is not in a repository.
+pub fn hooks_dir(directory: &Path) -> Result<PathBuf, GitError> {
+    let location = locate(directory)?;
+    let set = Settings::read(&location.top)?.path("core.hookspath", &location.top);
+    Ok(set.unwrap_or_else(|| location.common_dir.join("hooks")))
+}
+
+/// Returns the file in which a clone lists the files that it alone ignores.
+///
+/// # Errors
+/// The directory is not in a repository.
+pub fn exclude_file(directory: &Path) -> Result<PathBuf, GitError> {
+    Ok(locate(directory)?.common_dir.join("info/exclude"))
+}
+
+/// Returns `true` if git tracks this file.
+#[must_use]
+pub fn is_tracked(directory: &Path, path: &Path) -> bool {
+    let arguments: [&OsStr; 4] = [
+        "ls-files".as_ref(),
+        "--error-unmatch".as_ref(),
+        "--".as_ref(),
+        path.as_os_str(),
+    ];
+    run(directory, arguments, &[]).is_ok()
+}
+
+/// Returns `true` if git passes over this file when files are added.
+#[must_use]
+pub fn is_ignored(directory: &Path, path: &Path) -> bool {
+    let arguments: [&OsStr; 4] = [
+        "check-ignore".as_ref(),
+        "--quiet".as_ref(),
+        "--".as_ref(),
+        path.as_os_str(),
+    ];
+    run(directory, arguments, &[]).is_ok()
+}
+
+/// Returns `true` if `ancestor` is `commit` or lies behind it.
+#[must_use]
+pub fn is_ancestor(directory: &Path, ancestor: &str, commit: &str) -> bool {
+    let arguments = [
+        "merge-base",
+        "--is-ancestor",
+        "--end-of-options",
+        ancestor,
+        commit,
+    ];
+    run(directory, arguments, &[]).is_ok()
+}
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

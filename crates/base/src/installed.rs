@@ -1,0 +1,120 @@
+//! What was put where, kept in `.role-os/installed.json`, so that it comes out again byte for byte.
+//!
+//! Only our own text is kept, never a copy of somebody's settings: those may hold secrets.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, FileError};
+use crate::workspace::Workspace;
+
+use crate::insertion::{self, Insertion};
+
+const FORMAT: &str = "roleos-installed/v1";
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+const FILE: &str = "installed.json";
+
+/// All that was put in, by file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Installed {
+    format: String,
+    files: Vec<Put>,
+}
+
+/// What was put into one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Put {
+    /// The file, as an absolute path.
+    pub path: String,
+    /// The file was not there before.
+    pub made: bool,
+    /// SHA-256 of the file afterwards, as hexadecimal text.
+    pub sha256: String,
+    /// What was put in.
+    pub insertions: Vec<Insertion>,
+}
+
+impl Installed {
+    /// Whether something was put somewhere.
+    pub(crate) fn exists(workspace: &Workspace) -> bool {
+        let facts = files::metadata(&workspace.role_os_dir().join(FILE));
+        !matches!(facts, Err(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Reads the record. A missing or damaged one is empty: entries are then found by what they say.
+    #[must_use]
+    pub fn read(workspace: &Workspace) -> Self {
+        let read = files::read(&workspace.role_os_dir().join(FILE), MAX_FILE);
+        let parsed = read
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
+        parsed
+            .filter(|record| record.format == FORMAT)
+            .unwrap_or_default()
+    }
+
+    /// The path and the new text of the record; no text when nothing is left to remember.
+    #[must_use]
+    pub fn file(&self, workspace: &Workspace) -> (std::path::PathBuf, Option<Vec<u8>>) {
+        let path = workspace.role_os_dir().join(FILE);
+        if self.files.is_empty() {
+            return (path, None);
+        }
+        let record = Self {
+            format: FORMAT.to_owned(),
+            files: self.files.clone(),
+        };
+        let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        text.push(b'\n');
+        (path, Some(text))
+    }
+
+    /// Remembers what was put into a file, in place of what was known of it.
+    pub fn put(&mut self, path: &Path, made: bool, after: &str, insertions: Vec<Insertion>) {
+        self.forget(path);
+        self.files.push(Put {
+            path: path.to_string_lossy().into_owned(),
+            made,
+            sha256: hex::encode(crate::digest(after.as_bytes())),
+            insertions,
+        });
+    }
+
+    /// Forgets a file.
+    pub fn forget(&mut self, path: &Path) {
+        self.files.retain(|put| Path::new(&put.path) != path);
+    }
+
+    /// What was put into a file.
+    #[must_use]
+    pub fn of(&self, path: &Path) -> Option<&Put> {
+        self.files.iter().find(|put| Path::new(&put.path) == path)
+    }
+
+    /// The text from before, when nobody has changed the file since; the inner `None` is a file that was not there.
+    #[must_use]
+    pub fn before(&self, path: &Path, now: &str) -> Option<Option<String>> {
+        let put = self.of(path)?;
+        let unchanged = put.sha256 == hex::encode(crate::digest(now.as_bytes()));
+        let before = unchanged.then(|| insertion::undo(now, &put.insertions))??;
+        Some((!put.made || !before.is_empty()).then_some(before))
+    }
+}
+
+/// Reads a text file; a missing one is `None`.
+///
+/// # Errors
+/// It cannot be read, is longer than 4 MiB, or is no text.
+pub fn read_text(path: &Path) -> Result<Option<String>, FileError> {
+    let bytes = match files::read(path, MAX_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    String::from_utf8(bytes).map(Some).map_err(|_| {
+        let source = io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8");
+        FileError::new(files::Action::Read, path, source)
+    })
+}

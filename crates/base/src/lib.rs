@@ -1,0 +1,87 @@
+//! Everything that the acting crates share: the machine, the workspace, its settings, its keys and what the user trusts.
+//!
+//! | area | modules |
+//! |---|---|
+//! | machine | [`files`], [`clock`], [`chance`], [`environment`], [`process`], [`liveness`], [`agents_above`], [`ownership`] |
+//! | workspace | [`workspace`], [`specialist_paths`], [`starter`], [`installed`], [`insertion`], [`running`] |
+//! | settings | [`config`], [`settings_edit`], [`prices`] |
+//! | trust | [`trust_store`], [`trust`], [`sealed_files`], [`keys`], [`approval_key`], [`receipts`], [`grants`], [`pins`] |
+//! | git | [`git`], [`repository`] |
+//! | text | [`clean`] |
+//!
+//! No network, no terminal, no decision about a tool call or a model.
+
+pub mod agents_above;
+pub mod approval_key;
+pub mod chance;
+pub mod clean;
+pub mod clock;
+pub mod command_lookup;
+pub mod config;
+pub mod environment;
+pub mod files;
+pub mod git;
+pub mod grants;
+mod guarded_links;
+pub mod insertion;
+pub mod installed;
+pub mod keys;
+pub mod liveness;
+pub mod ownership;
+pub mod pins;
+pub mod prices;
+pub mod process;
+pub mod programs;
+pub mod receipts;
+pub mod repository;
+pub mod running;
+pub mod sealed_files;
+pub mod settings_edit;
+pub mod specialist_paths;
+pub mod starter;
+pub mod trust;
+pub mod trust_store;
+pub mod workspace;
+
+use sha2::{Digest as _, Sha256};
+use witness::wire::TaskId;
+
+/// An error and its causes on one line.
+#[must_use]
+pub fn said(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// SHA-256, the name under which bundles are spoken of.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// A task id that nobody has used: a UUID of version 7, which sorts by time.
+#[must_use]
+pub fn fresh_task_id() -> TaskId {
+    TaskId(uuid::Uuid::now_v7().into_bytes())
+}
+
+/// HMAC-SHA256 of bytes in hex, and a name by which the key is known without giving it away.
+#[must_use]
+pub fn keyed_hash(key: &[u8], bytes: &[u8]) -> (String, String) {
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    let mac = |bytes: &[u8]| {
+        // Every length of key is taken.
+        let mac = Hmac::<Sha256>::new_from_slice(key).ok();
+        mac.map(|mac| hex::encode(mac.chain_update(bytes).finalize().into_bytes()))
+            .unwrap_or_default()
+    };
+    let name = mac(b"roleos key id");
+    let name = name.get(..16).unwrap_or_default().to_owned();
+    (mac(bytes), name)
+}

@@ -1,0 +1,196 @@
+//! Files of the user's trust store that carry a keyed hash, and the notes of what `roleos` itself writes.
+//!
+//! The hash keeps a file that an archive or a copy brings into the store from being believed. The key lies beside it: a
+//! program of the same user can read it, as it can read everything else here.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::files::{self, Action, FileError, Lock, Privacy};
+use crate::keyed_hash;
+use crate::trust;
+use crate::workspace::Workspace;
+
+/// Longest record that is read.
+const MAX_RECORD: u64 = 4 * 1024 * 1024;
+
+/// Content that `roleos` is about to write.
+#[derive(Debug, Serialize, Deserialize)]
+struct Announced {
+    path: String,
+    /// `None` for a file that is removed.
+    sha256: Option<String>,
+    at_ns: u64,
+}
+
+/// The folder of one workspace in the trust store.
+#[derive(Debug)]
+pub struct SealedFiles {
+    shared: PathBuf,
+    home: PathBuf,
+    key: Vec<u8>,
+}
+
+impl SealedFiles {
+    /// Opens the store of this workspace, made when missing. `None` where the user has no trust store.
+    pub fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
+        let Some(state) = workspace.state() else {
+            return Ok(None);
+        };
+        let record = trust::record_path(workspace);
+        let name = Path::new(&record).file_stem().unwrap_or_default();
+        Self::at(state, &name.to_string_lossy()).map(Some)
+    }
+
+    fn at(state: &Path, name: &str) -> Result<Self, FileError> {
+        let shared = state.join("protected");
+        Ok(Self {
+            home: shared.join(name),
+            key: key(state, &shared)?,
+            shared,
+        })
+    }
+
+    /// Notes that `roleos` is about to write this content.
+    fn announce(&self, path: &Path, content: Option<&[u8]>, now_ns: u64) -> Result<(), FileError> {
+        let folder = self.announced_dir();
+        files::make_directory(&folder, Privacy::Secret)?;
+        let announced = Announced {
+            path: path.to_string_lossy().into_owned(),
+            sha256: content.map(|bytes| hex::encode(crate::digest(bytes))),
+            at_ns: now_ns,
+        };
+        self.seal(&folder.join(path_name(path)), &announced, false)
+    }
+
+    /// Returns `true` if `roleos` wrote this content at or after `since_ns`.
+    pub fn is_announced(&self, path: &Path, sha256: Option<&str>, since_ns: u64) -> bool {
+        let file = self.announced_dir().join(path_name(path));
+        let Ok(Some(announced)) = self.unseal::<Announced>(&file) else {
+            return false;
+        };
+        let is_same = announced.sha256.as_deref() == sha256;
+        is_same && announced.at_ns >= since_ns && Path::new(&announced.path) == path
+    }
+
+    fn announced_dir(&self) -> PathBuf {
+        self.shared.join("announced")
+    }
+
+    /// Returns a folder of this workspace.
+    pub fn folder(&self, name: &str) -> PathBuf {
+        self.home.join(name)
+    }
+
+    /// Returns a value as the bytes of a file, with its keyed hash in front.
+    pub fn sealed<T: Serialize>(
+        &self,
+        path: &Path,
+        value: &T,
+    ) -> Result<Vec<u8>, FileError> {
+        let body = serde_json::to_vec(value)
+            .map_err(|error| FileError::new(Action::Write, path, error.into()))?;
+        let mut bytes = self.mac(path, &body).into_bytes();
+        bytes.push(b'\n');
+        bytes.extend(body);
+        Ok(bytes)
+    }
+
+    pub fn seal<T: Serialize>(
+        &self,
+        path: &Path,
+        value: &T,
+        durable: bool,
+    ) -> Result<(), FileError> {
+        let bytes = self.sealed(path, value)?;
+        match durable {
+            true => files::write(path, &bytes, Privacy::Secret),
+            false => files::write_plainly(path, &bytes),
+        }
+    }
+
+    /// Reads such a file; a missing one is `None`.
+    pub fn unseal<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, FileError> {
+        let bytes = match files::read(path, MAX_RECORD) {
+            Ok(bytes) => bytes,
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let damaged = || {
+            let source = io::Error::new(io::ErrorKind::InvalidData, "it was not written by roleos");
+            FileError::new(Action::Read, path, source)
+        };
+        let (mac, rest) = bytes.split_at_checked(64).ok_or_else(damaged)?;
+        let body = rest.strip_prefix(b"\n").ok_or_else(damaged)?;
+        if self.mac(path, body).as_bytes() != mac {
+            return Err(damaged());
+        }
+        let value = serde_json::from_slice(body);
+        value.map(Some).map_err(|_| damaged())
+    }
+
+    /// The name of the file is covered, so that one file cannot stand for another.
+    fn mac(&self, path: &Path, body: &[u8]) -> String {
+        let mut bytes = path.to_string_lossy().into_owned().into_bytes();
+        bytes.push(0);
+        bytes.extend_from_slice(body);
+        keyed_hash(&self.key, &bytes).0
+    }
+}
+
+/// Notes that `roleos` is about to write this content, or to remove the file, so that the change is not taken back.
+///
+/// # Errors
+/// The trust store cannot be written.
+pub fn announce(
+    state: Option<&Path>,
+    path: &Path,
+    content: Option<&[u8]>,
+) -> Result<(), FileError> {
+    let Some(state) = state else {
+        return Ok(());
+    };
+    let store = SealedFiles::at(state, "")?;
+    let now_ns = crate::clock::now_ns();
+    store.announce(path, content, now_ns)?;
+    match fs::canonicalize(path) {
+        Ok(real) if real != path => store.announce(&real, content, now_ns),
+        _ => Ok(()),
+    }
+}
+
+fn path_name(path: &Path) -> String {
+    short(path.as_os_str().as_encoded_bytes())
+}
+
+/// Returns a file name for any bytes.
+pub fn short(bytes: &[u8]) -> String {
+    let name = hex::encode(crate::digest(bytes));
+    name.get(..32).unwrap_or(&name).to_owned()
+}
+
+/// Reads the key of the store, made when missing.
+fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
+    let path = shared.join("key");
+    let missing = |error: &FileError| error.source.kind() == io::ErrorKind::NotFound;
+    match files::read(&path, 64) {
+        Err(error) if missing(&error) => {}
+        read => return read,
+    }
+    files::make_directory(state, Privacy::Secret)?;
+    files::make_directory(shared, Privacy::Secret)?;
+    let _alone = Lock::take(&shared.join(".lock"))?;
+    match files::read(&path, 64) {
+        Err(error) if missing(&error) => {}
+        read => return read,
+    }
+    let mut secret = vec![0; 32];
+    getrandom::fill(&mut secret)
+        .map_err(|error| FileError::new(Action::Write, &path, io::Error::other(error)))?;
+    files::write(&path, &secret, Privacy::Secret)?;
+    Ok(secret)
+}

@@ -1,0 +1,85 @@
+//! The session journal: what the hook saw and said, `.role-os/sessions/<id>.jsonl`, one JSON object a line.
+//!
+//! Every line carries `seq` (from 0), `prev` (SHA-256 of the line before it, without its line feed, as hexadecimal
+//! text; 64 zeros in front of the first), `time_ns`, `agent`, `calls` (tool calls up to and including this line) and
+//! `kind`; the rest depends on the kind, see [`record`]. Lines are only ever added, by [`append`] under a lock on the
+//! file itself; [`read`] checks the chain. The chain shows a change, not who made it: proof is the sealed bundle.
+//!
+//! What is kept was redacted and capped before it came here, see [`capture`]. Nothing here decides.
+
+pub mod record;
+
+pub mod capture;
+
+pub mod append;
+
+pub mod read;
+
+pub mod reached;
+
+use std::path::{Path, PathBuf};
+
+use base::digest;
+
+/// How a journal's name ends.
+const EXTENSION: &str = "jsonl";
+
+/// Longest session id that becomes a file name as it is.
+const MAX_PLAIN: usize = 100;
+
+/// What stands in `prev` of the first line.
+pub const NO_LINE: [u8; 32] = [0; 32];
+
+/// The name of a session on disk: the agent's own id when it is a plain word, else its hash.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// Makes any text of an agent safe as a file name.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let plain = !text.is_empty()
+            && text.len() <= MAX_PLAIN
+            && !text.starts_with(['.', '-'])
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
+        if plain {
+            return Self(text.to_owned());
+        }
+        let mut name = hex::encode(digest(text.as_bytes()));
+        name.truncate(32);
+        Self(format!("id-{name}"))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Where the session's journal lies in a directory of journals.
+    #[must_use]
+    pub fn path_in(&self, directory: &Path) -> PathBuf {
+        directory.join(format!("{}.{EXTENSION}", self.0))
+    }
+
+    /// Whose journal this is, when the file is one.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let is_journal = path
+            .extension()
+            .is_some_and(|extension| extension == EXTENSION);
+        let name = path.file_stem()?.to_str()?;
+        is_journal.then(|| Self(name.to_owned()))
+    }
+}
+
+impl std::fmt::Display for SessionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

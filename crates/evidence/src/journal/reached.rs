@@ -1,0 +1,91 @@
+//! Notes how far the journal of each session has come, so that lines which a program cut off, exchanged or removed are
+//! missed when the journal is opened again.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use base::files::{self, Action, FileError, Privacy};
+use base::sealed_files::SealedFiles;
+use base::workspace::Workspace;
+
+use super::SessionId;
+
+/// How far a journal had come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Reached {
+    /// The session.
+    pub(crate) session: String,
+    /// Its lines.
+    pub(crate) lines: u64,
+    /// Their length in bytes.
+    pub(crate) length: u64,
+    /// SHA-256 of the last of them, as hexadecimal text.
+    pub(crate) hash: String,
+}
+
+/// The notes of one workspace, in the user's trust store.
+#[derive(Debug)]
+pub struct JournalNotes {
+    store: SealedFiles,
+}
+
+impl JournalNotes {
+    /// Opens the notes, made when missing. `None` where the user has no trust store.
+    ///
+    /// # Errors
+    /// The trust store cannot be read or made.
+    pub fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
+        let store = SealedFiles::open(workspace)?;
+        Ok(store.map(|store| Self { store }))
+    }
+
+    /// Opens the notes, if the user's trust store has any.
+    #[must_use]
+    pub fn existing(workspace: &Workspace) -> Option<Self> {
+        let has_key = workspace.state()?.join("protected/key").exists();
+        has_key.then(|| Self::open(workspace).ok().flatten())?
+    }
+
+    /// Returns the note of a session.
+    pub fn read(&self, session: &SessionId) -> Result<Option<Reached>, FileError> {
+        self.store.unseal(&self.path(session))
+    }
+
+    /// Replaces the note of a session as a whole, without waiting for the disk.
+    pub(crate) fn write(&self, session: &SessionId, reached: &Reached) -> Result<(), FileError> {
+        let path = self.path(session);
+        let fresh = self.folder().join(format!(".{session}.new"));
+        let bytes = self.store.sealed(&path, reached)?;
+        files::write_plainly(&fresh, &bytes).or_else(|_| {
+            files::make_directory(&self.folder(), Privacy::Secret)?;
+            files::write_plainly(&fresh, &bytes)
+        })?;
+        fs::rename(&fresh, &path).map_err(|source| FileError::new(Action::Write, &path, source))
+    }
+
+    /// Forgets a session, because its lines are in a bundle.
+    pub fn forget(&self, session: &SessionId) {
+        // What stays is forgotten with the next seal.
+        fs::remove_file(self.path(session)).ok();
+    }
+
+    /// Returns the sessions that have a note.
+    pub(crate) fn sessions(&self) -> Vec<SessionId> {
+        let entries = fs::read_dir(self.folder()).into_iter().flatten().flatten();
+        let notes = entries.filter_map(|entry| {
+            let reached: Option<Reached> = self.store.unseal(&entry.path()).ok()?;
+            Some(SessionId::new(&reached?.session))
+        });
+        notes.collect()
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.store.folder("journals")
+    }
+
+    fn path(&self, session: &SessionId) -> PathBuf {
+        self.folder().join(session.as_str())
+    }
+}

@@ -1,0 +1,15 @@
+//! Turns sessions into signed bundles, keeps them, and adds them up.
+//!
+//! [`journal`] records what the hook saw; [`sealing`] makes a bundle of it; [`store`] and [`ledger`] keep bundles on disk;
+//! [`judged`], [`scan`] and [`score`] read many of them; [`rerun`] runs the tests of one again; [`trace_input`] reads the
+//! calls that another program hands in.
+
+pub mod journal;
+pub mod judged;
+pub mod ledger;
+pub mod rerun;
+pub mod scan;
+pub mod score;
+pub mod sealing;
+pub mod store;
+pub mod trace_input;

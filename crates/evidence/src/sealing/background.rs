@@ -1,0 +1,31 @@
+//! Seals without anybody waiting: a process of our own that outlives the hook that starts it.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use base::workspace::Workspace;
+
+/// Starts `roleos sessions seal --all` for a workspace and does not wait for it. What it cannot do, the next one does.
+///
+/// # Errors
+/// The program cannot be started.
+pub fn start(program: &Path, workspace: &Workspace) -> io::Result<()> {
+    let mut command = Command::new(program);
+    command
+        .args(["sessions", "seal", "--all", "--quiet", "--root"])
+        .arg(workspace.root());
+    if let Some(state) = workspace.state() {
+        command.arg("--trust-store").arg(state);
+    }
+    command
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // What ends the agent's group must not end it.
+        .process_group(0)
+        .spawn()
+        .map(drop)
+}

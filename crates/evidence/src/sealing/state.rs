@@ -1,0 +1,353 @@
+//! Everything that a rollback puts back, under one hash: files, permissions, index, `HEAD` and branches.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use super::layout::Layout;
+use super::tree::Scratch;
+use base::files;
+use base::git::{Git, GitError};
+
+/// Larger indexes are not kept.
+const MAX_INDEX: u64 = 512 * 1024 * 1024;
+
+/// Largest part of a state that is read back.
+const MAX_PART: usize = 512 * 1024 * 1024;
+
+/// Files of a git directory that stand for an operation in progress.
+const IN_PROGRESS: [&str; 8] = [
+    "MERGE_HEAD",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "BISECT_START",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
+
+/// What a reflog says of our changes.
+const REASON: &str = "roleos: return to the start of the session";
+
+/// The state of a working tree and of its place in the repository.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Tree of the files.
+    pub(super) files: String,
+    /// Tree over files, layout, index and refs: two states are equal if this is.
+    pub(super) id: String,
+    pub(super) layout: Layout,
+    pub(super) refs: Refs,
+    /// The entries of the index, as git lists them.
+    index: Vec<u8>,
+    /// The ignore patterns that stand outside of the working tree.
+    pub(super) ignore: Vec<u8>,
+}
+
+impl State {
+    /// Reads the state, with the files that `scratch` has taken in. `wanted` is the layout to compare with later.
+    ///
+    /// # Errors
+    /// The repository or the working tree cannot be read.
+    pub(super) fn read(
+        scratch: &Scratch,
+        top: &Path,
+        wanted: Option<&Layout>,
+    ) -> Result<Self, GitError> {
+        let git = scratch.git();
+        let read = Layout::read(top, &scratch.ignored_entries()?);
+        let mut layout = read.map_err(|error| GitError::new("ls-files", &error.to_string()))?;
+        if let Some(wanted) = wanted {
+            layout = layout.seen_from(wanted, top);
+        }
+        let refs = Refs::read(git)?;
+        let index = own_index(git).run(["ls-files", "-z", "-v", "--stage"], &[])?;
+        let files = scratch.write_tree()?;
+        let mut parts = format!("040000 tree {files}\tfiles\0").into_bytes();
+        for (name, bytes) in [
+            ("layout", layout.text()),
+            ("index", index.clone()),
+            ("refs", refs.text()),
+        ] {
+            let id = put_blob(git, &bytes)?;
+            parts.extend(format!("100644 blob {id}\t{name}\0").into_bytes());
+        }
+        Ok(Self {
+            id: make_tree(git, &parts)?,
+            files,
+            layout,
+            refs,
+            index,
+            ignore: git.ignore_patterns()?,
+        })
+    }
+
+    /// Keeps the state as a commit, with the bytes of the index and the ignore patterns beside it.
+    ///
+    /// # Errors
+    /// An object cannot be written.
+    pub(super) fn keep(&self, git: &Git) -> Result<String, GitError> {
+        let ignore = put_blob(git, &self.ignore)?;
+        let mut parts = format!(
+            "040000 tree {}\tstate\0100644 blob {ignore}\tignore\0",
+            self.id
+        )
+        .into_bytes();
+        if let Some(bytes) = index_bytes(git)? {
+            let id = put_blob(git, &bytes)?;
+            parts.extend(format!("100644 blob {id}\tindex\0").into_bytes());
+        }
+        let tree = make_tree(git, &parts)?;
+        commit(git, &tree, &[], "Index, refs and permissions of a session")
+    }
+
+    /// Reads a state that [`Self::keep`] kept.
+    ///
+    /// # Errors
+    /// It is not there, or is not one.
+    pub fn load(git: &Git, kept: &str) -> Result<Self, GitError> {
+        let broken = || GitError::new("cat-file", "the kept state cannot be read");
+        if kept.is_empty() {
+            return Err(broken());
+        }
+        let id = |path: &str| git.line(["rev-parse", "--verify", &format!("{kept}:{path}")]);
+        let part = |path: &str| blob(git, &format!("{kept}:{path}"));
+        Ok(Self {
+            files: id("state/files")?,
+            id: id("state")?,
+            layout: Layout::parse(&part("state/layout")?).ok_or_else(broken)?,
+            refs: Refs::parse(&part("state/refs")?).ok_or_else(broken)?,
+            index: part("state/index")?,
+            ignore: part("ignore")?,
+        })
+    }
+
+    /// Puts back the index, `HEAD` and the branch that was checked out; `kept` is the commit of this state.
+    ///
+    /// # Errors
+    /// One of them cannot be written.
+    pub(super) fn put_back_git(&self, git: &Git, kept: &str, now: &Self) -> Result<(), GitError> {
+        if self.refs != now.refs {
+            self.refs.put_back(&with_name(git), &now.refs)?;
+        }
+        if self.index == now.index {
+            return Ok(());
+        }
+        match blob(git, &format!("{kept}:index")) {
+            Ok(bytes) => replace_locked(&git.location().git_dir.join("index"), &bytes)
+                .map_err(|error| GitError::new("read-tree", &format!("index: {error}"))),
+            // There was none.
+            Err(_) => own_index(git).run(["read-tree", "--empty"], &[]).map(drop),
+        }
+    }
+
+    /// Names the parts in which another state differs.
+    pub(super) fn differences(&self, found: &Self) -> String {
+        let mut parts = Vec::new();
+        if self.files != found.files {
+            parts.push("files differ".to_owned());
+        }
+        if let Some(path) = self.layout.difference(&found.layout) {
+            parts.push(format!("`{path}` has another kind or other permissions"));
+        }
+        if self.index != found.index {
+            parts.push("the index differs".to_owned());
+        }
+        if let Some(name) = self.refs.difference(&found.refs) {
+            parts.push(format!("`{name}` differs"));
+        }
+        parts.join(", ")
+    }
+}
+
+/// `HEAD`, branches, tags and operations in progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refs {
+    /// By name; `HEAD` is the name of a branch, or a commit.
+    values: BTreeMap<String, String>,
+}
+
+impl Refs {
+    fn read(git: &Git) -> Result<Self, GitError> {
+        let mut values = BTreeMap::new();
+        let arguments = [
+            "for-each-ref",
+            "--format=%(refname) %(objectname)",
+            "refs/heads",
+            "refs/tags",
+        ];
+        for line in git.line(arguments)?.lines() {
+            if let Some((name, id)) = line.split_once(' ') {
+                values.insert(name.to_owned(), id.to_owned());
+            }
+        }
+        let branch = git.line(["symbolic-ref", "--quiet", "HEAD"]).ok();
+        let head = branch.or_else(|| git.line(["rev-parse", "--verify", "--quiet", "HEAD"]).ok());
+        values.insert("HEAD".to_owned(), head.unwrap_or_default());
+        for name in IN_PROGRESS {
+            if git.location().git_dir.join(name).exists() {
+                values.insert(name.to_owned(), "in progress".to_owned());
+            }
+        }
+        Ok(Self { values })
+    }
+
+    fn text(&self) -> Vec<u8> {
+        let lines = self.values.iter();
+        let lines = lines.map(|(name, value)| format!("{name} {value}\n"));
+        lines.collect::<String>().into_bytes()
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(text).ok()?;
+        let values = text
+            .lines()
+            .map(|line| line.split_once(' '))
+            .map(|line| line.map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .collect::<Option<_>>()?;
+        Some(Self { values })
+    }
+
+    fn head(&self) -> &str {
+        self.values.get("HEAD").map_or("", String::as_str)
+    }
+
+    /// Returns the commit that is checked out; `None` before the first.
+    pub(super) fn commit(&self) -> Option<&str> {
+        let head = self.head();
+        if !head.starts_with("refs/") {
+            return (!head.is_empty()).then_some(head);
+        }
+        self.values.get(head).map(String::as_str)
+    }
+
+    /// Sets `HEAD` and the branch that it named. Other branches and tags are shared with other worktrees.
+    fn put_back(&self, git: &Git, now: &Self) -> Result<(), GitError> {
+        let head = self.head();
+        if head.starts_with("refs/") {
+            let (wanted, found) = (self.values.get(head), now.values.get(head));
+            let found_id = found.map_or("", String::as_str);
+            match wanted {
+                _ if wanted == found => {}
+                Some(id) => {
+                    git.run(["update-ref", "-m", REASON, head, id, found_id], &[])?;
+                }
+                None => {
+                    git.run(["update-ref", "-d", head, found_id], &[])?;
+                }
+            }
+            git.run(["symbolic-ref", "-m", REASON, "HEAD", head], &[])?;
+        } else {
+            git.run(
+                ["update-ref", "-m", REASON, "--no-deref", "HEAD", head],
+                &[],
+            )?;
+        }
+        let real = git.location().git_dir.join("HEAD");
+        let copy = || -> io::Result<()> {
+            let wanted = git.private_head()?;
+            // Where refs are kept in tables the file says nothing and stays as it is.
+            if fs::read(&real)? != wanted {
+                replace_locked(&real, &wanted)?;
+            }
+            Ok(())
+        };
+        copy().map_err(|error| GitError::new("symbolic-ref HEAD", &error.to_string()))
+    }
+
+    fn difference(&self, other: &Self) -> Option<&str> {
+        let theirs = |name: &&String| self.values.get(*name) != other.values.get(*name);
+        // A found ref that is new is named by the other side.
+        let mut names = self.values.keys();
+        let own = names.find(theirs).map(String::as_str);
+        own.or_else(|| {
+            let mut names = other.values.keys();
+            names
+                .find(theirs)
+                .map(|_| "a branch, a tag or an operation in progress")
+        })
+    }
+}
+
+/// Returns git on the user's own index.
+fn own_index(git: &Git) -> Git {
+    let index = git.location().git_dir.join("index");
+    git.clone().with("GIT_INDEX_FILE", index)
+}
+
+/// Returns the bytes of the user's index, in one piece; `None` when there is none.
+fn index_bytes(git: &Git) -> Result<Option<Vec<u8>>, GitError> {
+    let failed = |error: String| GitError::new("update-index", &error);
+    let path = git.location().git_dir.join("index");
+    let bytes = match files::read(&path, MAX_INDEX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(base::said(&error))),
+    };
+    // A split index depends on a second file, which git may remove.
+    let directory = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
+    let copy = directory.path().join("index");
+    File::create(&copy)
+        .and_then(|mut file| file.write_all(&bytes))
+        .map_err(|error| failed(error.to_string()))?;
+    let on_copy = git.clone().with("GIT_INDEX_FILE", &copy);
+    on_copy.run(["update-index", "--no-split-index"], &[])?;
+    let whole = files::read(&copy, MAX_INDEX).map_err(|error| failed(base::said(&error)))?;
+    Ok(Some(whole))
+}
+
+/// Replaces a file of git's, under git's own lock.
+fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let lock = Path::new(&name);
+    let mut file = File::create_new(lock)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(lock, path));
+    if written.is_err() {
+        fs::remove_file(lock).ok();
+    }
+    written
+}
+
+fn put_blob(git: &Git, bytes: &[u8]) -> Result<String, GitError> {
+    let id = git.run(["hash-object", "-w", "--stdin", "--no-filters"], bytes)?;
+    Ok(String::from_utf8_lossy(&id).trim_end().to_owned())
+}
+
+fn blob(git: &Git, name: &str) -> Result<Vec<u8>, GitError> {
+    let printed = git.run_up_to(["cat-file", "blob", name], &[], MAX_PART)?;
+    Ok(printed.bytes)
+}
+
+fn make_tree(git: &Git, entries: &[u8]) -> Result<String, GitError> {
+    let id = git.run(["mktree", "-z"], entries)?;
+    Ok(String::from_utf8_lossy(&id).trim_end().to_owned())
+}
+
+/// Returns git with our name on commits and reflogs.
+fn with_name(git: &Git) -> Git {
+    git.clone()
+        .with("GIT_AUTHOR_NAME", "Role OS")
+        .with("GIT_AUTHOR_EMAIL", "roleos@localhost")
+        .with("GIT_COMMITTER_NAME", "Role OS")
+        .with("GIT_COMMITTER_EMAIL", "roleos@localhost")
+}
+
+/// Writes a commit in our own name.
+pub(super) fn commit(
+    git: &Git,
+    tree: &str,
+    parents: &[&str],
+    message: &str,
+) -> Result<String, GitError> {
+    let mut arguments = vec!["commit-tree", tree, "-m", message];
+    for parent in parents {
+        arguments.extend(["-p", parent]);
+    }
+    with_name(git).line(arguments)
+}

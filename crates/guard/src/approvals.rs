@@ -1,0 +1,381 @@
+//! "Yes, this once": an act that was refused can be approved by a person, is then allowed exactly once, and soon expires.
+//!
+//! Files under `.role-os/approvals/`: `<id>.refused` is the act without its secrets and the hash of the exact one,
+//! `<id>.approval` the signed yes, `used.json` the approvals that were taken. The id is the beginning of a hash over
+//! both, so the same act has the same id, and what a person is shown is what the yes is for. Taking happens under a lock
+//! and is on disk before it is answered: a crash can waste an approval, never double it.
+//!
+//! [`act`] is what is bound, [`waiting`] which acts a person can still decide about.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use oversight::decide::Call;
+use redact::Known;
+use serde::{Deserialize, Serialize};
+use witness::key::{PublicKey, SigningKey};
+
+use base::approval_key;
+use base::files::{self, FileError, Lock, Privacy};
+use base::keys::{self, KeyError};
+use base::receipts::Changing;
+use base::workspace::Workspace;
+
+mod act;
+mod signed;
+mod used;
+mod waiting;
+
+pub use act::Act;
+pub use signed::Flaw;
+pub use waiting::{Given, WAITS, dismiss, find_open, given, pending};
+
+/// Digits of an id.
+const ID_LENGTH: usize = 12;
+/// Longest file here that is read; a tool call can be long.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// So many refused acts are remembered.
+const MAX_REFUSED: usize = 500;
+
+/// The approvals of a workspace, as [`oversight::decide`] asks for them while it decides about one call.
+#[derive(Debug)]
+pub struct AtHand<'a> {
+    workspace: &'a Workspace,
+    call: Call<'a>,
+    now_ns: u64,
+    said: RefCell<Option<String>>,
+}
+
+impl<'a> AtHand<'a> {
+    /// For one call.
+    #[must_use]
+    pub fn new(workspace: &'a Workspace, call: Call<'a>, now_ns: u64) -> Self {
+        Self {
+            workspace,
+            call,
+            now_ns,
+            said: RefCell::new(None),
+        }
+    }
+
+    /// Why an approval that is there was not believed, for the refusal.
+    #[must_use]
+    pub fn said(&self) -> Option<String> {
+        self.said.borrow().clone()
+    }
+}
+
+impl oversight::act::Approvals for AtHand<'_> {
+    /// Takes the approval: what this covers is used up.
+    fn covers(&self, found: &oversight::act::Act) -> bool {
+        // Reading repositories costs; without any approval there is nothing to compare.
+        if !has_approvals(&self.workspace.approvals_dir()) {
+            return false;
+        }
+        let act = Act::of(&self.call, found);
+        let (covered, said) = match take(self.workspace, &act, self.now_ns) {
+            Ok(Taken::Yes(_)) => (true, None),
+            Ok(Taken::No) => (false, None),
+            Ok(Taken::Refused(flaw)) => (false, Some(flaw.to_string())),
+            Err(error) => (false, Some(format!("approvals cannot be used: {error}"))),
+        };
+        *self.said.borrow_mut() = said;
+        covered
+    }
+}
+
+fn has_approvals(directory: &Path) -> bool {
+    let entries = files::read_dir(directory).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|end| end == "approval")
+    })
+}
+
+/// The name of a refused act.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id(String);
+
+impl Id {
+    /// Takes what a person typed.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_hex = |digit: u8| matches!(digit, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == ID_LENGTH && text.bytes().all(is_hex)).then(|| Self(text.to_owned()))
+    }
+
+    /// The beginning of an act's hash.
+    fn of(digest: &[u8; 32]) -> Self {
+        let mut digits = hex::encode(digest);
+        digits.truncate(ID_LENGTH);
+        Self(digits)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A refused act as it is kept until somebody approves it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// When, in nanoseconds since 1970.
+    pub at_ns: u64,
+    /// What the gate said. Not part of the hash: only for people.
+    pub reasons: Vec<String>,
+    /// What is approved, without its secrets.
+    pub act: Act,
+    /// Hash of the exact act, in hexadecimal digits.
+    exact: String,
+}
+
+impl Refused {
+    /// The act as it is kept: nothing in it is a secret of a known shape.
+    #[must_use]
+    pub fn new(act: &Act, reasons: &[String], at_ns: u64) -> Self {
+        let known = Known::of(&act.command);
+        Self {
+            at_ns,
+            reasons: reasons.iter().map(|reason| known.out_of(reason)).collect(),
+            act: act.shown(),
+            exact: hex::encode(act.exact()),
+        }
+    }
+
+    /// The hash that an approval of it binds; `None` if the file is damaged.
+    fn digest(&self) -> Option<[u8; 32]> {
+        let exact = hex::decode(&self.exact).ok()?.try_into().ok()?;
+        Some(act::bind(&self.act, &exact))
+    }
+}
+
+/// What came of asking for an approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// A person approved exactly this, and it was taken just now.
+    Yes(Id),
+    /// Nobody approved it.
+    No,
+    /// There is an approval that must not be believed, and why.
+    Refused(Flaw),
+}
+
+/// Why approvals could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApprovalError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The approval key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// No such act was refused here.
+    #[error("no act with the id `{0}` was refused here")]
+    Unknown(Id),
+    /// The act's file is damaged, or holds another act.
+    #[error("`{}` is not the refused act that its name says", .0.display())]
+    Damaged(PathBuf),
+    /// The repository is no longer as it was.
+    #[error("the repository is no longer as it was when `{0}` was refused")]
+    Outdated(Id),
+    /// It waited too long.
+    #[error("`{0}` was refused more than {hours} hours ago", hours = WAITS.as_secs() / 3600)]
+    Expired(Id),
+    /// The list of taken approvals is damaged, so that nobody can tell which were.
+    #[error("`{}` is damaged, so approvals cannot be told from used ones", .0.display())]
+    UsedDamaged(PathBuf),
+}
+
+/// Remembers a refused act, so that `roleos approve` can show it. Returns the id for the refusal.
+///
+/// # Errors
+/// It cannot be written; there is then no id to approve.
+pub fn refuse(
+    workspace: &Workspace,
+    act: &Act,
+    reasons: &[String],
+    now_ns: u64,
+) -> Result<Id, ApprovalError> {
+    let directory = home(workspace)?;
+    let id = act.id();
+    let refused = Refused::new(act, reasons, now_ns);
+    let bytes = serde_json::to_vec(&refused).unwrap_or_default();
+    let path = refused_path(&directory, &id);
+    let _alone = Lock::take(&directory.join(".lock"))?;
+    if !path.exists() {
+        forget_old(&directory);
+    }
+    files::write(&path, &bytes, Privacy::Secret)?;
+    Ok(id)
+}
+
+/// One refused act.
+///
+/// # Errors
+/// There is none with that id, or its file is damaged.
+pub fn find(workspace: &Workspace, id: &Id) -> Result<Refused, ApprovalError> {
+    let path = refused_path(&workspace.approvals_dir(), id);
+    let bytes = match files::read(&path, MAX_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
+            return Err(ApprovalError::Unknown(id.clone()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let refused = serde_json::from_slice::<Refused>(&bytes).ok();
+    refused
+        .filter(|refused| {
+            refused
+                .digest()
+                .is_some_and(|digest| Id::of(&digest) == *id)
+        })
+        .ok_or(ApprovalError::Damaged(path))
+}
+
+/// Signs the yes to exactly this act, for so long. Returns when it ends, in nanoseconds since 1970.
+///
+/// # Errors
+/// It cannot be written.
+pub fn approve(
+    workspace: &Workspace,
+    refused: &Refused,
+    key: &SigningKey,
+    lifetime: Duration,
+    now_ns: u64,
+) -> Result<u64, ApprovalError> {
+    let directory = home(workspace)?;
+    let damaged = || ApprovalError::Damaged(directory.clone());
+    let digest = refused.digest().ok_or_else(damaged)?;
+    let id = Id::of(&digest);
+    let changing = Changing::begin(workspace)?;
+    let _alone = Lock::take(&directory.join(".lock"))?;
+    let lifetime = u64::try_from(lifetime.as_nanos()).unwrap_or(u64::MAX);
+    let approval = signed::Approval {
+        act: hex::encode(digest),
+        nonce: hex::encode(*approval_key::random::<16>()?),
+        issued_ns: now_ns,
+        expires_ns: now_ns.saturating_add(lifetime),
+    };
+    changing.approved(&id.to_string())?;
+    let path = approval_path(&directory, &id);
+    files::write(&path, &approval.sign(key), Privacy::Secret)?;
+    Ok(approval.expires_ns)
+}
+
+/// Takes the approval of exactly this act, if there is one. Of many processes that ask at once, one is told yes.
+///
+/// # Errors
+/// The files cannot be read or written; the act must not be allowed then.
+pub fn take(workspace: &Workspace, act: &Act, now_ns: u64) -> Result<Taken, ApprovalError> {
+    let directory = workspace.approvals_dir();
+    let digest = act.digest();
+    if !approval_path(&directory, &Id::of(&digest)).exists() {
+        return Ok(Taken::No);
+    }
+    let Some(key) = approval_key::verifying_key(workspace)? else {
+        return Ok(Taken::Refused(Flaw::NoKey));
+    };
+    let _alone = Lock::take(&directory.join(".lock"))?;
+    take_alone(&directory, &digest, &key, now_ns)
+}
+
+/// The approval of an act, if there is one, and whether it holds now.
+fn approval(
+    directory: &Path,
+    digest: &[u8; 32],
+    key: &PublicKey,
+    now_ns: u64,
+) -> Result<Option<Result<signed::Approval, Flaw>>, ApprovalError> {
+    let bytes = match files::read(&approval_path(directory, &Id::of(digest)), MAX_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let checked = signed::Approval::verify(&bytes, key)
+        .and_then(|approval| approval.holds_for(digest, now_ns));
+    let approval = match checked {
+        Ok(approval) => approval,
+        Err(flaw) => return Ok(Some(Err(flaw))),
+    };
+    if used::Used::read(directory)?.holds(&approval.nonce) {
+        return Ok(Some(Err(Flaw::Replayed)));
+    }
+    Ok(Some(Ok(approval)))
+}
+
+fn take_alone(
+    directory: &Path,
+    digest: &[u8; 32],
+    key: &PublicKey,
+    now_ns: u64,
+) -> Result<Taken, ApprovalError> {
+    let id = Id::of(digest);
+    let approval = match approval(directory, digest, key, now_ns)? {
+        Some(Ok(approval)) => approval,
+        Some(Err(flaw)) => return Ok(Taken::Refused(flaw)),
+        // Another process was faster.
+        None => return Ok(Taken::No),
+    };
+    let mut used = used::Used::read(directory)?;
+    used.add(&approval, now_ns);
+    used.write(directory)?;
+    // From here on it counts as taken. What stays behind after a crash is refused as used.
+    files::remove_file(&approval_path(directory, &id)).ok();
+    files::remove_file(&refused_path(directory, &id)).ok();
+    Ok(Taken::Yes(id))
+}
+
+fn home(workspace: &Workspace) -> Result<PathBuf, FileError> {
+    let directory = workspace.approvals_dir();
+    keys::make_home(&directory)?;
+    Ok(directory)
+}
+
+fn refused_path(directory: &Path, id: &Id) -> PathBuf {
+    directory.join(format!("{id}.refused"))
+}
+
+fn approval_path(directory: &Path, id: &Id) -> PathBuf {
+    directory.join(format!("{id}.approval"))
+}
+
+fn refused_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = files::read_dir(directory).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "refused"))
+        .collect()
+}
+
+/// Removes acts that waited too long, and makes room when an agent was refused very often.
+fn forget_old(directory: &Path) {
+    let mut files: Vec<_> = refused_files(directory)
+        .into_iter()
+        // What is approved waits for the agent, as long as the approval holds.
+        .filter(|path| !path.with_extension("approval").exists())
+        .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
+        .collect();
+    files.sort();
+    let surplus = match files.len() {
+        many if many >= MAX_REFUSED => many / 2,
+        _ => 0,
+    };
+    for (index, (written, path)) in files.iter().enumerate() {
+        let is_late = written.elapsed().is_ok_and(|age| age > WAITS);
+        if index < surplus || is_late {
+            files::remove_file(path).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Which refused acts a person can decide about now, and which yes waits for the agent. Everything that counts or lists
+//! approvals asks here, so that all of it says the same.
+
+use std::time::Duration;
+
+use super::{
+    ApprovalError, Id, MAX_FILE, Refused, approval, approval_path, find, home, refused_files,
+    refused_path, signed, used,
+};
+use base::approval_key;
+use base::files::{self, Lock};
+use base::repository::State;
+use base::workspace::Workspace;
+
+/// So long a refused act waits for a person.
+pub const WAITS: Duration = Duration::from_secs(24 * 3600);
+
+/// An act that a person has approved and the agent has not done yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Its name.
+    pub id: Id,
+    /// The act.
+    pub refused: Refused,
+    /// When the approval ends, in nanoseconds since 1970.
+    pub expires_ns: u64,
+}
+
+impl Given {
+    /// How many seconds the approval still holds.
+    #[must_use]
+    pub fn seconds_left(&self, now_ns: u64) -> u64 {
+        self.expires_ns.saturating_sub(now_ns) / 1_000_000_000
+    }
+
+    /// The same in minutes, begun ones included.
+    #[must_use]
+    pub fn minutes_left(&self, now_ns: u64) -> u64 {
+        self.seconds_left(now_ns).div_ceil(60)
+    }
+}
+
+/// Returns the refused acts that a person can approve now, newest first: not approved yet, not too old, and with their
+/// repositories as they were. Changes nothing; damaged files are left out.
+///
+/// # Errors
+/// The approval key or the list of used approvals cannot be read.
+pub fn pending(workspace: &Workspace, now_ns: u64) -> Result<Vec<(Id, Refused)>, ApprovalError> {
+    let mut states = States::default();
+    let all = all(workspace, now_ns)?.into_iter();
+    let waiting = all.filter(|(_, refused, expires)| {
+        expires.is_none() && is_in_time(refused, now_ns) && states.are_current(refused)
+    });
+    Ok(waiting.map(|(id, refused, _)| (id, refused)).collect())
+}
+
+/// Returns the approvals that were given and neither used nor ended, the newest refusal first.
+///
+/// # Errors
+/// The approval key or the list of used approvals cannot be read.
+pub fn given(workspace: &Workspace, now_ns: u64) -> Result<Vec<Given>, ApprovalError> {
+    let all = all(workspace, now_ns)?.into_iter();
+    let given = all.filter_map(|(id, refused, expires)| {
+        Some(Given {
+            id,
+            refused,
+            expires_ns: expires?,
+        })
+    });
+    Ok(given.collect())
+}
+
+/// Returns a refused act that can be approved now.
+///
+/// # Errors
+/// There is none with that id, its file is damaged, it is too old, or its repository has changed.
+pub fn find_open(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<Refused, ApprovalError> {
+    let refused = find(workspace, id)?;
+    if !is_in_time(&refused, now_ns) {
+        return Err(ApprovalError::Expired(id.clone()));
+    }
+    if !refused.act.is_current() {
+        return Err(ApprovalError::Outdated(id.clone()));
+    }
+    Ok(refused)
+}
+
+/// Dismisses a refused act, and takes back the approval of it if there is one. The agent may try again, which is another
+/// refusal.
+///
+/// # Errors
+/// There is none with that id, or it cannot be removed.
+pub fn dismiss(workspace: &Workspace, id: &Id, now_ns: u64) -> Result<(), ApprovalError> {
+    let directory = home(workspace)?;
+    let _alone = Lock::take(&directory.join(".lock"))?;
+    let path = refused_path(&directory, id);
+    if !path.exists() {
+        return Err(ApprovalError::Unknown(id.clone()));
+    }
+    let signed = approval_path(&directory, id);
+    // A copy of the file must not bring the yes back.
+    if let Some(key) = approval_key::verifying_key(workspace)?
+        && let Ok(bytes) = files::read(&signed, MAX_FILE)
+        && let Ok(approval) = signed::Approval::verify(&bytes, &key)
+    {
+        let mut used = used::Used::read(&directory)?;
+        used.add(&approval, now_ns);
+        used.write(&directory)?;
+    }
+    files::remove_file(&signed).ok();
+    files::remove_file(&path)
+        .map_err(|source| files::FileError::new(files::Action::Write, &path, source))?;
+    Ok(())
+}
+
+/// Every refused act, newest first, with the end of its approval where it has one that holds.
+fn all(
+    workspace: &Workspace,
+    now_ns: u64,
+) -> Result<Vec<(Id, Refused, Option<u64>)>, ApprovalError> {
+    let directory = workspace.approvals_dir();
+    let key = approval_key::verifying_key(workspace)?;
+    let mut found = Vec::new();
+    for path in refused_files(&directory) {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let Some(id) = stem.and_then(Id::parse) else {
+            continue;
+        };
+        let Ok(refused) = find(workspace, &id) else {
+            continue;
+        };
+        let approval = match (&key, refused.digest()) {
+            (Some(key), Some(digest)) => approval(&directory, &digest, key, now_ns)?,
+            _ => None,
+        };
+        // An approval that would not be believed is none.
+        let expires = approval
+            .and_then(Result::ok)
+            .map(|approval| approval.expires_ns);
+        found.push((id, refused, expires));
+    }
+    found.sort_by_key(|(_, refused, _)| std::cmp::Reverse(refused.at_ns));
+    Ok(found)
+}
+
+fn is_in_time(refused: &Refused, now_ns: u64) -> bool {
+    u128::from(now_ns.saturating_sub(refused.at_ns)) < WAITS.as_nanos()
+}
+
+/// Repositories that were compared already: refusals of one session share them.
+#[derive(Default)]
+struct States(Vec<(State, bool)>);
+
+impl States {
+    fn are_current(&mut self, refused: &Refused) -> bool {
+        let mut states = refused.act.repositories.iter();
+        states.all(|state| self.is_current(state))
+    }
+
+    fn is_current(&mut self, state: &State) -> bool {
+        if let Some((_, known)) = self.0.iter().find(|(known, _)| known == state) {
+            return *known;
+        }
+        let current = state.is_current();
+        self.0.push((state.clone(), current));
+        current
+    }
+}

@@ -1,0 +1,272 @@
+//! The contracts of tools, as a file: the workspace's own, else those that are shipped. Reads; judges nothing.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use ::contracts::{Contracts, MAX_TEXT, NoFiles, Note, World};
+use oversight::{Call, Place};
+use serde::Deserialize;
+use serde_json::Value;
+
+use base::command_lookup::Disk;
+use base::files::{self, FileError};
+use base::workspace::Workspace;
+
+/// Contracts for the built-in tools of the usual coding agents. `init` writes them into a workspace that has none.
+pub const SHIPPED: &str = include_str!("contracts/shipped.json");
+
+/// More of a corpus is not read.
+const MAX_CORPUS: u64 = 64 << 20;
+
+/// A catalogue as text, and where it came from.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its file; `None` for the shipped one.
+    pub path: Option<PathBuf>,
+    /// What is written there.
+    pub text: Cow<'static, str>,
+}
+
+impl Source {
+    /// The workspace's own contracts, else the shipped ones.
+    ///
+    /// # Errors
+    /// There is a file and it cannot be read.
+    pub fn of(workspace: &Workspace) -> Result<Self, FileError> {
+        let path = workspace.contracts_path();
+        if path.symlink_metadata().is_ok() {
+            return Self::read(&path);
+        }
+        Ok(Self {
+            path: None,
+            text: Cow::Borrowed(SHIPPED),
+        })
+    }
+
+    /// The contracts in a file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let bytes = files::read(path, MAX_TEXT as u64)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Self {
+            path: Some(path.to_owned()),
+            text: Cow::Owned(text),
+        })
+    }
+
+    /// All contracts.
+    #[must_use]
+    pub fn contracts(&self) -> Contracts {
+        Contracts::parse(&self.text)
+    }
+
+    /// One tool's contract as it is written; nothing when it has none.
+    #[must_use]
+    pub fn written(&self, tool: &str) -> Option<Value> {
+        let mut all: Value = serde_json::from_str(&self.text).ok()?;
+        all.get_mut(tool).map(Value::take)
+    }
+
+    /// The contract of one tool, for a single call.
+    #[must_use]
+    pub fn contract_of(&self, tool: &str) -> Contracts {
+        Contracts::parse_for(&self.text, tool)
+    }
+
+    /// Returns what the contract of its tool says to a call, as one sentence.
+    #[must_use]
+    pub fn advice(&self, call: &Call<'_>) -> Option<String> {
+        let world = World {
+            directory: call.place.directory,
+            home: call.place.home,
+            files: &Disk,
+        };
+        let notes = self
+            .contract_of(call.tool)
+            .check(call.tool, call.input, world);
+        ::contracts::advice(call.tool, &notes)
+    }
+}
+
+/// A call that is known to be right. Also in the words of a hook's event.
+#[derive(Clone, Debug, Deserialize)]
+pub struct KnownGood {
+    /// The tool.
+    #[serde(alias = "tool_name")]
+    pub tool: String,
+    /// Its arguments.
+    #[serde(alias = "tool_input", default)]
+    pub input: Value,
+    /// Where it ran.
+    pub cwd: Option<String>,
+}
+
+/// A call of a corpus that a contract would flag.
+#[derive(Clone, Debug)]
+pub struct Flagged {
+    /// Its line, from 1.
+    pub line: usize,
+    /// Its tool.
+    pub tool: String,
+    /// Why.
+    pub notes: Vec<Note>,
+}
+
+/// What contracts say to calls that are known to be right.
+#[derive(Clone, Debug, Default)]
+pub struct Trial {
+    /// How many calls there were.
+    pub calls: usize,
+    /// How many of them have a tool without a contract.
+    pub unchecked: usize,
+    /// Those that would be flagged.
+    pub flagged: Vec<Flagged>,
+}
+
+/// A corpus that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CorpusError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A line is no call.
+    #[error("line {line} of `{}` is no call: {why}", path.display())]
+    Line {
+        /// The corpus.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What the parser said.
+        why: String,
+    },
+}
+
+/// Holds known-good calls against contracts. Files of this machine play no part: the calls were made elsewhere.
+///
+/// # Errors
+/// The corpus cannot be read, or a line of it is no call.
+pub fn try_corpus(
+    contracts: &Contracts,
+    path: &Path,
+    place: Place<'_>,
+) -> Result<Trial, CorpusError> {
+    let bytes = files::read(path, MAX_CORPUS)?;
+    let mut trial = Trial::default();
+    for (index, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let line = index + 1;
+        let call: KnownGood = serde_json::from_slice(text).map_err(|error| {
+            let why = error.to_string();
+            // Its own line is always the first; ours is the one to look at.
+            let why = why.split(" at line ").next().unwrap_or_default().to_owned();
+            let path = path.to_owned();
+            CorpusError::Line { path, line, why }
+        })?;
+        trial.calls += 1;
+        trial.unchecked += usize::from(!contracts.knows(&call.tool));
+        let world = World {
+            directory: call.cwd.as_deref().unwrap_or(place.directory),
+            home: place.home,
+            files: &NoFiles,
+        };
+        let notes = contracts.check(&call.tool, &call.input, world);
+        if !notes.is_empty() {
+            let tool = call.tool;
+            trial.flagged.push(Flagged { line, tool, notes });
+        }
+    }
+    Ok(trial)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const PLACE: Place<'static> = Place {
+        directory: "/repo",
+        home: "/home/dev",
+    };
+
+    #[test]
+    fn the_shipped_contracts_are_sound() {
+        let contracts = Contracts::parse(SHIPPED);
+        assert_eq!(contracts.problems(), []);
+        assert!(contracts.tools().count() > 40);
+    }
+
+    #[test]
+    fn no_known_good_call_is_flagged_and_every_tool_has_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("calls.jsonl");
+        let known = include_str!("contracts/known_good.jsonl");
+        files::write(&path, known.as_bytes(), files::Privacy::Shared).unwrap();
+        let contracts = Contracts::parse(SHIPPED);
+        let trial = try_corpus(&contracts, &path, PLACE).unwrap();
+        assert!(trial.flagged.is_empty(), "{:?}", trial.flagged);
+        assert_eq!(trial.unchecked, 0);
+        let calls = known.lines().map(|line| {
+            let call: KnownGood = serde_json::from_str(line).unwrap();
+            call.tool
+        });
+        let tried: BTreeSet<String> = calls.collect();
+        let tools: BTreeSet<String> = contracts.tools().map(str::to_owned).collect();
+        assert_eq!(tried, tools);
+    }
+
+    fn check(tool: &str, input: &Value, expected: &[&str]) {
+        let contracts = Contracts::parse_for(SHIPPED, tool);
+        let world = World {
+            directory: PLACE.directory,
+            home: PLACE.home,
+            files: &NoFiles,
+        };
+        let notes = contracts.check(tool, input, world);
+        let texts: Vec<_> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(texts, expected, "{tool} {input}");
+    }
+
+    #[test]
+    fn calls_that_the_tools_would_refuse_are_flagged() {
+        check(
+            "Bash",
+            &json!({"timeout": 600_001}),
+            &["missing required 'command'", "'timeout' exceeds max 600000"],
+        );
+        check(
+            "Read",
+            &json!({"file_path": "src/a.rs", "limit": 0}),
+            &[
+                "'file_path' should be an absolute path such as /repo/src/a.rs",
+                "'limit' is below min 1",
+            ],
+        );
+        check(
+            "Edit",
+            &json!({"file_path": "/a", "old_string": "x", "new_string": "x"}),
+            &[
+                "fields [old_string, new_string] must be distinct (duplicate x) \
+               (the new text has to differ from the old one)",
+            ],
+        );
+        check(
+            "WebFetch",
+            &json!({"url": "example.org", "prompt": "?"}),
+            &["'url' does not match the pattern ^(?i:https?):// \
+               (give a whole address that begins with https://)"],
+        );
+        check(
+            "str_replace_editor",
+            &json!({"command": "create", "path": "/a"}),
+            &["when command=\"create\" requires [file_text] present"],
+        );
+    }
+}

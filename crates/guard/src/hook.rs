@@ -1,0 +1,234 @@
+//! `roleos hook`: one event of an agent in, one answer out, and a line in the session's journal.
+//!
+//! [`desk`] is what the workspace has set, [`tool`] a call that is judged, [`notes`] everything else that is written
+//! down, [`around`] what is done with the working tree, [`effects`] what is done about changes of protected files, [`execution`] a program that is judged when it is about to begin, [`ceiling`] who else may be asked, [`unknown_cost`] when a cost budget cannot hold, [`words`] what a refusal says. The verdict itself is [`oversight::decide()`].
+//!
+//! Where the gate is on or a mode governs, whatever goes wrong blocks and says why. Where neither is, nothing does.
+
+mod around;
+mod ceiling;
+mod desk;
+mod effects;
+mod execution;
+mod half_characters;
+mod notes;
+mod outcome;
+mod real_program;
+mod test_run;
+mod tool;
+mod unknown_cost;
+mod words;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use serde_json::Value;
+
+use crate::agents::{Agent, Answer, Event, Kind, Reply};
+use crate::supervision::proof;
+use base::environment::Environment;
+use base::said;
+use base::workspace::Workspace;
+use evidence::journal::SessionId;
+
+use desk::Desk;
+
+pub use ceiling::{Ceiling, Consultation};
+pub use execution::{Bench, Ruled};
+
+/// Longest event that is read; the result of a tool can be long.
+pub const MAX_EVENT: u64 = 32 * 1024 * 1024;
+
+/// One question of an agent.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Who asks.
+    pub agent: Agent,
+    /// The event, as it came.
+    pub event: &'a [u8],
+    /// The event's name, where the agent does not put it into the event.
+    pub named: Option<&'a str>,
+    /// The workspace root that the installed hook carries.
+    pub root: Option<&'a Path>,
+    /// The variables.
+    pub environment: &'a Environment,
+    /// Our own version.
+    pub version: &'a str,
+}
+
+/// Nobody has given up yet.
+const RUNNING: u8 = 0;
+/// The answer is being written down; giving up now would contradict the journal.
+const COMMITTING: u8 = 1;
+/// Somebody has answered in our place.
+const EXPIRED: u8 = 2;
+
+/// How far an answer has come, for whoever watches over it: should it never come, what must be said in its place?
+#[derive(Debug)]
+pub struct Progress {
+    stage: AtomicU8,
+    closed: AtomicBool,
+    refusable: AtomicBool,
+    /// The workspace whose sessions are to be sealed afterwards.
+    seal: OnceLock<Workspace>,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            stage: AtomicU8::new(RUNNING),
+            // Until the contrary is known.
+            closed: AtomicBool::new(true),
+            refusable: AtomicBool::new(true),
+            seal: OnceLock::new(),
+        }
+    }
+}
+
+impl Progress {
+    /// Takes the right to answer away; `false` when the answer is already being written down.
+    #[must_use]
+    pub fn expire(&self) -> bool {
+        self.move_to(EXPIRED)
+    }
+
+    /// Claims the right to answer; `false` when it is too late.
+    fn claim(&self) -> bool {
+        self.move_to(COMMITTING)
+    }
+
+    fn move_to(&self, stage: u8) -> bool {
+        let moved = self
+            .stage
+            .compare_exchange(RUNNING, stage, Ordering::SeqCst, Ordering::SeqCst);
+        // Claimed twice is claimed: one event can need two commits.
+        moved.is_ok() || moved == Err(stage)
+    }
+
+    /// The workspace in which a session has begun or ended, so that what is over can be sealed once the agent has its
+    /// answer.
+    #[must_use]
+    pub fn to_seal(&self) -> Option<&Workspace> {
+        self.seal.get()
+    }
+
+    /// Whether a failure must block: the gate is on, or may be.
+    fn blocks(&self) -> bool {
+        self.closed.load(Ordering::SeqCst) && self.refusable.load(Ordering::SeqCst)
+    }
+}
+
+/// Answers one event. Never fails: what went wrong is in the answer. `ceiling` is asked about calls that may proceed.
+#[must_use]
+pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceiling<'_>>) -> Reply {
+    let dialect = request.agent.dialect();
+    let event = parse(request);
+    if let Ok(event) = &event {
+        let refusable = matches!(event.kind, Kind::BeforeTool | Kind::ConfigChange);
+        progress.refusable.store(refusable, Ordering::SeqCst);
+    }
+    let desk = Desk::open(request);
+    let closed = desk.as_ref().map_or(true, Desk::is_closed);
+    progress.closed.store(closed, Ordering::SeqCst);
+    let event = match event {
+        Ok(event) => event,
+        Err(why) => return failed(request.agent, &why, progress),
+    };
+    let (given, note) = match &desk {
+        Err(_) if event.kind == Kind::Other || !progress.blocks() => (Answer::Proceed, None),
+        Err(why) => return failed(request.agent, why, progress),
+        Ok(desk) if event.kind == Kind::Other || desk.is_foreign() => (Answer::Proceed, None),
+        Ok(desk) => respond(desk, &event, progress, ceiling),
+    };
+    if let (Ok(desk), Kind::SessionStart | Kind::SessionEnd) = (&desk, event.kind)
+        && !desk.is_foreign()
+    {
+        // Set once, for there is one event.
+        progress
+            .seal
+            .set(desk.workspace.clone())
+            .unwrap_or_default();
+    }
+    dialect.reply_with(&event, &given, note.as_deref())
+}
+
+/// Answers one event in a workspace, with what has to be told beside the answer.
+fn respond(
+    desk: &Desk<'_>,
+    event: &Event,
+    progress: &Progress,
+    ceiling: Option<Ceiling<'_>>,
+) -> (Answer, Option<String>) {
+    // A change of settings is judged as it was found, before it is taken back.
+    let refused = (event.kind == Kind::ConfigChange).then(|| notes::write(desk, event, progress));
+    let note = match effects::look(desk, event) {
+        Ok(note) => note,
+        Err(error) => match effects::failure(desk, event, &error) {
+            Some(answer) => return (answer, None),
+            None => Some(format!("roleos: {}", said(&error))),
+        },
+    };
+    let mut approved = String::new();
+    let given = match event.kind {
+        Kind::ConfigChange => refused.unwrap_or(Answer::Proceed),
+        Kind::BeforeTool => match (tool::judge(desk, event, progress, &mut approved), ceiling) {
+            (Answer::Proceed, Some(ceiling)) => ceiling::consult(desk, event, ceiling),
+            (answer, _) => answer,
+        },
+        _ => notes::write(desk, event, progress),
+    };
+    let given = match effects::begin(desk, event, &given, &approved) {
+        Ok(()) => given,
+        Err(error) => effects::failure(desk, event, &error).unwrap_or(given),
+    };
+    match &note {
+        Some(text) => (effects::add(given, text), note),
+        None => (given, note),
+    }
+}
+
+/// Reports that a session, which an event names, runs its commands under supervision. What fails proves nothing.
+pub fn prove(event: &[u8], root: Option<&Path>, environment: &Environment) {
+    let event: Value = serde_json::from_slice(event).unwrap_or_default();
+    let session = event.get("session_id").and_then(Value::as_str);
+    if let (Some(session), Ok(workspace)) = (session, Workspace::find(root, environment)) {
+        proof::report(&workspace, &SessionId::new(session), None).ok();
+    }
+}
+
+/// The answer when there can be none: a refusal where the gate is on, or may be.
+#[must_use]
+pub fn failed(agent: Agent, why: &str, progress: &Progress) -> Reply {
+    let event = Event {
+        kind: Kind::BeforeTool,
+        name: "PreToolUse".to_owned(),
+        ..Event::default()
+    };
+    let answer = if progress.blocks() {
+        Answer::Block(words::failure(why))
+    } else {
+        Answer::Proceed
+    };
+    agent.dialect().reply(&event, &answer)
+}
+
+fn parse(request: &Request<'_>) -> Result<Event, String> {
+    let bytes = request.event;
+    if bytes.len() as u64 > MAX_EVENT {
+        return Err(format!(
+            "the event on standard input is longer than {MAX_EVENT} bytes"
+        ));
+    }
+    if bytes.trim_ascii().is_empty() {
+        return Err("there is no event on standard input".to_owned());
+    }
+    let value: Value = serde_json::from_slice(bytes)
+        .or_else(|error| match half_characters::mended(bytes) {
+            Some(mended) => serde_json::from_slice(&mended),
+            None => Err(error),
+        })
+        .map_err(|error| format!("the event on standard input is no JSON: {error}"))?;
+    let read = request.agent.dialect().read(&value, request.named);
+    read.map_err(|error| format!("the event on standard input cannot be used: {error}"))
+}

@@ -1,0 +1,191 @@
+//! A program that is about to begin, judged like a call of a tool: same grants, scopes, approvals, ids and journal.
+
+use std::cell::OnceCell;
+use std::time::Instant;
+
+use oversight::execution::Execution;
+use oversight::governance::{Governance, Mode};
+use oversight::verdict::{Policy, Verdict};
+use serde_json::json;
+
+use super::desk::Desk;
+use super::tool::{self, Judging};
+use crate::agents::{Agent, Event, Kind};
+use crate::supervision::{let_through, proof};
+use base::command_lookup::Disk;
+use base::config::Config;
+use base::environment::{self, Environment};
+use base::files::FileError;
+use base::pins::{Held, Pin};
+use base::said;
+use base::workspace::Workspace;
+use evidence::journal::SessionId;
+use evidence::journal::record::{End, Record};
+
+/// The tool under which a journal keeps a program.
+const TOOL: &str = "exec";
+
+/// What executions are judged by. The settings are those of the start of the command.
+#[derive(Clone, Debug)]
+pub struct Bench {
+    /// Where grants, approvals and journals lie.
+    pub workspace: Workspace,
+    /// The settings.
+    pub config: Config,
+    /// The variables.
+    pub environment: Environment,
+    /// Our own version.
+    pub version: String,
+    /// The agent whose session it is; without one, [`called`](Self::called) is its name.
+    pub agent: Option<Agent>,
+    /// What runs, where it is no agent with a hook.
+    pub called: String,
+    /// The session.
+    pub session: String,
+    /// How much freedom, where the settings do not say it.
+    pub mode: Option<Mode>,
+    /// Grants and settings as they were at the start.
+    pub pin: Option<Pin>,
+    /// Reports that the session's commands are supervised, with the text of this one where it could be told.
+    pub reports: Option<Option<String>>,
+}
+
+/// What was decided about a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruled {
+    /// It may begin.
+    Proceed,
+    /// It may not.
+    Refused {
+        /// The id by which a person may approve it.
+        id: Option<String>,
+        /// The gated actions.
+        actions: Vec<String>,
+        /// Why, one sentence each.
+        reasons: Vec<String>,
+    },
+}
+
+impl Bench {
+    /// The settings of the gate.
+    #[must_use]
+    pub fn policy(&self) -> Policy {
+        let set = &self.config.oversight;
+        set.policy_in(&self.workspace, &self.environment)
+    }
+
+    /// Begins the journal of a session of its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(&self, directory: &str) -> Result<(), FileError> {
+        let desk = Desk::of_bench(self);
+        let event = self.event(directory);
+        let mut journal = desk.journal(&event)?;
+        desk.begin(&mut journal, &event);
+        journal.commit(false)
+    }
+
+    /// Ends the journal of a session of its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn end(&self, directory: &str, code: i32) -> Result<(), FileError> {
+        let desk = Desk::of_bench(self);
+        let mut journal = desk.journal(&self.event(directory))?;
+        let reason = format!("exit code {code}");
+        journal.push(desk.agent_name(), desk.now_ns, Record::End(End { reason }));
+        journal.commit(true)
+    }
+
+    fn event(&self, directory: &str) -> Event {
+        Event {
+            kind: Kind::BeforeTool,
+            session: Some(self.session.clone()),
+            cwd: Some(directory.to_owned()),
+            tool: TOOL.to_owned(),
+            ..Event::default()
+        }
+    }
+
+    /// Reports that a program of this command was seen. What cannot be reported proves nothing.
+    pub fn report(&self) {
+        if let Some(command) = &self.reports {
+            let session = SessionId::new(&self.session);
+            proof::report(&self.workspace, &session, command.as_deref()).ok();
+        }
+    }
+
+    /// Judges a program and writes it down. What goes wrong refuses it.
+    #[must_use]
+    pub fn judge(&self, process: u32, execution: &Execution) -> Ruled {
+        let acts = execution.act(&self.policy(), &home(), &Disk).lines();
+        let own = self.reports.as_ref().and_then(Option::as_deref);
+        if let_through::take(&self.workspace, process, own, &acts) {
+            return Ruled::Proceed;
+        }
+        self.ruled(execution).unwrap_or_else(|why| Ruled::Refused {
+            id: None,
+            actions: Vec::new(),
+            reasons: vec![format!("it cannot be judged: {why}")],
+        })
+    }
+
+    fn ruled(&self, execution: &Execution) -> Result<Ruled, String> {
+        let begun = Instant::now();
+        let desk = Desk::of_bench(self);
+        let event = Event {
+            input: match &execution.socket {
+                None => json!({ "argv": execution.words, "program": execution.names }),
+                Some(socket) => {
+                    json!({ "argv": execution.words, "program": execution.names, "socket": socket })
+                }
+            },
+            ..self.event(&execution.directory)
+        };
+        let mut journal = desk.journal(&event).map_err(|error| said(&error))?;
+        let held = desk.held(self.pin.as_ref());
+        // Its tool call was governed already.
+        let gate = (true, Governance::default());
+        let mut judging = Judging::new(&desk, &event, gate, Some(&journal));
+        judging.execution = Some(execution);
+        if held != Held::Yes {
+            // What did not hold at the start does not hold now.
+            judging.held = OnceCell::from(held);
+        }
+        let ruling = judging.rule()?;
+        tool::write(&desk, &event, &mut journal, &ruling, begun).map_err(|error| said(&error))?;
+        drop(journal);
+        if ruling.decision.verdict < Verdict::Ask {
+            return Ok(Ruled::Proceed);
+        }
+        Ok(Ruled::Refused {
+            id: ruling.refusal,
+            actions: ruling.decision.actions,
+            reasons: ruling.decision.reasons,
+        })
+    }
+
+    /// Returns `true` if a program does something that is gated.
+    #[must_use]
+    pub fn is_gated(policy: &Policy, execution: &Execution) -> bool {
+        execution.is_gated(policy, &home(), &Disk)
+    }
+
+    /// Returns `true` if a program is a push that sends nothing.
+    #[must_use]
+    pub fn is_dry_push(policy: &Policy, execution: &Execution) -> bool {
+        execution.is_dry_push(policy, &home(), &Disk)
+    }
+
+    /// Returns the gated actions of a program.
+    #[must_use]
+    pub fn actions(policy: &Policy, execution: &Execution) -> Vec<String> {
+        execution.actions(policy, &home(), &Disk)
+    }
+}
+
+fn home() -> String {
+    let home = environment::home().unwrap_or_else(|| "/".into());
+    home.to_string_lossy().into_owned()
+}

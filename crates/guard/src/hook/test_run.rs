@@ -1,0 +1,97 @@
+//! Where a test command ran, and whether by the real programs: looked at right after it, while links and files are as
+//! the command saw them.
+
+use std::fs;
+use std::path::Path;
+
+use evidence::sealing::test_commands::scripts_behind;
+use evidence::sealing::test_commands::{Credit, Selection, TestCommand};
+use oversight::lookup::{Lookup as _, absolute};
+
+use super::real_program::{self, Scene};
+use crate::agents::Event;
+use base::command_lookup::Disk;
+use base::repository::Location;
+use evidence::journal::read::Reader;
+use evidence::journal::record::{Outcome, Record};
+
+/// Stands for a part of a path that only a run would know.
+const UNKNOWN: char = '\u{1}';
+
+/// Adds to the outcome of a test command where it ran, and what may not be real. `journal` has the call, whose directory
+/// may not be that of the event any more; `own_tests` are test commands of the user.
+pub(super) fn observe(
+    outcome: &mut Outcome,
+    test: &TestCommand,
+    event: &Event,
+    (journal, own_tests): (&Path, &[String]),
+) {
+    let (call_cwd, began_ns) = call(journal, &event.call_id);
+    let Some(cwd) = call_cwd.or_else(|| event.cwd.clone()) else {
+        return;
+    };
+    let path = absolute(&cwd, &test.folder);
+    let folder = fs::canonicalize(&path)
+        .ok()
+        .filter(|_| !path.contains(UNKNOWN));
+    let Some(folder) = folder.filter(|folder| folder.is_dir()) else {
+        return;
+    };
+    let cwd = Path::new(&cwd);
+    outcome.elsewhere = !is_inside(&test.selection, &folder, cwd);
+    let doubt = |test: &TestCommand, folder: &Path| {
+        let scene = Scene {
+            cwd,
+            folder,
+            began_ns,
+        };
+        real_program::doubt(test, scene)
+    };
+    let behind = scripts_behind(test, cwd, own_tests);
+    outcome.elsewhere |= behind
+        .commands
+        .iter()
+        .any(|(inner, _)| inner.credit == Credit::Elsewhere);
+    outcome.doubt = doubt(test, &folder).or(behind.doubt).or_else(|| {
+        let mut inner = behind.commands.iter();
+        inner.find_map(|(inner, place)| doubt(inner, Path::new(place)))
+    });
+    outcome.folder = Some(folder.to_string_lossy().into_owned());
+}
+
+/// The directory of the call, and when the session began. A journal that cannot be read tells neither.
+fn call(journal: &Path, call_id: &str) -> (Option<String>, u64) {
+    let (mut cwd, mut began_ns) = (None, None);
+    let Ok(mut reader) = Reader::open(journal) else {
+        return (None, 0);
+    };
+    while let Ok(Some(line)) = reader.next_line() {
+        let Ok(line) = line else {
+            continue;
+        };
+        began_ns.get_or_insert(line.time_ns);
+        if let Record::Call(call) = line.record
+            && call.call_id == call_id
+        {
+            cwd = Some(call.cwd);
+        }
+    }
+    (cwd, began_ns.unwrap_or(0))
+}
+
+/// Returns `true` if the tests are those of the repository around `cwd`: neither the directory in which they run nor a
+/// path among the arguments leads out of it, links followed.
+fn is_inside(selection: &Selection, folder: &Path, cwd: &Path) -> bool {
+    let Some(location) = Location::around(cwd) else {
+        return true;
+    };
+    let top = &location.top;
+    let is_below = |word: &String| {
+        // `t.py::test_a` is a test of a file.
+        let path = word.split("::").next().unwrap_or(word);
+        let real = Disk.real(&folder.join(path).to_string_lossy());
+        !path.starts_with('~') && Path::new(&real).starts_with(top)
+    };
+    let values = selection.filters.iter().map(|filter| &filter.value);
+    folder.starts_with(top) && selection.places.iter().chain(values).all(is_below)
+}

@@ -1,0 +1,464 @@
+//! Keeps protected files as they were before an agent's tool call.
+//!
+//! The guard of `oversight` refuses writers that it can read. This module watches the effect instead, with one rule for
+//! all writers: the bytes of a protected file after a tool call are the bytes before it, unless `roleos` wrote them or a
+//! person approved that act. Between calls a person may edit the files; only what takes our hook out or switches hooks
+//! off is put back then.
+//!
+//! [`list`] names the files, [`content`] reads what stands at a path, [`store`] is what is known of them in the trust store,
+//! [`rules`] decides about a change, [`restore`] takes it back.
+
+mod content;
+mod list;
+mod restore;
+mod rules;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use base::clock;
+use base::environment::Environment;
+use base::files::FileError;
+use base::liveness::Process;
+use base::workspace::Workspace;
+use evidence::journal::record::RestoredFile;
+
+use self::content::{Content, Seen, facts_at};
+use self::list::{Item, Kind};
+use self::rules::{Change, Outcome};
+use self::store::{Entry, Record, Running, Store};
+
+pub use self::store::Undone;
+
+/// How long before a look `roleos` may have written a file when no call is known to run.
+const RECENT_NS: u64 = 600_000_000_000;
+
+/// The files of one workspace, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Protected<'a> {
+    /// The workspace.
+    pub workspace: &'a Workspace,
+    /// The variables: another settings file may be named there.
+    pub environment: &'a Environment,
+    /// The time.
+    pub now_ns: u64,
+}
+
+/// A call as far as it matters here.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The session.
+    pub session: &'a str,
+    /// The agent's name for the call; may be empty.
+    pub id: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// The command, where the tool is a shell.
+    pub command: &'a str,
+}
+
+/// Why the files are looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Occasion<'a> {
+    /// The session in which this happens.
+    pub session: &'a str,
+    /// The call that has just ended.
+    pub ended: Option<Call<'a>>,
+    /// A session begins: paths that are not fixed are searched for.
+    pub begins: bool,
+}
+
+impl<'a> Occasion<'a> {
+    /// Returns the beginning of a session.
+    #[must_use]
+    pub fn beginning(session: &'a str) -> Self {
+        Self {
+            session,
+            ended: None,
+            begins: true,
+        }
+    }
+}
+
+impl Protected<'_> {
+    /// Compares all files with how they were, takes back what must not have changed, and returns what was taken back.
+    ///
+    /// # Errors
+    /// The trust store cannot be read or written, or its record is damaged.
+    pub fn look(&self, occasion: &Occasion<'_>) -> Result<Vec<RestoredFile>, FileError> {
+        let Some(store) = Store::open(self.workspace)? else {
+            return Ok(Vec::new());
+        };
+        let fixed = list::fixed(self.workspace, self.environment);
+        if !occasion.begins
+            && let Some(record) = store.read()?
+            && self.is_unchanged(&record, &fixed)
+        {
+            return Ok(Vec::new());
+        }
+        let _alone = store.lock()?;
+        let known = store.read()?;
+        let mut pass = Pass {
+            protected: self,
+            calls: self.calls(&store, occasion),
+            store: &store,
+            is_first: known.is_none(),
+            session: occasion.session,
+            record: known.unwrap_or_default(),
+            restored: Vec::new(),
+        };
+        let before = pass.record.clone();
+        pass.run(fixed, occasion.begins);
+        let Pass {
+            mut record,
+            restored,
+            ..
+        } = pass;
+        record.root = self.workspace.root().to_string_lossy().into_owned();
+        if record != before {
+            store.write(&mut record)?;
+        }
+        Ok(restored)
+    }
+
+    /// Notes that a call was let through. `question` is what a person is asked before it runs, if something is.
+    ///
+    /// # Errors
+    /// The trust store cannot be written.
+    pub fn begin(
+        &self,
+        call: &Call<'_>,
+        question: &str,
+        process: Option<Process>,
+    ) -> Result<(), FileError> {
+        let Some(store) = Store::open(self.workspace)? else {
+            return Ok(());
+        };
+        let running = Running {
+            question: question.to_owned(),
+            process,
+            ..self.running(call)
+        };
+        store.begin(call.id, &running)
+    }
+
+    /// Forgets a call that has ended, or all calls of a session.
+    ///
+    /// # Errors
+    /// The trust store cannot be opened.
+    pub fn end(&self, session: &str, call: Option<&Call<'_>>) -> Result<(), FileError> {
+        if let Some(store) = Store::open(self.workspace)? {
+            match call {
+                Some(call) => store.end(session, call.id, call.tool),
+                None => store.end_all(session),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the changes that were taken back and not settled by a person, oldest first.
+    ///
+    /// # Errors
+    /// The trust store cannot be read, or its record is damaged.
+    pub fn undone(&self) -> Result<Vec<Undone>, FileError> {
+        let store = Store::open(self.workspace)?;
+        let record = store.map_or(Ok(None), |store| store.read())?;
+        Ok(record.map(|record| record.undone).unwrap_or_default())
+    }
+
+    /// Returns the changes that no session was told of yet, and notes that one is.
+    ///
+    /// # Errors
+    /// The trust store cannot be read or written.
+    pub fn tell_undone(&self) -> Result<Vec<Undone>, FileError> {
+        let mut untold = Vec::new();
+        if self.undone()?.iter().all(|one| one.told) {
+            return Ok(untold);
+        }
+        self.update(|record| {
+            for one in record.undone.iter_mut().filter(|one| !one.told) {
+                one.told = true;
+                untold.push(one.clone());
+            }
+        })?;
+        Ok(untold)
+    }
+
+    /// Settles a change that was taken back. With `take`, the file gets the content that was taken out.
+    ///
+    /// # Errors
+    /// The content is not kept any more, or a file cannot be written.
+    pub fn settle(&self, undone: &Undone, take: bool) -> Result<(), FileError> {
+        let path = Path::new(&undone.path);
+        if take {
+            restore::take(self.workspace, undone)?;
+        }
+        self.update(|record| {
+            record.undone.retain(|one| one.id != undone.id);
+            if take && let Some(entry) = record.files.get_mut(&undone.path) {
+                entry.content = Seen::at(path, self.now_ns).content;
+                entry.facts = None;
+            }
+        })
+    }
+
+    /// Accepts all files as they are now, for a person who was shown them.
+    ///
+    /// # Errors
+    /// The trust store cannot be written.
+    pub fn accept(&self) -> Result<(), FileError> {
+        let Some(store) = Store::open(self.workspace)? else {
+            return Ok(());
+        };
+        let _alone = store.lock()?;
+        let mut pass = Pass {
+            protected: self,
+            calls: Vec::new(),
+            store: &store,
+            is_first: true,
+            session: "",
+            record: Record::default(),
+            restored: Vec::new(),
+        };
+        pass.run(list::fixed(self.workspace, self.environment), true);
+        store.write(&mut pass.record)
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Record)) -> Result<(), FileError> {
+        let Some(store) = Store::open(self.workspace)? else {
+            return Ok(());
+        };
+        let _alone = store.lock()?;
+        let mut record = store.read()?.unwrap_or_default();
+        change(&mut record);
+        store.write(&mut record)
+    }
+
+    /// Returns `true` if every path has the facts that it had.
+    fn is_unchanged(&self, record: &Record, fixed: &[Item]) -> bool {
+        let is_same = |path: &Path, entry: &Entry| {
+            entry.facts.is_some() && facts_at(path, self.now_ns) == entry.facts
+        };
+        fixed.iter().all(|item| {
+            record
+                .files
+                .get(&key(&item.path))
+                .is_some_and(|entry| is_same(&item.path, entry))
+        }) && record
+            .files
+            .iter()
+            .filter(|(_, entry)| entry.found.is_some())
+            .all(|(path, entry)| is_same(Path::new(path), entry))
+    }
+
+    /// Returns the calls that may have changed something since the last look.
+    fn calls(&self, store: &Store, occasion: &Occasion<'_>) -> Vec<Running> {
+        let mut calls = store.calls(self.now_ns);
+        if let Some(ended) = &occasion.ended
+            && calls.is_empty()
+        {
+            calls.push(Running {
+                at_ns: self.now_ns.saturating_sub(RECENT_NS),
+                ..self.running(ended)
+            });
+        }
+        calls
+    }
+
+    fn running(&self, call: &Call<'_>) -> Running {
+        Running {
+            session: call.session.to_owned(),
+            tool: call.tool.to_owned(),
+            command: call.command.to_owned(),
+            question: String::new(),
+            at_ns: self.now_ns,
+            process: None,
+        }
+    }
+}
+
+/// The name of a path in the record.
+fn key(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// One pass over all files, under the lock.
+struct Pass<'a> {
+    protected: &'a Protected<'a>,
+    store: &'a Store,
+    calls: Vec<Running>,
+    /// Nothing is known yet, so everything is taken as it is.
+    is_first: bool,
+    session: &'a str,
+    record: Record,
+    restored: Vec<RestoredFile>,
+}
+
+impl Pass<'_> {
+    fn run(&mut self, fixed: Vec<Item>, begins: bool) {
+        let paths = fixed.iter().map(|item| item.path.clone());
+        let mut done: BTreeSet<PathBuf> = paths.collect();
+        for item in fixed {
+            self.item(&item, None);
+            if item.kind != Kind::Listed {
+                continue;
+            }
+            for listed in item.listed() {
+                if done.insert(listed.path.clone()) {
+                    self.item(&listed, Some(true));
+                }
+            }
+        }
+        if begins || self.is_first {
+            for item in list::searched(self.protected.workspace) {
+                if done.insert(item.path.clone()) {
+                    self.item(&item, Some(false));
+                }
+            }
+        }
+        let found: Vec<(PathBuf, Kind)> = self
+            .record
+            .files
+            .iter()
+            .filter_map(|(path, entry)| Some((PathBuf::from(path), entry.found?)))
+            .filter(|(path, _)| !done.contains(path))
+            .collect();
+        for (path, kind) in found {
+            self.item(&Item::alone(path, kind), Some(true));
+        }
+    }
+
+    /// Looks at one path. `found`: it is not one of the fixed ones; and whether it would have been in the record.
+    fn item(&mut self, item: &Item, found: Option<bool>) {
+        let now_ns = self.protected.now_ns;
+        let name = key(&item.path);
+        let seen = Seen::at(&item.path, now_ns);
+        let known = self.record.files.get(&name).cloned();
+        let before = match known {
+            Some(entry) => entry.content,
+            None if found == Some(true) && !self.is_first => Content::Absent,
+            None => return self.adopt(item, found.is_some(), seen),
+        };
+        if before == seen.content {
+            if let Some(entry) = self.record.files.get_mut(&name) {
+                entry.facts = seen.facts;
+                return;
+            }
+            return self.adopt(item, found.is_some(), seen);
+        }
+        let outcome = self.decide(item, &before, &seen);
+        match outcome {
+            Outcome::Keep => self.adopt(item, found.is_some(), seen),
+            outcome => self.take_back(item, found.is_some(), &before, &seen, &outcome),
+        }
+    }
+
+    fn decide(&self, item: &Item, before: &Content, seen: &Seen) -> Outcome {
+        let since = self.calls.iter().map(|call| call.at_ns).min();
+        let since = since.unwrap_or_else(|| self.protected.now_ns.saturating_sub(RECENT_NS));
+        // What we write is content: a change of permissions alone was not announced.
+        let is_written = before.sha256().is_none() || before.sha256() != seen.content.sha256();
+        if is_written && self.store.is_announced(&item.path, &seen.content, since) {
+            return Outcome::Keep;
+        }
+        let old = before.sha256().and_then(|hash| self.store.copy(hash).ok());
+        let text = |bytes: Option<&Vec<u8>>| {
+            let bytes = bytes.map(Vec::as_slice).unwrap_or_default();
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        let shown = crate::install::shown(self.protected.workspace.root(), &item.path);
+        let change = Change {
+            kind: item.kind,
+            name: &shown,
+            before,
+            now: &seen.content,
+            text_before: &text(old.as_ref()),
+            text_now: &text(seen.bytes.as_ref()),
+        };
+        match self.calls.is_empty() {
+            true => rules::between_calls(&change),
+            false => rules::during_calls(&change, &self.calls),
+        }
+    }
+
+    /// Takes what stands there as what should stand there.
+    fn adopt(&mut self, item: &Item, found: bool, seen: Seen) {
+        if let Some(bytes) = &seen.bytes
+            && self.store.keep(bytes).is_err()
+        {
+            // Without a copy nothing could be put back, so the next look tries again.
+            return;
+        }
+        if let (Content::Link(_), Kind::Settings(_) | Kind::Plain) = (&seen.content, item.kind)
+            && let Ok(real) = std::fs::canonicalize(&item.path)
+            && !self.record.files.contains_key(&key(&real))
+        {
+            let real = Item::alone(real, item.kind);
+            let behind = Seen::at(&real.path, self.protected.now_ns);
+            self.adopt(&real, true, behind);
+        }
+        let is_gone = found && seen.content == Content::Absent && item.kind == Kind::Plain;
+        if is_gone {
+            self.record.files.remove(&key(&item.path));
+            return;
+        }
+        let entry = Entry {
+            content: seen.content,
+            facts: seen.facts,
+            found: found.then_some(item.kind),
+        };
+        self.record.files.insert(key(&item.path), entry);
+    }
+
+    fn take_back(
+        &mut self,
+        item: &Item,
+        found: bool,
+        before: &Content,
+        seen: &Seen,
+        outcome: &Outcome,
+    ) {
+        let id = uuid::Uuid::now_v7().simple().to_string();
+        let kept = restore::set_aside(self.store, &id, item, seen);
+        let done = match outcome {
+            Outcome::Mend(text) => restore::mend(item, seen, text),
+            _ => restore::put_back(self.store, item, before),
+        };
+        let (problem, moved) = match done {
+            Ok(moved) => (None, moved),
+            Err(error) => (Some(base::said(&error)), None),
+        };
+        let kept = kept.or(moved.map(|path| key(&path)));
+        if problem.is_none() {
+            let now = Seen::at(&item.path, self.protected.now_ns);
+            self.adopt(item, found, now);
+        }
+        let mode = match &seen.content {
+            Content::File { mode, .. } => Some(*mode),
+            Content::Absent => Some(0),
+            _ => None,
+        };
+        if let Some(mode) = mode.filter(|_| problem.is_none()) {
+            self.record.undone.push(Undone {
+                id,
+                at: clock::text(self.protected.now_ns),
+                session: self.session.to_owned(),
+                path: key(&item.path),
+                kept: kept.clone(),
+                mode,
+                told: false,
+            });
+        }
+        self.restored.push(RestoredFile {
+            path: key(&item.path),
+            found: seen.content.name().to_owned(),
+            during_call: !self.calls.is_empty(),
+            mended: matches!(outcome, Outcome::Mend(_)),
+            kept,
+            problem,
+        });
+    }
+}

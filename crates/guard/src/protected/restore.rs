@@ -1,0 +1,108 @@
+//! Takes a change back: keeps what stands there, and writes what stood there. No link is followed on the way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::content::{Content, MAX_FILE, Seen};
+use super::list::Item;
+use super::store::{Store, Undone};
+use base::files::{self, FileError, below};
+use base::sealed_files::announce;
+use base::workspace::Workspace;
+
+/// Keeps what stands at a path, and returns where. A folder is kept by the renaming that takes it away.
+pub(super) fn set_aside(store: &Store, id: &str, item: &Item, seen: &Seen) -> Option<String> {
+    match (&seen.content, &seen.bytes) {
+        (Content::File { .. }, Some(bytes)) => store.set_aside(id, &item.path, bytes),
+        (Content::Link(target), _) => store.set_aside(id, &item.path, target.as_bytes()),
+        _ => None,
+    }
+}
+
+/// Gives a path its old content back, and returns where a folder in its place was moved.
+///
+/// # Errors
+/// There is no copy, or the path cannot be written.
+pub(super) fn put_back(
+    store: &Store,
+    item: &Item,
+    before: &Content,
+) -> Result<Option<PathBuf>, FileError> {
+    let real = RealPath::of(item);
+    let (base, path) = (real.base.as_path(), real.path.as_path());
+    // The copy is read first: without one the present content stays.
+    let copy = before.sha256().map(|hash| store.copy(hash)).transpose()?;
+    let is_file = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file());
+    let moved = match (&copy, is_file) {
+        (Some(_), true) => None,
+        _ => below::remove(base, path)?,
+    };
+    match (before, copy) {
+        (Content::File { mode, .. }, Some(bytes)) => below::write(base, path, &bytes, *mode)?,
+        (Content::Link(target), _) => below::link(base, path, Path::new(target))?,
+        _ => {}
+    }
+    Ok(moved)
+}
+
+/// Writes a text in place of the present one, with its permissions.
+///
+/// # Errors
+/// The path cannot be written.
+pub(super) fn mend(item: &Item, seen: &Seen, text: &str) -> Result<Option<PathBuf>, FileError> {
+    let real = RealPath::of(item);
+    let mode = match seen.content {
+        Content::File { mode, .. } => mode,
+        _ => 0o644,
+    };
+    below::write(&real.base, &real.path, text.as_bytes(), mode)?;
+    Ok(None)
+}
+
+/// Gives a path the content that was taken out of it.
+///
+/// # Errors
+/// The content is not kept any more, or cannot be written.
+pub(super) fn take(workspace: &Workspace, undone: &Undone) -> Result<(), FileError> {
+    let path = Path::new(&undone.path);
+    let state = workspace.state();
+    let Some(kept) = &undone.kept else {
+        announce(state, path, None)?;
+        below::remove(files::parent(path), path)?;
+        return Ok(());
+    };
+    let bytes = files::read(Path::new(kept), MAX_FILE)?;
+    announce(state, path, Some(&bytes))?;
+    files::make_directory(files::parent(path), files::Privacy::Shared)?;
+    below::write(files::parent(path), path, &bytes, undone.mode)
+}
+
+/// Where a path lies when a folder above it is a link that belongs there: the folders were looked at before.
+struct RealPath {
+    base: PathBuf,
+    path: PathBuf,
+}
+
+impl RealPath {
+    fn of(item: &Item) -> Self {
+        let plain = Self {
+            base: item.base.clone(),
+            path: item.path.clone(),
+        };
+        let is_link = |folder: &Path| folder.is_symlink();
+        let above = item.path.ancestors().skip(1);
+        let mut above =
+            above.take_while(|folder| *folder != item.base && folder.starts_with(&item.base));
+        if !above.any(is_link) {
+            return plain;
+        }
+        let folder = fs::canonicalize(files::parent(&item.path));
+        match (folder, item.path.file_name()) {
+            (Ok(folder), Some(name)) => Self {
+                path: folder.join(name),
+                base: folder,
+            },
+            _ => plain,
+        }
+    }
+}

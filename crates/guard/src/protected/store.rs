@@ -1,0 +1,238 @@
+//! What is known of the protected files of one workspace, in the user's trust store: how they were, copies of them, the
+//! calls that are running, and what was undone.
+//!
+//! The record carries a keyed hash, so that a file that an archive or a copy brings into the store is not believed. The
+//! key lies beside it: a program of the same user can read it, as it can read everything else here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::content::{Content, MAX_FILE};
+use super::list::Kind;
+use base::files::{self, Action, FileError, Lock, Privacy};
+use base::liveness::Process;
+use base::sealed_files::{SealedFiles, short};
+use base::workspace::Workspace;
+
+/// How many undone changes are remembered.
+const MAX_UNDONE: usize = 50;
+/// Calls that are looked at.
+const MAX_CALLS: usize = 256;
+/// How long a call counts as running when its agent's process is not known.
+const CALL_NS: u64 = 600_000_000_000;
+
+/// How the protected files of a workspace were when they were last looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) root: String,
+    pub(super) files: BTreeMap<String, Entry>,
+    #[serde(default)]
+    pub(super) undone: Vec<Undone>,
+}
+
+/// One path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) content: Content,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) facts: Option<String>,
+    /// Set for paths that were found, and are not among the fixed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) found: Option<Kind>,
+}
+
+/// A change that was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undone {
+    /// Names it.
+    pub id: String,
+    /// When.
+    pub at: String,
+    /// The session in which it was noticed.
+    pub session: String,
+    /// The file.
+    pub path: String,
+    /// Where the changed content is kept; `None` where there was none, or it could not be kept.
+    pub kept: Option<String>,
+    /// Its permissions.
+    pub mode: u32,
+    /// Whether a later session was told.
+    pub told: bool,
+}
+
+/// A tool call that was let through and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Running {
+    pub(super) session: String,
+    pub(super) tool: String,
+    /// The command of a shell.
+    pub(super) command: String,
+    /// The question that a person answers before it runs; empty when there is none.
+    pub(super) question: String,
+    pub(super) at_ns: u64,
+    pub(super) process: Option<Process>,
+}
+
+/// The folder of one workspace in the trust store.
+#[derive(Debug)]
+pub(super) struct Store {
+    sealed: SealedFiles,
+}
+
+impl Store {
+    /// Opens the store of this workspace, made when missing. `None` where the user has no trust store.
+    pub(super) fn open(workspace: &Workspace) -> Result<Option<Self>, FileError> {
+        let sealed = SealedFiles::open(workspace)?;
+        Ok(sealed.map(|sealed| Self { sealed }))
+    }
+
+    /// Returns `true` if `roleos` wrote this content at or after `since_ns`.
+    pub(super) fn is_announced(&self, path: &Path, content: &Content, since_ns: u64) -> bool {
+        match content {
+            Content::Absent => self.sealed.is_announced(path, None, since_ns),
+            Content::File { sha256, .. } => self.sealed.is_announced(path, Some(sha256), since_ns),
+            _ => false,
+        }
+    }
+
+    /// Keeps other processes from changing the record.
+    pub(super) fn lock(&self) -> Result<Lock, FileError> {
+        files::make_directory(&self.sealed.folder(""), Privacy::Secret)?;
+        Lock::take(&self.sealed.folder(".lock"))
+    }
+
+    /// Reads the record; a missing one is `None`.
+    pub(super) fn read(&self) -> Result<Option<Record>, FileError> {
+        self.sealed.unseal(&self.sealed.folder("record"))
+    }
+
+    /// Writes the record, and removes copies that it does not need.
+    pub(super) fn write(&self, record: &mut Record) -> Result<(), FileError> {
+        let surplus = record.undone.len().saturating_sub(MAX_UNDONE);
+        for old in record.undone.drain(..surplus) {
+            old.kept.map(fs::remove_file);
+        }
+        self.sealed
+            .seal(&self.sealed.folder("record"), record, true)?;
+        let needed = record.files.values().filter_map(|one| one.content.sha256());
+        let needed: BTreeSet<&str> = needed.collect();
+        for entry in fs::read_dir(self.copies()).into_iter().flatten().flatten() {
+            if !needed.contains(entry.file_name().to_string_lossy().as_ref()) {
+                // The next write tries again.
+                fs::remove_file(entry.path()).ok();
+            }
+        }
+        Ok(())
+    }
+
+    fn copies(&self) -> PathBuf {
+        self.sealed.folder("copies")
+    }
+
+    /// Keeps a copy of a protected file.
+    pub(super) fn keep(&self, bytes: &[u8]) -> Result<(), FileError> {
+        let path = self.copies().join(hex::encode(base::digest(bytes)));
+        if path.exists() {
+            return Ok(());
+        }
+        files::make_directory(&self.copies(), Privacy::Secret)?;
+        files::write(&path, bytes, Privacy::Secret)
+    }
+
+    /// Returns the copy with this hash.
+    pub(super) fn copy(&self, sha256: &str) -> Result<Vec<u8>, FileError> {
+        let path = self.copies().join(sha256);
+        let bytes = files::read(&path, MAX_FILE)?;
+        if hex::encode(base::digest(&bytes)) == sha256 {
+            return Ok(bytes);
+        }
+        let source = io::Error::new(io::ErrorKind::InvalidData, "the copy was changed");
+        Err(FileError::new(Action::Read, &path, source))
+    }
+
+    /// Keeps what stood in the place of a protected file, and returns where.
+    pub(super) fn set_aside(&self, id: &str, path: &Path, bytes: &[u8]) -> Option<String> {
+        let folder = self.sealed.folder("undone");
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let kept = folder.join(format!("{id}-{name}"));
+        files::make_directory(&folder, Privacy::Secret).ok()?;
+        files::write(&kept, bytes, Privacy::Secret).ok()?;
+        Some(kept.to_string_lossy().into_owned())
+    }
+
+    /// Notes that a call was let through. It survives the end of this process, and need not survive more.
+    pub(super) fn begin(&self, call_id: &str, call: &Running) -> Result<(), FileError> {
+        let folder = self.calls_dir();
+        let bytes = serde_json::to_vec(call).unwrap_or_default();
+        let path = folder.join(call_name(&call.session, call_id, &call.tool));
+        files::write_plainly(&path, &bytes).or_else(|_| {
+            files::make_directory(&folder, Privacy::Secret)?;
+            files::write_plainly(&path, &bytes)
+        })
+    }
+
+    /// Forgets a call that has ended.
+    pub(super) fn end(&self, session: &str, call_id: &str, tool: &str) {
+        // It may never have begun.
+        fs::remove_file(self.calls_dir().join(call_name(session, call_id, tool))).ok();
+    }
+
+    /// Forgets all calls of a session.
+    pub(super) fn end_all(&self, session: &str) {
+        for path in self.call_files() {
+            if read_call(&path).is_none_or(|call| call.session == session) {
+                fs::remove_file(path).ok();
+            }
+        }
+    }
+
+    /// Returns the calls that are running in any session of this workspace, and forgets those whose agent is gone.
+    pub(super) fn calls(&self, now_ns: u64) -> Vec<Running> {
+        let mut running = Vec::new();
+        for path in self.call_files() {
+            match read_call(&path).filter(|call| call.is_running(now_ns)) {
+                Some(call) => running.push(call),
+                None => {
+                    fs::remove_file(path).ok();
+                }
+            }
+        }
+        running
+    }
+
+    fn calls_dir(&self) -> PathBuf {
+        self.sealed.folder("calls")
+    }
+
+    fn call_files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.calls_dir()).into_iter().flatten();
+        let entries = entries.flatten().take(MAX_CALLS);
+        entries.map(|entry| entry.path()).collect()
+    }
+}
+
+impl Running {
+    fn is_running(&self, now_ns: u64) -> bool {
+        match self.process {
+            Some(process) => base::liveness::is_alive(process),
+            None => now_ns.saturating_sub(self.at_ns) < CALL_NS,
+        }
+    }
+}
+
+fn read_call(path: &Path) -> Option<Running> {
+    let bytes = files::read(path, MAX_FILE).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn call_name(session: &str, call_id: &str, tool: &str) -> String {
+    let id = match call_id {
+        "" => tool,
+        id => id,
+    };
+    short(format!("{session}\0{id}").as_bytes())
+}

@@ -1,0 +1,183 @@
+//! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
+//!
+//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are a
+//! known program under another name.
+//! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
+//! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
+
+mod copies;
+mod cover;
+pub(crate) mod let_through;
+pub mod probe;
+pub mod proof;
+mod rule;
+mod withheld;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use supervise::{Command, End, Seal};
+
+use crate::agents::Agent;
+use crate::hook::Bench;
+use crate::install::registration;
+use base::environment;
+use base::programs;
+use rule::Rule;
+
+pub use supervise::{Error, end_by_signal};
+
+/// The shell that runs texts.
+const SHELL: &str = "bash";
+
+/// An act that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The id by which a person may approve it.
+    pub id: Option<String>,
+    /// The gated actions.
+    pub actions: Vec<String>,
+    /// Its words.
+    pub argv: Vec<String>,
+    /// What is said about it, in one line.
+    #[serde(skip_serializing)]
+    pub told: String,
+}
+
+/// What was seen of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Programs that were about to begin.
+    pub execs: u64,
+    /// Acts that were refused until the command ended.
+    pub refused: Vec<Refusal>,
+    /// How what began was compared with what was judged: `ptrace` or `cmdline`.
+    pub verification: &'static str,
+    /// The command's exit code, as a shell would tell it.
+    pub exit: i32,
+    /// Another run above this one judges, and reports; here nothing was seen.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub nested: bool,
+    /// The signal that ended it.
+    #[serde(skip)]
+    pub signal: Option<i32>,
+    /// Why it could not be started, as the system says it.
+    #[serde(skip)]
+    pub not_started: Option<String>,
+}
+
+/// The command to run.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// A text for the shell.
+    Shell(OsString),
+    /// A program with its arguments.
+    Words(Vec<OsString>),
+}
+
+/// Runs a command and returns when it has ended; descendants may go on, and stay supervised. `told` gets each refusal as
+/// it happens.
+///
+/// # Errors
+/// The command cannot be supervised, and was not started.
+pub fn run(
+    bench: &Bench,
+    program: &Program,
+    told: &mut dyn FnMut(&Refusal),
+) -> Result<Report, Error> {
+    let mut command = command(program, withheld::without(bench, environment::all()));
+    if bench.config.oversight.read_only_files {
+        command.read_only = protected(bench);
+        command.seal = Seal::UserNamespace;
+    }
+    let mut refused = Vec::new();
+    let mut rule = Rule::new(bench, &command.environment);
+    let outcome = supervise::run(&command, &mut rule, &mut |bytes| {
+        // A shell that may not start a program in one folder of its path tries the next.
+        if let Some(refusal) = heard(bytes).filter(|refusal| refused.last() != Some(refusal)) {
+            told(&refusal);
+            refused.push(refusal);
+        }
+    })?;
+    let error = match outcome.end {
+        End::NotStarted(errno) => Some(std::io::Error::from_raw_os_error(errno).to_string()),
+        _ => None,
+    };
+    Ok(Report {
+        execs: outcome.summary.execs,
+        refused,
+        verification: outcome.summary.verification().as_str(),
+        exit: outcome.end.code(),
+        nested: outcome.summary.nested,
+        signal: match outcome.end {
+            End::Signalled(signal) => Some(signal),
+            _ => None,
+        },
+        not_started: error,
+    })
+}
+
+/// The files that a supervised command should not change.
+fn protected(bench: &Bench) -> Vec<PathBuf> {
+    let root = bench.workspace.root();
+    let settings = Agent::ALL.map(|agent| root.join(registration::file(agent)));
+    let own = programs::running().map_or_else(|_| Vec::new(), |path| programs::all(&path));
+    let own = own
+        .into_iter()
+        .filter(|path| path.is_file() && !path.is_symlink());
+    let kept = [bench.workspace.role_os_dir(), root.join(".claude/role-os")];
+    kept.into_iter().chain(settings).chain(own).collect()
+}
+
+/// Replaces this process by a command, without supervision. Returns only where that fails.
+pub fn run_unsupervised(program: &Program) -> std::io::Error {
+    supervise::start_unsupervised(&command(program, environment::all()))
+}
+
+fn command(program: &Program, environment: Vec<(OsString, OsString)>) -> Command {
+    let (program, arguments) = match program {
+        Program::Shell(text) => (SHELL.into(), vec!["-c".into(), text.clone()]),
+        Program::Words(words) => {
+            let mut words = words.iter().cloned();
+            (words.next().unwrap_or_default(), words.collect())
+        }
+    };
+    Command {
+        program,
+        arguments,
+        environment,
+        ..Command::default()
+    }
+}
+
+/// Returns the session of the coding agent that started this process, where it says so.
+#[must_use]
+pub fn session() -> Option<String> {
+    let named = ["CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"].map(environment::agent_mark);
+    let mut named = named
+        .into_iter()
+        .flatten()
+        .filter_map(|value| value.into_string().ok());
+    named.find(|value| !value.is_empty())
+}
+
+/// Returns the command that an agent has wrapped into the text that it runs, as its hook was told of it.
+#[must_use]
+pub fn command_of(program: &Program) -> Option<String> {
+    let Program::Shell(text) = program else {
+        return None;
+    };
+    shell::evaluated(text.to_str()?)
+}
+
+/// Returns `true` if a supervisor of ours is above this process.
+#[must_use]
+pub fn is_supervised() -> bool {
+    supervise::is_supervised(&environment::all())
+}
+
+/// What the rule tells, as it crosses from the supervisor to the waiting process.
+fn heard(bytes: &[u8]) -> Option<Refusal> {
+    serde_json::from_slice(bytes).ok()
+}

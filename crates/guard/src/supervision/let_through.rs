@@ -1,0 +1,211 @@
+//! Acts that the hook has let through, or that a person was asked about, and that have not begun yet: when they begin, they
+//! are not judged a second time, and no grant or approval is used twice.
+//!
+//! One list serves both seams behind the hook: a program that begins, and git's `pre-push`
+//! ([`second_seam`](crate::second_seam)). A note counts for the same act in the same command, once, and not for long. A person who said no to a question keeps
+//! the command from running, so its note is never met; the same act in another command is another matter.
+
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::second_seam::Noted as Push;
+use base::clock;
+use base::files::{self, FileError, Lock, Privacy};
+use base::liveness;
+use base::starter;
+use base::workspace::Workspace;
+
+const FOLDER: &str = "watch";
+const FILE: &str = "let-through.json";
+const MAX_FILE: u64 = 1024 * 1024;
+const MAX_NOTED: usize = 96;
+/// Agents allow a command ten minutes.
+const LIFETIME_NS: u64 = 10 * 60 * 1_000_000_000;
+/// Processes between an act and the command that it belongs to.
+const MAX_ABOVE: usize = 64;
+const MAX_COMMAND_LINE: u64 = 2 * 1024 * 1024;
+
+/// One thing that was let through and has not happened yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Noted {
+    at_ns: u64,
+    what: Kept,
+}
+
+/// What it was, as each seam knows it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kept {
+    /// An act of a command, both as SHA-256 in hexadecimal text.
+    Act { command: String, act: String },
+    /// A push, for git's hook.
+    Push(Push),
+}
+
+fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join(FOLDER)
+}
+
+fn hash(text: &str) -> String {
+    hex::encode(base::digest(text.trim().as_bytes()))
+}
+
+/// Changes the list under a lock; what is too old is forgotten.
+fn change<T>(
+    workspace: &Workspace,
+    act: impl FnOnce(&mut Vec<Noted>) -> T,
+) -> Result<T, FileError> {
+    starter::ensure_home(workspace)?;
+    files::make_directory(&folder(workspace), Privacy::Secret)?;
+    let path = folder(workspace).join(FILE);
+    let _alone = Lock::take(&path.with_extension("lock"))?;
+    let bytes = match files::read(&path, MAX_FILE) {
+        Ok(bytes) => bytes,
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    // A damaged list lets nothing through.
+    let before: Vec<Noted> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let now = clock::now_ns();
+    let mut noted = before.clone();
+    noted.retain(|one| now.saturating_sub(one.at_ns) < LIFETIME_NS);
+    let result = act(&mut noted);
+    if noted != before {
+        let bytes = serde_json::to_vec(&noted).unwrap_or_default();
+        files::write(&path, &bytes, Privacy::Secret)?;
+    }
+    Ok(result)
+}
+
+/// Remembers what was let through.
+///
+/// # Errors
+/// It cannot be written down; each will be judged again.
+pub(crate) fn keep(workspace: &Workspace, all: Vec<Kept>) -> Result<(), FileError> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let at_ns = clock::now_ns();
+    change(workspace, |noted| {
+        noted.extend(all.into_iter().map(|what| Noted { at_ns, what }));
+        let surplus = noted.len().saturating_sub(MAX_NOTED);
+        noted.drain(..surplus);
+    })
+}
+
+/// Takes one note for each of these; `false` when one of them has none, and then all stay.
+pub(crate) fn take_each(workspace: &Workspace, wanted: &[&dyn Fn(&Kept) -> bool]) -> bool {
+    if wanted.is_empty() || !folder(workspace).join(FILE).exists() {
+        return false;
+    }
+    let taken = change(workspace, |noted| {
+        let mut left = noted.clone();
+        for is_wanted in wanted {
+            let at = left.iter().position(|one| is_wanted(&one.what))?;
+            left.remove(at);
+        }
+        *noted = left;
+        Some(())
+    });
+    matches!(taken, Ok(Some(())))
+}
+
+/// Remembers the acts of a command that may run.
+///
+/// # Errors
+/// They cannot be written down; each will be judged again.
+pub(crate) fn note(workspace: &Workspace, command: &str, acts: &[String]) -> Result<(), FileError> {
+    let command = hash(command);
+    let acts = acts.iter().map(|act| Kept::Act {
+        command: command.clone(),
+        act: hash(act),
+    });
+    keep(workspace, acts.collect())
+}
+
+/// Takes the notes of all these acts, which begin now in a process of one of the commands above it; `false` when one of
+/// them has none.
+pub(crate) fn take(
+    workspace: &Workspace,
+    process: u32,
+    own: Option<&str>,
+    acts: &[String],
+) -> bool {
+    if acts.is_empty() || !folder(workspace).join(FILE).exists() {
+        return false;
+    }
+    let mut commands: Vec<String> = own.map(hash).into_iter().collect();
+    commands.extend(above(process).iter().map(|text| hash(text)));
+    let commands = &commands;
+    let wanted = acts.iter().map(|wanted| {
+        let wanted = hash(wanted);
+        move |kept: &Kept| match kept {
+            Kept::Act { command, act } => *act == wanted && commands.contains(command),
+            Kept::Push(_) => false,
+        }
+    });
+    let wanted: Vec<_> = wanted.collect();
+    let wanted: Vec<&dyn Fn(&Kept) -> bool> = wanted.iter().map(|one| one as _).collect();
+    take_each(workspace, &wanted)
+}
+
+/// The texts that shells above a process run, and what those hand to `eval`.
+fn above(process: u32) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut id = process;
+    for _ in 0..MAX_ABOVE {
+        let line = files::read(format!("/proc/{id}/cmdline").as_ref(), MAX_COMMAND_LINE);
+        let line = line.unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        let behind = words.windows(2).find_map(|pair| match pair {
+            [option, text] if option.starts_with(b"-") && option.ends_with(b"c") => Some(*text),
+            _ => None,
+        });
+        if let Some(text) = behind {
+            let text = String::from_utf8_lossy(text).into_owned();
+            texts.extend(shell::evaluated(&text));
+            texts.push(text);
+        }
+        match liveness::of_process(id) {
+            Some((_, parent)) if parent > 1 => id = parent,
+            _ => break,
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_counts_once_for_the_same_act_in_the_same_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::at(folder.path()).unwrap();
+        let (push, publish) = ("push".to_owned(), "publish".to_owned());
+        let own = std::process::id();
+        assert!(!take(
+            &workspace,
+            own,
+            Some("make"),
+            std::slice::from_ref(&push)
+        ));
+        note(&workspace, "make", &[push.clone(), publish.clone()]).unwrap();
+        assert!(!take(
+            &workspace,
+            own,
+            Some("other"),
+            std::slice::from_ref(&push)
+        ));
+        assert!(!take(&workspace, own, Some("make"), &["else".to_owned()]));
+        assert!(take(
+            &workspace,
+            own,
+            Some("make"),
+            &[publish, push.clone()]
+        ));
+        assert!(!take(&workspace, own, Some("make"), &[push]));
+    }
+}

@@ -1,0 +1,298 @@
+//! The rule that supervision asks: quick about programs that cannot act, the whole gate about those that do.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use oversight::execution::{self, Execution};
+use oversight::verdict::Policy;
+use supervise::{Answer, Connect, Exec, Judge, Summary};
+
+use super::Refusal;
+use super::copies::{Copies, is_of_system};
+use super::cover::Covers;
+use crate::hook::{Bench, Ruled};
+use base::clean;
+
+/// So much of an act is shown.
+const MAX_SHOWN: usize = 300;
+
+/// What the supervisor keeps in mind.
+pub(super) struct Rule<'a> {
+    bench: &'a Bench,
+    policy: Policy,
+    /// Variables with which the command begins.
+    start: BTreeMap<String, String>,
+    covers: Covers,
+    copies: Copies,
+    /// A program was seen.
+    reported: bool,
+    /// The process that was refused last, and as what: a search through `PATH` tries the same again.
+    last_refused: Option<(u32, Option<String>)>,
+    /// Whether a program of this name can act.
+    names: BTreeMap<OsString, bool>,
+}
+
+impl<'a> Rule<'a> {
+    pub(super) fn new(bench: &'a Bench, environment: &[(OsString, OsString)]) -> Self {
+        // What is protected plays no part when a program begins.
+        let policy = bench.config.oversight.policy();
+        let text = |text: &OsStr| text.to_string_lossy().into_owned();
+        let pairs = environment
+            .iter()
+            .map(|(name, value)| (text(name), text(value)));
+        let start: BTreeMap<String, String> = pairs.collect();
+        let path = environment.iter().find(|(name, _)| name == "PATH");
+        let path = path.map(|(_, value)| value.as_os_str()).unwrap_or_default();
+        let programs = policy.catalog.programs().map(str::to_owned).collect();
+        Self {
+            copies: Copies::new(programs, path),
+            bench,
+            policy,
+            start,
+            covers: Covers::default(),
+            reported: false,
+            last_refused: None,
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a program can act, by its names. How a program of the system is called does not make another one of it:
+    /// those that are many are known by their own names.
+    fn interests(&mut self, exec: &Exec<'_>) -> bool {
+        let real = exec.target().unwrap_or(exec.path());
+        [Some(exec.path()), exec.target()]
+            .into_iter()
+            .flatten()
+            .any(|path| self.is_known(path))
+            || (!is_of_system(real) || exec.is_stopped())
+                && exec
+                    .name()
+                    .is_some_and(|name| self.is_known(Path::new(name)))
+    }
+
+    fn is_known(&mut self, path: &Path) -> bool {
+        let Some(name) = path.file_name() else {
+            return false;
+        };
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let interests = execution::is_of_interest(&self.policy.catalog, &name.to_string_lossy());
+        self.names.insert(name.to_owned(), interests);
+        interests
+    }
+
+    fn decided(&mut self, exec: &Exec<'_>) -> Answer {
+        let interests = self.interests(exec);
+        let copy = match interests {
+            true => None,
+            false => self.copies.name_of(exec),
+        };
+        // What begins otherwise than it was asked for is a script, whose interpreter can be any program.
+        let is_plain = copy.is_none() && !interests && !exec.is_stopped();
+        if is_plain && self.covers.is_empty() {
+            return Answer::Proceed;
+        }
+        let mut execution = seen(exec, copy);
+        if execution.has_aliases()
+            && let Some(variables) = exec.environment()
+        {
+            self.take_variables(&mut execution, variables);
+        }
+        if !Bench::is_gated(&self.policy, &execution) {
+            if Bench::is_dry_push(&self.policy, &execution) {
+                self.covers.add_dry(exec.process(), &execution);
+            } else if !self.covers.is_empty() {
+                self.covers.holds(exec.process(), &execution, &[]);
+            }
+            return Answer::Proceed;
+        }
+        let Some(variables) = exec.environment() else {
+            return Self::refuse(&execution, None, &[], "its variables cannot be read");
+        };
+        self.take_variables(&mut execution, variables);
+        let actions = Bench::actions(&self.policy, &execution);
+        if self.covers.holds(exec.process(), &execution, &actions) {
+            return Answer::Proceed;
+        }
+        let answer = self.judged(exec.process(), &execution);
+        if answer == Answer::Proceed {
+            self.covers.add(exec.process(), &execution, &actions);
+        }
+        answer
+    }
+
+    /// Asks the gate.
+    fn judged(&mut self, process: u32, execution: &Execution) -> Answer {
+        match self.bench.judge(process, execution) {
+            Ruled::Proceed => Answer::Proceed,
+            Ruled::Refused {
+                id,
+                actions,
+                reasons,
+            } => {
+                let this = Some((process, id.clone()));
+                if self.last_refused == this {
+                    return Answer::Refuse(Vec::new());
+                }
+                self.last_refused = this;
+                Self::refuse(execution, id, &actions, &reasons.join("; "))
+            }
+        }
+    }
+
+    /// Keeps the variables of a program, and apart those that the command has not begun with.
+    fn take_variables(&self, execution: &mut Execution, variables: &[OsString]) {
+        execution.given.clear();
+        execution.environment.clear();
+        for variable in variables {
+            let text = variable.to_string_lossy();
+            let Some((name, value)) = text.split_once('=') else {
+                continue;
+            };
+            let pair = (name.to_owned(), value.to_owned());
+            if self.start.get(name).is_none_or(|known| known != value) {
+                execution.given.push(pair.clone());
+            }
+            execution.environment.push(pair);
+        }
+        // The order of variables says nothing.
+        execution.given.sort();
+    }
+
+    fn refuse(execution: &Execution, id: Option<String>, actions: &[String], why: &str) -> Answer {
+        let what = match actions {
+            [] => "a program".to_owned(),
+            actions => actions.join(", "),
+        };
+        let mut argv = execution.words.clone();
+        let socket = execution.socket.iter();
+        argv.extend(socket.map(|socket| format!("unix:{socket}")));
+        let shown = shown(&argv);
+        let told = match &id {
+            Some(id) => format!(
+                "roleos: refused {what} (act {id}): `{shown}`; a person may run: roleos approve {id}"
+            ),
+            None => format!(
+                "roleos: refused {what}: `{shown}`: {}",
+                clean::name(why.as_bytes())
+            ),
+        };
+        answer(&Refusal {
+            id,
+            actions: actions.to_vec(),
+            argv,
+            told,
+        })
+    }
+}
+
+fn answer(refusal: &Refusal) -> Answer {
+    let mut whole = serde_json::json!(refusal);
+    if let Some(object) = whole.as_object_mut() {
+        object.insert("told".to_owned(), refusal.told.clone().into());
+    }
+    Answer::Refuse(whole.to_string().into_bytes())
+}
+
+/// An execution as the rooms see it, without its variables.
+fn seen(exec: &Exec<'_>, copy: Option<String>) -> Execution {
+    let name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let mut names: Vec<String> = copy.into_iter().collect();
+    names.extend(
+        [Some(exec.path()), exec.target()]
+            .into_iter()
+            .flatten()
+            .filter_map(name),
+    );
+    names.dedup();
+    let text = |word: &OsString| String::from_utf8_lossy(word.as_bytes()).into_owned();
+    let directory = exec.directory().unwrap_or_else(|| "/".into());
+    Execution {
+        names,
+        words: exec.words().iter().map(text).collect(),
+        directory: directory.to_string_lossy().into_owned(),
+        ..Execution::default()
+    }
+}
+
+/// A connection as the rooms see it.
+fn connecting(connect: &Connect<'_>, socket: String) -> Execution {
+    let name = connect.program();
+    let name = name.as_deref().and_then(Path::file_name);
+    let words = connect.words();
+    let text = |word: &OsStr| word.to_string_lossy().into_owned();
+    Execution {
+        names: name.map(text).into_iter().collect(),
+        words: words.iter().map(|word| text(word)).collect(),
+        directory: text(
+            connect
+                .directory()
+                .unwrap_or_else(|| "/".into())
+                .as_os_str(),
+        ),
+        socket: Some(socket),
+        ..Execution::default()
+    }
+}
+
+/// The words of an act, safe to show and in one line.
+fn shown(words: &[String]) -> String {
+    let line = words.join(" ");
+    let line = redact::text(&line).text;
+    let clean = clean::name(line.as_bytes());
+    match clean.char_indices().nth(MAX_SHOWN) {
+        None => clean.into_owned(),
+        Some((end, _)) => format!("{}…", clean.get(..end).unwrap_or_default()),
+    }
+}
+
+impl Judge for Rule<'_> {
+    fn exec(&mut self, exec: &Exec<'_>) -> Answer {
+        if !self.reported {
+            self.reported = true;
+            self.bench.report();
+        }
+        self.decided(exec)
+    }
+
+    fn connect(&mut self, connect: &Connect<'_>) -> Answer {
+        let socket = connect.socket().to_string_lossy();
+        if self.policy.catalog.of_socket(&socket).is_none() {
+            return Answer::Proceed;
+        }
+        let execution = connecting(connect, socket.into_owned());
+        let process = connect.process();
+        if self.covers.connects(process, &execution) {
+            return Answer::Proceed;
+        }
+        let answer = self.judged(process, &execution);
+        if answer == Answer::Proceed {
+            self.covers.add_connection(process, execution);
+        }
+        answer
+    }
+
+    fn unreadable(&mut self, process: u32) -> Vec<u8> {
+        let told = format!(
+            "roleos: refused a program that process {process} starts: what it is cannot be read"
+        );
+        let refusal = Refusal {
+            id: None,
+            actions: Vec::new(),
+            argv: Vec::new(),
+            told,
+        };
+        match answer(&refusal) {
+            Answer::Refuse(bytes) => bytes,
+            Answer::Proceed => Vec::new(),
+        }
+    }
+
+    fn ended(&mut self, _: &Summary) {}
+}

@@ -1,0 +1,80 @@
+//! Secrets for publishing in the environment: supervised commands get them only where the action is granted, because a
+//! program can publish within itself and starts nothing then.
+
+use std::ffi::OsString;
+
+use jiff::Timestamp;
+use oversight::grants::Standing;
+
+use crate::hook::Bench;
+use base::clock;
+use base::grants;
+
+/// Variables, or the beginnings of their names, and the action that they are for.
+const SECRETS: &[(&str, &str)] = &[
+    ("NPM_TOKEN", "npm:publish"),
+    ("NODE_AUTH_TOKEN", "npm:publish"),
+    ("YARN_NPM_AUTH_TOKEN", "npm:publish"),
+    ("TWINE_*", "pypi:publish"),
+    ("UV_PUBLISH_*", "pypi:publish"),
+    ("POETRY_PYPI_TOKEN_*", "pypi:publish"),
+    ("HATCH_INDEX_AUTH", "pypi:publish"),
+    ("FLIT_PASSWORD", "pypi:publish"),
+    ("PYPI_TOKEN", "pypi:publish"),
+    ("CARGO_REGISTRY_TOKEN", "cargo:publish"),
+    ("CARGO_REGISTRIES_*_TOKEN", "cargo:publish"),
+    ("GEM_HOST_API_KEY", "gem:push"),
+];
+
+/// Returns the variables that a command gets.
+pub(super) fn without(
+    bench: &Bench,
+    variables: Vec<(OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let named = &bench.config.oversight.withheld_variables;
+    let mut granted = None;
+    variables
+        .into_iter()
+        .filter(|(name, _)| {
+            let Some(name) = name.to_str() else {
+                return true;
+            };
+            if named.iter().any(|pattern| fits(pattern, name)) {
+                return false;
+            }
+            let Some((_, action)) = SECRETS.iter().find(|(pattern, _)| fits(pattern, name)) else {
+                return true;
+            };
+            let grants = granted.get_or_insert_with(|| grants::load(&bench.workspace));
+            let now = i128::from(clock::now_ns());
+            let now = Timestamp::from_nanosecond(now).unwrap_or(Timestamp::MAX);
+            grants.standing(action, now) == Standing::Granted
+        })
+        .collect()
+}
+
+/// Whether a name is meant by a pattern with at most one `*`.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn patterns_mean_names() {
+        assert!(fits("TWINE_*", "TWINE_PASSWORD"));
+        assert!(fits(
+            "CARGO_REGISTRIES_*_TOKEN",
+            "CARGO_REGISTRIES_MINE_TOKEN"
+        ));
+        assert!(!fits("CARGO_REGISTRIES_*_TOKEN", "CARGO_REGISTRIES_TOKEN"));
+        assert!(!fits("NPM_TOKEN", "NPM_TOKENS"));
+    }
+}

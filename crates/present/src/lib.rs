@@ -1,0 +1,3 @@
+//! JSON shapes of what commands print and pages show.
+
+pub mod view;

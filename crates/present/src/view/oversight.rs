@@ -1,0 +1,71 @@
+//! What the gate says and what a person allowed, as other programs read it.
+
+use oversight::Decision;
+use oversight::grants::Standing;
+use serde_json::{Value, json};
+
+use base::clock;
+use base::grants::Entry;
+use guard::approvals::{Given, Id, Refused};
+
+/// A decision as `explain` shows it.
+#[must_use]
+pub fn decision(decision: &Decision) -> Value {
+    let opaque = decision.opaque.iter();
+    let protected = decision.guarded.iter();
+    json!({
+        "verdict": decision.verdict.as_str(),
+        "actions": decision.actions,
+        "opaque": opaque.map(|note| json!({ "reason": note.reason, "text": note.text })).collect::<Vec<_>>(),
+        "reasons": decision.reasons,
+        "spans": decision.spans,
+        "protected": protected.map(|guarded| guarded.what.as_str()).collect::<Vec<_>>(),
+        "notes": decision.notes,
+        "uses": decision.uses,
+    })
+}
+
+/// A refused act that may be approved.
+#[must_use]
+pub fn refused(id: &Id, refused: &Refused) -> Value {
+    json!({
+        "id": id.to_string(),
+        "refused": clock::text(refused.at_ns),
+        "tool": refused.act.tool,
+        "command": refused.act.command,
+        "directory": refused.act.directory,
+        "actions": refused.act.actions,
+        "reasons": refused.reasons,
+    })
+}
+
+/// An approval that was given and not used yet.
+#[must_use]
+pub fn given(given: &Given, now_ns: u64) -> Value {
+    let mut value = refused(&given.id, &given.refused);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("expires".to_owned(), clock::text(given.expires_ns).into());
+        let left = given.seconds_left(now_ns);
+        fields.insert("seconds_left".to_owned(), left.into());
+    }
+    value
+}
+
+/// A grant as it stands.
+#[must_use]
+pub fn grant(entry: &Entry) -> Value {
+    let why = match &entry.standing {
+        Standing::Granted => None,
+        Standing::Unconfirmed(why) | Standing::Refused(why) => Some(why),
+    };
+    json!({
+        "action": entry.action,
+        "granted": why.is_none(),
+        "unconfirmed": matches!(entry.standing, Standing::Unconfirmed(_)),
+        "why_not": why,
+        "expires": entry.expires,
+        "uses": entry.uses,
+        "scope": entry.scope,
+        "enforce": entry.enforce,
+    })
+}

@@ -1,0 +1,9 @@
+//! Catalogs and installed roles on disk.
+//!
+//! [`catalog`] reads and writes a catalog's folder; [`authoring`] changes one; [`installed_roles`] are those of a
+//! workspace; [`exports`] writes files for other agents. The rules are those of the crate `catalog`.
+
+pub mod authoring;
+pub mod catalog;
+pub mod exports;
+pub mod installed_roles;

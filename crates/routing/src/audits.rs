@@ -1,0 +1,320 @@
+//! Records of exams on disk, `.role-os/audits/`: one file a version and exam, and what a run that was broken off has
+//! answered so far, so that it can go on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use selection::audit::record::Measured;
+use selection::audit::{AuditRecord, AuditSet, Case, Given};
+use selection::manifest::Problem;
+use selection::metric::Metric;
+use selection::verifier::{Declared, Outcome};
+use selection::{canonical, output, refusal};
+use serde_json::{Value, json};
+
+use crate::verifiers::{Subject, Verifiers};
+use base::files::{self, Action, FileError, Lock, Privacy};
+
+pub mod kept;
+
+/// Largest set and record that are read.
+const MAX_FILE: u64 = 256 * 1024 * 1024;
+
+/// Most records that are looked at.
+const MAX_RECORDS: usize = 10_000;
+
+/// An audit set that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// It is no JSON.
+    #[error("cannot read `{}`: it is no JSON: {source}", path.display())]
+    NotJson {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        source: serde_json::Error,
+    },
+    /// It is no set.
+    #[error("the audit set `{}` is not valid", path.display())]
+    Invalid {
+        /// Which file.
+        path: PathBuf,
+        /// Everything that is wrong.
+        problems: Vec<Problem>,
+    },
+}
+
+/// Reads an audit set.
+///
+/// # Errors
+/// It cannot be read or is none.
+pub fn read_set(path: &Path) -> Result<AuditSet, SetError> {
+    read_set_as_written(path).map(|(set, _)| set)
+}
+
+/// Reads an audit set, and hands it out as it is written as well.
+///
+/// # Errors
+/// It cannot be read or is none.
+pub fn read_set_as_written(path: &Path) -> Result<(AuditSet, Value), SetError> {
+    let bytes = files::read(path, MAX_FILE)?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|source| SetError::NotJson {
+        path: path.to_owned(),
+        source,
+    })?;
+    let set = AuditSet::parse(&value).map_err(|problems| SetError::Invalid {
+        path: path.to_owned(),
+        problems,
+    })?;
+    Ok((set, value))
+}
+
+/// What an exam is judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Examiner<'a> {
+    /// Who verifies.
+    pub verifiers: &'a Verifiers,
+    /// What an answer is worth.
+    pub metric: &'a Metric,
+    /// Folder in which the set's files are looked for.
+    pub package: &'a Path,
+}
+
+impl Examiner<'_> {
+    /// Judges an answer; an error instead of one has failed the case.
+    #[must_use]
+    pub fn judge(
+        &self,
+        index: usize,
+        case: &Case,
+        answer: Result<Value, String>,
+        time_ms: u64,
+    ) -> Given {
+        let declared = Declared {
+            kind: case.kind,
+            config: case.config.clone(),
+            format: None,
+            package: Some(self.package.display().to_string()),
+        };
+        let (output, outcome, required) = match (answer, self.verifiers.ready(&declared)) {
+            (Err(why), _) => (Value::Null, Outcome::Fail(why), Vec::new()),
+            (Ok(output), Err(why)) => {
+                let why = format!("the verifier cannot run: {why}");
+                (output, Outcome::Fail(why), Vec::new())
+            }
+            (Ok(output), Ok(ready)) => {
+                let subject = Subject {
+                    output: &output,
+                    input: &Value::String(case.input.clone()),
+                };
+                let outcome = self.verifiers.verify_ready(&ready, subject);
+                (output, outcome, ready.required().to_vec())
+            }
+        };
+        let text = match &output {
+            Value::Null => String::new(),
+            other => output::text(other).into_owned(),
+        };
+        let measured = Measured {
+            outcome,
+            refusal_penalty: refusal::penalty(&text, &required),
+            time_ms,
+            output_tokens: output::tokens(&text),
+            output,
+        };
+        Given::of(index, case, measured, self.metric)
+    }
+}
+
+/// Where a record is kept: readable names, and a hash so that no two share a file.
+#[must_use]
+pub fn record_path(folder: &Path, role: &str, version: &str, exam_hash: &str) -> PathBuf {
+    let safe = |text: &str| -> String {
+        let letters = text.chars().take(40);
+        letters
+            .map(|letter| {
+                if letter.is_ascii_alphanumeric() {
+                    letter
+                } else {
+                    '-'
+                }
+            })
+            .collect()
+    };
+    let hash = canonical::hash(&json!([role, version, exam_hash]));
+    let name = format!(
+        "{}-{}.json",
+        safe(version),
+        hash.get(..12).unwrap_or_default()
+    );
+    folder.join(safe(role)).join(name)
+}
+
+/// Answers of a run that is not finished, one line each behind a line that says of what.
+#[derive(Debug)]
+pub struct Unfinished {
+    path: PathBuf,
+}
+
+impl Unfinished {
+    /// Opens what is there for this exam under this metric, or begins anew. Hands out the answers so far.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn open(
+        record: &Path,
+        set: &AuditSet,
+        metric: &Metric,
+        anew: bool,
+    ) -> Result<(Self, Vec<Given>), FileError> {
+        let path = record.with_extension("partial.jsonl");
+        files::make_directory(files::parent(&path), Privacy::Shared)?;
+        let head = json!({ "exam": set.exam_hash, "metric": metric.hash() }).to_string();
+        let text = match files::read(&path, MAX_FILE) {
+            Ok(bytes) if !anew => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(_) => String::new(),
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error),
+        };
+        let mut lines = text.lines();
+        if lines.next() == Some(head.as_str()) {
+            let mut done: Vec<Given> = lines
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .collect();
+            done.retain(|given| given.index < set.cases.len());
+            done.sort_by_key(|given| given.index);
+            done.dedup_by_key(|given| given.index);
+            return Ok((Self { path }, done));
+        }
+        files::write(&path, format!("{head}\n").as_bytes(), Privacy::Shared)?;
+        Ok((Self { path }, Vec::new()))
+    }
+
+    /// When the last answer was kept, in nanoseconds since 1970; nothing where that is not known.
+    #[must_use]
+    pub fn last_ns(record: &Path) -> Option<u64> {
+        let facts = files::metadata(&record.with_extension("partial.jsonl")).ok()?;
+        let since = facts.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_nanos()).ok()
+    }
+
+    /// Keeps one more answer.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn add(&self, given: &Given) -> Result<(), FileError> {
+        let line = serde_json::to_string(given).unwrap_or_default();
+        let _alone = Lock::take(&self.path)?;
+        files::append_line(&self.path, &format!("{line}\n"), false).map(drop)
+    }
+
+    /// Forgets the answers; the record has them now.
+    pub fn finish(self) {
+        // What is left behind is not read again: another run of the same exam begins with it only if it is unfinished.
+        files::remove_file(&self.path).ok();
+    }
+}
+
+/// Writes a record.
+///
+/// # Errors
+/// It cannot be written.
+pub fn save(path: &Path, record: &AuditRecord) -> Result<(), FileError> {
+    files::make_directory(files::parent(path), Privacy::Shared)?;
+    let mut text = serde_json::to_string_pretty(record).unwrap_or_default();
+    text.push('\n');
+    files::write(path, text.as_bytes(), Privacy::Shared)
+}
+
+/// Reads one record.
+///
+/// # Errors
+/// It cannot be read or is none.
+pub fn read(path: &Path) -> Result<AuditRecord, FileError> {
+    let bytes = files::read(path, MAX_FILE)?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let source = io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("it is no audit record: {error}"),
+        );
+        FileError::new(Action::Read, path, source)
+    })
+}
+
+/// All records, oldest first. What is no record is passed over.
+#[must_use]
+pub fn all(folder: &Path) -> Vec<(PathBuf, AuditRecord)> {
+    let found = walkdir::WalkDir::new(folder)
+        .max_depth(3)
+        .follow_links(false);
+    let is_record = |path: &Path| path.extension().is_some_and(|ending| ending == "json");
+    let mut records: Vec<(PathBuf, AuditRecord)> = found
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| entry.file_name() != kept::FOLDER)
+        .flatten()
+        .filter(|entry| entry.file_type().is_file() && is_record(entry.path()))
+        .take(MAX_RECORDS)
+        .filter_map(|entry| Some((entry.path().to_owned(), read(entry.path()).ok()?)))
+        .collect();
+    records.sort_by(|(_, one), (_, other)| one.finished_at.cmp(&other.finished_at));
+    records
+}
+
+/// A record that was scored again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rescored {
+    /// The role.
+    pub role: String,
+    /// The version.
+    pub version: String,
+    /// The exam.
+    pub exam_hash: String,
+    /// The mean worth under the metric of its time.
+    pub before: f64,
+    /// The mean worth under the new one.
+    pub after: f64,
+}
+
+/// Scores every record again under a metric and keeps both scores.
+///
+/// # Errors
+/// A record cannot be written.
+pub fn rescore(folder: &Path, metric: &Metric) -> Result<Vec<Rescored>, FileError> {
+    let mut rescored = Vec::new();
+    for (path, mut record) in all(folder) {
+        let (before, after) = record.rescore(metric);
+        save(&path, &record)?;
+        rescored.push(Rescored {
+            role: record.role,
+            version: record.version,
+            exam_hash: record.exam_hash,
+            before,
+            after,
+        });
+    }
+    Ok(rescored)
+}
+
+/// Pairs of versions of one role and exam whose order the new metric turns around.
+#[must_use]
+pub fn turned(rescored: &[Rescored]) -> Vec<(&Rescored, &Rescored)> {
+    let mut turned = Vec::new();
+    for (at, one) in rescored.iter().enumerate() {
+        for other in rescored.iter().skip(at + 1) {
+            let comparable = one.role == other.role && one.exam_hash == other.exam_hash;
+            if comparable && (one.before - other.before) * (one.after - other.after) < 0.0 {
+                turned.push((one, other));
+            }
+        }
+    }
+    turned
+}
+
+#[cfg(test)]
+mod tests;

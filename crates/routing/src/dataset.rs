@@ -1,0 +1,143 @@
+//! Inputs with the outputs that won, `.role-os/contest-texts.jsonl`: written only with `[privacy] keep_inputs`, to train
+//! models on. The run log says who won; a line whose output is not the winner's is not handed out.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use selection::run_log::Record;
+use selection::{canonical, output};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::feedback;
+use crate::runs;
+use base::files::{self, FileError, Lock};
+use base::workspace::Workspace;
+
+/// Least agreement with the general model of an output that is handed out.
+const FLOOR: f64 = 0.8;
+
+/// Longest line that is written or read.
+const MAX_LINE: usize = 1024 * 1024;
+
+/// Where the texts are.
+#[must_use]
+pub fn path(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join("contest-texts.jsonl")
+}
+
+/// The texts of one contest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Texts {
+    /// The contest, as the run log names it.
+    pub run_id: String,
+    /// The input.
+    pub input: Value,
+    /// What the winner answered.
+    pub output: Value,
+    /// The right answer, when it was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Value>,
+}
+
+/// Adds the texts of a contest; too long ones are left out.
+///
+/// # Errors
+/// The file cannot be locked or written.
+pub fn append(path: &Path, texts: &Texts) -> Result<(), FileError> {
+    let mut line = serde_json::to_string(texts).unwrap_or_default();
+    if line.len() > MAX_LINE {
+        return Ok(());
+    }
+    line.push('\n');
+    let _alone = Lock::beside(path)?;
+    files::append_line(path, &line, false).map(drop)
+}
+
+/// What was handed out, and what was not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Lines.
+    pub lines: u64,
+    /// Texts whose contest is not in the log, was won by another output, or by one that the general model or a user
+    /// contradicts.
+    pub left_out: u64,
+}
+
+/// Hands out a line for every contest whose winner the run log confirms, in the shape that chat models are trained on:
+/// `messages` with the input and the best output (the right one, where it was known), and where it came from.
+///
+/// # Errors
+/// A file is there and cannot be read.
+pub fn export(
+    log: &Path,
+    texts: &Path,
+    said: &Path,
+    role: Option<&str>,
+    mut take: impl FnMut(&Value),
+) -> Result<Exported, FileError> {
+    let mut winners: HashMap<String, Record> = HashMap::new();
+    let there = |read: Result<(), FileError>| match read {
+        Err(error) if error.source.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    there(runs::lines(log, |line| {
+        let Ok(record) = Record::parse(line) else {
+            return;
+        };
+        if let Some(run_id) = record.more.run_id.clone().filter(|_| record.won()) {
+            winners.insert(run_id, record);
+        }
+    }))?;
+    let (opinions, _) = feedback::opinions(said)?;
+    let bad: BTreeSet<(String, String)> = opinions
+        .into_iter()
+        .filter(|opinion| !opinion.acceptable)
+        .map(|opinion| (opinion.trace_id, opinion.version))
+        .collect();
+    let is_bad = |record: &Record| {
+        let named = record
+            .more
+            .trace_id
+            .clone()
+            .zip(record.more.version.clone());
+        named.is_some_and(|named| bad.contains(&named))
+    };
+    let mut done = Exported::default();
+    there(runs::lines_up_to(texts, MAX_LINE, |line| {
+        let texts: Option<Texts> = serde_json::from_slice(line).ok();
+        let found = texts.and_then(|texts| {
+            let record = winners.get(&texts.run_id)?;
+            let hash = canonical::hash_bytes(output::text(&texts.output).as_bytes());
+            let is_winners = record.more.output_hash.as_ref() == Some(&hash);
+            // What won by its speed and not by what it says teaches nothing good.
+            let agrees =
+                record.more.agreement.is_none_or(|agreed| agreed >= FLOOR) && !is_bad(record);
+            (is_winners && (agrees || texts.target.is_some())).then_some((texts, record))
+        });
+        let Some((texts, record)) = found else {
+            done.left_out += 1;
+            return;
+        };
+        if role.is_some_and(|role| record.more.role.as_deref() != Some(role)) {
+            return;
+        }
+        done.lines += 1;
+        let best = texts.target.as_ref().unwrap_or(&texts.output);
+        take(&json!({
+            "messages": [
+                { "role": "user", "content": output::text(&texts.input) },
+                { "role": "assistant", "content": output::text(best) },
+            ],
+            "role": record.more.role,
+            "model_id": record.model_id,
+            "version": record.more.version,
+            "run_id": texts.run_id,
+            "prompt_hash": record.prompt_hash,
+            "reward": record.reward,
+            "is_target": texts.target.is_some(),
+        }));
+    }))?;
+    Ok(done)
+}

@@ -1,0 +1,141 @@
+//! The log of the gateway's requests, `.role-os/gateway.jsonl`: one line a request, appended before its answer ends.
+//!
+//! Only the `roleos up` that holds the workspace's lock writes it, see [`base::running`]; so the file stays open and a
+//! line costs one call. A log that has become too long is set aside.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use base::files::{self, Action, FileError};
+
+/// The log, open.
+#[derive(Debug)]
+pub struct RequestLog {
+    path: PathBuf,
+    most: u64,
+    keep: u64,
+    open: Mutex<File>,
+}
+
+impl RequestLog {
+    /// Opens it; `most` is its length in bytes at which it is set aside, `keep` how many are then kept.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn open(path: &Path, most: u64, keep: u64) -> Result<Self, FileError> {
+        let file = open(path).map_err(|error| FileError::new(Action::Append, path, error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            most,
+            keep,
+            open: Mutex::new(file),
+        })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds a line, which must end in a line feed, in one call.
+    ///
+    /// # Errors
+    /// The line cannot be added.
+    pub fn append(&self, line: &str) -> Result<(), FileError> {
+        let mut file = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        self.add(&mut file, line)
+            .map_err(|error| FileError::new(Action::Append, &self.path, error))
+    }
+
+    fn add(&self, file: &mut File, line: &str) -> io::Result<()> {
+        let facts = file.metadata()?;
+        let too_long = facts.len() >= self.most && facts.len() > 0;
+        if too_long {
+            self.set_aside();
+        }
+        // Somebody may have removed it, and what goes into a removed file is lost.
+        if too_long || facts.nlink() == 0 {
+            *file = open(&self.path)?;
+        }
+        let length = file.metadata()?.len();
+        file.write_all(line.as_bytes()).inspect_err(|_| {
+            // A disk that is full takes a part of the line.
+            file.set_len(length).ok();
+        })
+    }
+
+    fn set_aside(&self) {
+        let aside = |number: u64| match number {
+            0 => self.path.clone(),
+            _ => self.path.with_added_extension(number.to_string()),
+        };
+        for number in (0..self.keep).rev() {
+            // One that is not there need not be moved.
+            files::rename(&aside(number), &aside(number + 1)).ok();
+        }
+        if self.keep == 0 {
+            files::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// A line without its end, as a crash leaves it, is ended, so that it stays visible and spoils no other.
+fn open(path: &Path) -> io::Result<File> {
+    let mut file = files::open_log(path)?;
+    if let Some(end) = file.metadata()?.len().checked_sub(1) {
+        let mut last = [0];
+        file.read_exact_at(&mut last, end)?;
+        if last != [b'\n'] {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn text(path: &Path) -> String {
+        fs::read_to_string(path).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_torn_line_is_ended_and_a_removed_log_is_begun_anew() {
+        let guard = tempfile::tempdir().unwrap();
+        let path = guard.path().join("log");
+        File::create(&path).unwrap().write_all(b"{\"torn").unwrap();
+        let log = RequestLog::open(&path, 1000, 1).unwrap();
+        log.append("1\n").unwrap();
+        assert_eq!(text(&path), "{\"torn\n1\n");
+        fs::remove_file(&path).unwrap();
+        log.append("2\n").unwrap();
+        assert_eq!(text(&path), "2\n");
+    }
+
+    #[test]
+    fn a_long_log_is_set_aside_and_the_oldest_forgotten() {
+        let guard = tempfile::tempdir().unwrap();
+        let path = guard.path().join("log");
+        let log = RequestLog::open(&path, 4, 2).unwrap();
+        for line in ["aaa\n", "bbb\n", "ccc\n", "ddd\n"] {
+            log.append(line).unwrap();
+        }
+        let aside = |number: &str| text(&path.with_added_extension(number));
+        assert_eq!(
+            (text(&path), aside("1"), aside("2"), aside("3")),
+            (
+                "ddd\n".into(),
+                "ccc\n".into(),
+                "bbb\n".into(),
+                String::new()
+            )
+        );
+    }
+}

@@ -1,0 +1,334 @@
+//! The trained selector on disk, the features that it is trained from, and its judgement for the gate.
+//!
+//! `.role-os/selector.json` is replaced in one step; a running process sees the new one before its next decision. Where
+//! there is none, or it knows nothing of the role or the version, the gate fails open and says what to do.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::specialist::classifier::{Classifier, Embedding, Familiarity, Fit, Verdict};
+use ::specialist::registry::Version;
+use selection::run_log::Record;
+use selection::selector::book::Worse;
+use selection::selector::examples::{Examples, Split};
+use selection::selector::features::Line;
+use selection::selector::{BadSelector, Book, Features, LEAST_LABELS};
+use serde_json::Value;
+
+use crate::feedback;
+use crate::runs;
+use crate::specialists::Stamp;
+use base::files::{self, FileError, Lock, Privacy};
+use base::workspace::Workspace;
+
+/// Largest selector that is read.
+const MAX_SELECTOR: u64 = 1024 * 1024 * 1024;
+
+/// Where the selector is.
+#[must_use]
+pub fn path(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join("selector.json")
+}
+
+/// Where the features are.
+#[must_use]
+pub fn features_path(workspace: &Workspace) -> PathBuf {
+    workspace.role_os_dir().join("features.jsonl")
+}
+
+/// A selector that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectorError {
+    /// The file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Its content.
+    #[error("cannot use `{}`", path.display())]
+    Content {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: BadSelector,
+    },
+    /// The log that it would be learned from was changed.
+    #[error("cannot learn from the run log: {0}")]
+    BrokenLog(String),
+    /// It would be worse than the present one.
+    #[error("the new selector is worse than the present one: {}", joined(.0))]
+    Worse(Vec<Worse>),
+}
+
+fn joined(worse: &[Worse]) -> String {
+    let all: Vec<String> = worse.iter().map(ToString::to_string).collect();
+    all.join("; ")
+}
+
+/// Adds the features of one contest.
+///
+/// # Errors
+/// The file cannot be locked or written.
+pub fn append_features(path: &Path, line: &Line) -> Result<(), FileError> {
+    let _alone = Lock::take(path)?;
+    let text = format!("{}\n", line.to_line());
+    files::append_line(path, &text, false).map(drop)
+}
+
+/// Reads a selector; nothing when there is none.
+///
+/// # Errors
+/// It is there and cannot be used.
+pub fn read(path: &Path) -> Result<Option<Book>, SelectorError> {
+    let bytes = match files::read(path, MAX_SELECTOR) {
+        Ok(bytes) => bytes,
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let book = Book::parse(&bytes).map_err(|source| SelectorError::Content {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Some(book))
+}
+
+/// What there is to learn from.
+#[derive(Debug)]
+pub struct Lessons {
+    /// Contests by role.
+    pub roles: BTreeMap<String, Split>,
+    /// Lines of the run log that belong to a contest.
+    pub lines: u64,
+    /// Contests that were found with their features and teach something.
+    pub contests: u64,
+    /// Contests of which nothing tells which answers were acceptable.
+    pub without_reference: u64,
+    /// Answers of which a user said what they were worth.
+    pub feedback: u64,
+    /// Lines of a file that could not be read, and of feedback whose links do not hold.
+    pub unreadable: u64,
+}
+
+/// Joins the run log with the features.
+///
+/// # Errors
+/// One of the two files cannot be read.
+pub fn lessons(log: &Path, features: &Path) -> Result<Lessons, FileError> {
+    gather(log, features, None)
+}
+
+fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, FileError> {
+    let mut examples = Examples::default();
+    let mut unreadable = 0;
+    runs::lines(log, |line| match Record::parse(line) {
+        Ok(record) => examples.record(&record),
+        Err(_) => unreadable += 1,
+    })?;
+    let mut counted = 0;
+    if let Some(path) = said {
+        let (opinions, passed_over) = feedback::opinions(path)?;
+        unreadable += passed_over;
+        counted = opinions
+            .into_iter()
+            .map(|opinion| u64::from(examples.feedback(opinion)))
+            .sum();
+    }
+    let most = selection::selector::features::MAX_LINE;
+    runs::lines_up_to(features, most, |line| match Line::parse(line) {
+        Ok(line) => examples.features(line),
+        Err(_) => unreadable += 1,
+    })?;
+    let (lines, contests) = (examples.lines, examples.joined);
+    let without_reference = examples.without_reference;
+    Ok(Lessons {
+        roles: examples.finish(),
+        lines,
+        contests,
+        without_reference,
+        feedback: counted,
+        unreadable,
+    })
+}
+
+/// What there is to learn from in a workspace: the run log, what users said, and the features.
+///
+/// # Errors
+/// One of the files cannot be read, or the run log's chain or a reward in it does not hold.
+pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
+    let log = runs::path(workspace);
+    let (_, bad) = runs::verify(&log, runs::metrics(workspace)?)?;
+    if let Some(first) = bad.first() {
+        let why = format!("line {}: {}", first.line, first.reason);
+        return Err(SelectorError::BrokenLog(why));
+    }
+    let said = feedback::path(workspace);
+    Ok(gather(&log, &features_path(workspace), Some(&said))?)
+}
+
+/// Puts a selector in its place, unless the present one is better and nobody insists. Says how many bytes it has.
+///
+/// # Errors
+/// It would be worse, or the file cannot be read or written. The present one stays then. A damaged one is replaced only
+/// when somebody insists, one of an older format at once.
+pub fn replace(
+    path: &Path,
+    book: &Book,
+    lessons: &Lessons,
+    insist: bool,
+) -> Result<usize, SelectorError> {
+    let _alone = Lock::take(&path.with_added_extension("lock"))?;
+    let present = match read(path) {
+        Ok(present) => present,
+        Err(SelectorError::Content {
+            source: BadSelector::Old(_),
+            ..
+        }) => None,
+        Err(_) if insist => None,
+        Err(error) => return Err(error),
+    };
+    if let Some(present) = present.filter(|_| !insist) {
+        let worse = book.worse_than(&present, &lessons.roles);
+        if !worse.is_empty() {
+            return Err(SelectorError::Worse(worse));
+        }
+    }
+    let text = book.to_json();
+    files::write(path, text.as_bytes(), Privacy::Shared)?;
+    Ok(text.len())
+}
+
+/// Judges inputs for the gate: by the caller's embedding where there is one, else by the trained selector.
+#[derive(Debug)]
+pub struct Judge {
+    path: PathBuf,
+    book: Mutex<Option<(Stamp, Arc<Book>)>>,
+}
+
+impl Judge {
+    /// By the selector at this place; it need not be there yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            book: Mutex::default(),
+        }
+    }
+
+    /// By the selector of a workspace.
+    #[must_use]
+    pub fn of(workspace: &Workspace) -> Self {
+        Self::new(path(workspace))
+    }
+
+    /// The selectors as they are now; nothing when there are none.
+    ///
+    /// # Errors
+    /// The file is there and cannot be used.
+    pub fn book(&self) -> Result<Option<Arc<Book>>, SelectorError> {
+        let stamp = Stamp::of(&self.path);
+        let mut cache = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(stamp), Some((known, book))) = (stamp, cache.as_ref())
+            && stamp == *known
+        {
+            return Ok(Some(Arc::clone(book)));
+        }
+        let book = read(&self.path)?.map(Arc::new);
+        *cache = stamp.zip(book.clone());
+        Ok(book)
+    }
+
+    /// The verdict of the trained selector on each version.
+    fn trained(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
+        let book = match self.book() {
+            Ok(book) => book,
+            Err(error) => {
+                let unknown = |_: &&Version| Verdict::OodUnknown(said(&error));
+                return versions.iter().map(unknown).collect();
+            }
+        };
+        let not_trained = |version: &Version| Verdict::NotTrained(next_step(role, &version.id));
+        let Some(selector) = book.as_ref().and_then(|book| book.of(role)) else {
+            return versions.iter().map(|one| not_trained(one)).collect();
+        };
+        let features = Features::of_input(input);
+        let judged = selector.judge(&features);
+        let familiarity = Familiarity {
+            share: judged.familiarity(),
+            from: selector.familiar_from(),
+        };
+        let one = |version: &&Version| match judged.score(&version.id) {
+            None => not_trained(version),
+            Some(_) if !judged.is_familiar() => Verdict::Unfamiliar(Some(familiarity)),
+            Some(score) => Verdict::Scored(Fit {
+                score: score.probability,
+                reward: score.reward,
+                familiarity: Some(familiarity),
+            }),
+        };
+        versions.iter().map(one).collect()
+    }
+
+    /// What a version needs before the gate can send inputs to it; nothing when it has all.
+    #[must_use]
+    pub fn missing(&self, role: &str, version: &Version) -> Option<String> {
+        if version.exam_centroid.is_some() {
+            return None;
+        }
+        match self.trained(role, &Value::Null, &[version]).pop()? {
+            Verdict::NotTrained(what) => Some(what),
+            _ => None,
+        }
+    }
+}
+
+/// The sentence that says what a version without training data needs.
+#[must_use]
+pub fn next_step(role: &str, version: &str) -> String {
+    format!(
+        "`{version}` has no training data: run `roleos dispatch {role:?} --learn --cases SET` with {LEAST_LABELS} known right answers or more, then `roleos selector train`"
+    )
+}
+
+/// An error with its cause.
+fn said(error: &SelectorError) -> String {
+    match error {
+        SelectorError::File(error) => format!("{error}: {}", error.source),
+        SelectorError::Content { source, .. } => format!("{error}: {source}"),
+        SelectorError::BrokenLog(_) | SelectorError::Worse(_) => error.to_string(),
+    }
+}
+
+impl Classifier for Judge {
+    fn is_ood(&self, role: &str, input: &Value, version: &Version) -> Result<bool, String> {
+        match self.judge(role, input, &[version]).pop() {
+            Some(Verdict::OodUnknown(why)) => Err(why),
+            Some(Verdict::Scored(_) | Verdict::ScoreUnknown(_)) => Ok(false),
+            _ => Ok(true),
+        }
+    }
+
+    fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String> {
+        match self.judge(role, input, &[version]).pop() {
+            Some(Verdict::OodUnknown(why) | Verdict::ScoreUnknown(why)) => Err(why),
+            Some(Verdict::Scored(fit)) => Ok(fit.score),
+            _ => Ok(0.0),
+        }
+    }
+
+    fn judge(&self, role: &str, input: &Value, versions: &[&Version]) -> Vec<Verdict> {
+        let compares = |version: &Version| Embedding::compares(input, version);
+        if !versions.iter().any(|version| compares(version)) {
+            return self.trained(role, input, versions);
+        }
+        let own = Embedding.judge(role, input, versions);
+        let both = own.into_iter().zip(self.trained(role, input, versions));
+        let choose = |(version, (own, trained)): (&&Version, (Verdict, Verdict))| {
+            if compares(version) { own } else { trained }
+        };
+        versions.iter().zip(both).map(choose).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! A selector is trained from the two logs, judges for the gate, and is not replaced by a worse one.
+
+use ::specialist::level::Level;
+use ::specialist::registry::{DEFAULT_AUDIT_WINDOW, NO_EXAM};
+use selection::metric::{Metric, Parts};
+use selection::run_log::More;
+use serde_json::json;
+
+use super::*;
+
+const TOPICS: [(&str, [&str; 6]); 2] = [
+    (
+        "rivers",
+        ["river", "bank", "flood", "stream", "water", "bridge"],
+    ),
+    (
+        "music",
+        ["chord", "tempo", "melody", "drum", "scale", "rhythm"],
+    ),
+];
+
+struct Place {
+    _guard: tempfile::TempDir,
+    log: PathBuf,
+    features: PathBuf,
+    selector: PathBuf,
+}
+
+fn text(number: usize) -> (&'static str, String) {
+    let (topic, words) = &TOPICS[number % 2];
+    let words: Vec<&str> = (0..6)
+        .map(|at| words[(number * 5 + at * (1 + number % 3)) % 6])
+        .collect();
+    (topic, words.join(" "))
+}
+
+impl Place {
+    fn new() -> Self {
+        let guard = tempfile::tempdir().unwrap();
+        let at = |name: &str| guard.path().join(name);
+        Self {
+            log: at("run_log.jsonl"),
+            features: at("features.jsonl"),
+            selector: at("selector.json"),
+            _guard: guard,
+        }
+    }
+
+    /// Contests in which the model of the topic does well, or badly.
+    fn learn(&self, contests: usize, well: bool) {
+        for number in 0..contests {
+            let (topic, text) = text(number);
+            let prompt_hash = hex::encode(base::digest(format!("{number} {text}").as_bytes()));
+            let run_id = format!("run-{number}-{well}");
+            let records = TOPICS.iter().enumerate().map(|(index, (model, _))| {
+                let q1 = if (*model == topic) == well { 0.9 } else { 0.1 };
+                record(&run_id, index, model, &prompt_hash, q1)
+            });
+            runs::append(&self.log, records.collect()).unwrap();
+            let line = Line {
+                run_id,
+                role: "writer".to_owned(),
+                prompt_hash,
+                features: Features::of(&text, &[]),
+            };
+            append_features(&self.features, &line).unwrap();
+        }
+    }
+
+    fn lessons(&self) -> Lessons {
+        lessons(&self.log, &self.features).unwrap()
+    }
+
+    fn train(&self, insist: bool) -> Result<usize, SelectorError> {
+        let lessons = self.lessons();
+        replace(
+            &self.selector,
+            &Book::train(&lessons.roles),
+            &lessons,
+            insist,
+        )
+    }
+}
+
+fn record(run_id: &str, index: usize, model: &str, prompt_hash: &str, q1: f64) -> Record {
+    let parts = Parts {
+        passed: true,
+        q1: Some(q1),
+        cost: 0.1,
+        refusal_penalty: 0.0,
+    };
+    Record {
+        timestamp: "2026-03-04T05:06:07Z".to_owned(),
+        prompt_hash: prompt_hash.to_owned(),
+        model_id: model.to_owned(),
+        metric_version: "metric_v1".to_owned(),
+        verifier_result: "PASS".to_owned(),
+        q0: 1,
+        q1: Some(q1),
+        cost: 0.1,
+        refusal_penalty: 0.0,
+        reward: Metric::v1().reward(parts).unwrap(),
+        winner_model_id: None,
+        more: More {
+            run_id: Some(run_id.to_owned()),
+            candidate_index: u32::try_from(index).ok(),
+            role: Some("writer".to_owned()),
+            mode: Some("learn".to_owned()),
+            version: Some(model.to_owned()),
+            ..More::default()
+        },
+    }
+}
+
+fn version(model: &str) -> Version {
+    Version {
+        id: model.to_owned(),
+        adapter_id: model.to_owned(),
+        model_id: model.to_owned(),
+        backend_url: None,
+        backend_urls: Vec::new(),
+        base_model: "Qwen/Qwen3-8B".to_owned(),
+        gate_threshold: 0.75,
+        certified_level: Level::parse("L2").unwrap(),
+        claimed: false,
+        certified_by: None,
+        exam_hash: NO_EXAM.to_owned(),
+        field_audit_window: DEFAULT_AUDIT_WINDOW,
+        created_at: "2026-09-02T09:00:00Z".to_owned(),
+        exam_centroid: None,
+        ood_floor: None,
+        withdrawn: None,
+    }
+}
+
+#[test]
+fn the_gate_asks_the_selector_where_there_is_one() {
+    let place = Place::new();
+    let judge = Judge::new(place.selector.clone());
+    let input = json!("river bank flood water stream bridge");
+    let (rivers, music) = (version("rivers"), version("music"));
+    let verdict = |role: &str, version: &Version| judge.judge(role, &input, &[version]).remove(0);
+    assert!(
+        matches!(verdict("writer", &rivers), Verdict::NotTrained(what) if what.contains("roleos selector train"))
+    );
+    assert!(judge.missing("writer", &rivers).is_some());
+    place.learn(200, true);
+    place.train(false).unwrap();
+    assert_eq!(judge.is_ood("writer", &input, &rivers), Ok(false));
+    assert!(judge.score("writer", &input, &rivers).unwrap() > 0.8);
+    assert!(judge.score("writer", &input, &music).unwrap() < 0.2);
+    let strange = json!({ "text": "quantum chromodynamics lattice gauge hadron" });
+    assert_eq!(judge.is_ood("writer", &strange, &rivers), Ok(true));
+    for (role, version) in [("another role", &rivers), ("writer", &version("newcomer"))] {
+        assert!(
+            matches!(verdict(role, version), Verdict::NotTrained(_)),
+            "{role}"
+        );
+        assert!(judge.missing(role, version).is_some());
+    }
+    assert_eq!(judge.missing("writer", &rivers), None);
+    let both = judge.judge("writer", &input, &[&music, &rivers]);
+    assert_eq!(both[1], verdict("writer", &rivers), "rivals change nothing");
+}
+
+#[test]
+fn an_older_selector_fails_open_and_is_replaced_without_a_word() {
+    let place = Place::new();
+    let old = br#"{"format":"roleos-selector/v1","roles":{}}"#;
+    files::write(&place.selector, old, Privacy::Shared).unwrap();
+    let judge = Judge::new(place.selector.clone());
+    let why = judge
+        .is_ood("writer", &json!("river"), &version("rivers"))
+        .unwrap_err();
+    assert!(why.contains("run `roleos selector train`"), "{why}");
+    place.learn(40, true);
+    place.train(false).unwrap();
+    assert_eq!(judge.missing("writer", &version("rivers")), None);
+}
+
+#[test]
+fn a_callers_embedding_comes_first() {
+    let judge = Judge::new(PathBuf::from("/nonexistent/selector.json"));
+    let mut version = version("rivers");
+    version.exam_centroid = Some(vec![1.0, 0.0]);
+    let input = json!({ "text": "anything", "embedding": [1.0, 0.0] });
+    assert_eq!(judge.is_ood("writer", &input, &version), Ok(false));
+    assert_eq!(judge.score("writer", &input, &version), Ok(1.0));
+}
+
+#[test]
+fn a_damaged_selector_is_an_error_and_never_a_score() {
+    let place = Place::new();
+    files::write(
+        &place.selector,
+        b"{\"format\":\"roleos-selector/v2\"",
+        Privacy::Shared,
+    )
+    .unwrap();
+    let judge = Judge::new(place.selector.clone());
+    let input = json!("river");
+    assert!(judge.is_ood("writer", &input, &version("rivers")).is_err());
+    assert!(judge.score("writer", &input, &version("rivers")).is_err());
+    place.learn(40, true);
+    assert!(matches!(
+        place.train(false),
+        Err(SelectorError::Content { .. })
+    ));
+    place.train(true).unwrap();
+    assert_eq!(
+        judge.is_ood("writer", &json!("river bank flood"), &version("rivers")),
+        Ok(false)
+    );
+}
+
+#[test]
+fn a_better_one_is_not_replaced_by_a_worse_one() {
+    let place = Place::new();
+    place.learn(200, true);
+    place.train(false).unwrap();
+    let good = std::fs::read(&place.selector).unwrap();
+    place.train(false).unwrap();
+    assert_eq!(
+        std::fs::read(&place.selector).unwrap(),
+        good,
+        "the same log gives the same file"
+    );
+    let lessons = place.lessons();
+    let turned = Place::new();
+    turned.learn(200, false);
+    let bad = Book::train(&turned.lessons().roles);
+    let refused = replace(&place.selector, &bad, &lessons, false);
+    assert!(
+        matches!(refused, Err(SelectorError::Worse(_))),
+        "{refused:?}"
+    );
+    assert_eq!(std::fs::read(&place.selector).unwrap(), good);
+    replace(&place.selector, &bad, &lessons, true).unwrap();
+    assert_ne!(std::fs::read(&place.selector).unwrap(), good);
+}

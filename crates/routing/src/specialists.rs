@@ -1,0 +1,376 @@
+//! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
+//!
+//! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
+//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `trial` (how a canary ends),
+//! [`certify`] (what the evidence does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
+//! say), [`spending`] (what the general model cost today).
+//!
+//! A registry that came with a clone sends inputs, and tokens of the environment, where a stranger wants them. It is
+//! shown and not followed until a person has trusted exactly this content ([`Seen::is_trusted`]).
+//!
+//! Locks have an order: registry, state, then a log. Nobody waits for an earlier one while holding a later one.
+
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::specialist::event::{Event, rebuild};
+use ::specialist::quota::Scope;
+use ::specialist::registry::Registry;
+use ::specialist::shadow::{self, BadSetting};
+use ::specialist::state::{Halt, State, StateError};
+
+use base::chance::Chance;
+use base::clock;
+use base::config::Config;
+use base::config::specialist::{ClaimedLevels, HaltRule, QuotaScope};
+use base::environment::Environment;
+use base::files::{self, FileError, Lock, Tail};
+use base::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
+
+pub use base::specialist_paths::{Named, Paths};
+
+use self::lease::Leases;
+use self::role_blocks::RoleBlocks;
+
+pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
+pub use self::dispatch::{Asked, Begun, Compared, Probed, Settled};
+pub use self::operate::{OperateError, Operator, Registered, Repaired};
+pub use self::pointing::{Moved, Promotion};
+pub use self::route::{Candidate, Route};
+
+pub mod certify;
+pub mod command;
+mod contest;
+mod dispatch;
+mod lease;
+mod logs;
+mod operate;
+pub mod pending;
+mod pointing;
+mod role_blocks;
+mod route;
+pub mod spending;
+mod trial;
+
+/// Largest registry and state that are read.
+const MAX_FILE: u64 = 64 * 1024 * 1024;
+
+/// Largest log that is read whole.
+const MAX_LOG: u64 = 4 * 1024 * 1024 * 1024;
+
+/// How often a state that changes under the reader is looked at.
+const MAX_LOOKS: usize = 8;
+
+/// A file that changed less than this ago may change again without looking different.
+const RACY_NS: i128 = 1_000_000_000;
+
+/// What was set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Probes and halts.
+    pub shadow: shadow::Settings,
+    /// Dispatches over which a quota is a share.
+    pub quota_window: usize,
+    /// Whose dispatches count.
+    pub scope: Scope,
+    /// Whether the text of inputs is kept.
+    pub keep_inputs: bool,
+    /// Size at which the field log is set aside.
+    pub field_log_bytes: u64,
+    /// How many are kept.
+    pub field_log_keep: u64,
+    /// Whether a level that no evidence here carries counts as L0.
+    pub refuse_claimed: bool,
+    /// By how much a version may be worse than another on the same exam.
+    pub exam_margin: f64,
+}
+
+impl Settings {
+    /// The settings file, with what the variables say on top.
+    ///
+    /// # Errors
+    /// A variable has a value that cannot be used.
+    pub fn load(config: &Config, environment: &Environment) -> Result<Self, BadSetting> {
+        let set = &config.specialist;
+        let [every, window, tau] = environment.shadow.each_ref().map(Option::as_deref);
+        let shadow = shadow::Settings {
+            every: set.shadow_every.get(),
+            window: set.shadow_window.get(),
+            tau: set.shadow_tau.get(),
+            rule: match set.halt_rule {
+                HaltRule::Sequential => shadow::HaltRule::Sequential,
+                HaltRule::Window => shadow::HaltRule::Window,
+            },
+            error: set.halt_error.get(),
+        };
+        Ok(Self {
+            shadow: shadow.with_variables(every, window, tau)?,
+            quota_window: usize::try_from(set.quota_window.get()).unwrap_or(usize::MAX),
+            scope: match set.quota_scope {
+                QuotaScope::Role => Scope::Role,
+                QuotaScope::Fleet => Scope::Fleet,
+            },
+            keep_inputs: config.privacy.keep_inputs,
+            field_log_bytes: set.field_log_mib.get().saturating_mul(1024 * 1024),
+            field_log_keep: set.field_log_keep.get(),
+            refuse_claimed: set.claimed_levels == ClaimedLevels::Refuse,
+            exam_margin: config.selection.exam_margin.get(),
+        })
+    }
+}
+
+/// A state that cannot be used. Nothing may be routed to a specialist.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// The file cannot be read.
+    #[error("STATE_LOAD_ERROR: {}: {}", .0, .0.source)]
+    File(FileError),
+    /// It can, and is no state.
+    #[error(transparent)]
+    Content(StateError),
+}
+
+/// The specialists of one workspace.
+#[derive(Debug)]
+pub struct Specialists {
+    paths: Paths,
+    settings: Settings,
+    registry: Mutex<Option<(Stamp, Seen)>>,
+    blocks: RoleBlocks,
+    chance: Chance,
+    leases: Leases,
+}
+
+/// A registry as it was read.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What it says.
+    pub registry: Arc<Registry>,
+    /// Whether it may be followed: it is this machine's own, or a person trusted exactly this content.
+    pub is_trusted: bool,
+}
+
+/// By what a file is known to be unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    inode: u64,
+    length: u64,
+    changed_ns: i128,
+}
+
+impl Stamp {
+    /// `None` when the file is not there, or so new that it may change without looking different.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let metadata = files::metadata(path).ok()?;
+        let changed_ns =
+            i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec());
+        let age = i128::from(clock::now_ns()) - changed_ns;
+        (age > RACY_NS).then(|| Self {
+            inode: metadata.ino(),
+            length: metadata.len(),
+            changed_ns,
+        })
+    }
+}
+
+impl Specialists {
+    /// The files need not be there yet. What a crash left unfinished is finished or undone.
+    #[must_use]
+    pub fn new(paths: Paths, settings: Settings) -> Self {
+        let blocks = RoleBlocks::new(paths.roles.clone());
+        Self {
+            leases: Leases::beside(&paths.state),
+            paths,
+            settings,
+            registry: Mutex::default(),
+            blocks,
+            chance: Chance::default(),
+        }
+    }
+
+    /// The same, with another source of draws.
+    #[must_use]
+    pub fn with_chance(mut self, chance: Chance) -> Self {
+        self.chance = chance;
+        self
+    }
+
+    /// Where the files are.
+    #[must_use]
+    pub fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    /// What was set.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The registry as it is now; an empty one when there is none. To look at; who follows it asks [`Self::see`].
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn registry(&self) -> Result<Arc<Registry>, FileError> {
+        Ok(self.see()?.registry)
+    }
+
+    /// The registry as it is now, and whether it may be followed.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn see(&self) -> Result<Seen, FileError> {
+        if self.pending_path().exists() {
+            // Whoever is at work finishes first; what was left behind is settled. Where that cannot be done, the registry
+            // is what it is, and the next operator hears of it.
+            self.recover().ok();
+        }
+        let stamp = Stamp::of(&self.paths.registry);
+        let mut cache = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(stamp), Some((known, seen))) = (stamp, cache.as_ref())
+            && stamp == *known
+            // Somebody may trust it at any moment.
+            && seen.is_trusted
+        {
+            return Ok(seen.clone());
+        }
+        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE)?;
+        let registry = bytes
+            .as_deref()
+            .map_or_else(Registry::default, Registry::parse);
+        let registry = if registry.tells_of_evidence() {
+            let events = self.events().unwrap_or_default();
+            registry.with_evidence(|role, version| certify::earned(&events, role, version))
+        } else {
+            registry
+        };
+        let registry = if self.settings.refuse_claimed {
+            registry.without_claims()
+        } else {
+            registry
+        };
+        let seen = Seen {
+            is_trusted: self.is_trusted(&registry, bytes.as_deref().unwrap_or_default()),
+            registry: Arc::new(registry),
+        };
+        *cache = stamp.map(|stamp| (stamp, seen.clone()));
+        Ok(seen)
+    }
+
+    /// One that names nobody sends nothing anywhere.
+    fn is_trusted(&self, registry: &Registry, bytes: &[u8]) -> bool {
+        registry.entries().is_empty() || self.belief(bytes) == Belief::Own
+    }
+
+    /// Returns whether the user confirmed this content of the registry.
+    pub(crate) fn belief(&self, bytes: &[u8]) -> Belief {
+        Trust::of(&self.paths.workspace).belief(&self.paths.registry, bytes, Kind::Plain)
+    }
+
+    /// Confirms the registry that we are about to write, beside the present one until it is settled.
+    fn confirm_next(&self, text: &str, what: &str) -> Result<(), FileError> {
+        let by = Confirming { what, key: None };
+        let (workspace, path) = (&self.paths.workspace, &self.paths.registry);
+        trust::confirm_next(workspace, path, text.as_bytes(), Kind::Plain, &by)
+    }
+
+    /// Confirms the registry that we wrote, and no other.
+    fn confirm(&self, text: &str, what: &str) -> Result<(), FileError> {
+        let by = Confirming { what, key: None };
+        let (workspace, path) = (&self.paths.workspace, &self.paths.registry);
+        trust::confirm(workspace, path, text.as_bytes(), Kind::Plain, &by)
+    }
+
+    /// What to say of a registry that is not followed.
+    #[must_use]
+    pub fn distrust(&self) -> String {
+        let path = self.paths.registry.display();
+        let bytes = read_or_nothing(&self.paths.registry, MAX_FILE);
+        let why = match self.belief(&bytes.ok().flatten().unwrap_or_default()) {
+            Belief::Unconfirmed(doubt) => format!(": {doubt}"),
+            Belief::Own => String::new(),
+        };
+        format!("the registry `{path}` is not followed{why}; `roleos trust` shows it and asks")
+    }
+
+    /// The state as it is now. A missing one is rebuilt from the logs, so that deleting it lifts no halt. A halt that only
+    /// the user's trust store knows holds as well, and places of dispatches that died are given back.
+    ///
+    /// # Errors
+    /// The file is there and cannot be used. It is left as it is.
+    pub fn state(&self) -> Result<State, Unreadable> {
+        let mut state = self.written_state()?;
+        state.release(|reservation| self.leases.is_abandoned(reservation));
+        for (role, halt) in Trust::of(&self.paths.workspace).halts() {
+            let HaltRecord { reason, since } = halt;
+            state
+                .slot_mut(&role)
+                .halt
+                .get_or_insert(Halt { reason, since });
+        }
+        Ok(state)
+    }
+
+    /// The state as its file, else the logs say.
+    fn written_state(&self) -> Result<State, Unreadable> {
+        let read = || read_or_nothing(&self.paths.state, MAX_FILE).map_err(Unreadable::File);
+        let mut bytes = read()?;
+        for _ in 0..MAX_LOOKS {
+            let Some(now) = &bytes else {
+                return self.rebuilt().map_err(Unreadable::File);
+            };
+            let parsed = State::parse(now).map_err(Unreadable::Content);
+            if parsed.is_ok() {
+                return parsed;
+            }
+            // It was perhaps being written; what stays the same is damaged.
+            let again = read()?;
+            if again == bytes {
+                return parsed;
+            }
+            bytes = again;
+        }
+        State::parse(&bytes.unwrap_or_default()).map_err(Unreadable::Content)
+    }
+
+    fn rebuilt(&self) -> Result<State, FileError> {
+        let events = self.events()?;
+        let probes = logs::read_log(&self.paths.probes)?;
+        Ok(rebuild(&events, &probes, &self.settings.shadow))
+    }
+
+    /// Keeps others from the state.
+    fn lock_state(&self) -> Result<Lock, FileError> {
+        lock(&self.paths.state)
+    }
+
+    /// Adds an event to its log.
+    fn note(&self, path: &Path, event: &Event, durable: bool) -> Result<Tail, FileError> {
+        append(path, &event.line(), durable)
+    }
+}
+
+/// Keeps others from a file, by a lock beside it.
+fn lock(path: &Path) -> Result<Lock, FileError> {
+    Lock::beside(path)
+}
+
+/// Adds a line to a log under the log's own lock.
+fn append(path: &Path, line: &str, durable: bool) -> Result<Tail, FileError> {
+    let _lock = lock(path)?;
+    files::append_line(path, line, durable)
+}
+
+fn read_or_nothing(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {
+    match files::read(path, limit) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

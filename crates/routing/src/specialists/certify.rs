@@ -1,0 +1,432 @@
+//! What the evidence says of a version, gathered from the records, and what follows: a level raised or lowered, a version
+//! taken out. Each leaves a line in the events log with its evidence.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ::specialist::event::{Event, Kind, Log};
+use ::specialist::level::Level;
+use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
+use selection::audit::AuditRecord;
+use selection::certification::{Assessment, Evidence, Shadow, assess};
+use selection::growth::{Counter, Field, Prune, Trials};
+use selection::metric::Metric;
+use selection::promotion::Windows;
+use selection::run_log::Record;
+use selection::verifier::Declared;
+use serde_json::{Value, json};
+
+use super::pointing::compare;
+use super::{OperateError, Operator, Specialists, lock};
+use crate::runs;
+use base::files::FileError;
+
+/// What evidence is gathered from, beside the specialists' own files.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// The run log.
+    pub log: &'a Path,
+    /// The metric that holds.
+    pub metric: &'a Metric,
+    /// All metrics that lines of the log may name.
+    pub known: &'a [Metric],
+}
+
+/// Everything that is known of a version.
+#[derive(Clone, Debug)]
+pub struct Dossier {
+    /// The version's id.
+    pub version: String,
+    /// The level that it has.
+    pub level: Level,
+    /// Its newest exam, compared with the active version's where that took the same.
+    pub audit: Option<AuditRecord>,
+    /// SHA-256 of the exam's record.
+    pub audit_digest: Option<String>,
+    /// Its last runs and contests under the metric.
+    pub windows: Windows,
+    /// The contests of the role.
+    pub field: Field,
+    /// What the evidence comes to.
+    pub assessment: Assessment,
+    /// Hash of the manifest and of the weights, where there is a manifest.
+    pub digests: Value,
+}
+
+/// A level that was or was not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certified {
+    /// The level before.
+    pub before: Level,
+    /// The level now.
+    pub now: Level,
+}
+
+/// What a log says of the roles; nothing where it does not hold.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// By role.
+    pub roles: BTreeMap<String, Seen>,
+    /// Why its chain or a number in it does not hold.
+    pub broken: Option<String>,
+}
+
+/// What a log says of one role and its versions.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The contests.
+    pub contests: Counter,
+    /// By version's id.
+    pub versions: BTreeMap<String, (Windows, Trials)>,
+}
+
+/// Reads what a log says of roles under a metric; other metrics' lines are another history. A log that is not there says
+/// nothing, and one whose chain or rewards do not hold counts for nothing.
+///
+/// # Errors
+/// It is there and cannot be read.
+pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading, FileError> {
+    let mut all: BTreeMap<String, Seen> = BTreeMap::new();
+    if !sources.log.exists() {
+        return Ok(Reading::default());
+    }
+    let (_, bad) = runs::verify(sources.log, sources.known.to_vec())?;
+    if let Some(first) = bad.first() {
+        return Ok(Reading {
+            roles: all,
+            broken: Some(format!("line {}: {}", first.line, first.reason)),
+        });
+    }
+    runs::lines(sources.log, |line| {
+        let Ok(record) = Record::parse(line) else {
+            return;
+        };
+        let role = record.more.role.as_deref();
+        let Some(entry) = role.and_then(|role| registry.entry(role)) else {
+            return;
+        };
+        if record.metric_version != sources.metric.metric_version {
+            return;
+        }
+        let seen = all.entry(entry.role.clone()).or_default();
+        seen.contests.add(&record);
+        if let Some(version) = whose(entry, &record) {
+            let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
+            windows.add(&record);
+            trials.add(&record);
+        }
+    })?;
+    Ok(Reading {
+        roles: all,
+        broken: None,
+    })
+}
+
+/// The highest level that evidence on this machine carried, as the events log has it.
+pub(super) fn earned(events: &Log, role: &str, version: &str) -> Level {
+    let text = |event: &Event, key: &str| event.data.get(key)?.as_str().map(str::to_owned);
+    events
+        .of(role, &[Kind::CertificationAttempt])
+        .filter(|event| text(event, "version_id").as_deref() == Some(version))
+        .filter_map(|event| Level::parse(&text(event, "earned_level")?))
+        .max()
+        .unwrap_or(Level::UNCERTIFIED)
+}
+
+/// The version that made a run: by its id, else by its model.
+fn whose<'a>(entry: &'a Entry, record: &Record) -> Option<&'a Version> {
+    match &record.more.version {
+        Some(id) => entry.version(id),
+        None => entry
+            .versions
+            .iter()
+            .find(|version| version.model_id == record.model_id),
+    }
+}
+
+impl Specialists {
+    /// Gathers the evidence. `supply_chain` says whether manifest and weights are what they were, and their hashes.
+    ///
+    /// # Errors
+    /// The role or the version is unknown, or a file cannot be read.
+    pub fn dossier(
+        &self,
+        role: &str,
+        version: &str,
+        sources: Sources<'_>,
+        supply_chain: impl FnOnce(&Value) -> (Result<(), String>, Value),
+    ) -> Result<Dossier, OperateError> {
+        let registry = self.registry()?;
+        if !registry.is_valid() {
+            return Err(OperateError::Invalid {
+                path: self.paths().registry.clone(),
+                problems: registry.problems().to_vec(),
+            });
+        }
+        let (entry, found) = find(&registry, role, version)?;
+        let version = found.id.as_str();
+        let (audit, audit_digest) = self.newest_audit(entry, found);
+        let mut read = read_log_of(&registry, sources)?;
+        let mut seen = read.roles.remove(role).unwrap_or_default();
+        let windows = seen.versions.remove(version).unwrap_or_default().0;
+        let field = seen.contests.finish();
+        let written = registry.written(role, version).cloned().unwrap_or_default();
+        let (supply_chain, digests) = supply_chain(&written);
+        let shadow = self.shadow_of(entry, found)?;
+        let assessment = assess(&Evidence {
+            audit: audit.as_ref(),
+            windows: &windows,
+            run_log: read.broken.map_or(Ok(()), Err),
+            supply_chain,
+            shadow,
+        });
+        Ok(Dossier {
+            version: found.id.clone(),
+            level: found.certified_level,
+            audit,
+            audit_digest,
+            windows,
+            field,
+            assessment,
+            digests,
+        })
+    }
+
+    fn newest_audit(
+        &self,
+        entry: &Entry,
+        version: &Version,
+    ) -> (Option<AuditRecord>, Option<String>) {
+        let records = self.exams(&entry.role);
+        let Some(record) = records.iter().rfind(|one| one.version == version.id) else {
+            return (None, None);
+        };
+        let text = serde_json::to_value(record).unwrap_or_default();
+        let digest = selection::canonical::hash(&text);
+        let mut record = record.clone();
+        let active = entry.active().ok().flatten();
+        let other = active.filter(|active| active.id != version.id);
+        let margin = self.settings().exam_margin;
+        if let (None, Some(other)) = (&record.baseline, other) {
+            record.baseline = compare(&records, other, version, margin);
+        }
+        (Some(record), Some(digest))
+    }
+
+    /// The probes of a version's answers since the last clearing.
+    fn shadow_of(&self, entry: &Entry, version: &Version) -> Result<Shadow, OperateError> {
+        let settings = &self.settings().shadow;
+        let state = self.usable_state()?;
+        let probes = state.probes(&entry.role, &version.id);
+        Ok(Shadow {
+            probes: probes.map_or(0, |probes| probes.total),
+            agreed: probes.map_or(0, |probes| probes.agreed),
+            needed: settings.window,
+            tau: settings.tau,
+            halted: state.halt(&entry.role).is_some(),
+        })
+    }
+
+    /// Writes down an attempt, and raises the level when more was earned than it has.
+    ///
+    /// # Errors
+    /// The version is unknown, or a file cannot be written.
+    pub fn certify(
+        &self,
+        role: &str,
+        dossier: &Dossier,
+        evidence: &Value,
+        operator: Operator<'_>,
+    ) -> Result<Certified, OperateError> {
+        let earned = Level::of(dossier.assessment.earned);
+        let version = dossier.version.as_str();
+        let attempt = json!({
+            "version_id": version, "certified_level": dossier.level.to_string(), "earned_level": earned.to_string(),
+            "operator": operator.name, "reason": operator.reason, "evidence": evidence,
+        });
+        let event = Event::new(Kind::CertificationAttempt, role, operator.now, attempt);
+        self.note(&self.paths().events, &event, true)?;
+        let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
+        self.relevel(role, version, operator, |found| {
+            let before = found.certified_level;
+            // A level that was only claimed is evidenced now, as far as the evidence goes.
+            let is_news = earned > before || (found.claimed && earned.is_certified());
+            is_news.then(|| {
+                let level = earned.max(before);
+                let mut keys = vec![
+                    ("certified_level", json!(level.to_string())),
+                    ("evidence_level", json!(earned.to_string())),
+                ];
+                keys.extend(exam.map(|exam| ("exam_hash", json!(exam))));
+                (level, keys, evidence.clone())
+            })
+        })
+    }
+
+    /// Lowers the level of a version, with the reason.
+    ///
+    /// # Errors
+    /// The version is unknown, or a file cannot be written.
+    pub fn demote(
+        &self,
+        role: &str,
+        version: &str,
+        to: Level,
+        evidence: &Value,
+        operator: Operator<'_>,
+    ) -> Result<Certified, OperateError> {
+        self.relevel(role, version, operator, |found| {
+            let keys = vec![("certified_level", json!(to.to_string()))];
+            (to < found.certified_level).then(|| (to, keys, evidence.clone()))
+        })
+    }
+
+    fn relevel(
+        &self,
+        role: &str,
+        version: &str,
+        operator: Operator<'_>,
+        change: impl FnOnce(&Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
+    ) -> Result<Certified, OperateError> {
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, bytes) = self.valid_registry()?;
+        let (_, found) = find(&registry, role, version)?;
+        let version = found.id.as_str();
+        let before = found.certified_level;
+        let Some((now, keys, evidence)) = change(found) else {
+            return Ok(Certified {
+                before,
+                now: before,
+            });
+        };
+        let after = registry.with_keys(role, version, &keys);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        let data = json!({
+            "version_id": version, "from_level": before.to_string(), "to_level": now.to_string(),
+            "operator": operator.name, "reason": operator.reason, "evidence": evidence,
+        });
+        let event = Event::new(Kind::Certify, role, operator.now, data);
+        self.move_pointer(&event, &bytes, &after)?;
+        // The block of the role's own file names the level of the active version.
+        if let Some(entry) = after.entry(role) {
+            self.sync_block(entry, operator);
+        }
+        Ok(Certified { before, now })
+    }
+
+    /// Takes a version out. It stays in the registry, where everybody can see why.
+    ///
+    /// # Errors
+    /// The version is unknown, or a file cannot be written.
+    pub fn withdraw(
+        &self,
+        role: &str,
+        version: &str,
+        status: Withdrawn,
+        evidence: &Value,
+        operator: Operator<'_>,
+    ) -> Result<(), OperateError> {
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, bytes) = self.valid_registry()?;
+        let (_, found) = find(&registry, role, version)?;
+        // What was revoked does not become merely deprecated.
+        if found.withdrawn == Some(Withdrawn::Revoked) || found.withdrawn == Some(status) {
+            return Ok(());
+        }
+        let after = registry.with_keys(role, &found.id, &[("status", json!(status.name()))]);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        let data = json!({
+            "version_id": version, "status": status.name(),
+            "operator": operator.name, "reason": operator.reason, "evidence": evidence,
+        });
+        let event = Event::new(Kind::Withdraw, role, operator.now, data);
+        self.move_pointer(&event, &bytes, &after)?;
+        Ok(())
+    }
+}
+
+fn find<'a>(
+    registry: &'a Registry,
+    role: &str,
+    version: &str,
+) -> Result<(&'a Entry, &'a Version), OperateError> {
+    let entry = registry
+        .entry(role)
+        .ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+    Ok((entry, entry.resolve(version)?))
+}
+
+/// What a review proposes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Proposal {
+    /// A stable version whose windows fell.
+    Demote {
+        /// The version.
+        version: String,
+        /// What it has.
+        from: Level,
+        /// The conditions that it no longer meets, with their numbers.
+        why: String,
+    },
+    /// A version that the log speaks against.
+    Prune {
+        /// The version.
+        version: String,
+        /// Why.
+        why: Prune,
+    },
+    /// Nobody does well on too many inputs.
+    Spawn(Field),
+    /// One model wins too much.
+    Dominance(Field),
+}
+
+/// What the log says should be done about a role. A version that declares no verifier is not judged: its lines say only
+/// that nothing could be verified.
+#[must_use]
+pub fn review(registry: &Registry, entry: &Entry, seen: Seen) -> Vec<Proposal> {
+    let mut proposals = Vec::new();
+    for version in &entry.versions {
+        let Some((windows, trials)) = seen.versions.get(&version.id) else {
+            continue;
+        };
+        let written = registry.written(&entry.role, &version.id);
+        let declared = written.map(Declared::of_version);
+        if version.withdrawn.is_some() || matches!(declared, Some(Ok(None)) | None) {
+            continue;
+        }
+        if version.certified_level >= Level::of(2) && windows.must_fall() {
+            let conditions = windows.conditions();
+            let fallen = conditions.iter().filter(|one| one.has_fallen());
+            let why: Vec<String> = fallen
+                .map(|one| {
+                    let (hits, n) = (one.rate.hits, one.rate.n);
+                    format!("{} {hits} of {n}, {} % are needed", one.name, one.percent)
+                })
+                .collect();
+            proposals.push(Proposal::Demote {
+                version: version.id.clone(),
+                from: version.certified_level,
+                why: why.join("; "),
+            });
+        }
+        if let Some(why) = trials.verdict() {
+            proposals.push(Proposal::Prune {
+                version: version.id.clone(),
+                why,
+            });
+        }
+    }
+    let field = seen.contests.finish();
+    if field.wants_more() {
+        proposals.push(Proposal::Spawn(field.clone()));
+    }
+    if field.dominance() != selection::growth::Dominance::Spread && field.weak.n >= 50 {
+        proposals.push(Proposal::Dominance(field));
+    }
+    proposals
+}

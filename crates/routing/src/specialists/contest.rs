@@ -1,0 +1,311 @@
+//! Who takes part when several versions of a role are asked: those that the gate admits when serving, every version when
+//! learning, where halts alone count. One dispatch takes one place in the quota, however many versions it asks; a learning
+//! run takes none.
+
+use std::collections::BTreeMap;
+
+use ::specialist::classifier::{Classifier, Verdict};
+use ::specialist::contract::Call;
+use ::specialist::gate::{Decision, Gate, Question, Reason, Weighing};
+use ::specialist::quota::Source;
+use ::specialist::registry::{Entry, Registry, Version};
+use selection::candidates::{self, Declaration, Eligible};
+use serde_json::Value;
+
+use super::dispatch::said;
+use super::route::aside;
+use super::{Asked, Begun, Specialists};
+use base::files::FileError;
+
+/// What kind of contest is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// How many are asked.
+    pub k: usize,
+    /// Whether it is to learn from, and not only to serve.
+    pub learn: bool,
+    /// The input's task, when it is known.
+    pub task: Option<&'a str>,
+    /// How often each version was tried lately, by its id.
+    pub trials: &'a BTreeMap<String, u64>,
+}
+
+/// One who takes part.
+#[derive(Clone, Debug)]
+pub struct Entrant {
+    /// The version.
+    pub version: Version,
+    /// What it declares.
+    pub declaration: Declaration,
+    /// What it is asked.
+    pub call: Call,
+    /// The gate's or the selector's score, when there is one.
+    pub score: Option<f64>,
+    /// Whether it is the role's active version.
+    pub active: bool,
+}
+
+/// One who does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The version.
+    pub version: String,
+    /// Why.
+    pub why: String,
+}
+
+/// A contest that can be held.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The dispatch, which was counted.
+    pub begun: Begun,
+    /// Who is asked, in order.
+    pub entrants: Vec<Entrant>,
+    /// Who could be asked as well.
+    pub spare: Vec<Entrant>,
+    /// Who may not, and why.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// What is found out about all versions of a role.
+struct Field {
+    /// What is said when nobody takes part.
+    decision: Decision,
+    /// What is said otherwise.
+    admitted: Option<Decision>,
+    entrants: Vec<Entrant>,
+    left_out: Vec<LeftOut>,
+}
+
+impl Specialists {
+    /// Finds those who take part and takes a place in the quota. `may_call` can keep a backend from being asked.
+    pub fn open_contest(
+        &self,
+        asked: Asked<'_>,
+        wanted: Wanted<'_>,
+        classifier: &dyn Classifier,
+        may_call: &dyn Fn(&Call) -> Result<(), String>,
+    ) -> Opened {
+        let nobody = |reason, detail: String| Opened {
+            begun: Begun::open(reason, detail),
+            entrants: Vec::new(),
+            spare: Vec::new(),
+            left_out: Vec::new(),
+        };
+        let seen = match self.see() {
+            Ok(seen) => seen,
+            Err(error) => return nobody(Reason::NoRegistryEntry, said(&error)),
+        };
+        let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
+        let _lock = match self.lock_state() {
+            Ok(lock) => lock,
+            Err(error) => return nobody(Reason::StateUnreadable, load_error(error)),
+        };
+        let mut state = match self.state() {
+            Ok(state) => state,
+            Err(error) => return nobody(Reason::StateUnreadable, error.to_string()),
+        };
+        let Field {
+            mut decision,
+            admitted,
+            mut entrants,
+            mut left_out,
+        } = self.weigh(
+            asked,
+            wanted.task,
+            &seen,
+            &state,
+            classifier,
+            |weighing, question| field(asked, wanted, &seen.registry, weighing, question),
+        );
+        entrants.retain(|entrant| {
+            let Err(why) = may_call(&entrant.call) else {
+                return true;
+            };
+            decision = Decision::open(Reason::CircuitOpen, why.clone());
+            left_out.push(LeftOut {
+                version: entrant.version.id.clone(),
+                why,
+            });
+            false
+        });
+        if let Some(admitted) = admitted.filter(|_| !entrants.is_empty()) {
+            decision = admitted;
+        }
+        let (entrants, spare) = chosen(entrants, wanted);
+        let call = entrants.first().map(|entrant| entrant.call.clone());
+        let begun = match wanted.learn {
+            true => Begun::uncounted(decision, call),
+            false => self.count(asked.role, &mut state, decision, call, None),
+        };
+        if begun.decision.route == Source::Claude {
+            return Opened {
+                begun,
+                entrants: Vec::new(),
+                spare: Vec::new(),
+                left_out,
+            };
+        }
+        Opened {
+            begun,
+            entrants,
+            spare,
+            left_out,
+        }
+    }
+}
+
+fn field(
+    asked: Asked<'_>,
+    wanted: Wanted<'_>,
+    registry: &Registry,
+    weighing: Weighing<'_>,
+    question: Option<Question<'_>>,
+) -> Field {
+    let mut found = Field {
+        decision: weighing.decision.clone(),
+        admitted: None,
+        entrants: Vec::new(),
+        left_out: Vec::new(),
+    };
+    let entered = question.and_then(|question| question.entry.map(|entry| (entry, question)));
+    let Some((entry, question)) = entered else {
+        return found;
+    };
+    let entrant = |version: &Version, score: Option<f64>| {
+        let written = registry.written(asked.role, &version.id);
+        Entrant {
+            call: Call::new(entry, version, asked.input, asked.trace_id),
+            version: version.clone(),
+            declaration: Declaration::of(written.unwrap_or(&Value::Null)),
+            score,
+            active: entry.active_version.as_deref() == Some(&version.id),
+        }
+    };
+    if wanted.learn {
+        found.learn(wanted, entry, question, entrant);
+    } else {
+        found.serve(entry, weighing, entrant);
+    }
+    found
+}
+
+impl Field {
+    /// Takes those that the gate admits, the best first.
+    fn serve(
+        &mut self,
+        entry: &Entry,
+        weighing: Weighing<'_>,
+        entrant: impl Fn(&Version, Option<f64>) -> Entrant,
+    ) {
+        let of = |id: &str| weighing.weighed.iter().find(|one| one.version.id == id);
+        for version in &weighing.admitted {
+            let score = of(&version.id).map(|one| one.decision.score);
+            self.entrants.push(entrant(version, score));
+        }
+        for version in &entry.versions {
+            if weighing.admitted.iter().any(|one| one.id == version.id) {
+                continue;
+            }
+            let why = of(&version.id).map(|one| one.decision.detail.clone());
+            self.left_out.push(LeftOut {
+                version: version.id.clone(),
+                why: why.unwrap_or_else(|| aside(entry, version, &weighing)),
+            });
+        }
+        self.admitted = (!self.entrants.is_empty()).then_some(weighing.decision);
+    }
+
+    /// Takes every version that may learn.
+    fn learn(
+        &mut self,
+        wanted: Wanted<'_>,
+        entry: &Entry,
+        question: Question<'_>,
+        entrant: impl Fn(&Version, Option<f64>) -> Entrant,
+    ) {
+        for weighed in Gate::suits(question, &ordered(entry)) {
+            let version = weighed.version;
+            let score = match &weighed.verdict {
+                Some(Verdict::Scored(fit)) => Some(fit.score),
+                _ => None,
+            };
+            // A newcomer is tried whatever its score.
+            let tried = candidates::is_tried(&version.id, wanted.trials);
+            let declared = (question.declared)(version);
+            let least = declared.least_score;
+            let below = score.filter(|score| tried && *score < least);
+            let mut decision = learning(question, version);
+            if let Some(why) = declared.out_of_scope {
+                decision = Decision::open(Reason::OutOfScope, why);
+            } else if let Some(score) = below {
+                let why = format!("score {score:.3} < its least confidence {least:.3}");
+                decision = Decision::open(Reason::ScoreBelowThreshold, why);
+            }
+            if decision.route == Source::Specialist {
+                self.entrants.push(entrant(version, score));
+                self.admitted.get_or_insert(decision);
+                continue;
+            }
+            self.left_out.push(LeftOut {
+                version: version.id.clone(),
+                why: decision.detail.clone(),
+            });
+            self.decision = decision;
+        }
+    }
+}
+
+/// The active version first, then the others as they were written.
+fn ordered(entry: &Entry) -> Vec<&Version> {
+    let is_active = |version: &&Version| entry.active_version.as_deref() == Some(&version.id);
+    let mut versions: Vec<&Version> = entry.versions.iter().filter(is_active).collect();
+    versions.extend(entry.versions.iter().filter(|version| !is_active(version)));
+    versions
+}
+
+/// Learning respects halts and a role that switches its specialists off; not levels, scores, pointers or the quota, of
+/// which it takes nothing.
+fn learning(question: Question<'_>, version: &Version) -> Decision {
+    if let Some(reason) = question.halt {
+        return Decision::open(Reason::ShadowProbeHalt, reason);
+    }
+    if let Some(detail) = question.block.off() {
+        return Decision::open(Reason::RoleBlockOff, detail);
+    }
+    if let Some(withdrawn) = version.withdrawn {
+        let detail = format!("version {:?} is {}", version.id, withdrawn.name());
+        return Decision::open(Reason::VersionWithdrawn, detail);
+    }
+    Decision {
+        route: Source::Specialist,
+        reason: Reason::Ok,
+        score: 0.0,
+        ood: false,
+        quota_ok: true,
+        detail: format!(
+            "learning run; {} at {}",
+            version.id, version.certified_level
+        ),
+    }
+}
+
+/// Those who are asked, in order, and the rest.
+fn chosen(entrants: Vec<Entrant>, wanted: Wanted<'_>) -> (Vec<Entrant>, Vec<Entrant>) {
+    let eligible: Vec<Eligible> = entrants
+        .iter()
+        .map(|entrant| Eligible {
+            version: entrant.version.id.clone(),
+            score: entrant.score,
+        })
+        .collect();
+    let order = if wanted.learn {
+        candidates::learning(&eligible, wanted.trials, wanted.k)
+    } else {
+        (0..eligible.len().min(wanted.k)).collect()
+    };
+    let mut places: Vec<Option<Entrant>> = entrants.into_iter().map(Some).collect();
+    let take = |at: usize| places.get_mut(at).and_then(Option::take);
+    let asked: Vec<Entrant> = order.into_iter().filter_map(take).collect();
+    (asked, places.into_iter().flatten().collect())
+}

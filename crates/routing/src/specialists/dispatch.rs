@@ -1,0 +1,474 @@
+//! One dispatch, from the gate to the probe. The calls in between are made by others, without any lock.
+//!
+//! The place in the quota is taken before the backend is asked and given back when it did not answer, so that however
+//! many dispatches run at once, the share is never exceeded at any moment. A dispatch that never ends, because its process
+//! was killed or its caller has gone, gives its place back too (see [`super::lease`]).
+
+use std::sync::Arc;
+
+use ::specialist::classifier::Classifier;
+use ::specialist::contract::Call;
+use ::specialist::event::Event;
+use ::specialist::field::Row;
+use ::specialist::gate::{Decision, Reason};
+use ::specialist::quota::Source;
+use ::specialist::shadow::{Pair, Shadow, halt_reason, summary};
+use ::specialist::state::{Halt, Number, Reservation, Slot, State};
+use serde_json::Value;
+
+use super::lease::Ticket;
+use super::{Seen, Specialists, append, lock};
+use base::files::{self, FileError, Privacy};
+use base::trust;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The role.
+    pub role: &'a str,
+    /// The input; text is a JSON string.
+    pub input: &'a Value,
+    /// The caller's name for it.
+    pub trace_id: &'a str,
+    /// Now, as text.
+    pub now: &'a str,
+}
+
+/// A dispatch that the gate has decided about.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    /// The decision.
+    pub decision: Decision,
+    /// Whom to ask, when the adapter may answer.
+    pub call: Option<Call>,
+    /// The version that may answer.
+    pub version: Option<String>,
+    /// Why the dispatch could not be counted, where that matters.
+    pub persist_error: Option<String>,
+    pub(super) number: Option<Number>,
+    /// Whether it is a learning run.
+    learning: bool,
+    /// Holds the place of an adapter's dispatch until it is settled.
+    ticket: Option<Arc<Ticket>>,
+}
+
+impl Begun {
+    /// One that takes no place in a quota: a learning run.
+    pub(super) fn uncounted(decision: Decision, call: Option<Call>) -> Self {
+        Self {
+            decision,
+            call,
+            version: None,
+            persist_error: None,
+            number: None,
+            learning: true,
+            ticket: None,
+        }
+    }
+
+    /// One that goes to the general model and could not be counted.
+    #[must_use]
+    pub fn open(reason: Reason, detail: String) -> Self {
+        Self {
+            decision: Decision::open(reason, detail),
+            call: None,
+            version: None,
+            persist_error: None,
+            number: None,
+            learning: false,
+            ticket: None,
+        }
+    }
+}
+
+/// A dispatch that was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// What is known of the probe; `None` when it is due now.
+    pub shadow: Option<Shadow>,
+    /// Why something could not be kept.
+    pub persist_error: Option<String>,
+}
+
+/// An adapter's answer beside the general model's.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The version that answered.
+    pub version: &'a str,
+    /// What it said.
+    pub specialist: &'a Value,
+    /// What the general model said.
+    pub claude: &'a Value,
+    /// Whether they agree; `None` when they cannot be compared.
+    pub agreed: Option<bool>,
+}
+
+/// A probe that was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probed {
+    /// What came of it.
+    pub shadow: Shadow,
+    /// Why it could not be kept.
+    pub persist_error: Option<String>,
+}
+
+/// A file error in one line.
+pub(super) fn said(error: &FileError) -> String {
+    format!("{error}: {}", error.source)
+}
+
+impl Specialists {
+    /// Asks the gate and takes a place in the quota. `may_call` can keep a backend from being asked, and says why.
+    pub fn begin(
+        &self,
+        asked: Asked<'_>,
+        classifier: &dyn Classifier,
+        may_call: &dyn Fn(&Call) -> Result<(), String>,
+    ) -> Begun {
+        let open = Begun::open;
+        let seen = match self.see() {
+            Ok(seen) => seen,
+            Err(error) => return open(Reason::NoRegistryEntry, said(&error)),
+        };
+        let load_error = |error: FileError| format!("STATE_LOAD_ERROR: {}", said(&error));
+        let _lock = match self.lock_state() {
+            Ok(lock) => lock,
+            Err(error) => return open(Reason::StateUnreadable, load_error(error)),
+        };
+        let mut state = match self.state() {
+            Ok(state) => state,
+            Err(error) => return open(Reason::StateUnreadable, error.to_string()),
+        };
+        let (mut decision, calls) = self.decide(asked, &seen, &state, classifier);
+        let mut first = None;
+        for (call, version) in calls {
+            match may_call(&call) {
+                Ok(()) => {
+                    first = Some((call, version));
+                    break;
+                }
+                Err(why) => decision = Decision::open(Reason::CircuitOpen, why),
+            }
+        }
+        let (call, version) = first.unzip();
+        self.count(asked.role, &mut state, decision, call, version)
+    }
+
+    /// Counts a dispatch that was decided about. Hold the state's lock.
+    pub(super) fn count(
+        &self,
+        role: &str,
+        state: &mut State,
+        decision: Decision,
+        call: Option<Call>,
+        version: Option<String>,
+    ) -> Begun {
+        let number = state.dispatch(role, decision.route, self.settings().quota_window);
+        // Without a lease the place is held until the window has moved on.
+        let ticket = match decision.route {
+            Source::Specialist => self.leases.begin().ok(),
+            Source::Claude => None,
+        };
+        if let Some(ticket) = &ticket {
+            state.reserve(Reservation {
+                role: role.to_owned(),
+                number,
+                holder: ticket.holder.clone(),
+                ticket: ticket.number,
+            });
+        }
+        match self.save(state, false) {
+            Ok(()) => Begun {
+                decision,
+                call,
+                version,
+                persist_error: None,
+                number: Some(number),
+                learning: false,
+                ticket,
+            },
+            // What cannot be counted is not served by an adapter: the quota would not hold.
+            Err(error) => {
+                let why = format!("STATE_PERSIST_ERROR: {}", said(&error));
+                let matters = state.halt(role).is_some() || call.is_some();
+                let decision = match call {
+                    Some(_) => Decision::open(Reason::StateUnreadable, why.clone()),
+                    None => decision,
+                };
+                Begun {
+                    decision,
+                    call: None,
+                    version: None,
+                    persist_error: matters.then_some(why),
+                    number: None,
+                    learning: false,
+                    ticket: None,
+                }
+            }
+        }
+    }
+
+    /// The decision, and what the versions that may answer are asked, the best first.
+    fn decide(
+        &self,
+        asked: Asked<'_>,
+        seen: &Seen,
+        state: &State,
+        classifier: &dyn Classifier,
+    ) -> (Decision, Vec<(Call, String)>) {
+        self.weigh(
+            asked,
+            None,
+            seen,
+            state,
+            classifier,
+            |weighing, question| {
+                let entry = question.and_then(|question| question.entry);
+                let call = |version: &&_| {
+                    let call = Call::new(entry?, version, asked.input, asked.trace_id);
+                    Some((call, version.id.clone()))
+                };
+                let calls = weighing.admitted.iter().filter_map(call).collect();
+                (weighing.decision, calls)
+            },
+        )
+    }
+
+    /// Writes down who answered, and says whether a probe is due. `can_probe` is false when nobody could be compared with.
+    pub fn settle(
+        &self,
+        asked: Asked<'_>,
+        begun: &Begun,
+        source: Source,
+        can_probe: Result<(), &'static str>,
+    ) -> Settled {
+        let (route, Some(number)) = (begun.decision.route, begun.number) else {
+            let why = can_probe.err().filter(|_| source == Source::Specialist);
+            return Settled {
+                shadow: why.map(|why| Shadow::Skipped { why, counter: None }),
+                persist_error: begun.persist_error.clone(),
+            };
+        };
+        // What the gate sent to the general model was counted as that already.
+        if route == Source::Claude {
+            return Settled {
+                shadow: None,
+                persist_error: begun.persist_error.clone(),
+            };
+        }
+        let keep = || begun.ticket.iter().for_each(Ticket::keep);
+        let lost = |error: String| {
+            keep();
+            Settled {
+                shadow: Some(Shadow::Skipped {
+                    why: "state_unreadable",
+                    counter: None,
+                }),
+                persist_error: Some(error),
+            }
+        };
+        let _lock = match self.lock_state() {
+            Ok(lock) => lock,
+            Err(error) => return lost(said(&error)),
+        };
+        let mut state = match self.state() {
+            Ok(state) => state,
+            Err(error) => return lost(error.to_string()),
+        };
+        if let Some(ticket) = &begun.ticket {
+            state.end_reservation(&ticket.holder, ticket.number);
+        }
+        let shadow = if source == Source::Claude {
+            state.correct(asked.role, number, source);
+            None
+        } else {
+            self.draw(state.slot_mut(asked.role), can_probe)
+        };
+        let saved = self.save(&state, false);
+        Settled {
+            shadow,
+            persist_error: saved.err().map(|error| {
+                keep();
+                said(&error)
+            }),
+        }
+    }
+
+    /// Draws whether an adapter's answer is probed; nothing is known yet of a probe that is due.
+    fn draw(&self, slot: &mut Slot, can_probe: Result<(), &'static str>) -> Option<Shadow> {
+        if let Err(why) = can_probe {
+            return Some(Shadow::Skipped { why, counter: None });
+        }
+        let every = self.settings().shadow.every;
+        if self.chance.about_one_in(every, slot.probe_counter) {
+            slot.probe_counter = 0;
+            return None;
+        }
+        slot.probe_counter = slot.probe_counter.saturating_add(1);
+        let counter = slot.probe_counter;
+        Some(Shadow::Counted { counter })
+    }
+
+    /// Records a probe for the version that answered, and halts the role if the rule says so. A canary is decided about
+    /// instead: it becomes active, or is withdrawn.
+    pub fn probe(&self, asked: Asked<'_>, compared: Compared<'_>) -> Probed {
+        let Some(agreed) = compared.agreed else {
+            return Probed {
+                shadow: Shadow::Skipped {
+                    why: "incomparable",
+                    counter: Some(0),
+                },
+                persist_error: None,
+            };
+        };
+        let pair = Pair {
+            specialist: summary(Some(compared.specialist)),
+            claude: summary(Some(compared.claude)),
+        };
+        self.record_probe(asked, compared.version, agreed, &pair)
+            .unwrap_or_else(|error| Probed {
+                shadow: Shadow::Skipped {
+                    why: "state_unreadable",
+                    counter: None,
+                },
+                persist_error: Some(format!("STATE_PERSIST_ERROR: {error}")),
+            })
+    }
+
+    /// Notes a probe that was due and is not made, so that its absence can be seen.
+    ///
+    /// # Errors
+    /// The line cannot be written.
+    pub fn drop_probe(&self, asked: Asked<'_>, version: &str, why: &str) -> Result<(), FileError> {
+        let subject = (asked.role, version);
+        let event = Event::dropped_probe(subject, asked.now, asked.trace_id, why);
+        self.note(&self.paths().probes, &event, false).map(drop)
+    }
+
+    fn record_probe(
+        &self,
+        asked: Asked<'_>,
+        version: &str,
+        agreed: bool,
+        pair: &Pair,
+    ) -> Result<Probed, String> {
+        let settings = self.settings().shadow;
+        let is_canary = self.is_canary(asked.role, version);
+        let lock = self.lock_state().map_err(|error| said(&error))?;
+        let mut state = self.state().map_err(|error| error.to_string())?;
+        let subject = (asked.role, version);
+        let (judgement, halt_triggered) =
+            state.probe(subject, agreed, &settings, !is_canary, |judgement| Halt {
+                reason: halt_reason(subject, judgement, &settings, pair),
+                since: asked.now.to_owned(),
+            });
+        let event = Event::probe(subject, asked.now, asked.trace_id, agreed, pair);
+        let noted = self.note(&self.paths().probes, &event, false);
+        // The state comes before the event: a halt without its line holds, a line without its halt does not.
+        let saved = self.save(&state, halt_triggered);
+        let halted = match state.halt(asked.role).filter(|_| halt_triggered) {
+            Some(halt) => {
+                let event = Event::halt(subject, halt, &judgement, &settings, pair);
+                self.note(&self.paths().events, &event, true).map(drop)
+            }
+            None => Ok(()),
+        };
+        let failed = saved.and(noted.map(drop)).and(halted).err();
+        let mut persist_error =
+            failed.map(|error| format!("STATE_PERSIST_ERROR: {}", said(&error)));
+        drop(lock);
+        if is_canary && let Err(error) = self.decide_canary(asked.role, &judgement, asked.now) {
+            persist_error.get_or_insert(error.to_string());
+        }
+        Ok(Probed {
+            shadow: Shadow::Fired {
+                agreed,
+                judgement,
+                halt_triggered,
+            },
+            persist_error,
+        })
+    }
+
+    /// Adds a line to the field log. A failure is told and changes nothing about the dispatch.
+    ///
+    /// # Errors
+    /// The line cannot be written.
+    pub fn log_field(
+        &self,
+        asked: Asked<'_>,
+        begun: &Begun,
+        source: Source,
+        verdict: Option<&Value>,
+        score: Option<f64>,
+    ) -> Result<(), FileError> {
+        let row = Row {
+            role: asked.role,
+            ts: asked.now,
+            trace_id: asked.trace_id,
+            number: begun.number.map(|number| number.role),
+            learning: begun.learning,
+            route: begun.decision.route,
+            source,
+            version: begun.version.as_deref(),
+            input: asked.input,
+            verdict,
+            score,
+        };
+        let path = &self.paths().field_log;
+        let line = row.line(self.settings().keep_inputs);
+        self.rotate()?;
+        append(path, &line, false).map(drop)
+    }
+
+    /// Sets a field log aside that has become too long, and forgets the oldest.
+    fn rotate(&self) -> Result<(), FileError> {
+        let path = &self.paths().field_log;
+        let too_long = || {
+            let length = files::metadata(path).map(|metadata| metadata.len());
+            length.is_ok_and(|length| length >= self.settings().field_log_bytes)
+        };
+        if !too_long() {
+            return Ok(());
+        }
+        let _lock = lock(path)?;
+        // Somebody else may have done it meanwhile.
+        if !too_long() {
+            return Ok(());
+        }
+        let keep = self.settings().field_log_keep;
+        let aside = |number: u64| match number {
+            0 => path.clone(),
+            _ => path.with_added_extension(number.to_string()),
+        };
+        for number in (0..keep).rev() {
+            // One that is not there need not be moved.
+            files::rename(&aside(number), &aside(number + 1)).ok();
+        }
+        if keep == 0 {
+            files::remove_file(path).ok();
+        }
+        Ok(())
+    }
+
+    /// Records which roles are halted where no file of the workspace can take it back.
+    fn record_halts(&self, state: &State) -> Result<(), FileError> {
+        let halts = state.roles().filter_map(|(role, slot)| {
+            let ::specialist::state::Halt { reason, since } = slot.halt.clone()?;
+            Some((role.to_owned(), trust::HaltRecord { reason, since }))
+        });
+        trust::record_halts(&self.paths().workspace, halts.collect())
+    }
+
+    /// Writes the state; `durable` when it must survive a power cut.
+    pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
+        let (path, text) = (&self.paths().state, state.print());
+        if durable {
+            self.record_halts(state)?;
+            files::forget_older(path)?;
+            files::write(path, text.as_bytes(), Privacy::Shared)
+        } else {
+            files::write_quickly(path, text.as_bytes())
+        }
+    }
+}

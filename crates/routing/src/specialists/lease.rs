@@ -1,0 +1,163 @@
+//! Which dispatches are under way, so that no place in the quota outlives its dispatch.
+//!
+//! A process that dispatches holds the lock of a file of its own, which the system frees when the process ends, however
+//! it ends. So any other process can tell the places of a dead one, without regard to process numbers, which are used
+//! again and differ between containers. Within a process, a dispatch that is dropped without an answer is told by its
+//! [`Ticket`].
+//!
+//! Files are made and removed only under the lock of the state.
+
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ::specialist::state::Reservation;
+
+use base::files::{self, Privacy};
+use base::keys;
+
+/// The dispatches of this process, and the means to tell those of others.
+#[derive(Debug)]
+pub(super) struct Leases {
+    folder: PathBuf,
+    own: Mutex<Option<Lease>>,
+    open: Open,
+    next: AtomicU64,
+}
+
+/// Tickets of dispatches under way.
+type Open = Arc<Mutex<BTreeSet<u64>>>;
+
+/// The lock that this process holds while it lives.
+#[derive(Debug)]
+struct Lease {
+    holder: String,
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // One that stays behind is removed by the next process that takes a lease.
+        files::remove_file(&self.path).ok();
+    }
+}
+
+/// A dispatch under way; dropped, it is no longer.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    pub(super) holder: String,
+    pub(super) number: u64,
+    open: Open,
+}
+
+impl Ticket {
+    /// Keeps the place taken although the dispatch has ended, because its end could not be written down.
+    pub(super) fn keep(self: &Arc<Self>) {
+        std::mem::forget(Arc::clone(self));
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.remove(&self.number);
+    }
+}
+
+impl Leases {
+    /// Keeps the files in a folder beside the state.
+    pub(super) fn beside(state: &Path) -> Self {
+        Self {
+            folder: state.with_added_extension("leases"),
+            own: Mutex::default(),
+            open: Open::default(),
+            next: AtomicU64::default(),
+        }
+    }
+
+    /// Begins a dispatch. Hold the lock of the state.
+    ///
+    /// # Errors
+    /// This process has no lease yet, and its file cannot be made or locked.
+    pub(super) fn begin(&self) -> io::Result<Arc<Ticket>> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let lease = match own.take() {
+            Some(lease) => lease,
+            None => self.take()?,
+        };
+        let ticket = Ticket {
+            holder: lease.holder.clone(),
+            number: self.next.fetch_add(1, Ordering::Relaxed),
+            open: Arc::clone(&self.open),
+        };
+        *own = Some(lease);
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(ticket.number);
+        drop(open);
+        Ok(Arc::new(ticket))
+    }
+
+    fn take(&self) -> io::Result<Lease> {
+        files::make_directory(&self.folder, Privacy::Secret).map_err(|error| error.source)?;
+        self.sweep();
+        let holder = keys::random_token()?;
+        let path = self.path(&holder).ok_or(io::ErrorKind::InvalidFilename)?;
+        let lock = files::lock::open(&path)?;
+        lock.try_lock().map_err(io::Error::from)?;
+        Ok(Lease {
+            holder,
+            path,
+            _lock: lock,
+        })
+    }
+
+    /// Removes the files of processes that died.
+    fn sweep(&self) {
+        let entries = files::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten();
+        for path in entries.map(|entry| entry.path()) {
+            if is_free(&path) {
+                files::remove_file(&path).ok();
+            }
+        }
+    }
+
+    /// Returns `true` if the dispatch that holds a place can no longer be answered. Doubt keeps the place.
+    pub(super) fn is_abandoned(&self, reservation: &Reservation) -> bool {
+        let own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if own
+            .as_ref()
+            .is_some_and(|own| own.holder == reservation.holder)
+        {
+            let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            return !open.contains(&reservation.ticket);
+        }
+        drop(own);
+        self.path(&reservation.holder)
+            .is_some_and(|path| is_free(&path))
+    }
+
+    /// The file of a holder. The state's file names holders, and anybody may have written that.
+    fn path(&self, holder: &str) -> Option<PathBuf> {
+        let is_token =
+            !holder.is_empty() && holder.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        is_token.then(|| self.folder.join(holder).with_added_extension("lock"))
+    }
+}
+
+/// Returns `true` if no process holds the lock of a file, or the file is gone.
+fn is_free(path: &Path) -> bool {
+    match files::open(path) {
+        Ok(file) => match file.try_lock_shared() {
+            Ok(()) => true,
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
+        },
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}

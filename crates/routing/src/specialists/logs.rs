@@ -1,0 +1,93 @@
+//! Reading the logs: events, probes and the field log, whole or as much of the end as is needed.
+
+use std::io;
+use std::path::Path;
+
+use ::specialist::event::Log;
+
+use super::{MAX_LOG, Specialists, read_or_nothing};
+use base::files::{self, FileError};
+
+/// What is read of the end of a long log first.
+const FIRST_LOOK: u64 = 1 << 20;
+
+impl Specialists {
+    /// The events log.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn events(&self) -> Result<Log, FileError> {
+        read_log(&self.paths.events)
+    }
+
+    /// The logs in which shadow probes stand: their own, and the events of older ones.
+    ///
+    /// # Errors
+    /// One is there and cannot be read.
+    pub fn probes(&self) -> Result<[Log; 2], FileError> {
+        Ok([read_log(&self.paths.probes)?, self.events()?])
+    }
+
+    /// The current field log and the one before it, oldest first.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn field_log(&self) -> Result<Vec<u8>, FileError> {
+        let before = self.paths.field_log.with_added_extension("1");
+        let mut bytes = read_or_nothing(&before, MAX_LOG)?.unwrap_or_default();
+        bytes.extend(read_or_nothing(&self.paths.field_log, MAX_LOG)?.unwrap_or_default());
+        Ok(bytes)
+    }
+
+    /// As much of the end of the field log as holds so many rows of a role, so that a page about one role does not wait for
+    /// a long log. What another program wrote in another form is read whole.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn field_log_of(&self, role: &str, rows: u64) -> Result<Vec<u8>, FileError> {
+        let mark = format!("\"role\":{}", serde_json::Value::from(role));
+        let path = &self.paths.field_log;
+        let length = files::metadata(path).map_or(0, |facts| facts.len());
+        let mut wanted = FIRST_LOOK;
+        while wanted < length {
+            let tail = match files::read_tail(path, wanted) {
+                // It was set aside this moment.
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound => break,
+                tail => tail?,
+            };
+            let found = memchr::memmem::find_iter(&tail, mark.as_bytes()).count() as u64;
+            if found >= rows {
+                return Ok(tail);
+            }
+            wanted = wanted.saturating_mul(4);
+        }
+        self.field_log()
+    }
+
+    /// The probes of a role, as [`Specialists::probes`] has them.
+    ///
+    /// # Errors
+    /// One is there and cannot be read.
+    pub fn probes_of(&self, role: &str) -> Result<[Log; 2], FileError> {
+        let name = serde_json::Value::from(role).to_string();
+        // A name with other letters may be written in more than one way; some programs write `\/` for a slash.
+        if !role
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b" -_.".contains(&byte))
+        {
+            return self.probes();
+        }
+        let of_role = |path: &Path| {
+            let bytes = read_or_nothing(path, MAX_LOG)?.unwrap_or_default();
+            let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+            let own = lines.filter(|line| memchr::memmem::find(line, name.as_bytes()).is_some());
+            Ok::<_, FileError>(Log::parse(&own.collect::<Vec<_>>().concat()))
+        };
+        Ok([of_role(&self.paths.probes)?, of_role(&self.paths.events)?])
+    }
+}
+
+pub(super) fn read_log(path: &Path) -> Result<Log, FileError> {
+    let bytes = read_or_nothing(path, MAX_LOG)?;
+    Ok(bytes.map_or_else(Log::default, |bytes| Log::parse(&bytes)))
+}

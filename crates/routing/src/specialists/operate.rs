@@ -1,0 +1,367 @@
+//! What an operator does: register, halt, clear, repair. Each leaves a line in the events log.
+
+use std::fs;
+use std::path::PathBuf;
+
+use ::specialist::event::{Event, Kind};
+use ::specialist::level::Level;
+use ::specialist::pointer::Refusal;
+use ::specialist::registry::{Problem, Registry, complete, joined};
+use ::specialist::state::Halt;
+use serde_json::{Value, json};
+
+use super::pending::Recovered;
+use super::{MAX_FILE, Specialists, Unreadable, lock, read_or_nothing};
+use base::files::{Action, FileError};
+
+/// Something that an operator cannot do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OperateError {
+    /// A file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The registry is wrong as it is.
+    #[error("the registry `{}` is not valid", path.display())]
+    Invalid {
+        /// Which file.
+        path: PathBuf,
+        /// Everything that is wrong.
+        problems: Vec<Problem>,
+    },
+    /// The registry came with a clone, and nobody has trusted it.
+    #[error("the registry `{}` was not written by `roleos` here and is not confirmed", .0.display())]
+    Untrusted(PathBuf),
+    /// The registry would be wrong.
+    #[error("REGISTRY_INVALID: refusing to save the registry: {}", joined(.0))]
+    WouldBeInvalid(Vec<Problem>),
+    /// The role is not registered.
+    #[error("there is no role `{0}` in the registry")]
+    UnknownRole(String),
+    /// The id is taken.
+    #[error("R3: role `{role}` has a version `{id}` already")]
+    DuplicateVersion {
+        /// The role.
+        role: String,
+        /// The id.
+        id: String,
+    },
+    /// The model and its version are known, with another manifest.
+    #[error(
+        "`{model_id}` {version} is registered for role `{role}` with another manifest ({hash})"
+    )]
+    OtherManifest {
+        /// The model.
+        model_id: String,
+        /// Its version.
+        version: String,
+        /// For which role.
+        role: String,
+        /// The other manifest's hash.
+        hash: String,
+    },
+    /// A new role needs an address.
+    #[error("role `{0}` is new and needs a backend")]
+    NoBackend(String),
+    /// The version is no version.
+    #[error("a version must be a JSON object with an `id`")]
+    NotAVersion,
+    /// The version may not become active.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The role's own file could not be kept in step.
+    #[error("the role's file does not agree with the registry: {0}")]
+    RoleBlock(String),
+    /// Exams are overridden without a word why.
+    #[error("a forced promotion needs a reason")]
+    NoReason,
+    /// The state cannot be used.
+    #[error("the state `{}` cannot be used", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: Unreadable,
+    },
+}
+
+/// Who acts, when, and why.
+#[derive(Clone, Copy, Debug)]
+pub struct Operator<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The reason, or nothing.
+    pub reason: &'a str,
+    /// Now, as text.
+    pub now: &'a str,
+}
+
+/// A version that was registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registered {
+    /// Its id.
+    pub id: String,
+    /// Its level.
+    pub level: String,
+    /// What is active, as before.
+    pub active: Option<String>,
+    /// The level that its file names and that was not taken, because nobody says who certified it.
+    pub refused_level: Option<String>,
+}
+
+/// What a repair found and did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repaired {
+    /// A damaged state, under its new name.
+    pub set_aside: Option<PathBuf>,
+    /// Roles that are halted afterwards.
+    pub halted: Vec<String>,
+    /// What became of an interrupted move.
+    pub pointer: Recovered,
+    /// Lines of the events log that are no events.
+    pub damaged_events: Vec<usize>,
+}
+
+impl Specialists {
+    /// Enters a version; the pointer stays. A new role is made when `backend_url` is there. A level above L0 is taken from
+    /// the version only with the name of the one who certified it, and is claimed until there is evidence here.
+    ///
+    /// # Errors
+    /// The version or the registry is wrong, or a file cannot be written. Nothing is changed then.
+    pub fn register(
+        &self,
+        role: &str,
+        mut version: Value,
+        new_role: Option<(&str, f64)>,
+        certified_by: Option<&str>,
+        operator: Operator<'_>,
+    ) -> Result<Registered, OperateError> {
+        let object = version.as_object_mut().ok_or(OperateError::NotAVersion)?;
+        complete(object, operator.now);
+        let refused_level = take_level(object, certified_by);
+        let text = |key: &str| {
+            object
+                .get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let (id, level) = (text("id"), text("certified_level"));
+        let card = object.get("recipe_card").cloned();
+        if id.is_empty() {
+            return Err(OperateError::NotAVersion);
+        }
+        let _lock = lock(&self.paths().registry)?;
+        let (registry, before) = self.valid_registry()?;
+        if let Some(other) = other_manifest(&registry, object) {
+            return Err(other);
+        }
+        let known = match (registry.entry(role), new_role) {
+            (Some(entry), backend) => {
+                // One that is served elsewhere than its role says so itself.
+                if let Some((url, _)) = backend.filter(|(url, _)| *url != entry.backend_url) {
+                    object.entry("backend_url").or_insert(json!(url));
+                }
+                registry
+            }
+            (None, Some((backend, quota))) => registry.with_role(role, backend, quota),
+            (None, None) => return Err(OperateError::NoBackend(role.to_owned())),
+        };
+        if known
+            .entry(role)
+            .is_some_and(|entry| entry.version(&id).is_some())
+        {
+            return Err(OperateError::DuplicateVersion {
+                role: role.to_owned(),
+                id,
+            });
+        }
+        let after = known.with_version(role, version);
+        if !after.is_valid() {
+            return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
+        }
+        let mut data =
+            json!({ "version_id": id, "certified_level": level, "operator": operator.name });
+        if let (Some(name), Some(data)) = (certified_by, data.as_object_mut()) {
+            data.insert("certified_by".to_owned(), json!(name));
+        }
+        if let (Some(card), Some(data)) = (card, data.as_object_mut()) {
+            data.insert(
+                "recipe_card".to_owned(),
+                card.get("id").cloned().unwrap_or_default(),
+            );
+            data.insert(
+                "recipe_sha256".to_owned(),
+                card.get("sha256").cloned().unwrap_or_default(),
+            );
+        }
+        let event = Event::new(Kind::Register, role, operator.now, data);
+        self.move_pointer(&event, &before, &after)?;
+        let active = after
+            .entry(role)
+            .and_then(|entry| entry.active_version.clone());
+        Ok(Registered {
+            id,
+            level,
+            active,
+            refused_level,
+        })
+    }
+
+    /// The registry without a problem, and its bytes; what a crash left is settled before. Hold its lock.
+    pub(super) fn valid_registry(&self) -> Result<(Registry, Vec<u8>), OperateError> {
+        self.recover_locked()?;
+        let path = &self.paths().registry;
+        let bytes = read_or_nothing(path, MAX_FILE)?;
+        let registry = bytes
+            .as_ref()
+            .map_or_else(Registry::default, |bytes| Registry::parse(bytes));
+        let bytes = bytes.unwrap_or_default();
+        // A change would be trusted by the one who makes it, with all that came along.
+        if !self.is_trusted(&registry, &bytes) {
+            return Err(OperateError::Untrusted(path.clone()));
+        }
+        if registry.is_valid() {
+            return Ok((registry, bytes));
+        }
+        Err(OperateError::Invalid {
+            path: path.clone(),
+            problems: registry.problems().to_vec(),
+        })
+    }
+
+    /// Halts a role by hand. Hands out an earlier halt, which then stands.
+    ///
+    /// # Errors
+    /// The role is unknown, the state cannot be used, or a file cannot be written.
+    pub fn halt(&self, role: &str, operator: Operator<'_>) -> Result<Option<Halt>, OperateError> {
+        let is_known = self.registry()?.entry(role).is_some();
+        let _lock = self.lock_state()?;
+        let mut state = self.usable_state()?;
+        if !is_known && state.slot(role).is_none() {
+            return Err(OperateError::UnknownRole(role.to_owned()));
+        }
+        if let Some(halt) = state.halt(role) {
+            return Ok(Some(halt.clone()));
+        }
+        let reason = format!(
+            "halted by {}: {}; resume with: roleos specialist clear-halt \"{role}\"",
+            operator.name, operator.reason
+        );
+        state.slot_mut(role).halt = Some(Halt {
+            reason: reason.clone(),
+            since: operator.now.to_owned(),
+        });
+        self.save(&state, true)?;
+        let data = json!({ "reason": reason, "operator": operator.name });
+        let event = Event::new(Kind::Halt, role, operator.now, data);
+        self.note(&self.paths().events, &event, true)?;
+        Ok(None)
+    }
+
+    /// Lifts a halt; the guard begins anew. `None` when the role was not halted.
+    ///
+    /// # Errors
+    /// The state cannot be used, or a file cannot be written.
+    pub fn clear_halt(
+        &self,
+        role: &str,
+        operator: Operator<'_>,
+    ) -> Result<Option<Halt>, OperateError> {
+        let _lock = self.lock_state()?;
+        let mut state = self.usable_state()?;
+        let Some(halt) = state.clear(role) else {
+            return Ok(None);
+        };
+        let data = json!({ "operator": operator.name, "reason": operator.reason });
+        let event = Event::new(Kind::ClearHalt, role, operator.now, data);
+        // The events come before the state: a halt that is lifted only in the log still holds.
+        self.note(&self.paths().events, &event, true)?;
+        self.note(&self.paths().probes, &event, true)?;
+        self.save(&state, true)?;
+        Ok(Some(halt))
+    }
+
+    pub(super) fn usable_state(&self) -> Result<::specialist::state::State, OperateError> {
+        self.state().map_err(|source| OperateError::Unreadable {
+            path: self.paths().state.clone(),
+            source,
+        })
+    }
+
+    /// Sets a damaged state aside and rebuilds it from the logs, and settles what a crash left.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn repair(&self, now: &str) -> Result<Repaired, OperateError> {
+        let pointer = self.recover()?;
+        let _lock = self.lock_state()?;
+        let (state, set_aside) = match self.state() {
+            Ok(state) => (state, None),
+            Err(Unreadable::File(error)) => return Err(error.into()),
+            Err(_) => {
+                let path = &self.paths().state;
+                let stamp: String = now.chars().filter(char::is_ascii_alphanumeric).collect();
+                let aside = path.with_added_extension(format!("damaged-{stamp}"));
+                let fail = |source| FileError::new(Action::Name, path, source);
+                let state = self.rebuilt()?;
+                // The damaged file stays where it is until there is a good one to take its place.
+                fs::hard_link(path, &aside)
+                    .or_else(|_| fs::copy(path, &aside).map(drop))
+                    .map_err(fail)?;
+                self.save(&state, true)?;
+                (state, Some(aside))
+            }
+        };
+        let halted = state.roles().filter(|(_, slot)| slot.halt.is_some());
+        Ok(Repaired {
+            set_aside,
+            halted: halted.map(|(role, _)| role.to_owned()).collect(),
+            pointer,
+            damaged_events: self.events()?.damaged,
+        })
+    }
+}
+
+/// Leaves the level to those who can answer for it. Returns one that was not taken. What only commands write is dropped.
+fn take_level(
+    version: &mut serde_json::Map<String, Value>,
+    certified_by: Option<&str>,
+) -> Option<String> {
+    version.remove("evidence_level");
+    version.remove("certified_by");
+    let named = version.get("certified_level").and_then(Value::as_str);
+    let level = named
+        .and_then(Level::parse)
+        .filter(|level| level.is_certified())?;
+    if let Some(name) = certified_by {
+        version.insert("certified_by".to_owned(), json!(name));
+        return None;
+    }
+    version.insert(
+        "certified_level".to_owned(),
+        json!(Level::UNCERTIFIED.to_string()),
+    );
+    Some(level.to_string())
+}
+
+/// A version number means one manifest, wherever it is registered.
+fn other_manifest(
+    registry: &Registry,
+    version: &serde_json::Map<String, Value>,
+) -> Option<OperateError> {
+    let text = |one: &Value, key: &str| one.get(key)?.as_str().map(str::to_owned);
+    let own = |key: &str| version.get(key).and_then(Value::as_str);
+    let (model, number) = (own("model_id")?, own("model_version")?);
+    let hash = own("manifest_hash")?;
+    registry.all_written().find_map(|(role, one)| {
+        let same = text(one, "model_id")? == model && text(one, "model_version")? == number;
+        let other = text(one, "manifest_hash")?;
+        (same && other != hash).then(|| OperateError::OtherManifest {
+            model_id: model.to_owned(),
+            version: number.to_owned(),
+            role: role.to_owned(),
+            hash: other,
+        })
+    })
+}

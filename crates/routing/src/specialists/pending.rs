@@ -1,0 +1,170 @@
+//! Moving the pointer in two steps that a crash cannot tear apart: the receipt is in the log before the pointer moves.
+//!
+//! What is about to happen is written beside the registry first. Whoever finds that note finishes the move when its
+//! receipt is in the log, and forgets it when it is not.
+
+use ::specialist::event::{Event, Kind};
+use ::specialist::registry::Registry;
+use serde_json::{Value, json};
+
+use super::{MAX_FILE, Specialists, lock, read_or_nothing};
+use base::digest;
+use base::files::{self, Action, FileError, Privacy};
+use base::repository::index;
+
+/// Permissions of a new registry; one that is there keeps its own.
+const REGISTRY_MODE: u32 = 0o644;
+
+/// What became of a move that a crash interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovered {
+    /// There was none.
+    Nothing,
+    /// Its receipt was there, and now the pointer is too.
+    Finished,
+    /// It had not really begun.
+    Undone,
+    /// The registry was changed by hand meanwhile; that stands, and the log says so.
+    Overtaken,
+}
+
+impl Specialists {
+    pub(super) fn pending_path(&self) -> std::path::PathBuf {
+        self.paths().registry.with_added_extension("pending")
+    }
+
+    /// Replaces the registry, with `event` in the log before. Hold the registry's lock.
+    pub(super) fn move_pointer(
+        &self,
+        event: &Event,
+        before: &[u8],
+        after: &Registry,
+    ) -> Result<(), FileError> {
+        let text = after.print();
+        // Only a registry that counts is changed, so the changed one counts as well.
+        let what = format!("specialist {}", event.kind.as_str());
+        self.confirm_next(&text, &what)?;
+        let note = json!({
+            "event": event.line(),
+            "before": hex::encode(digest(before)),
+            "after": text,
+        });
+        let pending = self.pending_path();
+        files::write(&pending, note.to_string().as_bytes(), Privacy::Secret)?;
+        self.note(&self.paths().events, event, true)?;
+        die_for_a_test(event);
+        files::rewrite(&self.paths().registry, text.as_bytes(), REGISTRY_MODE)?;
+        self.confirm(&text, &what)?;
+        self.forget()
+    }
+
+    fn forget(&self) -> Result<(), FileError> {
+        let pending = self.pending_path();
+        files::remove_file(&pending)
+            .map_err(|source| FileError::new(Action::Write, &pending, source))
+    }
+
+    /// Finishes or undoes what a crash left.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn recover(&self) -> Result<Recovered, FileError> {
+        let _lock = lock(&self.paths().registry)?;
+        self.recover_locked()
+    }
+
+    /// The same for one who holds the registry's lock.
+    pub(super) fn recover_locked(&self) -> Result<Recovered, FileError> {
+        let Some(note) = read_or_nothing(&self.pending_path(), MAX_FILE)? else {
+            return Ok(Recovered::Nothing);
+        };
+        let recovered = match Note::read(&note) {
+            // One that came with a clone would put a registry in place that git does not track.
+            Some(note) if !index::is_tracked(&self.pending_path()) => self.settle_note(&note)?,
+            // It is written whole or not at all, so this is not ours.
+            _ => Recovered::Undone,
+        };
+        self.forget()?;
+        Ok(recovered)
+    }
+
+    fn settle_note(&self, note: &Note) -> Result<Recovered, FileError> {
+        let registry = &self.paths().registry;
+        let now = read_or_nothing(registry, MAX_FILE)?.unwrap_or_default();
+        if now == note.after.as_bytes() {
+            return Ok(Recovered::Finished);
+        }
+        let log = read_or_nothing(&self.paths().events, super::MAX_LOG)?.unwrap_or_default();
+        let line = note.event.trim_end().as_bytes();
+        let is_logged = log
+            .split(|byte| *byte == b'\n')
+            .any(|other| other.trim_ascii() == line);
+        if !is_logged {
+            return Ok(Recovered::Undone);
+        }
+        if hex::encode(digest(&now)) == note.before {
+            files::rewrite(registry, note.after.as_bytes(), REGISTRY_MODE)?;
+            return Ok(Recovered::Finished);
+        }
+        self.note_overtaken(note, &now)?;
+        Ok(Recovered::Overtaken)
+    }
+
+    /// The log said that a version is active which is not; it gets a line that says what is.
+    fn note_overtaken(&self, note: &Note, now: &[u8]) -> Result<(), FileError> {
+        let Some(moved) = ::specialist::event::Log::parse(note.event.as_bytes())
+            .events
+            .pop()
+        else {
+            return Ok(());
+        };
+        let registry = Registry::parse(now);
+        let active = registry
+            .entry(&moved.role)
+            .and_then(|entry| entry.active_version.clone());
+        let data = json!({
+            "from_version": moved.data.get("to_version"),
+            "to_version": active,
+            "operator": "(recovery)",
+            "reason": "the registry was changed by hand before the move was finished",
+        });
+        let event = Event::new(
+            Kind::Rollback,
+            &moved.role,
+            &base::clock::text(base::clock::now_ns()),
+            data,
+        );
+        self.note(&self.paths().events, &event, true).map(drop)
+    }
+}
+
+/// Lets the tests end the program as `kill -9` does, at the worst moment. A release build does not know the name.
+#[cfg(debug_assertions)]
+fn die_for_a_test(event: &Event) {
+    if event.data.get("operator").and_then(Value::as_str) == Some("roleos-test-kill") {
+        let this = rustix::process::getpid();
+        rustix::process::kill_process(this, rustix::process::Signal::KILL).ok();
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn die_for_a_test(_: &Event) {}
+
+/// What was about to happen.
+struct Note {
+    event: String,
+    before: String,
+    after: String,
+}
+
+impl Note {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let value: Value = serde_json::from_slice(bytes).ok()?;
+        let text = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
+        Some(Self {
+            event: text("event")?,
+            before: text("before")?,
+            after: text("after")?,
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! Versions that enter, are promoted and rolled back, and crashes in between.
+
+use super::*;
+
+/// Puts the files as a crash leaves them after `steps` of the three steps of a promotion to `v2`.
+fn interrupted(place: &Place, logged: bool, by_hand: bool) -> Recovered {
+    let specialists = place.open();
+    let before = fs::read(&place.paths.registry).unwrap();
+    let after = Registry::parse(&before).with_active(ROLE, Some("v2"));
+    let event = Event::new(
+        Kind::Promote,
+        ROLE,
+        "t",
+        json!({ "from_version": "v1", "to_version": "v2" }),
+    );
+    let note = json!({ "event": event.line(), "before": hex::encode(base::digest(&before)), "after": after.print() });
+    place.write(&specialists.pending_path(), &note.to_string());
+    if logged {
+        specialists.note(&place.paths.events, &event, true).unwrap();
+    }
+    if by_hand {
+        let text = Registry::parse(&before).with_active(ROLE, None).print();
+        place.write(&place.paths.registry, &text);
+    }
+    let recovered = specialists.recover().unwrap();
+    assert!(!specialists.pending_path().exists());
+    assert_eq!(specialists.recover().unwrap(), Recovered::Nothing);
+    recovered
+}
+
+fn active(place: &Place) -> Option<String> {
+    place
+        .open()
+        .registry()
+        .unwrap()
+        .entry(ROLE)
+        .unwrap()
+        .active_version
+        .clone()
+}
+
+#[test]
+fn an_interrupted_promotion_is_finished_undone_or_overtaken() {
+    let place = Place::new(1.0);
+    assert_eq!(interrupted(&place, false, false), Recovered::Undone);
+    assert_eq!(active(&place).as_deref(), Some("v1"));
+    assert_eq!(interrupted(&place, true, false), Recovered::Finished);
+    assert_eq!(active(&place).as_deref(), Some("v2"));
+    let place = Place::new(1.0);
+    assert_eq!(interrupted(&place, true, true), Recovered::Overtaken);
+    assert_eq!(active(&place), None);
+    let last = place.open().events().unwrap().events.pop().unwrap();
+    assert_eq!(
+        (last.kind.as_str(), &last.data["to_version"]),
+        ("rollback", &Value::Null)
+    );
+}
+
+#[test]
+fn reading_the_registry_settles_what_a_crash_left() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    let before = fs::read(&place.paths.registry).unwrap();
+    let after = Registry::parse(&before).with_active(ROLE, Some("v2"));
+    let event = Event::new(Kind::Promote, ROLE, "t", json!({}));
+    let note = json!({ "event": event.line(), "before": hex::encode(base::digest(&before)), "after": after.print() });
+    place.write(&specialists.pending_path(), &note.to_string());
+    specialists.note(&place.paths.events, &event, true).unwrap();
+    assert_eq!(serve(&specialists).version.as_deref(), Some("v2"));
+}
+
+#[test]
+fn promotion_and_rollback_leave_their_receipts_and_refuse_what_they_must() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    let forced = Promotion {
+        force: true,
+        ..Promotion::default()
+    };
+    let promote = |id: &str| specialists.promote(ROLE, id, forced, operator());
+    let back = |id: &str| specialists.rollback(ROLE, Some(id), operator());
+    assert!(matches!(
+        specialists.promote(ROLE, "v2", Promotion::default(), operator()),
+        Err(OperateError::Refused(Refusal::NotCompared { .. }))
+    ));
+    assert!(matches!(
+        back("v2"),
+        Err(OperateError::Refused(Refusal::NeverActive { .. }))
+    ));
+    let moved = promote("v2").unwrap();
+    assert_eq!(
+        (
+            moved.from.as_deref(),
+            moved.to.as_str(),
+            moved.level.as_str()
+        ),
+        (Some("v1"), "v2", "L3")
+    );
+    assert_eq!(
+        serve(&specialists).version.as_deref(),
+        Some("v2"),
+        "the next decision sees it"
+    );
+    back("v1").unwrap();
+    let before = fs::read(&place.paths.registry).unwrap();
+    assert!(matches!(promote("v0"), Err(OperateError::Refused(_))));
+    assert!(matches!(back("ghost"), Err(OperateError::Refused(_))));
+    assert!(matches!(
+        specialists.promote("Nobody", "v1", forced, operator()),
+        Err(OperateError::UnknownRole(_))
+    ));
+    assert_eq!(fs::read(&place.paths.registry).unwrap(), before);
+    let log = specialists.events().unwrap();
+    let kinds: Vec<&str> = log.events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["promote", "rollback"]);
+    assert_eq!(
+        log.events[0].data,
+        json!({ "from_version": "v1", "to_version": "v2", "certified_level": "L3", "forced": true, "operator": "ana", "reason": "because" })
+    );
+}
+
+#[test]
+fn a_canary_is_withdrawn_or_becomes_active_by_its_probes() {
+    let forced = Promotion {
+        force: true,
+        share: Some(0.1),
+    };
+    for (claude, outcome) in [("a", "promote"), ("b", "canary")] {
+        let place = Place::new(1.0);
+        let specialists = place.open();
+        specialists.promote(ROLE, "v2", forced, operator()).unwrap();
+        let input = input();
+        let entry = || specialists.registry().unwrap().entry(ROLE).unwrap().clone();
+        let mut probes = 0;
+        while entry().canary.is_some() {
+            let compared = Compared {
+                version: "v2",
+                specialist: &json!("a"),
+                claude: &json!(claude),
+                agreed: Some(claude == "a"),
+            };
+            let said = specialists.probe(asked(&input), compared);
+            assert_eq!(said.persist_error, None);
+            probes += 1;
+            assert!(probes <= 100);
+        }
+        let expected = if outcome == "promote" { "v2" } else { "v1" };
+        assert_eq!(entry().active_version.as_deref(), Some(expected));
+        assert_eq!(
+            specialists.state().unwrap().halt(ROLE),
+            None,
+            "the role serves on"
+        );
+        let last = specialists.events().unwrap().events.pop().unwrap();
+        assert_eq!(
+            (last.kind.as_str(), &last.data["probes"]),
+            (outcome, &json!(probes))
+        );
+    }
+}
+
+#[test]
+fn a_version_enters_behind_the_others_or_not_at_all() {
+    let place = Place::new(1.0);
+    let specialists = place.open();
+    let register = |role: &str, version: Value, backend| {
+        specialists.register(role, version, backend, None, operator())
+    };
+    let version =
+        |base: &str| json!({ "id": "n1", "adapter_id": "a", "base_model": base, "mine": [1] });
+    let before = fs::read(&place.paths.registry).unwrap();
+    assert!(matches!(
+        register("New", version("x/y"), None),
+        Err(OperateError::NoBackend(_))
+    ));
+    assert!(matches!(
+        register(ROLE, version("claude-3"), None),
+        Err(OperateError::WouldBeInvalid(_))
+    ));
+    assert!(matches!(
+        register(ROLE, json!([]), None),
+        Err(OperateError::NotAVersion)
+    ));
+    let taken = json!({ "id": "v1", "adapter_id": "a", "base_model": "x/y" });
+    assert!(matches!(
+        register(ROLE, taken, None),
+        Err(OperateError::DuplicateVersion { .. })
+    ));
+    assert_eq!(fs::read(&place.paths.registry).unwrap(), before);
+    let registered = register("New", version("x/y"), Some(("http://h:1", 0.5))).unwrap();
+    assert_eq!((registered.level.as_str(), registered.active), ("L0", None));
+    assert!(
+        fs::read_to_string(&place.paths.registry)
+            .unwrap()
+            .contains("\"mine\": [")
+    );
+    place.write(&place.paths.registry, "{");
+    assert!(matches!(
+        register("New", version("x/y"), None),
+        Err(OperateError::Invalid { .. })
+    ));
+}
