@@ -120,6 +120,7 @@ pub struct Git {
 }
 
 /// What git printed, up to a limit.
+#[derive(Debug)]
 pub struct Printed {
     pub bytes: Vec<u8>,
     /// More was printed than was kept.

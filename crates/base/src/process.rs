@@ -124,6 +124,7 @@ pub fn run(command: &str, directory: &Path, limits: Limits) -> io::Result<Finish
 }
 
 /// What came through a pipe so far, collected by a thread.
+#[derive(Debug)]
 pub struct Output {
     kept: Arc<Mutex<(Vec<u8>, bool)>>,
     closed: mpsc::Receiver<()>,

@@ -87,11 +87,7 @@ impl SealedFiles {
     }
 
     /// Returns a value as the bytes of a file, with its keyed hash in front.
-    pub fn sealed<T: Serialize>(
-        &self,
-        path: &Path,
-        value: &T,
-    ) -> Result<Vec<u8>, FileError> {
+    pub fn sealed<T: Serialize>(&self, path: &Path, value: &T) -> Result<Vec<u8>, FileError> {
         let body = serde_json::to_vec(value)
             .map_err(|error| FileError::new(Action::Write, path, error.into()))?;
         let mut bytes = self.mac(path, &body).into_bytes();

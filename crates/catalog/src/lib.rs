@@ -11,6 +11,8 @@
 //! [`catalog::Catalog::parse`] makes a checked catalog; the same files give the same hashes and the same lock bytes.
 //! No file, no network, no clock, no terminal, no other room.
 
+#![warn(missing_docs, clippy::missing_errors_doc)]
+
 pub mod yaml;
 
 pub mod problem;

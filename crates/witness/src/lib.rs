@@ -8,6 +8,8 @@
 //! The promise: outside bytes never panic and never allocate more than they brought; only an [`evidence::Evidence`]
 //! can be read as truth; the same input gives the same bytes. No file, no clock, no terminal, no other room.
 
+#![warn(missing_docs, clippy::missing_errors_doc)]
+
 pub mod wire;
 
 pub mod trace;

@@ -49,7 +49,7 @@ impl JournalNotes {
     }
 
     /// Returns the note of a session.
-    pub fn read(&self, session: &SessionId) -> Result<Option<Reached>, FileError> {
+    pub(crate) fn read(&self, session: &SessionId) -> Result<Option<Reached>, FileError> {
         self.store.unseal(&self.path(session))
     }
 

@@ -107,7 +107,7 @@ impl State {
     ///
     /// # Errors
     /// It is not there, or is not one.
-    pub fn load(git: &Git, kept: &str) -> Result<Self, GitError> {
+    pub(super) fn load(git: &Git, kept: &str) -> Result<Self, GitError> {
         let broken = || GitError::new("cat-file", "the kept state cannot be read");
         if kept.is_empty() {
             return Err(broken());

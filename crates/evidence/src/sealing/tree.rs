@@ -100,7 +100,7 @@ impl Scratch {
     }
 
     /// Writes the tree that the index stands for. Files outside of a sparse checkout need not be there.
-    pub fn write_tree(&self) -> Result<String, GitError> {
+    pub(super) fn write_tree(&self) -> Result<String, GitError> {
         self.git.line(["write-tree", "--missing-ok"])
     }
 
@@ -257,12 +257,12 @@ impl Scratch {
     }
 
     /// Runs git on our index.
-    pub fn index(&self, arguments: &[&str], input: &[u8]) -> Result<(), GitError> {
+    pub(super) fn index(&self, arguments: &[&str], input: &[u8]) -> Result<(), GitError> {
         self.git.run(arguments, input).map(drop)
     }
 
     /// Returns all entries of the index.
-    pub fn entries(&self) -> Result<Vec<Entry>, GitError> {
+    pub(super) fn entries(&self) -> Result<Vec<Entry>, GitError> {
         let listed = self.git.run(["ls-files", "-z", "-v", "--stage"], &[])?;
         Ok(Entry::parse(&listed))
     }

@@ -17,7 +17,7 @@ const SETTLED_NS: i128 = 2_000_000_000;
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Content {
+pub(super) enum Content {
     /// Nothing.
     Absent,
     /// A regular file.

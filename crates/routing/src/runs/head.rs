@@ -58,7 +58,7 @@ pub(super) fn write(log: &Path, last: &str) -> Result<(), FileError> {
 
 /// Sets a contest aside that a crash tore: everything behind the last whole contest, or the last line where no head tells.
 /// Hold the log's lock.
-pub fn repair(log: &Path) -> Result<Tail, FileError> {
+pub(super) fn repair(log: &Path) -> Result<Tail, FileError> {
     let fail = |source| FileError::new(Action::Append, log, source);
     let end = match super::tail(log, 1) {
         Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(Tail::Whole),

@@ -125,7 +125,7 @@ const IDLE: &str =
 
 /// A simple command that runs tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tested<'w> {
+pub(super) enum Tested<'w> {
     /// The program that runs them, by its path and its arguments.
     Program(&'w str, &'w [String]),
     /// The options of a shell and the text that it is given.
@@ -135,7 +135,7 @@ pub enum Tested<'w> {
 }
 
 /// Returns the part of the words that runs tests, wrappers taken off. A text of a shell is not looked into.
-pub fn tested<'w>(words: &'w [String], own: &[Vec<&str>]) -> Option<Tested<'w>> {
+pub(super) fn tested<'w>(words: &'w [String], own: &[Vec<&str>]) -> Option<Tested<'w>> {
     let mut words = words;
     // Every round takes at least one word away.
     while let Some((program, arguments)) = words.split_first() {
