@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use flate2::Compression;
-use flate2::write::{GzEncoder, ZlibEncoder};
+use flate2::write::GzEncoder;
 
 use super::site::{Site, respond};
 use super::wire::{Wire, hold, say, say_forever};
