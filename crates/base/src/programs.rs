@@ -57,7 +57,7 @@ pub fn all(running: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::File;
 
     use super::*;
 
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(main(&path("roleos-0.2")), Some(path("roleos-0.2")));
         assert_eq!(main(&path("roleos-hook")), None);
         for name in [MAIN, HOOK] {
-            fs::write(path(name), "").unwrap();
+            File::create(path(name)).unwrap();
         }
         assert_eq!(hook(&path("roleos-0.2")), path("roleos-hook"));
         assert_eq!(hook(&path("roleos-hook")), path("roleos-hook"));

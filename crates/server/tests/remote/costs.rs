@@ -92,11 +92,10 @@ fn a_stream_without_end_is_left() {
 #[test]
 fn a_small_body_that_inflates_is_stopped() {
     let zeros = vec![0; 50_000_000];
-    for (encoding, bomb) in [("gzip", gzip(&zeros))] {
-        assert!(bomb.len() < 100_000, "{}", bomb.len());
-        let site = Site::with(200, &[("content-encoding", encoding)], bomb);
-        assert_eq!(cost(&site.base(), PATIENT), "too large", "{encoding}");
-    }
+    let bomb = gzip(&zeros);
+    assert!(bomb.len() < 100_000, "{}", bomb.len());
+    let site = Site::with(200, &[("content-encoding", "gzip")], bomb);
+    assert_eq!(cost(&site.base(), PATIENT), "too large");
 }
 
 #[test]
