@@ -213,7 +213,8 @@ const ALIASES: Files = Files(&[
 #[test]
 fn an_alias_that_a_program_resolves_by_itself_is_what_it_stands_for() {
     let policy = Policy::default();
-    let rows: &[(&[&str], &[(&str, &str)], &[&str])] = &[
+    type Row<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a [&'a str]);
+    let rows: &[Row<'_>] = &[
         (&["gh", "open", "x"], &[], &["gh:pr-create"]),
         (&["gh", "sh"], &[], &[]),
         (&["gh", "pr", "list"], &[], &[]),

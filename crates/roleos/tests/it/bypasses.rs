@@ -12,6 +12,12 @@ use serde_json::Value;
 use crate::terminal::Terminal;
 use crate::workspace::{Ran, Workspace, ran};
 
+/// A command, what is wrong with it, and the files of the project.
+type Project<'a> = (&'a str, &'a str, Vec<(String, String)>);
+
+/// A name, a command, whether it may be opaque, and the files beside it.
+type Row<'a> = (&'a str, String, bool, &'a [(&'a str, &'a str)]);
+
 /// Writes down by which words it was called.
 const RECORDER: &str = "#!/bin/sh\necho \"${0##*/} $*\" >> \"$RECORD\"\n";
 
@@ -122,7 +128,7 @@ fn an_act_behind_a_cap_of_a_reader_that_is_gone_is_opaque_and_refused_when_it_be
     makefiles.push(("Makefile".to_owned(), format!("include{included}\n")));
     let one = |name: &str, text: String| vec![(name.to_owned(), text)];
     let python = "import os\nn=[103,105,116,32,112,117,115,104]\ngetattr(os,\"sys\"+\"tem\")(\"\".join(map(chr,n)))\n";
-    let rows: Vec<(&str, &str, Vec<(String, String)>)> = vec![
+    let rows: Vec<Project<'_>> = vec![
         (
             "tox: line 4,204 of its file",
             "tox",
@@ -273,7 +279,7 @@ fn friction_4_1_an_act_is_not_lost_because_something_else_is_opaque() {
 fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
     let lines = "if x {\n\tcase a:\n\t\tfor {\n";
     let (short, code) = (lines.repeat(5), lines.repeat(200));
-    let rows: [(&str, String, bool, &[(&str, &str)]); 6] = [
+    let rows: [Row<'_>; 6] = [
         (
             "4.2 a commit message with an open bracket",
             "git commit -m \"$(cat <<'EOF'\nfix: x (see a\nEOF\n)\"".to_owned(),
