@@ -56,6 +56,7 @@ pub const IGNORED: &str = "\
 /ledger/
 /approvals/
 /sessions/
+/watch/
 /receipts.jsonl
 /installed.json
 /up.json
