@@ -199,8 +199,14 @@ impl Selector {
             versions.push(known(examples, name, &labels, &tried));
             raw.push(tried);
         }
-        let (shares, recurring, inputs) = elsewhere(&all);
-        let familiar_from = familiar_from(&shares, recurring, inputs);
+        let words = |one: &&Features| one.words().iter().copied().collect();
+        let inputs: Vec<BTreeSet<u64>> = all.iter().map(words).collect();
+        // An input that was learned from twice is one input: it must not vouch for its own words.
+        let distinct: BTreeSet<&BTreeSet<u64>> = inputs.iter().collect();
+        let once = spread(distinct.iter().copied());
+        let recurring = once.values().filter(|inputs| **inputs > 1).count();
+        let familiar_from = familiar_from(&elsewhere(&all, &once), recurring, distinct.len());
+        let shares = elsewhere(&all, &spread(&inputs));
         let is_familiar = |share: &f64| *share > 0.0 && *share >= familiar_from;
         let selector = Self {
             versions,
@@ -372,23 +378,23 @@ fn known(
     }
 }
 
-/// How familiar each input would be had it not been learned from: the share of its words that others have too. Beside
-/// it, how many words recur, and how many inputs there are. One that was learned from twice is one input.
-fn elsewhere(all: &[&Features]) -> (Vec<f64>, usize, usize) {
-    let distinct =
-        |features: &&Features| -> BTreeSet<u64> { features.words().iter().copied().collect() };
-    let inputs: BTreeSet<BTreeSet<u64>> = all.iter().map(distinct).collect();
-    let mut texts: HashMap<u64, u32> = HashMap::new();
-    for word in inputs.iter().flatten() {
-        *texts.entry(*word).or_insert(0) += 1;
+/// In how many of the inputs each word occurs.
+fn spread<'a>(inputs: impl IntoIterator<Item = &'a BTreeSet<u64>>) -> HashMap<u64, u32> {
+    let mut spread = HashMap::new();
+    for word in inputs.into_iter().flatten() {
+        *spread.entry(*word).or_insert(0) += 1;
     }
+    spread
+}
+
+/// How familiar each input would be had it not been learned from: the share of its words that others have too.
+fn elsewhere(all: &[&Features], spread: &HashMap<u64, u32>) -> Vec<f64> {
     let share = |features: &&Features| {
-        let common = |word: &&u64| texts.get(word).is_some_and(|texts| *texts > 1);
+        let common = |word: &&u64| spread.get(word).is_some_and(|inputs| *inputs > 1);
         let found = features.words().iter().filter(common).count();
         number(found) / number(features.words().len()).max(1.0)
     };
-    let recurring = texts.values().filter(|texts| **texts > 1).count();
-    (all.iter().map(share).collect(), recurring, inputs.len())
+    all.iter().map(share).collect()
 }
 
 /// The familiarity from which on an input is like those that were learned from: the quantile of the list, drawn towards
