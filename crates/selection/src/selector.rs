@@ -6,7 +6,7 @@
 //! [`calibration`] (how a score is learned and what it means), [`examples`] (what is learned from), [`evaluation`] and
 //! [`curve`] (how good that is), [`book`] (the file).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ pub mod calibration;
 pub mod curve;
 pub mod evaluation;
 pub mod examples;
+mod familiarity;
 pub mod features;
 mod linear;
 mod table;
@@ -26,16 +27,6 @@ use calibration::Calibration;
 use linear::{MANY, MAX_ROWS, Matrix, length, number};
 use table::Table;
 
-/// The share of known words that makes an input familiar where next to no words are known yet.
-const MOSTLY: f64 = 0.5;
-/// Fewer inputs than this have no quantile.
-const LEAST_INPUTS: usize = 10;
-/// So many recurring words make the inputs that were learned from count as much as [`MOSTLY`].
-const VOCABULARY: f64 = 1000.0;
-/// This share of the inputs that were learned from would have been unfamiliar.
-const UNFAMILIAR_SHARE: f64 = 0.005;
-/// The same share of a bell curve lies so many deviations below its middle.
-const UNFAMILIAR_DEVIATIONS: f64 = 2.576;
 /// Parts that the examples are cut into; each is scored by what the others teach.
 const PARTS: u64 = 5;
 /// Fewer answers than this that are known to be acceptable or not teach nothing about a version.
@@ -199,8 +190,7 @@ impl Selector {
             versions.push(known(examples, name, &labels, &tried));
             raw.push(tried);
         }
-        let (shares, recurring, inputs) = elsewhere(&all);
-        let familiar_from = familiar_from(&shares, recurring, inputs);
+        let (shares, familiar_from) = familiarity::of(&all);
         let is_familiar = |share: &f64| *share > 0.0 && *share >= familiar_from;
         let selector = Self {
             versions,
@@ -370,59 +360,6 @@ fn known(
         rewards: [mean(false).unwrap_or(0.0), right.unwrap_or(0.0)],
         version,
     }
-}
-
-/// How familiar each input would be had it not been learned from: the share of its words that others have too. Beside
-/// it, how many words recur, and how many inputs there are. One that was learned from twice is one input.
-fn elsewhere(all: &[&Features]) -> (Vec<f64>, usize, usize) {
-    let distinct =
-        |features: &&Features| -> BTreeSet<u64> { features.words().iter().copied().collect() };
-    let inputs: BTreeSet<BTreeSet<u64>> = all.iter().map(distinct).collect();
-    let mut texts: HashMap<u64, u32> = HashMap::new();
-    for word in inputs.iter().flatten() {
-        *texts.entry(*word).or_insert(0) += 1;
-    }
-    let share = |features: &&Features| {
-        let common = |word: &&u64| texts.get(word).is_some_and(|texts| *texts > 1);
-        let found = features.words().iter().filter(common).count();
-        number(found) / number(features.words().len()).max(1.0)
-    };
-    let recurring = texts.values().filter(|texts| **texts > 1).count();
-    (all.iter().map(share).collect(), recurring, inputs.len())
-}
-
-/// The familiarity from which on an input is like those that were learned from: the quantile of the list, drawn towards
-/// [`MOSTLY`] where few words recur. Inputs of one template have no unknown words, however many they are, and so say
-/// nothing about how many an ordinary request has.
-fn familiar_from(shares: &[f64], recurring: usize, inputs: usize) -> f64 {
-    if inputs < LEAST_INPUTS {
-        return MOSTLY;
-    }
-    let weight = number(recurring) / (number(recurring) + VOCABULARY);
-    let quantile = quantile(shares);
-    quantile.min(MOSTLY + (quantile - MOSTLY) * weight)
-}
-
-/// The familiarity that [`UNFAMILIAR_SHARE`] of the list lies below: as counted, or as a bell curve has it where that is
-/// less, because the lowest of a few says little.
-fn quantile(shares: &[f64]) -> f64 {
-    let mut sorted = shares.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let n = number(sorted.len()).max(1.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an index into the list"
-    )]
-    let at = (n * UNFAMILIAR_SHARE) as usize;
-    let mean = sorted.iter().sum::<f64>() / n;
-    let square = sorted
-        .iter()
-        .map(|share| (share - mean).powi(2))
-        .sum::<f64>()
-        / n;
-    let curve = mean - UNFAMILIAR_DEVIATIONS * square.sqrt();
-    sorted.get(at).copied().unwrap_or(0.0).min(curve).max(0.0)
 }
 
 impl From<Selector> for File {

@@ -2,6 +2,7 @@
 //! there were.
 
 use super::*;
+use crate::selector::familiarity::familiar_from;
 
 /// What a template says, with a slot that is filled each time.
 const TEMPLATE: &str =
