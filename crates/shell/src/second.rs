@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 use tree_sitter::{Parser, TreeCursor};
 
+use super::bodies::MARK;
+
 thread_local! {
     /// Building a parser costs more than a typical command.
     static PARSER: RefCell<Option<Parser>> = RefCell::new(bash());
@@ -23,7 +25,8 @@ fn bash() -> Option<Parser> {
 /// Longer texts have no second opinion; the first parser's word stands.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// Names of programs in command position, written as plain words.
+/// Names of programs in command position, written as plain words. The mark of a text that was taken out is none, and
+/// counts as one where it stands in that position.
 ///
 /// None when the second parser does not understand the text, or was not asked.
 pub fn program_names(text: &str) -> Option<BTreeSet<String>> {
@@ -45,7 +48,7 @@ fn names_of(text: &str) -> Option<BTreeSet<String>> {
         let node = cursor.node();
         if node.kind() == "command_name"
             && let Some(name) = text.get(node.byte_range())
-            && is_plain(name)
+            && (is_plain(name) || name.contains(MARK))
         {
             names.insert(name.to_owned());
         }

@@ -210,10 +210,17 @@ const ALIASES: Files = Files(&[
     ("/w/extra.toml", "[aliases]\nout = [\"git\", \"push\"]\n"),
 ]);
 
+/// The words of a program, its environment, and what it is.
+type Started = (
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+);
+
 #[test]
 fn an_alias_that_a_program_resolves_by_itself_is_what_it_stands_for() {
     let policy = Policy::default();
-    let rows: &[(&[&str], &[(&str, &str)], &[&str])] = &[
+    let rows: &[Started] = &[
         (&["gh", "open", "x"], &[], &["gh:pr-create"]),
         (&["gh", "sh"], &[], &[]),
         (&["gh", "pr", "list"], &[], &[]),
