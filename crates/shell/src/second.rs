@@ -91,23 +91,26 @@ fn names_of(text: &str) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Plain words between `;`, `&`, `|`, `>` and line ends, words of plain text in quotes, variables by their bare names,
-/// and loops over words: there is one way to read them, and most commands are like that.
+/// Plain words between `;`, `&`, `|`, `>` and line ends, words of plain text in quotes, variables by their bare names at
+/// the beginning of a word or in quotes, and loops over words: there is one way to read them, and most commands are like that.
 fn leaves_no_doubt(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|>_-./+=:,@%*".contains(&byte);
     let doubtful = |word: &str| GRAMMAR.contains(&word) && !LOOP.contains(&word);
     let mut quote = None;
+    let mut before = b' ';
     let mut bytes = text.bytes().peekable();
     while let Some(byte) = bytes.next() {
+        let begins = std::mem::replace(&mut before, byte) == b' ';
         match (quote, byte) {
             (Some(open), _) if byte == open => quote = None,
             // A line end would be plain as well, but the tokenizers count lines in quotes in ways of their own.
             (Some(_), b'\n') => return false,
             (None, b'\'' | b'"') => quote = Some(byte),
             (None | Some(b'"'), b'$')
-                if bytes
-                    .peek()
-                    .is_some_and(|next| next.is_ascii_alphabetic() || *next == b'_') => {}
+                if (begins || quote.is_some())
+                    && bytes
+                        .peek()
+                        .is_some_and(|next| next.is_ascii_alphabetic() || *next == b'_') => {}
             _ if plain(byte) => {}
             _ => return false,
         }
