@@ -256,6 +256,16 @@ impl Catalog {
         })
     }
 
+    /// Whether the words of a program are looked at; its name has no directory and is in lower case.
+    #[must_use]
+    pub fn has_rules(&self, program: &str) -> bool {
+        RULES
+            .binary_search_by(|(name, ..)| (*name).cmp(program))
+            .is_ok()
+            || self.own.iter().any(|(name, _)| name == program)
+            || request::is_sender(program)
+    }
+
     /// Says what a program does with these words; its name has no directory and is in lower case.
     #[must_use]
     pub fn classify(&self, program: &str, arguments: &[String], around: &Around<'_>) -> Answer {
@@ -275,10 +285,13 @@ impl Catalog {
         });
         let mut call = None;
         for (id, rest) in known.chain(own) {
+            let call = call.get_or_insert_with(|| Call::new(program, arguments, around));
+            if !call.may_begin(rest) {
+                continue;
+            }
             let Some(action) = self.action(id) else {
                 continue;
             };
-            let call = call.get_or_insert_with(|| Call::new(program, arguments, around));
             match call.fits(rest, action) {
                 Fit::No => {}
                 Fit::Unknown if action.set.needs_grant() => {

@@ -61,11 +61,20 @@ impl Sender {
     }
 }
 
+fn sender(program: &str) -> Option<&'static Sender> {
+    SENDERS
+        .iter()
+        .find(|sender| sender.programs.contains(&program))
+}
+
+/// Whether a program sends requests.
+pub(super) fn is_sender(program: &str) -> bool {
+    sender(program).is_some()
+}
+
 /// Reads the request of a program that sends one.
 pub(super) fn of(program: &str, arguments: &[String]) -> Option<Request> {
-    let sender = SENDERS
-        .iter()
-        .find(|sender| sender.programs.contains(&program))?;
+    let sender = sender(program)?;
     let front = match program {
         "gh" | "hub" => "api.github.com",
         "glab" => "gitlab.com/api/v4",

@@ -24,6 +24,8 @@ pub(super) struct Call<'c> {
     valued: &'static [&'static str],
     /// The words that are no options, in the ways that are possible.
     readings: Vec<Vec<String>>,
+    /// Whether the first of them is not known.
+    hides_first: bool,
     only_prints: bool,
     /// Where git works.
     directory: String,
@@ -88,9 +90,14 @@ pub fn check(text: &str) -> Result<(), String> {
 }
 
 fn one_of(alternatives: &str, word: &str) -> bool {
+    let is_pattern = |wanted: &[u8]| {
+        wanted.contains(&b'*')
+            && std::str::from_utf8(wanted).is_ok_and(|wanted| pattern::matches(wanted, word))
+    };
     alternatives
-        .split('|')
-        .any(|wanted| wanted == word || (wanted.contains('*') && pattern::matches(wanted, word)))
+        .as_bytes()
+        .split(|byte| *byte == b'|')
+        .any(|wanted| wanted == word.as_bytes() || is_pattern(wanted))
 }
 
 /// One option of a rule: `-x` never means a long one, and `--long=value` may be two words.
@@ -120,9 +127,12 @@ impl<'c> Call<'c> {
             Some(moved) => absolute(around.directory, &moved),
             None => around.directory.to_owned(),
         };
+        let readings = words::readings(valued, &rest);
+        let first = |words: &Vec<String>| words.first().is_some_and(|word| has_hole(word));
         Self {
             program,
-            readings: words::readings(valued, &rest),
+            hides_first: readings.iter().any(first),
+            readings,
             arguments: rest,
             valued,
             only_prints: git.only_prints,
@@ -133,7 +143,7 @@ impl<'c> Call<'c> {
 
     /// Weighs one rule, without its program.
     pub(super) fn fits(&self, rest: &str, action: &Action) -> Fit {
-        if self.only_prints || !self.may_begin(rest) {
+        if !self.may_begin(rest) {
             return Fit::No;
         }
         let path: Vec<&str> = rest
@@ -166,12 +176,15 @@ impl<'c> Call<'c> {
     }
 
     /// Returns `false` if the first word cannot be the one that a rule begins with, as for most rules of a program.
-    fn may_begin(&self, rest: &str) -> bool {
-        let first = rest.split_whitespace().next().unwrap_or_default();
-        if first.is_empty() || first == "*" || !is_word(first) {
+    pub(super) fn may_begin(&self, rest: &str) -> bool {
+        if self.only_prints {
+            return false;
+        }
+        let first = rest.split_ascii_whitespace().next().unwrap_or_default();
+        if self.hides_first || first.is_empty() || first == "*" || !is_word(first) {
             return true;
         }
-        let fits = |word: &String| has_hole(word) || one_of(first, word);
+        let fits = |word: &String| one_of(first, word);
         let mut readings = self.readings.iter();
         readings.any(|words| words.first().is_some_and(fits))
     }

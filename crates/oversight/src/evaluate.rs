@@ -174,8 +174,8 @@ impl<'a> Evaluator<'a> {
     /// Walks a text; one that has no second opinion is walked line by line, so that it is never held as a whole.
     fn walk(&mut self, text: &str) -> Result<Outcome, lower::Refused> {
         if text.len() <= second::MAX_BYTES {
-            let script = lower::program(text)?;
-            self.compare(text, &script);
+            let (script, parsed) = lower::read(text)?;
+            self.compare(&parsed, &script);
             return Ok(self.script(&script));
         }
         let mut all = Outcome::quiet(Some(true));
@@ -209,6 +209,16 @@ impl<'a> Evaluator<'a> {
             return;
         }
         self.notes.texts = self.notes.texts.saturating_add(1);
+        let (commands, inside) = shell::bodies::divided(text);
+        self.lines_of(&commands);
+        // Whether a shell reads them is not known.
+        for body in inside {
+            self.perhaps(|this| this.lines_of(body));
+        }
+        self.notes.texts = self.notes.texts.saturating_sub(1);
+    }
+
+    fn lines_of(&mut self, text: &str) {
         for line in text.split(['\n', ';', '&', '|', '(', ')', '{', '}']) {
             let line = line.trim();
             let line = line.strip_prefix("then ").unwrap_or(line);
@@ -220,7 +230,6 @@ impl<'a> Evaluator<'a> {
                 self.script(&script);
             }
         }
-        self.notes.texts = self.notes.texts.saturating_sub(1);
     }
 
     /// A program that only the second parser sees makes the command opaque.

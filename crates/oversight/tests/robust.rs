@@ -433,9 +433,76 @@ fn an_act_behind_many_harmless_ones_is_seen() {
     }
 }
 
+/// What is grammar outside of the text of a here-document.
+const INSIDE: &[&str] = &[
+    "fix: x (see a",
+    "it's a `git push`",
+    "don't (\"git push\"",
+    "case x) git push",
+    "cat <<B\ngit push\nB",
+    "git push # and $(git push",
+    "git push)",
+];
+
+#[test]
+fn the_text_of_a_here_document_is_no_command() {
+    let code = "if x {\n\tcase a:\n\t\tfor {\n\twhile (\n".repeat(200);
+    let code = [format!("{code}git push"), code];
+    for inside in INSIDE
+        .iter()
+        .copied()
+        .chain(code.iter().map(String::as_str))
+    {
+        for text in [
+            format!("git commit -m \"$(cat <<'EOF'\n{inside}\nEOF\n)\""),
+            format!(
+                "git add -A && git commit -m \"$(cat <<\\EOF\n{inside}\nEOF\n)\" && git log -1"
+            ),
+            format!("cat > x.go <<'EOF'\n{inside}\nEOF"),
+            format!("cat > x.go <<\"EOF\"\n{inside}\nEOF\nwc -l < x.go"),
+            format!("x=$((1 + 2)); cat > x.go <<-'END-X' > y\n{inside}\n\tEND-X\nls"),
+        ] {
+            let decision = decide(&text);
+            assert_eq!(decision.verdict, Verdict::Allow, "{text}\n{decision:#?}");
+        }
+        for text in [
+            format!("cat <<'EOF'; git push\n{inside}\nEOF"),
+            format!("cat <<'EOF'\n{inside}\nEOF\ngit push"),
+            format!("git commit -m \"$(cat <<'EOF'\n{inside}\nEOF\ngit push)\""),
+            format!("git commit -m \"$(cat <<'EOF'\n{inside}\nEOF\n)\" && git push"),
+            format!("bash <<'A' && cat <<'EOF'\ngit push\nA\n{inside}\nEOF"),
+            format!("cat <<'EOF' | tee x; bash <<<'git push'\n{inside}\nEOF"),
+        ] {
+            let decision = decide(&text);
+            assert_eq!(decision.verdict, Verdict::Deny, "{text}\n{decision:#?}");
+        }
+    }
+}
+
+/// Where a shell reads the text of a here-document, or perhaps does, it is a command.
+#[test]
+fn the_text_of_a_here_document_that_is_run_is_a_command() {
+    for text in [
+        "bash <<'EOF'\ngit push\nEOF",
+        "cat <<'EOF' | bash\ngit push\nEOF",
+        "cat > x.sh <<'EOF'\ngit push\nEOF\nbash x.sh",
+        "eval \"$(cat <<'EOF'\ngit push\nEOF\n)\"",
+        "cat <<EOF\nit's (a $(git push)\nEOF",
+        "cat <<EOF\nit's (a `git push`\nEOF",
+        "x=$(cat <<'E'\nE git push)\nE\n)",
+        "x=$(cat <<'E')\ngit push\nE",
+        "cat <<E\nb \\\nE\nc\nE\ngit push",
+        "bash <<'EOF'\ngit push\nEOF\nif",
+        "cat <<'EOF'\nx\nEOF\nif\ngit push",
+    ] {
+        assert!(decide(text).verdict >= Verdict::Ask, "{text}");
+    }
+}
+
 #[test]
 fn what_is_shown_of_a_command_is_in_it() {
     for command in [
+        "cat <<'E' ä; git push\nüüüü (\nE\nä; git push",
         "[\\\\ \\",
         "ä git push \\",
         "git push \\",

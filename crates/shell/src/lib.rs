@@ -1,9 +1,11 @@
 //! Reads the text of a shell command into a picture of it, with a second parser as a check: no file, no clock.
 //!
 //! Reading order: [`value`] (what is known of a text), [`words`] (lists of names), [`ir`] (the picture), [`lower`] (the first parser, and the only place that knows it), [`second`]
-//! (the second opinion, compared with [`names`]), [`limit`] (what is too deep or too long to be parsed at all),
+//! (the second opinion, compared with [`names`]), [`bodies`] (texts of here-documents, which are taken out first), [`limit`] (what is too deep or too long to be parsed at all),
 //! `quoted` (what is in quotes for sure), `retry` (what the first parser is told otherwise), [`escape`] (backslashes), [`pattern`] (`*`, `?` and their kin).
 //! Nothing here evaluates.
+
+pub mod bodies;
 
 pub mod value;
 

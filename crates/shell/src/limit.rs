@@ -31,6 +31,17 @@ const MAX_EXPRESSION: usize = 256;
 /// Deeper nesting of compound commands is not parsed.
 const MAX_KEYWORDS: usize = 48;
 
+/// Refuses what is too long.
+///
+/// # Errors
+/// Says that it is.
+pub fn check_length(text: &str) -> Result<(), &'static str> {
+    if text.len() > MAX_BYTES {
+        return Err("the text is too long to be analysed");
+    }
+    Ok(())
+}
+
 /// Refuses what is too long or too deep.
 ///
 /// Quotes are not told apart here: a text that only looks deep is refused as well, which is the safe side.
@@ -38,9 +49,22 @@ const MAX_KEYWORDS: usize = 48;
 /// # Errors
 /// Says what is too much.
 pub fn check(text: &str) -> Result<(), &'static str> {
-    if text.len() > MAX_BYTES {
-        return Err("the text is too long to be analysed");
+    check_parts(text, true)
+}
+
+/// Refuses what is too deep in a text whose expansions are read and which is no program by itself.
+///
+/// # Errors
+/// Says what is too much.
+pub fn check_expanded(text: &str) -> Result<(), &'static str> {
+    if !text.contains(['$', '`']) {
+        return Ok(());
     }
+    check_parts(text, false)
+}
+
+fn check_parts(text: &str, is_program: bool) -> Result<(), &'static str> {
+    check_length(text)?;
     if text.contains('\0') {
         return Err("the text holds a NUL character");
     }
@@ -88,6 +112,9 @@ pub fn check(text: &str) -> Result<(), &'static str> {
             if depth > MAX_BRACKETS || double > MAX_DOUBLE {
                 return Err("brackets are nested too deeply to be analysed");
             }
+        }
+        if !is_program {
+            continue;
         }
         let braced = line.as_bytes().contains(&b'{');
         if braced

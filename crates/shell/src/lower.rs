@@ -5,16 +5,19 @@
 
 mod glued;
 mod mended;
+mod redirect;
 mod word;
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use brush_parser::ast;
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
+use super::bodies::Bodies;
 use super::ir::{
     Argument, Arm, ArmEnd, Assigned, Assignment, Command, Connector, Item, Kind, Pipeline,
-    Redirect, Script, Span, Target, Test, Word,
+    Redirect, Script, Span, Test, Word,
 };
 use super::limit;
 
@@ -34,11 +37,27 @@ pub enum Refused {
 /// # Errors
 /// It is too deep or too long, or no shell text.
 pub fn program(text: &str) -> Result<Script, Refused> {
-    let mut items = Vec::new();
-    for line in lines(text)? {
-        items.extend(line?.items);
+    Ok(read(text)?.0)
+}
+
+/// Parses a whole program; with it, the text that was parsed, in which here-documents may have no text.
+///
+/// # Errors
+/// It is too deep or too long, or no shell text.
+pub fn read(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
+    limit::check_length(text).map_err(Refused::Limit)?;
+    let bodies = Rc::new(Bodies::new());
+    let (lowering, parsed) = Lowering::whole(text, &bodies);
+    let script = caught(|| lowering.checked(&parsed));
+    if bodies.differ() {
+        return Err(Refused::Syntax);
     }
-    Ok(Script { items })
+    if !text.contains("<<") || (script.is_ok() && bodies.are_found()) {
+        return Ok((script?, parsed));
+    }
+    let lowering = Lowering::new(text, 0, Rc::new(Bodies::left_in()));
+    let script = caught(|| lowering.checked(text))?;
+    Ok((script, Cow::Borrowed(text)))
 }
 
 /// Parses a whole program, one complete command after the other: a long one needs not be held at once.
@@ -46,11 +65,18 @@ pub fn program(text: &str) -> Result<Script, Refused> {
 /// # Errors
 /// It is too deep or too long, or no shell text; for a line, that its words are none.
 pub fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>, Refused> {
-    limit::check(text).map_err(Refused::Limit)?;
-    let lowering = Lowering::new(text, 0);
-    let tree = caught(|| lowering.parse(text))?;
+    limit::check_length(text).map_err(Refused::Limit)?;
+    let bodies = Rc::new(Bodies::new());
+    let (lowering, text) = Lowering::whole(text, &bodies);
+    limit::check(&text).map_err(Refused::Limit)?;
+    let tree = caught(|| lowering.parse(&text))?;
     let lists = tree.complete_commands.into_iter();
-    Ok(lists.map(move |list| caught(|| Ok(lowering.list(list)))))
+    let lines = lists.map(move |list| caught(|| Ok(lowering.list(list))));
+    let found = std::iter::once_with(move || match bodies.are_found() && !bodies.differ() {
+        true => Ok(Script::default()),
+        false => Err(Refused::Syntax),
+    });
+    Ok(lines.chain(found))
 }
 
 /// The parser is another project's: where it fails on a text, the text counts as not understood.
@@ -67,8 +93,8 @@ pub fn single_word(text: &str) -> Word {
     if limit::check(text).is_err() {
         return refused();
     }
-    std::panic::catch_unwind(|| Lowering::new(text, 0).word(text, None))
-        .unwrap_or_else(|_| refused())
+    let bodies = Rc::new(Bodies::left_in());
+    caught(|| Ok(Lowering::new(text, 0, bodies).word(text, None))).unwrap_or_else(|_| refused())
 }
 
 /// Deeper nesting of substitutions in substitutions is not followed.
@@ -83,10 +109,28 @@ struct Lowering {
     /// Where words and redirections touch.
     places: glued::Places,
     depth: usize,
+    /// Texts of here-documents that are not in the text.
+    bodies: Rc<Bodies>,
 }
 
 impl Lowering {
-    fn new(text: &str, depth: usize) -> Self {
+    /// For a text that is no part of another; with it, the text to parse.
+    fn whole<'t>(text: &'t str, bodies: &Rc<Bodies>) -> (Self, Cow<'t, str>) {
+        let Some(marked) = bodies.take_out(text) else {
+            return (Self::new(text, 0, Rc::clone(bodies)), Cow::Borrowed(text));
+        };
+        let lowering = Self {
+            options: ParserOptions::default(),
+            bytes: Some(marked.bytes),
+            length: text.len(),
+            places: glued::Places::new(&marked.text),
+            depth: 0,
+            bodies: Rc::clone(bodies),
+        };
+        (lowering, Cow::Owned(marked.text))
+    }
+
+    fn new(text: &str, depth: usize, bodies: Rc<Bodies>) -> Self {
         let bytes = (!text.is_ascii()).then(|| {
             let starts = text.char_indices().map(|(byte, _)| byte);
             starts.chain([text.len()]).collect()
@@ -97,7 +141,13 @@ impl Lowering {
             length: text.len(),
             places: glued::Places::new(text),
             depth,
+            bodies,
         }
+    }
+
+    fn checked(&self, text: &str) -> Result<Script, Refused> {
+        limit::check(text).map_err(Refused::Limit)?;
+        self.program(text)
     }
 
     fn parse(&self, text: &str) -> Result<ast::Program, Refused> {
@@ -136,12 +186,15 @@ impl Lowering {
 
     /// The text of a substitution; its positions mean nothing to the outer text.
     fn nested(&self, text: &str) -> Option<Script> {
-        if self.depth >= MAX_DEPTH || limit::check(text).is_err() {
+        if self.depth >= MAX_DEPTH {
             return None;
         }
-        let mut inner = Self::new(text, self.depth.saturating_add(1));
+        let marked = self.bodies.take_out(text);
+        let text = marked.as_ref().map_or(text, |marked| &marked.text);
+        let depth = self.depth.saturating_add(1);
+        let mut inner = Self::new(text, depth, Rc::clone(&self.bodies));
         inner.bytes = None;
-        let mut script = inner.program(text).ok()?;
+        let mut script = inner.checked(text).ok()?;
         forget_spans(&mut script);
         Some(script)
     }
@@ -380,82 +433,6 @@ impl Lowering {
             append: assignment.append,
             value,
         }
-    }
-
-    fn redirects(&self, redirects: Option<ast::RedirectList>) -> Vec<Redirect> {
-        let all = redirects.into_iter().flat_map(|list| list.0);
-        all.flat_map(|redirect| self.redirect(redirect)).collect()
-    }
-
-    fn redirect(&self, redirect: ast::IoRedirect) -> Vec<Redirect> {
-        let one = |descriptor, target| vec![Redirect { descriptor, target }];
-        match redirect {
-            ast::IoRedirect::File(descriptor, kind, target) => self.file(descriptor, &kind, target),
-            ast::IoRedirect::HereDocument(descriptor, document) => {
-                let word = if document.requires_expansion {
-                    self.here_document(&document.doc.value)
-                } else {
-                    Word::literal(&document.doc.value)
-                };
-                one(descriptor.unwrap_or(0), Target::Here(word))
-            }
-            ast::IoRedirect::HereString(descriptor, word) => one(
-                descriptor.unwrap_or(0),
-                Target::HereString(self.located(&word)),
-            ),
-            ast::IoRedirect::OutputAndError(word, append) => {
-                let word = self.located(&word);
-                one(
-                    1,
-                    if append {
-                        Target::Append(word)
-                    } else {
-                        Target::Write(word)
-                    },
-                )
-            }
-        }
-    }
-
-    fn file(
-        &self,
-        descriptor: Option<i32>,
-        kind: &ast::IoFileRedirectKind,
-        target: ast::IoFileRedirectTarget,
-    ) -> Vec<Redirect> {
-        use ast::IoFileRedirectKind as Way;
-        let reads = matches!(kind, Way::Read | Way::DuplicateInput | Way::ReadAndWrite);
-        let target = match target {
-            ast::IoFileRedirectTarget::Filename(word) => {
-                let word = self.located(&word);
-                match kind {
-                    Way::Append => Target::Append(word),
-                    _ if reads => Target::Read(word),
-                    _ => Target::Write(word),
-                }
-            }
-            ast::IoFileRedirectTarget::Fd(number) => {
-                Target::Duplicate(Word::literal(&number.to_string()))
-            }
-            ast::IoFileRedirectTarget::Duplicate(word) => Target::Duplicate(self.located(&word)),
-            ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) if reads => {
-                Target::ReadProcess(self.list(subshell.list))
-            }
-            ast::IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-                Target::WriteProcess(self.list(subshell.list))
-            }
-        };
-        let descriptor = descriptor.unwrap_or(if reads { 0 } else { 1 });
-        let both = match (kind, &target) {
-            // `<>` opens the file for both.
-            (Way::ReadAndWrite, Target::Read(word)) => Some(Target::Append(word.clone())),
-            _ => None,
-        };
-        [Some(target), both]
-            .into_iter()
-            .flatten()
-            .map(|target| Redirect { descriptor, target })
-            .collect()
     }
 
     fn span(&self, place: Option<&brush_parser::SourceSpan>) -> Option<Span> {

@@ -2,10 +2,13 @@
 //!
 //! It never finds danger and never lifts a doubt. It only says that the first parser may have overlooked a command.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use tree_sitter::{Parser, TreeCursor};
+
+use super::bodies::MARK;
 
 thread_local! {
     /// Building a parser costs more than a typical command.
@@ -23,14 +26,47 @@ fn bash() -> Option<Parser> {
 /// Longer texts have no second opinion; the first parser's word stands.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-/// Names of programs in command position, written as plain words.
+/// Names of programs in command position, written as plain words. The mark of a text that was taken out is none, and
+/// counts as one where it stands in that position.
 ///
 /// None when the second parser does not understand the text, or was not asked.
 pub fn program_names(text: &str) -> Option<BTreeSet<String>> {
-    if text.len() > MAX_BYTES || leaves_no_doubt(text) {
+    if text.len() > MAX_BYTES || leaves_no_doubt(&without_messages(text)) {
         return None;
     }
     names_of(text)
+}
+
+/// The text with `"$(cat <<'E'…)"` as one plain word, where the text of the here-document is known to be one: so agents
+/// give a message to a program.
+fn without_messages(text: &str) -> Cow<'_, str> {
+    const FRONT: &str = "\"$(cat <<'";
+    let mut rest = text;
+    let mut without = String::new();
+    while let Some((before, behind)) = rest.split_once(FRONT) {
+        let Some(after) = after_message(behind) else {
+            break;
+        };
+        without.push_str(before);
+        without.push_str("\"\"");
+        rest = after;
+    }
+    if without.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    without.push_str(rest);
+    Cow::Owned(without)
+}
+
+/// What stands behind `E'`, the line of a mark, `E` and `)"`.
+fn after_message(text: &str) -> Option<&str> {
+    let (name, rest) = text.split_once('\'')?;
+    let (mark, rest) = rest.strip_prefix('\n')?.split_once('\n')?;
+    let number = mark.strip_prefix(MARK)?;
+    let is_mark = number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let rest = rest.strip_prefix(name)?.strip_prefix("\n)\"")?;
+    (is_mark && is_name).then_some(rest)
 }
 
 fn names_of(text: &str) -> Option<BTreeSet<String>> {
@@ -45,7 +81,7 @@ fn names_of(text: &str) -> Option<BTreeSet<String>> {
         let node = cursor.node();
         if node.kind() == "command_name"
             && let Some(name) = text.get(node.byte_range())
-            && is_plain(name)
+            && (is_plain(name) || name.contains(MARK))
         {
             names.insert(name.to_owned());
         }
@@ -55,18 +91,26 @@ fn names_of(text: &str) -> Option<BTreeSet<String>> {
     }
 }
 
-/// Plain words between `;`, `&`, `|`, `>` and line ends, and words of plain text in quotes: there is one way to read
-/// them, and most commands are like that.
+/// Plain words between `;`, `&`, `|`, `>` and line ends, words of plain text in quotes, variables by their bare names at
+/// the beginning of a word or in quotes, and loops over words: there is one way to read them, and most commands are like that.
 fn leaves_no_doubt(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|>_-./+=:,@%".contains(&byte);
-    let word_of_the_grammar = |word: &str| GRAMMAR.contains(&word);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b" \n;&|>_-./+=:,@%*".contains(&byte);
+    let doubtful = |word: &str| GRAMMAR.contains(&word) && !LOOP.contains(&word);
     let mut quote = None;
-    for byte in text.bytes() {
+    let mut before = b' ';
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        let begins = std::mem::replace(&mut before, byte) == b' ';
         match (quote, byte) {
             (Some(open), _) if byte == open => quote = None,
             // A line end would be plain as well, but the tokenizers count lines in quotes in ways of their own.
             (Some(_), b'\n') => return false,
             (None, b'\'' | b'"') => quote = Some(byte),
+            (None | Some(b'"'), b'$')
+                if (begins || quote.is_some())
+                    && bytes
+                        .peek()
+                        .is_some_and(|next| next.is_ascii_alphabetic() || *next == b'_') => {}
             _ if plain(byte) => {}
             _ => return false,
         }
@@ -74,8 +118,11 @@ fn leaves_no_doubt(text: &str) -> bool {
     quote.is_none()
         && !text
             .split([' ', '\n', ';', '&', '|', '>', '\'', '"'])
-            .any(word_of_the_grammar)
+            .any(doubtful)
 }
+
+/// Words of a loop over words, which nothing else begins or ends with.
+const LOOP: [&str; 4] = ["for", "in", "do", "done"];
 
 /// Words that begin or divide a compound command.
 const GRAMMAR: [&str; 16] = [
@@ -113,9 +160,47 @@ mod tests {
     use crate::{lower, names};
 
     const WORDS: &[&str] = &[
-        "git", "push", "a=1", "time", "-m", "x.sh", "./y", "if", "done", " ", " ", " ", "&&", "||",
-        ";", "|", "&", "|&", "\n", "@", "%", "=", "alias", "'a b'", "\"c; d\"", "'", "\"",
-        "'e | f'", ">", ">>", "2>&1", "&>", ">|",
+        "git",
+        "push",
+        "a=1",
+        "time",
+        "-m",
+        "x.sh",
+        "./y",
+        "if",
+        "done",
+        " ",
+        " ",
+        " ",
+        "&&",
+        "||",
+        ";",
+        "|",
+        "&",
+        "|&",
+        "\n",
+        "@",
+        "%",
+        "=",
+        "alias",
+        "'a b'",
+        "\"c; d\"",
+        "'",
+        "\"",
+        "'e | f'",
+        ">",
+        ">>",
+        "2>&1",
+        "&>",
+        ">|",
+        "$x",
+        "\"$y z\"",
+        "*.rs",
+        "for f in a *; do ",
+        "; done",
+        "for",
+        " in ",
+        "do ",
     ];
 
     proptest! {
@@ -148,19 +233,40 @@ mod tests {
     }
 
     #[test]
+    fn a_message_is_a_plain_word_and_nothing_else_is() {
+        let message = format!("a -m \"$(cat <<'E'\n{MARK}0\nE\n)\" b");
+        assert_eq!(without_messages(&message), "a -m \"\" b");
+        assert!(leaves_no_doubt(&without_messages(&format!(
+            "{message}; {message}"
+        ))));
+        for text in [
+            message.replace("cat", "sh"),
+            message.replace("<<'E'", "<<'E' | sh"),
+            message.replace("<<'E'", "<<E"),
+            message.replace(MARK, "x"),
+            message.replace("\nE\n)", "\nE\nc)"),
+            message.replace(" b", " $(b)"),
+        ] {
+            assert!(!leaves_no_doubt(&without_messages(&text)), "{text}");
+        }
+    }
+
+    #[test]
     fn grammar_and_quotes_leave_doubt() {
         assert!(leaves_no_doubt(
             "git status --short && git diff --stat | cat"
         ));
+        assert!(leaves_no_doubt("for f in src/*.rs; do wc -l \"$f\"; done"));
         for text in [
             "if a; then b; fi",
             "a 'b' 'c",
-            "a \"$b\"",
-            "a $b",
+            "a \"${b}\"",
+            "a $(b)",
+            "while a; do b; done",
             "a < b",
             "(a)",
             "a\\b",
-            "a*",
+            "a?",
             "a\tb",
         ] {
             assert!(!leaves_no_doubt(text), "{text}");

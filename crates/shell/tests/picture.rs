@@ -451,6 +451,85 @@ fn redirections() {
 }
 
 #[test]
+fn the_text_of_a_here_document_is_text() {
+    // What would be grammar outside of it.
+    for inside in [
+        "fix: x (see a",
+        "it's",
+        "a `b",
+        "a \"b",
+        "case x) y",
+        "cat <<B",
+        "a # b",
+        "$(c",
+        "${c",
+        "a)",
+        "((",
+        "e \\",
+        "",
+    ] {
+        let body = format!("{inside}\n");
+        let shown = body.replace('\n', "⏎");
+        for sign in ["<<'E'", "<<\"E\"", "<<\\E", "<< 'E'"] {
+            check(&[
+                (
+                    &format!("a {sign}; b 'c'\n{body}E\nd"),
+                    &format!("a 0<<'{shown}'; b 'c'; d"),
+                ),
+                (
+                    &format!("m \"$(a {sign}\n{body}E\n)\" n"),
+                    &format!("m \"$(a 0<<'{shown}')\" n"),
+                ),
+                (
+                    &format!("x=$(b; a {sign} <<'F F'\n{body}E\nf\nF F\n)"),
+                    &format!("x=$(b; a 0<<'{shown}' 0<<'f⏎')"),
+                ),
+            ]);
+        }
+    }
+    check(&[
+        ("a <<-'E'\n\t\tb (\n\tc\n\tE\nd", "a 0<<'b (⏎c⏎'; d"),
+        ("ä <<'E'; b\nü (\nE\nc", "ä 0<<'ü (⏎'; b; c"),
+        (
+            "x=$((1 << 2)); a <<'E'\nb (\nE",
+            "x=$((1 << 2)); a 0<<'b (⏎'",
+        ),
+        (
+            "a <<E\nit's (`b`) $(c d)\nE",
+            "a 0<<\"it's ($(b)) $(c d)\n\"",
+        ),
+    ]);
+}
+
+#[test]
+fn only_the_grammar_of_the_shell_is_counted() {
+    let code = "if x {\n\tcase a:\n\t\tfor {{{{{{{{ ((\n".repeat(200);
+    let text = format!("a <<'E'\n{code}E\nb");
+    let shown = code.replace('\n', "⏎");
+    check(&[(&text, &format!("a 0<<'{shown}'; b"))]);
+    assert!(program(&format!("a <<'E'\n{code}E\n{code}")).is_err());
+    let loops = "if x; while y; ".repeat(200);
+    assert!(program(&format!("a <<E\n{loops}$(b)\nE")).is_ok());
+}
+
+#[test]
+fn what_shells_do_not_read_alike_stays_in_the_text() {
+    for text in [
+        // Bash ends it at a line that begins with its name and closes the bracket.
+        "x=$(a <<'E'\nE git push)\nE\n)",
+        // The text is read after the bracket, or as commands.
+        "x=$(a <<'E')\ngit push\nE",
+        // Not the end of it, and then the end.
+        "a <<E\nb \\\nE\nc\nE\ngit push",
+    ] {
+        let (_, inside) = shell::bodies::divided(text);
+        assert!(inside.is_empty(), "{text}: {inside:?}");
+        let is_refused = program(text).err() == Some(Refused::Syntax);
+        assert_eq!(is_refused, text.contains("$("), "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_shell_text_has_no_picture() {
     for text in ["if a; then", "a | | b", "( a", "'a", "a && ", "done", "fi"] {
         assert_eq!(program(text).err(), Some(Refused::Syntax), "{text}");

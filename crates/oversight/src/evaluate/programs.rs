@@ -303,27 +303,26 @@ impl Evaluator<'_> {
     /// Whether a text holds a command that acts: a program of the actions with words that may be an act, or a script.
     pub(crate) fn acts_in(&self, text: &str) -> bool {
         let is_sign = |one: char| one.is_whitespace() || "'\"`;|&()!=,:+{}[]<>".contains(one);
-        let text = text.replace('\\', "");
-        let words: Vec<String> = text
-            .split(is_sign)
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect();
-        (0..words.len()).any(|at| {
-            let Some((program, rest)) = words.get(at..).and_then(<[_]>::split_first) else {
-                return false;
-            };
-            let program = program.trim_start_matches('\\');
+        let text = match text.contains('\\') {
+            true => Cow::Owned(text.replace('\\', "")),
+            false => Cow::Borrowed(text),
+        };
+        let mut words = text.split(is_sign).filter(|word| !word.is_empty());
+        while let Some(program) = words.next() {
             if self.is_script(program) {
                 return true;
             }
             let name = program_name(program);
-            let answer = self
-                .catalog
-                .is_program(&name)
-                .then(|| self.answer(&name, rest));
-            answer.is_some_and(|answer| !answer.actions.is_empty() || answer.unknown.is_some())
-        })
+            if !self.catalog.is_program(&name) {
+                continue;
+            }
+            let rest: Vec<String> = words.clone().map(str::to_owned).collect();
+            let answer = self.answer(&name, &rest);
+            if !answer.actions.is_empty() || answer.unknown.is_some() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Code that a tool runs, out of sight: an act that is written in it counts.

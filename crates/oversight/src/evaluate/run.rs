@@ -205,12 +205,11 @@ impl Evaluator<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Outcome::unknown();
         };
-        let renamed = self
-            .world
-            .copies
-            .get(&actions::lookup::absolute(&self.state.directory, program))
-            .cloned();
-        if let Some(name) = renamed.filter(|_| program.contains('/')) {
+        let renamed = (program.contains('/') && !self.world.copies.is_empty()).then(|| {
+            let path = actions::lookup::absolute(&self.state.directory, program);
+            self.world.copies.get(&path).cloned()
+        });
+        if let Some(name) = renamed.flatten() {
             let again = [&[name], arguments].concat();
             return self.linked(program, |this| this.known_program(&again));
         }
@@ -243,6 +242,9 @@ impl Evaluator<'_> {
 
     /// Returns the actions that a program performs by itself.
     pub(super) fn answer(&self, name: &str, arguments: &[String]) -> Answer {
+        if !self.catalog.has_rules(name) {
+            return Answer::default();
+        }
         let variables = &self.state.variables;
         let environment = |variable: &str| {
             let found = variables.get(variable).filter(|found| found.exported)?;

@@ -210,11 +210,17 @@ const ALIASES: Files = Files(&[
     ("/w/extra.toml", "[aliases]\nout = [\"git\", \"push\"]\n"),
 ]);
 
+/// The words of a program, its environment, and what it is.
+type Started = (
+    &'static [&'static str],
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+);
+
 #[test]
 fn an_alias_that_a_program_resolves_by_itself_is_what_it_stands_for() {
     let policy = Policy::default();
-    type Row<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a [&'a str]);
-    let rows: &[Row<'_>] = &[
+    let rows: &[Started] = &[
         (&["gh", "open", "x"], &[], &["gh:pr-create"]),
         (&["gh", "sh"], &[], &[]),
         (&["gh", "pr", "list"], &[], &[]),

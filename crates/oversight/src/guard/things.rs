@@ -100,6 +100,9 @@ const SYSTEM_START_FILES: &[&str] = names!(
 
 /// Whether a written name can be this one: case does not count, and a pattern counts as what it can match.
 fn can_be(written: &str, name: &str) -> bool {
+    if written.as_bytes().first() != name.as_bytes().first() {
+        return false;
+    }
     if written == name {
         return true;
     }

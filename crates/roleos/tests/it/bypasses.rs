@@ -273,17 +273,22 @@ fn friction_4_1_an_act_is_not_lost_because_something_else_is_opaque() {
 }
 
 /// Text is not a command: none of these is an act, nobody is asked where supervision is to be had, and it refuses nothing
-/// of them. What runs recipes or scripts is opaque, so it is asked about where nothing watches; so are the message of
-/// 4.2, which the two parsers read differently, and the code of 4.6 when it is long, which counts as nested.
+/// of them. What runs recipes or scripts is opaque, so it is asked about where nothing watches.
 #[test]
 fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
     let lines = "if x {\n\tcase a:\n\t\tfor {\n";
-    let (short, code) = (lines.repeat(5), lines.repeat(200));
-    let rows: [Row<'_>; 6] = [
+    let code = lines.repeat(200);
+    let rows: [Row<'_>; 7] = [
         (
             "4.2 a commit message with an open bracket",
             "git commit -m \"$(cat <<'EOF'\nfix: x (see a\nEOF\n)\"".to_owned(),
-            false,
+            true,
+            &[],
+        ),
+        (
+            "4.2 a commit message with quotes and an act in backquotes",
+            "git commit -m \"$(cat <<'EOF'\nfix: don't `git push` \"x\nEOF\n)\"".to_owned(),
+            true,
             &[],
         ),
         (
@@ -323,12 +328,12 @@ fn friction_4_2_to_4_6_text_that_is_no_command_is_left_alone() {
         (
             "4.6 long code in a heredoc",
             format!("cat > x.go <<'EOF'\n{code}EOF"),
-            false,
+            true,
             &[],
         ),
         (
-            "4.6 short code that names an act, then a look at it",
-            format!("cat > x.go <<'EOF'\n{short}git push\nEOF\nwc -l < x.go"),
+            "4.6 long code that names an act, then a look at it",
+            format!("cat > x.go <<'EOF'\n{code}git push\nEOF\nwc -l < x.go"),
             true,
             &[],
         ),

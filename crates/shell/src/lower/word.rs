@@ -84,8 +84,8 @@ impl Lowering {
 
     /// The body of a heredoc whose delimiter was not quoted.
     pub(super) fn here_document(&self, text: &str) -> Word {
-        let parsed =
-            limit::is_bearable_word(text).then(|| word::parse_heredoc(text, &self.options));
+        let bearable = limit::check_expanded(text).is_ok() && limit::is_bearable_word(text);
+        let parsed = bearable.then(|| word::parse_heredoc(text, &self.options));
         let pieces = match parsed {
             Some(Ok(pieces)) => vec![Piece::Double(self.pieces(pieces, true))],
             _ => vec![Piece::Opaque],
