@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::sealing::test_commands::project::Behind;
 use crate::sealing::test_commands::{TestCommand, scripts_behind};
+use testlog::Reading;
 use witness::outcome::{Credit, Judged, Run, RunEnd};
-use witness::test_log::Reading;
 use witness::wire::Outcome;
 
 use crate::sealing::credit;

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`wire`] (bytes of header and sections), [`trace`] (the calls), [`policy`] (what was allowed),
 //! [`extension`] (what the original format lacks), [`bundle`] (parsed, not yet believed), [`key`] and [`evidence`]
-//! (believed), [`builder`] (writing), then what is made of evidence: [`replay`] with [`test_log`] and [`outcome`], [`scorecard`],
+//! (believed), [`builder`] (writing), then what is made of evidence: [`replay`] and [`outcome`], which read logs with `testlog`, [`scorecard`],
 //! [`cost`], [`curve`], the [`dsse`] envelope for other people's tools, and the [`ledger`] that shows whether any is missing.
 //!
 //! The promise: outside bytes never panic and never allocate more than they brought; only an [`evidence::Evidence`]
@@ -25,8 +25,6 @@ pub mod key;
 pub mod evidence;
 
 pub mod builder;
-
-pub mod test_log;
 
 pub mod replay;
 

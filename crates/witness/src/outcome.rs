@@ -10,8 +10,8 @@
 pub mod deleted;
 pub mod scope;
 
-use crate::test_log::{self, Reading};
 use crate::wire::Outcome;
+use testlog::Reading;
 
 use scope::{Scope, Setup};
 
@@ -96,7 +96,7 @@ impl Run {
     /// Reads the output and weighs it.
     #[must_use]
     pub fn judge(&self) -> Judged {
-        let reading = test_log::read(&self.output);
+        let reading = testlog::read(&self.output);
         let end = match &reading {
             _ if self.credit == Credit::Elsewhere => RunEnd::CannotTell,
             Some(reading) => self.read_end(reading),

@@ -2,8 +2,8 @@
 
 use crate::bundle::Contents;
 use crate::extension::field;
-use crate::test_log::{self, Reading};
 use crate::wire::{Outcome, Tag};
+use testlog::Reading;
 
 /// Whether the stated outcome is the one that the test log shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl OutcomeCheck {
     #[must_use]
     pub fn of(contents: &Contents<'_>) -> Self {
         let log = contents.section(Tag::TestLog);
-        let reading = log.and_then(test_log::read);
+        let reading = log.and_then(testlog::read);
         let mut agreement = compare(contents.outcome(), log.is_some(), reading.as_ref());
         // The bundle says itself why a log without failures does not show a solved task.
         let is_unproved = contents
@@ -71,7 +71,7 @@ pub fn supported_outcome(contents: &Contents<'_>) -> Outcome {
 /// nothing.
 pub(crate) fn supported(outcome: Outcome, log: Option<&[u8]>) -> Outcome {
     let passes = || {
-        log.and_then(test_log::read)
+        log.and_then(testlog::read)
             .is_none_or(|reading| reading.passes())
     };
     match outcome {

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use testlog::Reading;
 use witness::extension::field;
 use witness::outcome::{
     self, Change, Credit, Doubt, Judged, Known, Run, RunEnd, Tests, Weighed, deleted,
 };
 use witness::policy::Check;
-use witness::test_log::{self, Reading};
 use witness::wire::Outcome;
 
 use super::diff::Diff;
@@ -136,7 +136,7 @@ impl Draft<'_> {
                 decided.push(Tested { place, run, judged });
             }
         }
-        let log_passes = test_log::read(log.as_bytes()).is_some_and(|reading| reading.passes());
+        let log_passes = testlog::read(log.as_bytes()).is_some_and(|reading| reading.passes());
         if !decided.is_empty() {
             self.builder.test_log(log);
         }

@@ -1,6 +1,7 @@
 //! Bundles and curves that the tests and the gallery show. Clock and keys are fixed, so the bytes are too.
 
 use roleos::render::replay_view::ReplayView;
+use testlog::{Failure, Reading, Runner};
 use witness::builder::Builder;
 use witness::bundle::{Bundle, Strictness};
 use witness::cost::Cost;
@@ -10,7 +11,6 @@ use witness::extension::{Chain, Rollback, field};
 use witness::key::{HmacKey, Keyring, SigningKey};
 use witness::policy::{Check, Policy, short_hash};
 use witness::replay::{Agreement, OutcomeCheck};
-use witness::test_log::{Failure, Reading, Runner};
 use witness::trace::Call;
 use witness::wire::{Mode, Outcome, TaskId};
 

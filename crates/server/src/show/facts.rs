@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use testlog::Reading;
 use witness::bundle::{Contents, Reason, section_name};
 use witness::cost::is_known as cost_is_known;
 use witness::evidence::Verdict;
 use witness::extension::{Chain, ExtensionTag, Rollback};
 use witness::policy::Policy;
 use witness::replay::Agreement;
-use witness::test_log::Reading;
 use witness::wire::{Outcome, Tag};
 
 use super::clean;

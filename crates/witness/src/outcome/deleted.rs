@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use super::{Judged, Run};
 use crate::replay::{DiffPart, diff_lines};
-use crate::test_log::Runner;
+use testlog::Runner;
 
 /// Words that stand before the name of a function in a definition.
 const DEFINES: [&[u8]; 8] = [

@@ -5,7 +5,7 @@
 //! directory, with the same settings of the runner, and to have run no fewer tests and skipped no more.
 
 use super::{Credit, Judged, Run, RunEnd};
-use crate::test_log::{Failure, Reading, Runner};
+use testlog::{Failure, Reading, Runner};
 
 /// Which tests a command selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

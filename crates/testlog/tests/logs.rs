@@ -1,4 +1,4 @@
-//! What test logs say: real logs of toy tests in `test_logs/`, the rules in short logs, and hostile bytes.
+//! What test logs say: real logs of toy tests in `logs/`, the rules in short logs, and hostile bytes.
 //!
 //! The toy tests print summaries of their own (`3 passed in 0.5s`, `test result: ok. 9 passed; …`), which must not count.
 
@@ -10,10 +10,10 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use witness::test_log::{MAX_FAILURES, MAX_NAME_CHARS, Reading, read};
+use testlog::{MAX_FAILURES, MAX_NAME_CHARS, Reading, read};
 
 fn log_of(file: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/test_logs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs");
     std::fs::read(folder.join(format!("{file}.txt"))).expect("the log is in the folder")
 }
 
@@ -861,7 +861,7 @@ fn real_logs_say_what_the_runner_meant() {
 }
 #[test]
 fn every_log_is_checked() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/test_logs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logs");
     let files = std::fs::read_dir(folder).expect("the folder is there");
     let logs = files.flatten().filter(|file| {
         file.path()
