@@ -1,25 +1,18 @@
 //! The JSON Schema of a tool, for what the floor's own rules cannot say. Compiled only for a call of that very tool.
-//!
-//! References lead nowhere but into the schema itself: nothing is fetched and no file is opened. Patterns run on an
-//! engine that does not backtrack.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use jsonschema::{PatternOptions, Validator};
+use json_schema::Schema as Compiled;
 use serde_json::Value;
 
-/// Bytes that a compiled pattern may need.
-const MAX_PATTERN: usize = 1 << 20;
-
-/// More findings of one call are not looked at, and of these only some are told.
-const MAX_FINDINGS: usize = 100;
+/// More findings of one call are not told.
 const MAX_TOLD: usize = 5;
 
 /// One schema.
 #[derive(Clone, Debug)]
 pub(super) struct Schema {
     source: Value,
-    compiled: OnceLock<Result<Validator, String>>,
+    compiled: OnceLock<Result<Arc<Compiled>, String>>,
 }
 
 impl Schema {
@@ -30,8 +23,9 @@ impl Schema {
         }
     }
 
-    fn compiled(&self) -> Result<&Validator, &String> {
-        self.compiled.get_or_init(|| build(&self.source)).as_ref()
+    fn compiled(&self) -> Result<&Compiled, &String> {
+        let compiled = self.compiled.get_or_init(|| build(&self.source));
+        compiled.as_ref().map(Arc::as_ref)
     }
 
     /// Why it cannot be used.
@@ -41,50 +35,26 @@ impl Schema {
 
     /// What of the arguments it refuses, where and why. Nothing when it cannot be used.
     pub(super) fn violations(&self, input: &Value) -> Vec<String> {
-        let Ok(validator) = self.compiled() else {
+        let Ok(schema) = self.compiled() else {
             return Vec::new();
         };
-        // Most calls are fine, and this is the cheap question.
-        if validator.is_valid(input) {
-            return Vec::new();
-        }
-        let errors = validator.iter_errors(input).take(MAX_FINDINGS);
-        let said = errors.map(|error| {
-            let place = error.instance_path().to_string();
-            let what = error.masked();
-            if place.is_empty() {
-                format!("by its schema: {what}")
-            } else {
-                format!("'{place}' by its schema: {what}")
-            }
-        });
-        let mut said: Vec<String> = said.collect();
-        // The library promises no order; the same call gets the same notes.
-        said.sort_unstable();
-        said.truncate(MAX_TOLD);
-        said
+        let violations = schema.violations(input).into_iter();
+        let proved = violations.filter(|violation| !violation.is_circle);
+        let notes = proved
+            .take(MAX_TOLD)
+            .map(|violation| match violation.place.as_str() {
+                "" => format!("by its schema: {}", violation.reason),
+                place => format!("'{place}' by its schema: {}", violation.reason),
+            });
+        notes.collect()
     }
 }
 
-fn build(source: &Value) -> Result<Validator, String> {
+fn build(source: &Value) -> Result<Arc<Compiled>, String> {
     if !source.is_object() {
         return Err("has to be an object".to_owned());
     }
-    let patterns = PatternOptions::regex()
-        .size_limit(MAX_PATTERN)
-        .dfa_size_limit(MAX_PATTERN);
-    jsonschema::options()
-        .with_pattern_options(patterns)
-        .offline()
-        .build(source)
-        .map_err(|error| {
-            let place = error.instance_path().to_string();
-            let place = if place.is_empty() {
-                place
-            } else {
-                format!(" at `{place}`")
-            };
-            let what = error.masked();
-            format!("is no JSON Schema that can be used{place}: {what}")
-        })
+    Compiled::new(source)
+        .map(Arc::new)
+        .map_err(|error| format!("is no JSON Schema that can be used: {error}"))
 }

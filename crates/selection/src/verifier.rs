@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use jsonschema::Validator;
+use json_schema::Schema;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ pub struct BadVerifier(pub String);
 /// A verifier that needs nothing but the output. Made once, used for many outputs.
 pub enum Verifier {
     /// `json_schema`
-    Schema(Box<Validator>),
+    Schema(Box<Schema>),
     /// `rule_check`
     Rules(Vec<Rule>),
 }
@@ -154,8 +154,8 @@ impl Verifier {
         if !schema.is_object() && !schema.is_boolean() {
             return Err(BadVerifier("the schema is no JSON object".to_owned()));
         }
-        jsonschema::validator_for(schema)
-            .map(|validator| Self::Schema(Box::new(validator)))
+        Schema::new(schema)
+            .map(|schema| Self::Schema(Box::new(schema)))
             .map_err(|error| BadVerifier(format!("the schema cannot be used: {error}")))
     }
 
@@ -184,11 +184,11 @@ impl Verifier {
     #[must_use]
     pub fn verify_value(&self, output: &Value) -> Outcome {
         match self {
-            Self::Schema(validator) => {
+            Self::Schema(schema) => {
                 if matches!(output, Value::String(text) if text.trim().is_empty()) {
                     return Outcome::Fail("the output is empty".to_owned());
                 }
-                validate(validator, output)
+                validate(schema, output)
             }
             Self::Rules(_) => self.verify(&output::text(output)),
         }
@@ -201,8 +201,8 @@ impl Verifier {
             return Outcome::Fail("the output is empty".to_owned());
         }
         match self {
-            Self::Schema(validator) => match parsed(output) {
-                Ok(value) => validate(validator, &value),
+            Self::Schema(schema) => match parsed(output) {
+                Ok(value) => validate(schema, &value),
                 Err(why) => Outcome::Fail(why),
             },
             Self::Rules(rules) => rules
@@ -226,20 +226,16 @@ pub fn parsed(output: &str) -> Result<Value, String> {
     }
 }
 
-fn validate(validator: &Validator, value: &Value) -> Outcome {
-    match validator.validate(value) {
-        Ok(()) => Outcome::Pass,
-        Err(error) => {
-            let place = error.instance_path().to_string();
-            let place = if place.is_empty() {
-                "the output".to_owned()
-            } else {
-                format!("`{place}`")
-            };
-            let masked = error.masked();
-            Outcome::Fail(format!("{place}: {masked}"))
-        }
-    }
+fn validate(schema: &Schema, value: &Value) -> Outcome {
+    let first = schema.violations(value).into_iter().next();
+    first.map_or(Outcome::Pass, |violation| {
+        let place = if violation.place.is_empty() {
+            "the output".to_owned()
+        } else {
+            format!("`{}`", violation.place)
+        };
+        Outcome::Fail(format!("{place}: {}", violation.reason))
+    })
 }
 
 impl Rule {
