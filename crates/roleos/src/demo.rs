@@ -9,7 +9,7 @@ use std::path::Path;
 
 use base::environment::Environment;
 use base::running::Running;
-use server::demo::Backstage;
+use demo_models::Backstage;
 use server::up::UpError;
 
 use crate::command::up;

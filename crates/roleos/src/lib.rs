@@ -14,6 +14,7 @@ pub mod person;
 
 pub mod command;
 
+#[cfg(feature = "demo")]
 pub mod demo;
 
 pub mod render;

@@ -6,7 +6,7 @@
 //! [`show`] is what people look at, [`pages`] where they look at it.
 //! [`catalog_remote`] fetches a catalog's files from another machine; [`backend`] asks adapters, [`fallback`] the general
 //! model, [`dispatch`] goes from the gate to the receipt, [`agreement`] compares two answers, [`contest`] asks several at once, [`audit`] asks an exam's cases,
-//! [`consult`] asks about a tool call, and [`demo`] plays adapters and general model for the demo; [`blocking`] lets a program without an async runtime wait.
+//! [`consult`] asks about a tool call; [`blocking`] lets a program without an async runtime wait.
 //!
 //! Bytes come in and go out here, and no rule is made here: what a file means and whether it may be used is the rooms'
 //! business. Nothing here prints.
@@ -28,8 +28,6 @@ pub mod consult;
 pub mod contest;
 
 pub mod blocking;
-
-pub mod demo;
 
 pub mod up;
 

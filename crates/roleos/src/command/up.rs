@@ -17,6 +17,7 @@ use server::up::{App, UpError, serve};
 use server::view::ViewError;
 
 use crate::context::{Context, Place};
+#[cfg(feature = "demo")]
 use crate::demo;
 use crate::exit::Exit;
 use crate::failure::{Failure, chain};
@@ -38,12 +39,15 @@ pub struct Args {
     /// Where to listen.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7420")]
     listen: String,
+    #[cfg(feature = "demo")]
     /// Play the whole loop first, on scripted models, in `.role-os-demo/` below the root or here.
     #[arg(long)]
     demo: bool,
+    #[cfg(feature = "demo")]
     /// Forget the demo that is there and begin anew.
     #[arg(long, requires = "demo")]
     fresh: bool,
+    #[cfg(feature = "demo")]
     /// How many dispatches the demo makes.
     #[arg(long, hide = true, requires = "demo", value_name = "N", default_value_t = demo::DISPATCHES, value_parser = clap::value_parser!(u16).range(80..=10_000))]
     demo_dispatches: u16,
@@ -55,6 +59,7 @@ pub struct Args {
 /// It cannot start.
 pub fn run(ui: &Ui, place: Place<'_>, args: &Args) -> Result<Exit, Failure> {
     let listen = address(&args.listen)?;
+    #[cfg(feature = "demo")]
     if args.demo {
         return demo::run(ui, place.root, args.fresh, args.demo_dispatches, listen);
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use base::approval_key;
 use base::clock;
 use base::files::{self, Privacy};
+use demo_models::{MODEL, repairs, tokens};
 use evidence::journal::SessionId;
 use evidence::journal::read::Session;
 use evidence::journal::record::Record;
@@ -14,7 +15,6 @@ use guard::agents::{Agent, Reply};
 use guard::approvals;
 use guard::hook::{self, Progress, Request};
 use serde_json::{Value, json};
-use server::demo::{MODEL, repairs, tokens};
 
 use super::shell::sh;
 use super::weeks::{AGENTS_OWN, FILE, TESTS, break_it};

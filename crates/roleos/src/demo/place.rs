@@ -10,9 +10,9 @@ use base::files::{self, Privacy};
 use base::running::Running;
 use base::trust_store::TrustStore;
 use base::workspace::Workspace;
+use demo_models::{Backstage, MODEL, repairs};
 use evidence::ledger::record;
 use serde::{Deserialize, Serialize};
-use server::demo::{Backstage, MODEL, repairs};
 use server::up::UpError;
 
 use super::shelf;

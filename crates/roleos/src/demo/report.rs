@@ -1,5 +1,6 @@
 //! What the demo came to, read back from the workspace's own files, and where to look.
 
+use demo_models::tasks::{DATES, ROUTER};
 use evidence::journal::SessionId;
 use evidence::journal::read::Session;
 use evidence::journal::record::Record;
@@ -7,7 +8,6 @@ use evidence::score::{self, Source};
 use routing::runs;
 use routing::specialists::Named;
 use selection::run_log::Record as Run;
-use server::demo::tasks::{DATES, ROUTER};
 use witness::scorecard::Wanted;
 
 use super::{Stage, agent};

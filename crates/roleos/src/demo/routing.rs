@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::files::{self, Privacy};
+use demo_models::tasks::{self, ADAPTERS, Adapter, DATES, ROUTER};
 use routing::audits;
 use routing::events;
 use routing::manifests::registering::{self, How};
@@ -22,7 +23,6 @@ use serde_json::{Map, Value, json};
 use server::backend::{Backends, Limits};
 use server::blocking;
 use server::contest::{Arena, Asking, Logs};
-use server::demo::tasks::{self, ADAPTERS, Adapter, DATES, ROUTER};
 use server::dispatch::Dispatcher;
 use server::fallback::Fallback;
 use specialist::level::Level;

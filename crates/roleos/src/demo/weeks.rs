@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use base::files::{self, Privacy};
 use base::prices::{Prices, Usage};
+use demo_models::repairs::{self, Repair};
+use demo_models::tasks::REPAIRER;
+use demo_models::{MODEL, tokens};
 use serde_json::{Value, json};
 use server::blocking;
-use server::demo::repairs::{self, Repair};
-use server::demo::tasks::REPAIRER;
-use server::demo::{MODEL, tokens};
 use server::fallback::{Fallback, Prompt};
 use witness::builder::Builder;
 use witness::extension::field;
