@@ -7,6 +7,7 @@
 
 mod copies;
 mod cover;
+mod elf;
 pub(crate) mod let_through;
 pub mod probe;
 pub mod proof;
