@@ -14,6 +14,7 @@ use carried::{carried, is_interpreter, is_loader};
 
 use crate::act::Act;
 use crate::decide::{Call, Rules, approve};
+use crate::evaluate::remote::HANDLED;
 use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
@@ -379,6 +380,12 @@ pub fn sends(arguments: &[String]) -> bool {
         [_, .., last] => last.ends_with('\'') && received(last).is_some(),
         _ => false,
     }
+}
+
+/// Returns `true` for a program whose purpose is that a daemon or another machine starts something.
+#[must_use]
+pub fn launches(name: &str) -> bool {
+    HANDLED.contains(&program_name(name).as_str())
 }
 
 /// Returns the file that a loader loads as a program.

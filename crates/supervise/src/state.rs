@@ -31,6 +31,18 @@ impl FileState {
         (self.device, self.inode)
     }
 
+    /// Returns a text that is equal for equal states.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let Self {
+            device,
+            inode,
+            size,
+            changed,
+        } = self;
+        format!("{device}:{inode}:{size}:{changed}")
+    }
+
     /// Returns `true` if the file was changed so shortly before that a further change may not show.
     #[must_use]
     pub fn is_fresh(&self) -> bool {

@@ -4,16 +4,15 @@
 //! same.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use oversight::execution::LOADER;
 use supervise::{Exec, FileState};
 
-use super::elf::{Elf, Mark};
+use super::elf::Elf;
+use super::known::{Known, Search};
 
 /// Folders that only the system's own tools change: there a file is what its name says.
 const OF_SYSTEM: &[&str] = &[
@@ -26,9 +25,6 @@ const OF_SYSTEM: &[&str] = &[
     "/usr/libexec",
 ];
 
-/// Where git keeps its parts, beside the folder of its program.
-const PARTS_OF_GIT: [&str; 2] = ["../libexec/git-core", "../lib/git-core"];
-
 /// A script that is longer is not compared, and one that is shorter says nothing unless it is the same.
 const MAX_SCRIPT: u64 = 1024 * 1024;
 const MIN_SCRIPT: usize = 128;
@@ -36,20 +32,10 @@ const MIN_SCRIPT: usize = 128;
 /// More files than this are not remembered.
 const MAX_SEEN: usize = 4096;
 
-/// A program that is looked for.
-#[derive(Clone, Debug)]
-struct Known {
-    name: String,
-    path: PathBuf,
-    file: (u64, u64),
-    /// By what it may be known again; none for a script.
-    marks: Vec<Mark>,
-}
-
 /// The programs that are judged, wherever the command would find them.
 #[derive(Debug)]
 pub(super) struct Copies {
-    search: Vec<PathBuf>,
+    search: Search,
     /// Looked up when the first unknown file is executed.
     known: Option<Vec<Known>>,
     /// What files were found to be.
@@ -57,10 +43,9 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    pub(super) fn new(path: &OsStr) -> Self {
-        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    pub(super) fn new(search: Search) -> Self {
         Self {
-            search: folders.collect(),
+            search,
             known: None,
             seen: HashMap::new(),
         }
@@ -100,7 +85,7 @@ impl Copies {
         // What was changed a moment ago can change again without showing it.
         let is_fresh = state.is_fresh();
         let search = &self.search;
-        let known = self.known.get_or_insert_with(|| find(search, wanted));
+        let known = self.known.get_or_insert_with(|| search.find(wanted));
         let name = recognise(known, state.file(), place);
         if self.seen.len() >= MAX_SEEN {
             self.seen.clear();
@@ -143,68 +128,6 @@ fn recognise(known: &[Known], file: (u64, u64), place: &Path) -> Option<String> 
     }
 }
 
-/// Finds every program that is judged by its name, and the files that load them.
-fn find(search: &[PathBuf], wanted: &mut dyn FnMut(&Path) -> bool) -> Vec<Known> {
-    let parts = |folder: &PathBuf| PARTS_OF_GIT.map(|part| folder.join(part));
-    let parts: Vec<PathBuf> = search.iter().flat_map(parts).collect();
-    let mut known: Vec<Known> = Vec::new();
-    let mut looked: Vec<PathBuf> = Vec::new();
-    let mut loaders: Vec<PathBuf> = Vec::new();
-    for folder in search.iter().chain(&parts) {
-        let Ok(folder) = fs::canonicalize(folder) else {
-            continue;
-        };
-        if looked.contains(&folder) {
-            continue;
-        }
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if !wanted(Path::new(&name)) {
-                continue;
-            }
-            let (path, name) = (entry.path(), name.to_string_lossy().into_owned());
-            let Some(one) = Known::read(name, path, &mut known, &mut loaders) else {
-                continue;
-            };
-            known.push(one);
-        }
-        looked.push(folder);
-    }
-    for path in std::mem::take(&mut loaders) {
-        let one = Known::read(LOADER.to_owned(), path, &mut known, &mut loaders);
-        known.extend(one);
-    }
-    known
-}
-
-impl Known {
-    /// Reads a file; `None` where it is not one, or is known. The shortest name counts: of the many of git, its own.
-    fn read(
-        name: String,
-        path: PathBuf,
-        known: &mut [Self],
-        loaders: &mut Vec<PathBuf>,
-    ) -> Option<Self> {
-        let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-        let file = (facts.dev(), facts.ino());
-        if let Some(one) = known.iter_mut().find(|one| one.file == file) {
-            if name.len() < one.name.len() {
-                one.name = name;
-            }
-            return None;
-        }
-        let elf = Elf::open(&path);
-        let loader = elf.as_ref().and_then(Elf::interpreter);
-        loaders.extend(loader.filter(|loader| !loaders.contains(loader)));
-        Some(Self {
-            name,
-            path,
-            file,
-            marks: elf.map_or_else(Vec::new, |elf| elf.marks()),
-        })
-    }
-}
-
 /// The bytes of a script.
 fn script(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -231,6 +154,8 @@ fn same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     const LONG: &str = "#!/usr/bin/env node\n// a script that is long enough to be known by its beginning, and has much to say\nrequire('../lib/cli.js')(process)\n";
@@ -255,7 +180,7 @@ mod tests {
             name.starts_with("git") || ["gh", "npm", "yarn"].contains(&name)
         };
         let search = [a.clone(), a.clone(), place.path().join("none"), b.clone()];
-        let known = find(&search, &mut wanted);
+        let known = Search::of(search.to_vec()).find(&mut wanted);
         let mut names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
         names.sort_unstable();
         assert_eq!(names, ["git", "git", LOADER, "npm", "yarn"]);
@@ -296,7 +221,7 @@ mod tests {
         let bin = place.path().join("bin");
         fs::create_dir(&bin).unwrap();
         fs::copy("/bin/bash", bin.join("git")).unwrap();
-        let mut copies = Copies::new(bin.as_os_str());
+        let mut copies = Copies::new(Search::of(vec![bin]));
         let mut wanted = |name: &Path| name == Path::new("git");
         let file = place.path().join("x");
         fs::copy("/bin/ls", &file).unwrap();

@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// Bounds of what is read.
 const MAX_HEADERS: u16 = 64;
 const MAX_DYNAMIC: u64 = 16 * 1024;
@@ -184,7 +186,7 @@ impl Elf {
 }
 
 /// Something by which a file may be known again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Mark {
     /// Kind, address and length of a part.
     Place(u32, u64, u64),

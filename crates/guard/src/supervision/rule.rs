@@ -13,6 +13,7 @@ use supervise::{Answer, Connect, Exec, Judge, Summary};
 use super::Refusal;
 use super::copies::{Copies, is_of_system};
 use super::cover::Covers;
+use super::known::Search;
 use crate::hook::{Bench, Ruled};
 use base::clean;
 use base::liveness;
@@ -70,7 +71,7 @@ impl<'a> Rule<'a> {
         let path = environment.iter().find(|(name, _)| name == "PATH");
         let path = path.map(|(_, value)| value.as_os_str()).unwrap_or_default();
         Self {
-            copies: Copies::new(path),
+            copies: Copies::new(search(bench, &policy, path)),
             bench,
             names: Names::default(),
             policy,
@@ -249,6 +250,13 @@ impl<'a> Rule<'a> {
     }
 }
 
+/// Where the programs lie that are judged by their names. Which ones those are depends on the settings and the version.
+fn search(bench: &Bench, policy: &Policy, path: &OsStr) -> Search {
+    let names: Vec<&str> = policy.catalog.programs().collect();
+    let names = format!("{} {}", bench.version, names.join(" "));
+    Search::along(path, bench.environment.state.as_deref(), &names)
+}
+
 fn answer(refusal: &Refusal) -> Answer {
     let mut whole = serde_json::json!(refusal);
     if let Some(object) = whole.as_object_mut() {
@@ -332,10 +340,10 @@ impl Judge for Rule<'_> {
         }
         let execution = connecting(connect, socket.into_owned());
         let process = connect.process();
-        if self.covers.connects(process, &execution) {
-            return Answer::Proceed;
-        }
-        let answer = self.judged(process, &execution);
+        let answer = match self.covers.connects(process, &execution) {
+            true => Answer::Proceed,
+            false => self.judged(process, &execution),
+        };
         if answer == Answer::Proceed {
             self.covers.add_connection(process, execution);
         }

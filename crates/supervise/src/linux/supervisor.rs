@@ -1,6 +1,6 @@
 //! The supervisor's process: answers notifications until the last process with the filter is gone.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -117,6 +117,9 @@ fn withdraw() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(c"roleos-watch")?;
+    sys::be_prompt();
+    // A session of its own is weighed against others as a whole. Only privileged users may change that.
+    fs::write("/proc/self/autogroup", "-20").ok();
     rustix::process::chdir("/")?;
     let null = OpenOptions::new()
         .read(true)
