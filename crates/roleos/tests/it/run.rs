@@ -601,7 +601,9 @@ fn a_yes_to_a_program_is_a_yes_to_the_daemon_that_it_is_for() {
     let folders = [workspace.root().to_owned()].into_iter();
     let path = std::env::join_paths(folders.chain(std::env::split_paths(&own))).unwrap();
     let watched = |text: &str| {
-        let mut command = watch(&workspace, true, text);
+        // As Claude Code wraps it.
+        let text = format!("true && eval '{text}' < /dev/null && pwd -P >| /dev/null");
+        let mut command = watch(&workspace, true, &text);
         command.env("PATH", &path);
         ran(command)
     };
