@@ -153,6 +153,10 @@ fn same(one: &Path, other: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests make files that another would make"
+)]
 mod tests {
     use std::path::PathBuf;
 

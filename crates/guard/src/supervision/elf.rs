@@ -224,6 +224,10 @@ fn number64(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests make files that another would make"
+)]
 mod tests {
     use std::fs;
     use std::process::Command;
@@ -255,7 +259,7 @@ mod tests {
         let appended = [bytes.as_slice(), b"x"].concat();
         let mut entry = bytes.clone();
         entry[24] ^= 4;
-        let mut text = bytes.clone();
+        let mut text = bytes;
         for at in (8192..text.len()).step_by(100_003) {
             text[at] ^= 1;
         }

@@ -178,6 +178,10 @@ impl Known {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests make files that another would make"
+)]
 mod tests {
     use std::os::unix::fs::symlink;
     use std::thread;

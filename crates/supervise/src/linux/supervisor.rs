@@ -1,7 +1,7 @@
 //! The supervisor's process: answers notifications until the last process with the filter is gone.
 
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -119,7 +119,8 @@ fn withdraw() -> io::Result<()> {
     rustix::thread::set_name(c"roleos-watch")?;
     sys::be_prompt();
     // A session of its own is weighed against others as a whole. Only privileged users may change that.
-    fs::write("/proc/self/autogroup", "-20").ok();
+    let group = OpenOptions::new().write(true).open("/proc/self/autogroup");
+    group.and_then(|mut group| group.write_all(b"-20")).ok();
     rustix::process::chdir("/")?;
     let null = OpenOptions::new()
         .read(true)

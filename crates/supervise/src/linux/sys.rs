@@ -316,19 +316,6 @@ pub(super) fn wait(process: pid_t, block: bool) -> Option<(pid_t, Change)> {
     Some((found, change))
 }
 
-/// `struct sched_attr`, as the first version of the kernel has it.
-#[repr(C)]
-struct Scheduling {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
 /// Leaves the way of scheduling as it is.
 const KEEP_POLICY: u64 = 0x08;
 
@@ -339,17 +326,10 @@ const SHORT_TURN: u64 = 100_000;
 pub(super) fn be_prompt() {
     let own = rustix::process::getpriority_process(None).unwrap_or(0);
     for nice in [-20, own] {
-        let wanted = Scheduling {
-            size: size_of::<Scheduling>().try_into().unwrap_or(0),
-            policy: 0,
-            flags: KEEP_POLICY,
-            nice,
-            priority: 0,
-            runtime: SHORT_TURN,
-            deadline: 0,
-            period: 0,
-        };
-        // SAFETY: the kernel reads as many bytes as `size` says, which are those of the structure.
+        // `struct sched_attr`: size and policy, flags, niceness and priority, runtime, deadline, period.
+        let nice = u64::from(nice.cast_unsigned());
+        let wanted: [u64; 6] = [48, KEEP_POLICY, nice, SHORT_TURN, 0, 0];
+        // SAFETY: the kernel reads the 48 bytes that the first number says, which are those of the array.
         let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const wanted, 0) };
         if done == 0 {
             break;
