@@ -71,6 +71,10 @@ impl From<&Metadata> for FileState {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests make files that another would make"
+)]
 mod tests {
     use std::time::Duration;
 
