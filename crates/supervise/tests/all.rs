@@ -221,7 +221,7 @@ fn a_file_that_was_just_written_is_judged_again_when_it_begins() {
         let log = fs::read_to_string(&log).unwrap();
         let of = |when: &str| {
             let lines = log.lines().filter(|line| line.starts_with(when));
-            lines.filter(|line| line.contains("/it\"")).count()
+            lines.filter(|line| line.contains("/it\" [")).count()
         };
         (of("asked"), of("stopped"))
     };
