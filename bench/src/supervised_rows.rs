@@ -2,6 +2,7 @@
 //! against the start of an empty Rust program. The binary is the one that was built beside this program.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -47,6 +48,7 @@ const LOADS: [Load; 4] = [
 ];
 
 const START: &str = "supervised: start of a command";
+const WATCHED: &str = "supervised: start of an agent's command by `roleos-watch`";
 
 /// Turns of the start of a process.
 const STARTS: usize = 200;
@@ -80,13 +82,16 @@ rm -f conftest.c
 /// Rows whose names are wanted.
 pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let loads: Vec<&Load> = LOADS.iter().filter(|load| wanted(load.name)).collect();
-    if loads.is_empty() && !wanted(START) {
+    if loads.is_empty() && !wanted(START) && !wanted(WATCHED) {
         return Vec::new();
     }
     let desk = Desk::new();
     let mut rows: Vec<Row> = loads.into_iter().map(|load| desk.row(load)).collect();
     if wanted(START) {
         rows.push(desk.start());
+    }
+    if wanted(WATCHED) {
+        rows.push(desk.watched());
     }
     rows
 }
@@ -95,6 +100,8 @@ pub(crate) fn rows(wanted: &dyn Fn(&str) -> bool) -> Vec<Row> {
 struct Desk {
     folder: TempDir,
     roleos: PathBuf,
+    /// The link that agents put in front of their commands.
+    watch: PathBuf,
     empty: PathBuf,
 }
 
@@ -141,9 +148,12 @@ impl Desk {
             .args([&empty, &place.join("empty.rs")])
             .status();
         assert!(built.expect("rustc").success());
+        let watch = place.join("roleos-watch");
+        symlink(beside.with_file_name("roleos-hook"), &watch).expect("room");
         Self {
             folder,
             roleos: beside,
+            watch,
             empty,
         }
     }
@@ -157,10 +167,16 @@ impl Desk {
         } else {
             Command::new(program)
         };
+        command.args(words);
+        self.time_of(command)
+    }
+
+    fn time_of(&self, mut command: Command) -> Duration {
         command
-            .args(words)
             .current_dir(self.folder.path().join("work"))
             .env("ROLEOS_ROOT", self.folder.path())
+            .env("ROLEOS_WATCH_ROOT", self.folder.path())
+            .env("CLAUDE_CODE_SESSION_ID", "bench")
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         let start = Instant::now();
@@ -188,6 +204,29 @@ impl Desk {
         let (ours, peer) = in_turns(STARTS, |supervised| self.time(supervised, &self.empty, &[]));
         Row {
             name: START,
+            ours: ours.as_secs_f64() * 1e3,
+            peer: peer.as_secs_f64() * 1e3,
+            peer_name: "an empty Rust program",
+            unit: "ms",
+            goal: Goal::AtMost(3.0),
+        }
+    }
+
+    /// The same as an agent starts it; a second word makes it a program and not a text for the shell.
+    fn watched(&self) -> Row {
+        let (ours, peer) = in_turns(STARTS, |supervised| {
+            let mut command = if supervised {
+                let mut command = Command::new(&self.watch);
+                command.arg(&self.empty);
+                command
+            } else {
+                Command::new(&self.empty)
+            };
+            command.arg("word");
+            self.time_of(command)
+        });
+        Row {
+            name: WATCHED,
             ours: ours.as_secs_f64() * 1e3,
             peer: peer.as_secs_f64() * 1e3,
             peer_name: "an empty Rust program",

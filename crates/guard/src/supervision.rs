@@ -1,12 +1,14 @@
 //! Runs a command under supervision: every program that it or its descendants start is judged when it is about to begin.
 //!
-//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are a
-//! known program under another name.
+//! [`rule`] decides, [`cover`] knows which executions belong to an act that was let through, [`let_through`] what the hook has let through, [`copies`] which files are one of
+//! the [`known`] programs under another name, by what [`elf`] reads of them.
 //! [`probe`] tells whether this machine allows it, [`proof`] whether a session's commands really are supervised,
 //! [`withheld`] which variables they do not get. The mechanism is the crate `supervise`; what is gated, granted and approved is [`crate::hook::Bench`].
 
 mod copies;
 mod cover;
+mod elf;
+mod known;
 pub(crate) mod let_through;
 pub mod probe;
 pub mod proof;

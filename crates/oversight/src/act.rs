@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::evaluate::Findings;
+use crate::evaluate::run::program_name;
 use crate::tools;
 use shell::value::for_people;
 
@@ -80,6 +81,13 @@ impl Act {
         facts.dedup();
         Self { facts }
     }
+}
+
+/// Returns the line by which a program that connects to a daemon is known to be one that was let through before it began.
+#[must_use]
+pub fn launch_line(words: &[String]) -> Option<String> {
+    let (program, arguments) = words.split_first()?;
+    Some(serde_json::json!(["launch", program_name(program), arguments]).to_string())
 }
 
 /// JSON with the keys of objects in order, so that the same input is the same text.

@@ -24,7 +24,7 @@ mod launch;
 mod parameter;
 mod programs;
 mod redirect;
-mod remote;
+pub(crate) mod remote;
 pub(crate) mod run;
 mod scripts;
 pub(crate) mod settings;

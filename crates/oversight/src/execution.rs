@@ -14,6 +14,7 @@ use carried::{carried, is_interpreter, is_loader};
 
 use crate::act::Act;
 use crate::decide::{Call, Rules, approve};
+use crate::evaluate::remote::HANDLED;
 use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
@@ -28,6 +29,12 @@ pub const TOOL: &str = "Bash";
 
 /// Programs that are many: the name by which they are called says which.
 const MULTIPLE: &[&str] = &["busybox", "toybox", "coreutils"];
+
+/// The name of a dynamic loader, whatever its file is called.
+pub const LOADER: &str = "ld.so";
+
+/// Programs that connect to another machine as git wants it.
+const SSH: &[&str] = &["ssh", "dbclient", "plink"];
 
 /// Programs inside programs are followed so far: a loader, an interpreter, a script.
 const MAX_CARRIED: usize = 4;
@@ -45,6 +52,10 @@ pub struct Execution {
     pub environment: Vec<(String, String)>,
     /// Those of them that differ from the variables of the command's start.
     pub given: Vec<(String, String)>,
+    /// What the bytes of the file are that it loads as a program, where it is a loader.
+    pub loads: Option<String>,
+    /// A git above it was judged.
+    pub is_below_git: bool,
     /// It runs already and connects to this local socket; then that is all that is looked at.
     pub socket: Option<String>,
 }
@@ -120,7 +131,13 @@ impl Execution {
                     break;
                 };
                 next = carried(&one).map(of_git);
+                let loaded = self.loads.as_ref().filter(|_| is_loader(&one.program));
+                let loaded = loaded.zip(next.as_ref()).map(|(name, inner)| Started {
+                    program: program_name(name),
+                    arguments: inner.arguments.clone(),
+                });
                 readings.push(one);
+                readings.extend(loaded.map(of_git).filter(|one| !readings.contains(one)));
             }
         }
         readings
@@ -202,8 +219,8 @@ impl Execution {
             }
             let before = evaluator.acts();
             evaluator.classify(program, &clean);
-            if is_receiving(program, &clean) && evaluator.acts() == before {
-                evaluator.found("git:push", "git receive-pack", program, &clean);
+            if self.is_part_of_push(program, &clean) && evaluator.acts() == before {
+                evaluator.found("git:push", "part of a push", program, &clean);
             }
         }
         let mut findings = evaluator.into_findings();
@@ -227,6 +244,22 @@ impl Execution {
             is_new
         });
         findings
+    }
+
+    /// Whether a program is a part of a push that git starts by itself, so that whatever has started it pushes.
+    fn is_part_of_push(&self, program: &str, arguments: &[String]) -> bool {
+        let starts = |word: &String| {
+            let word = word.trim_start();
+            word.starts_with("git-receive-pack") || word.starts_with("git receive-pack")
+        };
+        let verb = arguments.first().map_or("", String::as_str);
+        match program {
+            "git" if verb == "receive-pack" => true,
+            // A fetch needs it as well.
+            "git" if verb.starts_with("remote-") => arguments.len() > 1 && !self.is_below_git,
+            name if SSH.contains(&name) => arguments.iter().any(starts),
+            _ => sends(arguments),
+        }
     }
 
     fn variable(&self, wanted: &str) -> Option<&str> {
@@ -266,6 +299,10 @@ impl Execution {
                 let verb = arguments.first().map_or("", String::as_str);
                 let rest = arguments.get(1..).unwrap_or_default();
                 match (program.as_str(), verb) {
+                    ("git", "pack-objects") => Some(Helper {
+                        to: None,
+                        receives: false,
+                    }),
                     ("git", "send-pack") => Some(Helper {
                         to: operand(rest),
                         receives: false,
@@ -281,14 +318,13 @@ impl Execution {
                             receives: false,
                         })
                     }
-                    ("sh" | "bash" | "dash" | "ssh", _) => {
+                    _ => {
                         let to = arguments.iter().find_map(|word| received(word))?;
                         Some(Helper {
                             to: Some(to),
                             receives: true,
                         })
                     }
-                    _ => None,
                 }
             })
     }
@@ -313,26 +349,56 @@ pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
         || name.starts_with("git-")
         || is_loader(&name)
         || MULTIPLE.contains(&name.as_str())
-        || matches!(name.as_str(), "roleos" | "ssh" | "corepack")
+        || SSH.contains(&name.as_str())
+        || matches!(name.as_str(), "roleos" | "corepack")
 }
 
 /// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.
 fn received(text: &str) -> Option<String> {
-    let path = text.strip_prefix("git-receive-pack ")?.trim();
+    let path = text
+        .strip_prefix("git-receive-pack ")
+        .or_else(|| text.strip_prefix("git receive-pack "))?
+        .trim();
     let is_more = |one: char| ";&|`$()<>\n".contains(one);
     (!path.contains(is_more)).then(|| path.trim_matches(['\'', '"']).to_owned())
 }
 
-/// Whether this is the far end of a push.
-fn is_receiving(program: &str, arguments: &[String]) -> bool {
-    match program {
-        "git" => arguments.first().is_some_and(|verb| verb == "receive-pack"),
-        "ssh" => arguments.iter().any(|word| {
-            let word = word.trim_start();
-            word.starts_with("git-receive-pack") || word.starts_with("git receive-pack")
-        }),
+/// Returns `true` for words that only a push has, whatever the program is called: the far end's command behind a host, the
+/// objects for it, the sending behind a helper for HTTP.
+#[must_use]
+pub fn sends(arguments: &[String]) -> bool {
+    let has = |flags: &[&str]| {
+        let mut flags = flags.iter();
+        flags.all(|flag| arguments.iter().any(|word| word == flag))
+    };
+    match arguments {
+        [verb, ..] if verb == "pack-objects" => {
+            has(&["--all-progress-implied", "--revs", "--stdout"])
+        }
+        [verb, ..] if verb == "send-pack" => has(&["--stateless-rpc"]),
+        // Git quotes the path.
+        [_, .., last] => last.ends_with('\'') && received(last).is_some(),
         _ => false,
     }
+}
+
+/// Returns `true` for a program whose purpose is that a daemon or another machine starts something.
+#[must_use]
+pub fn launches(name: &str) -> bool {
+    HANDLED.contains(&program_name(name).as_str())
+}
+
+/// Returns the file that a loader loads as a program.
+#[must_use]
+pub fn loaded(words: &[String]) -> Option<&str> {
+    let rest = carried::behind_loader(words.get(1..)?)?;
+    rest.first().map(String::as_str)
+}
+
+/// Returns `true` for a program that loads others into its own process.
+#[must_use]
+pub fn loads(name: &str) -> bool {
+    is_loader(&program_name(name))
 }
 
 /// `git-send-pack x` is `git send-pack x`.

@@ -117,6 +117,8 @@ pub struct Decision {
     pub spans: Vec<Span>,
     /// Protected things that the call touches.
     pub guarded: Vec<Guarded>,
+    /// Words of programs that have a daemon or another machine start something.
+    pub launches: Vec<Vec<String>>,
     /// Advice for the agent about the form of the call.
     pub notes: Vec<String>,
     /// Actions whose countable grant this call uses up by one.
@@ -143,6 +145,7 @@ impl Decision {
             opaque: Vec::new(),
             reasons: Vec::new(),
             spans: Vec::new(),
+            launches: Vec::new(),
             guarded: Vec::new(),
             notes: Vec::new(),
             uses: Vec::new(),
@@ -261,6 +264,7 @@ pub(crate) fn conclude(
     decision.findings = findings.actions;
     decision.opaque = findings.opaque;
     decision.guarded = findings.guarded;
+    decision.launches = findings.launches;
     decision
 }
 

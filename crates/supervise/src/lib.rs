@@ -35,6 +35,10 @@ mod unavailable;
 )))]
 pub use unavailable::{Connect, Exec, end_by_signal, is_supervised, run, start_unsupervised};
 
+mod state;
+
+pub use state::FileState;
+
 /// Names the supervisor to a supervisor below it: `<process id>.<nonce>`.
 pub const VARIABLE: &str = "ROLEOS_WATCH";
 

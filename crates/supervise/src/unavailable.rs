@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
-use crate::{Command, Error, Judge, Outcome};
+use crate::{Command, Error, FileState, Judge, Outcome};
 
 /// A program that is about to be executed; there is none here.
 #[derive(Debug)]
@@ -45,15 +45,15 @@ impl Exec<'_> {
         match self.never {}
     }
 
-    /// Device and inode of the file.
+    /// The file and its state.
     #[must_use]
-    pub fn file(&self) -> Option<(u64, u64)> {
+    pub fn state(&self) -> Option<FileState> {
         match self.never {}
     }
 
-    /// How long the file is.
+    /// Where the supervisor can open a file that the program names.
     #[must_use]
-    pub fn size(&self) -> u64 {
+    pub fn place_of(&self, _: &std::path::Path) -> PathBuf {
         match self.never {}
     }
 

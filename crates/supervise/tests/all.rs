@@ -203,6 +203,35 @@ fn what_is_exchanged_in_between_is_judged_as_well() {
     }
 }
 
+/// The bytes of such a file may have been exchanged without a trace after they were judged.
+#[test]
+fn a_file_that_was_just_written_is_judged_again_when_it_begins() {
+    let place = Place::new();
+    let log = place.path("log");
+    let judged = |script: &str| {
+        let ended = Command::new(example("guarded"))
+            .arg("--log")
+            .arg(&log)
+            .args(["--", "/bin/sh", "-c", script])
+            .current_dir(place.folder.path())
+            .env_remove("ROLEOS_WATCH")
+            .stdin(Stdio::null())
+            .status();
+        assert!(ended.unwrap().success());
+        let log = fs::read_to_string(&log).unwrap();
+        let of = |when: &str| {
+            let lines = log.lines().filter(|line| line.starts_with(when));
+            lines.filter(|line| line.contains("/it\" [")).count()
+        };
+        (of("asked"), of("stopped"))
+    };
+    // A busy machine may take too long now and then, but not each time.
+    let (asked, again) = judged("for i in $(seq 40); do cp /bin/true it; ./it; rm it; done");
+    assert_eq!(asked, 40);
+    assert!(again > 0);
+    assert_eq!(judged("cp /bin/true it; sleep 0.2; ./it"), (1, 0));
+}
+
 #[test]
 fn a_daemon_stays_supervised_and_keeps_nobody_waiting() {
     let place = Place::new();

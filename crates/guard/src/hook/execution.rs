@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::time::Instant;
 
+use oversight::act::launch_line;
 use oversight::execution::Execution;
 use oversight::governance::{Governance, Mode};
 use oversight::verdict::{Policy, Verdict};
@@ -122,6 +123,11 @@ impl Bench {
         let acts = execution.act(&self.policy(), &home(), &Disk).lines();
         let own = self.reports.as_ref().and_then(Option::as_deref);
         if let_through::take(&self.workspace, process, own, &acts) {
+            return Ruled::Proceed;
+        }
+        let launch = execution.socket.as_ref();
+        let launch = launch.and_then(|_| launch_line(&execution.words));
+        if let_through::take(&self.workspace, process, own, launch.as_slice()) {
             return Ruled::Proceed;
         }
         self.ruled(execution).unwrap_or_else(|why| Ruled::Refused {

@@ -5,6 +5,7 @@ use std::cell::{OnceCell, RefCell};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use oversight::act::launch_line;
 use oversight::execution::{self, Execution};
 use oversight::governance::{Governance, Mode, Recorded, Spent};
 use oversight::grants::Grants;
@@ -245,11 +246,20 @@ impl<'a> Judging<'a> {
     /// Remembers the acts of a command that may run, so that they are not judged again when they begin. What cannot be
     /// remembered is.
     fn note_for_execution(&self, decision: &Decision) {
-        if decision.actions.is_empty() || !self.desk.is_supervised(self.event) {
+        let mut lines = match decision.actions.is_empty() {
+            true => Vec::new(),
+            false => decision.act.lines(),
+        };
+        if decision.verdict == Verdict::Ask || decision.approved {
+            // A yes to a program is a yes to the daemon that it is for.
+            let launches = decision.launches.iter();
+            lines.extend(launches.filter_map(|words| launch_line(words)));
+        }
+        if lines.is_empty() || !self.desk.is_supervised(self.event) {
             return;
         }
         let command = self.command().unwrap_or_default();
-        let_through::note(&self.desk.workspace, &command, &decision.act.lines()).ok();
+        let_through::note(&self.desk.workspace, &command, &lines).ok();
     }
 
     /// The cost of the session, read once.

@@ -1,13 +1,18 @@
-//! Known programs under another name: a link to the same file, or a copy of its bytes.
+//! Known programs under another name: a link to the same file, a copy of its bytes, or a copy that was changed.
+//!
+//! A program that was built anew, packed or changed throughout is not known by this; what it starts is judged all the
+//! same.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
-use supervise::Exec;
+use oversight::execution::LOADER;
+use supervise::{Exec, FileState};
+
+use super::elf::Elf;
+use super::known::{Known, Search};
 
 /// Folders that only the system's own tools change: there a file is what its name says.
 const OF_SYSTEM: &[&str] = &[
@@ -20,53 +25,74 @@ const OF_SYSTEM: &[&str] = &[
     "/usr/libexec",
 ];
 
-/// A program that is looked for.
-#[derive(Clone, Debug)]
-struct Known {
-    name: String,
-    path: PathBuf,
-    file: (u64, u64),
-    size: u64,
-}
+/// A script that is longer is not compared, and one that is shorter says nothing unless it is the same.
+const MAX_SCRIPT: u64 = 1024 * 1024;
+const MIN_SCRIPT: usize = 128;
 
-/// The programs of the gated actions, where the command would find them.
+/// More files than this are not remembered.
+const MAX_SEEN: usize = 4096;
+
+/// The programs that are judged, wherever the command would find them.
 #[derive(Debug)]
 pub(super) struct Copies {
-    names: Vec<String>,
-    search: Vec<PathBuf>,
+    search: Search,
     /// Looked up when the first unknown file is executed.
     known: Option<Vec<Known>>,
     /// What files were found to be.
-    seen: BTreeMap<(u64, u64), Option<String>>,
+    seen: HashMap<FileState, Option<String>>,
 }
 
 impl Copies {
-    pub(super) fn new(names: Vec<String>, path: &OsStr) -> Self {
-        let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    pub(super) fn new(search: Search) -> Self {
         Self {
-            names,
-            search: folders.collect(),
+            search,
             known: None,
-            seen: BTreeMap::new(),
+            seen: HashMap::new(),
         }
     }
 
-    /// Returns the name of the program that a file is, where it goes by another.
-    pub(super) fn name_of(&mut self, exec: &Exec<'_>) -> Option<String> {
+    /// Returns the name of the program that a file is, where it goes by another. `wanted` says which programs are judged
+    /// by their names.
+    pub(super) fn name_of(
+        &mut self,
+        exec: &Exec<'_>,
+        wanted: &mut dyn FnMut(&Path) -> bool,
+    ) -> Option<String> {
         if is_of_system(exec.target().unwrap_or(exec.path())) {
             return None;
         }
-        let file = exec.file()?;
-        if let Some(known) = self.seen.get(&file) {
+        self.of_file(exec.state()?, exec.place(), wanted)
+    }
+
+    /// The same of a file that the supervisor finds at `place`.
+    pub(super) fn name_at(
+        &mut self,
+        place: &Path,
+        wanted: &mut dyn FnMut(&Path) -> bool,
+    ) -> Option<String> {
+        self.of_file(FileState::of(place)?, place, wanted)
+    }
+
+    fn of_file(
+        &mut self,
+        state: FileState,
+        place: &Path,
+        wanted: &mut dyn FnMut(&Path) -> bool,
+    ) -> Option<String> {
+        if let Some(known) = self.seen.get(&state) {
             return known.clone();
         }
-        let (names, search) = (&self.names, &self.search);
-        let known = self.known.get_or_insert_with(|| find(names, search));
-        let found = known.iter().find(|one| {
-            one.file == file || (one.size == exec.size() && same_bytes(&one.path, exec.place()))
-        });
-        let name = found.map(|one| one.name.clone());
-        self.seen.insert(file, name.clone());
+        // What was changed a moment ago can change again without showing it.
+        let is_fresh = state.is_fresh();
+        let search = &self.search;
+        let known = self.known.get_or_insert_with(|| search.find(wanted));
+        let name = recognise(known, state.file(), place);
+        if self.seen.len() >= MAX_SEEN {
+            self.seen.clear();
+        }
+        if !is_fresh {
+            self.seen.insert(state, name.clone());
+        }
         name
     }
 }
@@ -79,92 +105,135 @@ pub(super) fn is_of_system(file: &Path) -> bool {
         && OF_SYSTEM.iter().any(|known| folder.starts_with(known))
 }
 
-/// Finds the programs as a search would, the first of each name. Folders are listed, because there are far more names than
-/// folders.
-fn find(names: &[String], search: &[PathBuf]) -> Vec<Known> {
-    let mut wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
-    let mut known = Vec::new();
-    let mut looked: Vec<&Path> = Vec::new();
-    for folder in search {
-        if looked.contains(&folder.as_path()) {
-            continue;
-        }
-        looked.push(folder);
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let Some(name) = name.to_str().and_then(|name| wanted.get(name).copied()) else {
-                continue;
-            };
-            let path = entry.path();
-            let Some(facts) = fs::metadata(&path).ok().filter(fs::Metadata::is_file) else {
-                continue;
-            };
-            wanted.remove(name);
-            known.push(Known {
-                name: name.to_owned(),
-                path,
-                file: (facts.dev(), facts.ino()),
-                size: facts.len(),
-            });
-        }
+fn recognise(known: &[Known], file: (u64, u64), place: &Path) -> Option<String> {
+    if let Some(one) = known.iter().find(|one| one.file == file) {
+        return Some(one.name.clone());
     }
-    known
-}
-
-fn same_bytes(one: &Path, other: &Path) -> bool {
-    let open = |path: &Path| File::open(path).ok();
-    let (Some(mut one), Some(mut other)) = (open(one), open(other)) else {
-        return false;
+    let Some(elf) = Elf::open(place) else {
+        let scripts = known.iter().filter(|one| one.marks.is_empty());
+        let bytes = script(place)?;
+        let mut same =
+            scripts.filter(|one| script(&one.path).is_some_and(|known| begins(&bytes, &known)));
+        return same.next().map(|one| one.name.clone());
     };
-    let (mut left, mut right) = (vec![0; 1 << 16], vec![0; 1 << 16]);
-    loop {
-        let (Ok(read), Ok(also)) = (fill(&mut one, &mut left), fill(&mut other, &mut right)) else {
-            return false;
-        };
-        if read != also || left.get(..read) != right.get(..also) {
-            return false;
-        }
-        if read == 0 {
-            return true;
-        }
+    let marks = elf.marks();
+    let alike = |one: &&Known| {
+        one.marks.iter().any(|mark| marks.contains(mark))
+            && Elf::open(&one.path)
+                .is_some_and(|original| elf.is_made_from(&original) || same(place, &one.path))
+    };
+    match known.iter().find(alike) {
+        Some(one) => Some(one.name.clone()),
+        None => elf.is_loader().then(|| LOADER.to_owned()),
     }
 }
 
-fn fill(file: &mut File, into: &mut [u8]) -> std::io::Result<usize> {
-    let mut done = 0;
-    while let Some(room) = into.get_mut(done..).filter(|room| !room.is_empty()) {
-        match file.read(room)? {
-            0 => break,
-            read => done += read,
-        }
+/// The bytes of a script.
+fn script(path: &Path) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_SCRIPT).read_to_end(&mut bytes).ok()?;
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+/// Whether a script is a known one, with something behind it or not.
+fn begins(bytes: &[u8], known: &[u8]) -> bool {
+    match known.len() < MIN_SCRIPT {
+        true => bytes.trim_ascii_end() == known.trim_ascii_end(),
+        false => bytes.starts_with(known.trim_ascii_end()),
     }
-    Ok(done)
+}
+
+/// Whether two small programs, of which too little can be sampled, are the same.
+fn same(one: &Path, other: &Path) -> bool {
+    let size = |path: &Path| fs::metadata(path).ok().map(|facts| facts.len());
+    size(one) == size(other)
+        && size(one).is_some_and(|size| size <= MAX_SCRIPT)
+        && script(one).is_some_and(|bytes| Some(bytes) == script(other))
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests make files that another would make"
+)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
+    const LONG: &str = "#!/usr/bin/env node\n// a script that is long enough to be known by its beginning, and has much to say\nrequire('../lib/cli.js')(process)\n";
+
     #[test]
-    fn the_first_of_each_name_is_found() {
+    fn every_program_of_a_name_is_found_and_known_again() {
         let place = tempfile::tempdir().unwrap();
-        let folders = ["a", "b"].map(|name| place.path().join(name));
+        let folders = ["a/bin", "b/bin", "b/libexec/git-core"].map(|name| place.path().join(name));
         for folder in &folders {
-            fs::create_dir(folder).unwrap();
+            fs::create_dir_all(folder).unwrap();
         }
-        let [a, b] = &folders;
+        let [a, b, parts] = &folders;
         fs::create_dir(a.join("npm")).unwrap();
-        for file in [a.join("git"), b.join("git"), b.join("npm"), b.join("ls")] {
-            File::create(file).unwrap();
-        }
-        let names = ["gh", "git", "npm"].map(str::to_owned);
+        fs::copy("/bin/bash", a.join("git")).unwrap();
+        fs::copy(std::env::current_exe().unwrap(), b.join("git")).unwrap();
+        fs::hard_link(b.join("git"), parts.join("git-send-pack")).unwrap();
+        fs::write(b.join("npm"), LONG).unwrap();
+        fs::write(b.join("yarn"), "#!/bin/sh\nyarn\n").unwrap();
+        File::create(b.join("ls")).unwrap();
+        let mut wanted = |name: &Path| {
+            let name = name.to_str().unwrap();
+            name.starts_with("git") || ["gh", "npm", "yarn"].contains(&name)
+        };
         let search = [a.clone(), a.clone(), place.path().join("none"), b.clone()];
-        let mut found: Vec<PathBuf> = find(&names, &search)
-            .into_iter()
-            .map(|one| one.path)
-            .collect();
-        found.sort();
-        assert_eq!(found, [a.join("git"), b.join("npm")]);
+        let known = Search::of(search.to_vec()).find(&mut wanted);
+        let mut names: Vec<&str> = known.iter().map(|one| one.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["git", "git", LOADER, "npm", "yarn"]);
+
+        let make = |name: &str, bytes: &[u8]| {
+            let path = place.path().join(name);
+            fs::write(&path, bytes).unwrap();
+            path
+        };
+        let appended = |path: &Path| [&fs::read(path).unwrap(), b"x".as_slice()].concat();
+        let loader = Elf::open(&b.join("git")).unwrap().interpreter().unwrap();
+        let rows = [
+            (make("1", &appended(&a.join("git"))), Some("git")),
+            (make("2", &appended(&b.join("git"))), Some("git")),
+            (parts.join("git-send-pack"), Some("git")),
+            (make("3", &appended(&loader)), Some(LOADER)),
+            (make("4", LONG.as_bytes()), Some("npm")),
+            (make("5", format!("{LONG}// more").as_bytes()), Some("npm")),
+            (make("6", b"#!/bin/sh\nyarn"), Some("yarn")),
+            (make("7", b"#!/bin/sh\nyarn\necho"), None),
+            (make("8", b""), None),
+            (PathBuf::from("/bin/ls"), None),
+        ];
+        for (path, name) in rows {
+            let state = FileState::of(&path).unwrap();
+            assert_eq!(
+                recognise(&known, state.file(), &path).as_deref(),
+                name,
+                "{path:?}"
+            );
+        }
+    }
+
+    /// A file that is written anew in its place is looked at anew.
+    #[test]
+    fn what_a_file_was_does_not_count_for_what_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let bin = place.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        fs::copy("/bin/bash", bin.join("git")).unwrap();
+        let mut copies = Copies::new(Search::of(vec![bin]));
+        let mut wanted = |name: &Path| name == Path::new("git");
+        let file = place.path().join("x");
+        fs::copy("/bin/ls", &file).unwrap();
+        assert_eq!(copies.name_at(&file, &mut wanted), None);
+        let before = FileState::of(&file).unwrap();
+        fs::copy("/bin/bash", &file).unwrap();
+        assert_eq!(before.file(), FileState::of(&file).unwrap().file());
+        assert_eq!(copies.name_at(&file, &mut wanted).as_deref(), Some("git"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! starts next, either as a helper of git for the same place or as the same action (`pnpm publish` starts `npm publish`).
 //! A hook, a shell or any other program in between ends the cover.
 
-use oversight::execution::{Execution, Helper};
+use oversight::execution::{Execution, Helper, launches};
 
 use base::liveness;
 use base::liveness::Process;
@@ -79,26 +79,35 @@ impl Covers {
     /// Remembers that a process may connect.
     pub(super) fn add_connection(&mut self, id: u32, connection: Execution) {
         if let Some((process, _)) = liveness::of_process(id) {
+            let one = (process, connection);
+            if self.connected.contains(&one) {
+                return;
+            }
             if self.connected.len() >= MAX_COVERS {
                 self.connected.remove(0);
             }
-            self.connected.push((process, connection));
+            self.connected.push(one);
         }
     }
 
-    /// Returns `true` if this program was let through to the same socket before: clients connect more than once for one
-    /// thing.
+    /// Returns `true` if a connection belongs to something that was let through: to the same socket before, by this program
+    /// or by the one that has started it, because clients connect more than once and have parts; or to an act whose
+    /// program is for a daemon.
     pub(super) fn connects(&self, id: u32, connection: &Execution) -> bool {
-        let Some((process, _)) = liveness::of_process(id) else {
+        let Some((process, parent)) = liveness::of_process(id) else {
             return false;
         };
+        let above = liveness::of_process(parent).map(|(process, _)| process);
         let mut known = self.connected.iter();
-        known.any(|(owner, known)| {
-            *owner == process
-                && known.socket == connection.socket
-                && known.words == connection.words
-                && known.names == connection.names
-        })
+        let connected = known.any(|(owner, known)| {
+            let same = known.words == connection.words && known.names == connection.names;
+            known.socket == connection.socket
+                && (*owner == process && same || Some(*owner) == above)
+        });
+        let launches = || connection.names.iter().any(|name| launches(name));
+        let mut acts = self.all.iter();
+        connected
+            || acts.any(|one| one.process == process && one.words == rest(connection)) && launches()
     }
 
     /// Returns `true` if an execution belongs to an act that was let through. `actions` are its own.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use oversight::execution::{self, Execution};
 use oversight::verdict::Policy;
@@ -12,8 +13,13 @@ use supervise::{Answer, Connect, Exec, Judge, Summary};
 use super::Refusal;
 use super::copies::{Copies, is_of_system};
 use super::cover::Covers;
+use super::known::Search;
 use crate::hook::{Bench, Ruled};
 use base::clean;
+use base::liveness;
+
+/// Processes between a part of git and the git that has started it.
+const MAX_ABOVE: usize = 16;
 
 /// So much of an act is shown.
 const MAX_SHOWN: usize = 300;
@@ -30,8 +36,27 @@ pub(super) struct Rule<'a> {
     reported: bool,
     /// The process that was refused last, and as what: a search through `PATH` tries the same again.
     last_refused: Option<(u32, Option<String>)>,
-    /// Whether a program of this name can act.
-    names: BTreeMap<OsString, bool>,
+    names: Names,
+}
+
+/// Which names are those of programs that can act.
+#[derive(Default)]
+struct Names {
+    known: BTreeMap<OsString, bool>,
+}
+
+impl Names {
+    fn is_known(&mut self, policy: &Policy, path: &Path) -> bool {
+        let Some(name) = path.file_name() else {
+            return false;
+        };
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        let interests = execution::is_of_interest(&policy.catalog, &name.to_string_lossy());
+        self.known.insert(name.to_owned(), interests);
+        interests
+    }
 }
 
 impl<'a> Rule<'a> {
@@ -45,16 +70,15 @@ impl<'a> Rule<'a> {
         let start: BTreeMap<String, String> = pairs.collect();
         let path = environment.iter().find(|(name, _)| name == "PATH");
         let path = path.map(|(_, value)| value.as_os_str()).unwrap_or_default();
-        let programs = policy.catalog.programs().map(str::to_owned).collect();
         Self {
-            copies: Copies::new(programs, path),
+            copies: Copies::new(search(bench, &policy, path)),
             bench,
+            names: Names::default(),
             policy,
             start,
             covers: Covers::default(),
             reported: false,
             last_refused: None,
-            names: BTreeMap::new(),
         }
     }
 
@@ -65,37 +89,74 @@ impl<'a> Rule<'a> {
         [Some(exec.path()), exec.target()]
             .into_iter()
             .flatten()
-            .any(|path| self.is_known(path))
+            .any(|path| self.names.is_known(&self.policy, path))
             || (!is_of_system(real) || exec.is_stopped())
                 && exec
                     .name()
-                    .is_some_and(|name| self.is_known(Path::new(name)))
+                    .is_some_and(|name| self.names.is_known(&self.policy, Path::new(name)))
     }
 
-    fn is_known(&mut self, path: &Path) -> bool {
-        let Some(name) = path.file_name() else {
-            return false;
-        };
-        if let Some(known) = self.names.get(name) {
-            return *known;
+    /// Whether the words of a program that is not known are those of a part of a push. What the system's own programs are
+    /// is known.
+    fn sends(exec: &Exec<'_>) -> bool {
+        let real = exec.target().unwrap_or(exec.path());
+        !is_of_system(real) && execution::sends(texts(exec).get(1..).unwrap_or_default())
+    }
+
+    /// Completes what the words do not say: which program a loader loads, and whether git has started this.
+    fn look_around(&mut self, exec: &Exec<'_>, execution: &mut Execution) {
+        let own = execution.words.first().into_iter().chain(&execution.names);
+        if own.into_iter().any(|name| execution::loads(name))
+            && let Some(path) = execution::loaded(&execution.words)
+        {
+            let place = exec.place_of(Path::new(path));
+            execution.loads = self
+                .copies
+                .name_at(&place, &mut |name| self.names.is_known(&self.policy, name));
         }
-        let interests = execution::is_of_interest(&self.policy.catalog, &name.to_string_lossy());
-        self.names.insert(name.to_owned(), interests);
-        interests
+        execution.is_below_git = execution.helper().is_some() && self.is_below_git(exec.process());
+    }
+
+    /// Whether one of the processes above is a git. It was judged when it began.
+    fn is_below_git(&mut self, process: u32) -> bool {
+        let mut id = process;
+        for _ in 0..MAX_ABOVE {
+            let Some((_, parent)) = liveness::of_process(id).filter(|(_, parent)| *parent > 1)
+            else {
+                return false;
+            };
+            id = parent;
+            let exe = PathBuf::from(format!("/proc/{id}/exe"));
+            let path = fs::read_link(&exe).unwrap_or_default();
+            let named = path.file_name().is_some_and(|name| name == "git");
+            let is_git = named
+                || !is_of_system(&path)
+                    && self
+                        .copies
+                        .name_at(&exe, &mut |name| self.names.is_known(&self.policy, name))
+                        .is_some_and(|name| name == "git");
+            if is_git {
+                return true;
+            }
+        }
+        false
     }
 
     fn decided(&mut self, exec: &Exec<'_>) -> Answer {
         let interests = self.interests(exec);
         let copy = match interests {
             true => None,
-            false => self.copies.name_of(exec),
+            false => self
+                .copies
+                .name_of(exec, &mut |name| self.names.is_known(&self.policy, name)),
         };
         // What begins otherwise than it was asked for is a script, whose interpreter can be any program.
         let is_plain = copy.is_none() && !interests && !exec.is_stopped();
-        if is_plain && self.covers.is_empty() {
+        if is_plain && self.covers.is_empty() && !Self::sends(exec) {
             return Answer::Proceed;
         }
         let mut execution = seen(exec, copy);
+        self.look_around(exec, &mut execution);
         if execution.has_aliases()
             && let Some(variables) = exec.environment()
         {
@@ -189,6 +250,13 @@ impl<'a> Rule<'a> {
     }
 }
 
+/// Where the programs lie that are judged by their names. Which ones those are depends on the settings and the version.
+fn search(bench: &Bench, policy: &Policy, path: &OsStr) -> Search {
+    let names: Vec<&str> = policy.catalog.programs().collect();
+    let names = format!("{} {}", bench.version, names.join(" "));
+    Search::along(path, bench.environment.state.as_deref(), &names)
+}
+
 fn answer(refusal: &Refusal) -> Answer {
     let mut whole = serde_json::json!(refusal);
     if let Some(object) = whole.as_object_mut() {
@@ -211,14 +279,18 @@ fn seen(exec: &Exec<'_>, copy: Option<String>) -> Execution {
             .filter_map(name),
     );
     names.dedup();
-    let text = |word: &OsString| String::from_utf8_lossy(word.as_bytes()).into_owned();
     let directory = exec.directory().unwrap_or_else(|| "/".into());
     Execution {
         names,
-        words: exec.words().iter().map(text).collect(),
+        words: texts(exec),
         directory: directory.to_string_lossy().into_owned(),
         ..Execution::default()
     }
+}
+
+fn texts(exec: &Exec<'_>) -> Vec<String> {
+    let text = |word: &OsString| String::from_utf8_lossy(word.as_bytes()).into_owned();
+    exec.words().iter().map(text).collect()
 }
 
 /// A connection as the rooms see it.
@@ -268,10 +340,10 @@ impl Judge for Rule<'_> {
         }
         let execution = connecting(connect, socket.into_owned());
         let process = connect.process();
-        if self.covers.connects(process, &execution) {
-            return Answer::Proceed;
-        }
-        let answer = self.judged(process, &execution);
+        let answer = match self.covers.connects(process, &execution) {
+            true => Answer::Proceed,
+            false => self.judged(process, &execution),
+        };
         if answer == Answer::Proceed {
             self.covers.add_connection(process, execution);
         }

@@ -60,9 +60,18 @@ pub struct Findings {
     pub opaque: Vec<Opaque>,
     /// Protected things that are touched.
     pub guarded: Vec<Guarded>,
+    /// Words of programs that have a daemon or another machine start something, where all of them are known.
+    pub launches: Vec<Vec<String>>,
 }
 
 impl Findings {
+    /// Adds a program that leaves the process tree.
+    pub(crate) fn launch(&mut self, words: Vec<String>) {
+        if !self.launches.contains(&words) && self.launches.len() < MAX_NOTES {
+            self.launches.push(words);
+        }
+    }
+
     /// Adds an action; the same act twice is one.
     pub(crate) fn act(&mut self, finding: Finding) {
         let is_known = self.actions.iter().any(|old| {

@@ -33,6 +33,11 @@ const TYPED: &[&str] = names!(
 
 impl Evaluator<'_> {
     pub(crate) fn remote(&mut self, name: &str, arguments: &[String]) -> Outcome {
+        if !arguments.iter().any(|word| has_hole(word)) {
+            let words = [name.to_owned()].into_iter();
+            let words = words.chain(arguments.iter().cloned()).collect();
+            self.notes.findings.launch(words);
+        }
         match name {
             "ssh" | "autossh" | "mosh" | "rsh" => self.machine(name, arguments),
             "tmux" | "screen" | "zellij" => self.typed(name, arguments),

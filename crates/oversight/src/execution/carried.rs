@@ -4,7 +4,7 @@ use crate::evaluate::run::program_name;
 use actions::lookup::{base_name, directory_of};
 use shell::words::names;
 
-use super::Started;
+use super::{LOADER, Started};
 
 /// Programs whose scripts may be what a name in the table stands for. They are many, and start many programs: only
 /// executions that are looked at for another reason are followed into them.
@@ -57,7 +57,7 @@ fn interpreter(program: &str) -> Option<Interpreter> {
 
 /// Returns `true` for programs that load another one into their own process, so no execution shows it.
 pub(super) fn is_loader(name: &str) -> bool {
-    name.starts_with("ld-") || name.starts_with("qemu-") || matches!(name, "ld.so" | "valgrind")
+    name.starts_with("ld-") || name.starts_with("qemu-") || matches!(name, LOADER | "valgrind")
 }
 
 /// Returns the program that a process runs within itself.
@@ -71,8 +71,7 @@ pub(super) fn carried(one: &Started) -> Option<Started> {
         })
     };
     if is_loader(program) {
-        let valued = names!("--library-path --preload --argv0 --audit --inhibit-rpath -L -E -cpu");
-        return from(behind_options(arguments, valued)?);
+        return from(behind_loader(arguments)?);
     }
     if SHELLS.contains(&program.as_str()) {
         let script = behind_options(arguments, &["-o", "-O", "--rcfile", "--init-file"])?;
@@ -130,6 +129,12 @@ pub(super) fn carried(one: &Started) -> Option<Started> {
         }
     }
     None
+}
+
+/// The words of the program behind a loader and its options.
+pub(super) fn behind_loader(arguments: &[String]) -> Option<&[String]> {
+    let valued = names!("--library-path --preload --argv0 --audit --inhibit-rpath -L -E -cpu");
+    behind_options(arguments, valued)
 }
 
 /// The words behind options, some of which take a value.

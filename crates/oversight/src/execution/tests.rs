@@ -103,6 +103,77 @@ fn one_process_is_every_program_that_it_runs_within_itself() {
     check(&["echo", "git", "push"], &[]);
 }
 
+/// What git starts by itself for a push is a push, whatever it is called.
+#[test]
+fn a_part_of_a_push_counts_by_its_words() {
+    const OBJECTS: &[&str] = &[
+        "pack-objects",
+        "--all-progress-implied",
+        "--revs",
+        "--stdout",
+        "--thin",
+    ];
+    let with = |name: &'static str| [&[name], OBJECTS].concat();
+    finds(&with("git"), &["git:push"]);
+    finds(&with("/usr/lib/git-core/git"), &["git:push"]);
+    finds(&with("./x"), &["git:push"]);
+    // Serving a fetch, a bundle, a repack.
+    let rest = ["--revs", "--thin", "--stdout", "--delta-base-offset"];
+    finds(&[&["git", "pack-objects"], &rest[..]].concat(), &[]);
+    let rest = ["--stdout", "--thin", "--all-progress-implied"];
+    finds(&[&["git", "pack-objects"], &rest[..]].concat(), &[]);
+    finds(&["./x", "h", "git-receive-pack '/r.git'"], &["git:push"]);
+    finds(&["./x", "h", "git receive-pack '/r'"], &["git:push"]);
+    finds(&["./x", "-p", "22", "h", "git-upload-pack '/r'"], &[]);
+    finds(&["plink", "h", "git-receive-pack", "r"], &["git:push"]);
+    finds(&["./x", "send-pack", "--stateless-rpc", "u"], &["git:push"]);
+    // Words that are looked for, and not run.
+    finds(&["rg", "git-receive-pack", "src"], &[]);
+    finds(&["rg", "git-receive-pack 'r'"], &[]);
+    finds(&["rg", "-n", "git-receive-pack"], &[]);
+    finds(&["rg", "send-pack"], &[]);
+    finds(&["rg", "receive-pack", "src"], &[]);
+    finds(&["rg", "pack-objects", "--stdout"], &[]);
+}
+
+/// A fetch starts the same helper, below git.
+#[test]
+fn a_helper_that_git_has_not_started_is_a_push() {
+    for words in [
+        ["git", "remote-https", "origin", "https://h/r"].as_slice(),
+        &["/lib/git-core/git-remote-ext", "origin", "ssh h %S r"],
+    ] {
+        finds(words, &["git:push"]);
+        let below = Execution {
+            is_below_git: true,
+            ..execution(words)
+        };
+        let actions = below.actions(&Policy::default(), "/home", &Nothing);
+        assert!(actions.is_empty(), "{words:?}");
+    }
+    finds(&["git", "remote", "-v"], &[]);
+    finds(&["git", "remote-https"], &[]);
+}
+
+#[test]
+fn what_a_loader_loads_is_what_its_bytes_are() {
+    let of = |name: &str, loads: Option<&str>, words: &[&str]| {
+        let execution = Execution {
+            names: vec![name.to_owned()],
+            loads: loads.map(str::to_owned),
+            ..execution(words)
+        };
+        execution.actions(&Policy::default(), "/home", &Nothing)
+    };
+    let words = ["./x", "--argv0", "ls", "./harmless", "push", "origin"];
+    assert_eq!(of(LOADER, Some("git"), &words), ["git:push"]);
+    assert!(of(LOADER, None, &words).is_empty());
+    assert!(of("x", Some("git"), &words).is_empty());
+    let text: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    assert_eq!(loaded(&text), Some("./harmless"));
+    assert!(loads(LOADER) && loads("ld-linux-x86-64.so.2") && !loads("ls"));
+}
+
 #[test]
 fn the_name_by_which_a_program_of_many_is_called_counts() {
     let policy = Policy::default();

@@ -126,6 +126,18 @@ fn a_push_is_refused_however_it_is_started() {
         "(exec -a ls git push origin main)",
         "$(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -n 1) \"$(command -v git)\" push origin main",
         "setsid sh -c 'git push origin main'; true",
+        "cp \"$(command -v git)\" ./changed && printf x >> ./changed && ./changed push origin main",
+        "cp \"$(which -a git | tail -n 1)\" ./second && printf x >> ./second && ./second push origin main",
+        "objcopy --strip-all --remove-section=.note.gnu.build-id \"$(command -v git)\" ./stripped && ./stripped push origin main",
+        "./caller memory ./changed push origin main",
+        "cp \"$(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -n 1)\" ./loader && printf x >> ./loader && ./loader \"$(command -v git)\" push origin main",
+        "./loader --argv0 ls ./changed push origin main",
+        "$(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -n 1) ./changed push origin main",
+        "./caller memory ./loader ./changed push origin main",
+        // A git that is not known at all still sends by its parts.
+        "cp /bin/true ./far && ./far host \"git-receive-pack '/remote.git'\"",
+        "echo main | git pack-objects --all-progress-implied --revs --stdout >/dev/null",
+        "git remote-https origin https://127.0.0.1:1/r </dev/null; true",
     ];
     for text in rows {
         let (ran, report) = supervised(&workspace, text);
@@ -155,6 +167,9 @@ fn harmless_programs_run_as_without() {
         "sh -c 'exit 3'",
         "no-such-program",
         "cat <<'X'\nnpm publish\nX",
+        "rm -rf cloned; git clone -q \"file://$PWD/.git\" cloned; git bundle create --quiet out HEAD; git gc -q; git -C cloned log --oneline | wc -l",
+        "cp \"$(command -v git)\" ./mine && ./mine fetch -q origin; ./mine status --short -uno; rm mine",
+        "echo 'git-receive-pack' > note; grep -c git-receive-pack note; grep \"git-receive-pack 'r'\" note; rm note",
     ];
     for text in rows {
         let mut plain = Command::new("bash");
@@ -540,4 +555,86 @@ fn what_the_hook_let_through_is_not_judged_twice() {
     let seen = ran(watch(&workspace, true, wrapped));
     assert!(seen.stderr.contains("refused git:push"), "{seen:#?}");
     assert_eq!(pushed(&workspace), "");
+}
+
+/// Connects to the socket of a daemon twice, as itself and as a part that it starts, whatever its words are.
+const DOCKER: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void connects(void) {
+    struct sockaddr_un address = { AF_UNIX, "docker.sock" };
+    int file = socket(AF_UNIX, SOCK_STREAM, 0);
+    puts(connect(file, (void *)&address, sizeof address) ? "refused" : "open");
+    fflush(stdout);
+}
+int main(int count, char **words) {
+    connects();
+    if (!strcmp(words[0], "part")) return 0;
+    if (!fork()) { execl("/proc/self/exe", "part", (char *)0); _exit(9); }
+    wait(0);
+    return 0;
+}
+"#;
+
+/// A workspace with a socket and a client for it.
+fn with_docker(config: &str) -> (Workspace, UnixListener) {
+    let workspace = Workspace::with_config(config);
+    let listener = UnixListener::bind(workspace.path("docker.sock")).unwrap();
+    workspace.write("docker.c", DOCKER);
+    let built = Command::new("cc")
+        .args(["docker.c", "-o", "docker"])
+        .current_dir(workspace.root())
+        .status()
+        .unwrap();
+    assert!(built.success());
+    (workspace, listener)
+}
+
+#[test]
+fn a_yes_to_a_program_is_a_yes_to_the_daemon_that_it_is_for() {
+    let (workspace, _listener) = with_docker("");
+    let own = std::env::var_os("PATH").unwrap();
+    let folders = [workspace.root().to_owned()].into_iter();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&own))).unwrap();
+    let watched = |text: &str| {
+        // As Claude Code wraps it.
+        let text = format!("true && eval '{text}' < /dev/null && pwd -P >| /dev/null");
+        let mut command = watch(&workspace, true, &text);
+        command.env("PATH", &path);
+        ran(command)
+    };
+    watched("true");
+    let text = "docker run --rm image ./thing";
+    let refused = "refused\nrefused\n";
+    // Nobody was asked about it.
+    assert_eq!(watched(text).stdout, refused);
+    let asked = hook(&workspace, text);
+    assert!(asked.contains("\"ask\""), "{asked}");
+    // The yes is for these words.
+    assert_eq!(watched("docker run --rm image ./other").stdout, refused);
+    let seen = watched(text);
+    assert_eq!(seen.stdout, "open\nopen\n", "{seen:#?}");
+    // And for one time.
+    assert_eq!(watched(text).stdout, refused);
+    // What the hook lets run without a question is no yes.
+    assert_eq!(hook(&workspace, "docker ps"), "");
+    assert_eq!(watched("docker ps").stdout, refused);
+}
+
+#[test]
+fn an_approved_program_for_a_daemon_reaches_it() {
+    let (workspace, _listener) = with_docker("[oversight]\nextended = true\n");
+    let text = "./docker push acme/web:1";
+    let (_, report) = supervised(&workspace, text);
+    assert_eq!(refusals(&report), ["docker:push"]);
+    let id = report["refused"][0]["id"].as_str().unwrap().to_owned();
+    let mut terminal = Terminal::roleos(&workspace, &["approve", &id]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    let (ran, _) = supervised(&workspace, text);
+    assert_eq!(ran.stdout, "open\nopen\n", "{ran:#?}");
 }

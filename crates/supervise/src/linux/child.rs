@@ -6,6 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount_bind_recursive, mount_change, mount_remount,
 };
@@ -87,6 +89,10 @@ impl Prepared {
         let (words, environment) = (Pointers::new(&self.words), Pointers::new(&self.environment));
         let mut reason = libc::ENOENT;
         for file in &self.files {
+            // Each try would be judged, and wait for that.
+            if rustix::fs::access(file, Access::EXISTS) == Err(Errno::NOENT) {
+                continue;
+            }
             match sys::execute(file, &words, &environment) {
                 libc::ENOENT | libc::ENOTDIR => {}
                 // A later folder may hold one that can be executed.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::calls::Call;
 use super::memory::{self, Memory, Unread};
+use crate::FileState;
 
 /// Device and inode.
 pub(super) type FileId = (u64, u64);
@@ -28,8 +29,9 @@ pub struct Exec<'a> {
     unread: Cell<Option<Unread>>,
     /// Where the supervisor finds the file.
     place: PathBuf,
-    file: Option<FileId>,
-    size: u64,
+    state: Option<FileState>,
+    /// The file was changed just before, so a further change may not show.
+    is_fresh: bool,
     target: Option<PathBuf>,
     source: Source<'a>,
     environment: OnceCell<Option<Vec<OsString>>>,
@@ -110,6 +112,7 @@ impl<'a> Exec<'a> {
             },
         };
         let path = named(thread, folder, path);
+        let state = facts.as_ref().map(FileState::from);
         let source = Source::Caller {
             memory,
             first,
@@ -124,8 +127,8 @@ impl<'a> Exec<'a> {
             words: OnceCell::new(),
             unread: Cell::new(None),
             place,
-            file: facts.as_ref().map(id),
-            size: facts.map_or(0, |facts| facts.len()),
+            is_fresh: state.as_ref().is_some_and(FileState::is_fresh),
+            state,
             target,
             source,
             environment: OnceCell::new(),
@@ -136,7 +139,6 @@ impl<'a> Exec<'a> {
     pub(super) fn of_image(process: u32) -> Option<Self> {
         let words = memory::split(&memory::strings_of(process, "cmdline").ok()?);
         let exe = format!("/proc/{process}/exe");
-        let facts = fs::metadata(&exe).ok();
         let path = fs::read_link(&exe).ok()?;
         let source = Source::Image;
         Some(Self {
@@ -145,9 +147,9 @@ impl<'a> Exec<'a> {
             name: OnceCell::from(words.first().cloned()),
             words: OnceCell::from(words),
             unread: Cell::new(None),
+            state: FileState::of(exe.as_ref()),
             place: exe.into(),
-            file: facts.as_ref().map(id),
-            size: facts.map_or(0, |facts| facts.len()),
+            is_fresh: false,
             target: None,
             source,
             environment: OnceCell::new(),
@@ -212,16 +214,16 @@ impl<'a> Exec<'a> {
         self.target.as_deref()
     }
 
-    /// Device and inode of the file, where they are known.
+    /// The file and its state, where they are known.
     #[must_use]
-    pub fn file(&self) -> Option<(u64, u64)> {
-        self.file
+    pub fn state(&self) -> Option<FileState> {
+        self.state
     }
 
-    /// How long the file is; 0 where that is not known.
+    /// Where the supervisor can open a file that the program names.
     #[must_use]
-    pub fn size(&self) -> u64 {
-        self.size
+    pub fn place_of(&self, path: &Path) -> PathBuf {
+        place(self.thread, None, path)
     }
 
     /// Where the supervisor can open the file, while the caller waits.
@@ -264,7 +266,7 @@ impl<'a> Exec<'a> {
         Judged {
             name: self.name.into_inner(),
             words: self.words.into_inner(),
-            file: self.file,
+            state: self.state.filter(|_| !self.is_fresh),
             environment: self.environment.into_inner().flatten(),
         }
     }
@@ -275,7 +277,8 @@ impl<'a> Exec<'a> {
 pub(super) struct Judged {
     name: Option<Option<OsString>>,
     words: Option<Vec<OsString>>,
-    file: Option<FileId>,
+    /// None when a change would not show.
+    state: Option<FileState>,
     environment: Option<Vec<OsString>>,
 }
 
@@ -283,12 +286,9 @@ impl Judged {
     /// Whether a process executes exactly this. `stack` is that of an image which has not begun, where it is known.
     /// `false` as well when it cannot be told.
     pub(super) fn is_executed_by(&self, process: u32, stack: impl FnOnce() -> Option<u64>) -> bool {
-        let exe = || {
-            fs::metadata(format!("/proc/{process}/exe"))
-                .ok()
-                .map(|facts| id(&facts))
-        };
-        self.file.is_some_and(|judged| exe() == Some(judged))
+        let exe = || FileState::of(format!("/proc/{process}/exe").as_ref());
+        // The kernel lets nobody write to a file that is executed.
+        self.state.is_some_and(|judged| exe() == Some(judged))
             && self.has_words(process, stack)
             && self.environment.as_ref().is_none_or(|environment| {
                 memory::strings_of(process, "environ")

@@ -1,7 +1,7 @@
 //! The supervisor's process: answers notifications until the last process with the filter is gone.
 
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -117,6 +117,10 @@ fn withdraw() -> io::Result<()> {
     rustix::process::setsid()?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(c"roleos-watch")?;
+    sys::be_prompt();
+    // A session of its own is weighed against others as a whole. Only privileged users may change that.
+    let group = OpenOptions::new().write(true).open("/proc/self/autogroup");
+    group.and_then(|mut group| group.write_all(b"-20")).ok();
     rustix::process::chdir("/")?;
     let null = OpenOptions::new()
         .read(true)
