@@ -54,7 +54,10 @@ fn policy() -> Policy {
                 "/opt/tools/roleos-1".to_owned(),
                 "/opt/tools/roleos-hook".to_owned(),
             ],
-            trust: Some("/home/me/.st/roleos".to_owned()),
+            trust: vec![
+                "/home/me/.st/roleos".to_owned(),
+                "/home/me/.st/.roleos-copy".to_owned(),
+            ],
             linked: vec![
                 (
                     "/dots/c.json".to_owned(),
