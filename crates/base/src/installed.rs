@@ -116,6 +116,11 @@ impl Installed {
         self.files.retain(|put| Path::new(&put.path) != path);
     }
 
+    /// Returns the files into which something was put.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|put| Path::new(&put.path))
+    }
+
     /// What was put into a file.
     #[must_use]
     pub fn of(&self, path: &Path) -> Option<&Put> {

@@ -18,15 +18,13 @@ mod store;
 mod tests;
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use base::clock;
 use base::environment::Environment;
-use base::files::{Action, FileError};
+use base::files::FileError;
 use base::installed::Installed;
 use base::liveness::Process;
-use base::sealed_files::SealedFiles;
 use base::workspace::Workspace;
 use evidence::journal::record::RestoredFile;
 
@@ -79,10 +77,12 @@ pub struct Occasion<'a> {
     pub begins: bool,
     /// The gate is on or a mode governs, as far as the settings tell now.
     pub is_guarded: bool,
+    /// A person sets the workspace up, so that there need not be a record yet.
+    pub creates: bool,
 }
 
 impl<'a> Occasion<'a> {
-    /// Returns the beginning of a session.
+    /// Returns the moment when a person sets a workspace up.
     #[must_use]
     pub fn beginning(session: &'a str) -> Self {
         Self {
@@ -90,6 +90,7 @@ impl<'a> Occasion<'a> {
             ended: None,
             begins: true,
             is_guarded: true,
+            creates: true,
         }
     }
 }
@@ -98,9 +99,10 @@ impl Protected<'_> {
     /// Compares all files with how they were, takes back what must not have changed, and returns what was taken back.
     ///
     /// # Errors
-    /// The trust store cannot be read or written, or its record is damaged.
+    /// The trust store cannot be read or written, or its record is damaged, or is gone although the workspace was
+    /// initialised.
     pub fn look(&self, occasion: &Occasion<'_>) -> Result<Vec<RestoredFile>, FileError> {
-        let lost = self.lost_store()?;
+        let lost = self.lost_store();
         let Some(store) = Store::open(self.workspace)? else {
             return Ok(Vec::new());
         };
@@ -115,6 +117,9 @@ impl Protected<'_> {
         }
         let _alone = store.lock()?;
         let known = store.read()?;
+        if known.is_none() && !occasion.creates && self.is_installed_here() {
+            return Err(store.missing());
+        }
         let mut pass = Pass {
             protected: self,
             calls: self.calls(&store, occasion, !lost.is_empty()),
@@ -144,10 +149,11 @@ impl Protected<'_> {
     /// Returns `true` if the gate was on when the files were last looked at, whatever the settings say now.
     #[must_use]
     pub fn was_guarded(&self) -> bool {
-        let record = Store::existing(self.workspace).and_then(|store| match store {
-            Some(store) => store.read(),
-            None => Ok(None),
-        });
+        let record = match Store::existing(self.workspace) {
+            Ok(Some(store)) => store.read(),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
         // A record that cannot be read may be the one that says so.
         record.map_or(true, |record| {
             record.is_some_and(|record| record.is_guarded)
@@ -155,31 +161,28 @@ impl Protected<'_> {
     }
 
     /// Says so where the trust store is gone; its copy is put back when it is read.
-    ///
-    /// # Errors
-    /// The store and its copy are gone, although the workspace was initialised.
-    fn lost_store(&self) -> Result<Vec<RestoredFile>, FileError> {
-        let Some(state) = self.workspace.state() else {
-            return Ok(Vec::new());
-        };
-        if Store::is_lost(self.workspace) {
-            return Ok(vec![RestoredFile {
-                path: key(state),
-                found: "nothing".to_owned(),
-                during_call: true,
-                mended: false,
-                kept: None,
-                problem: None,
-            }]);
-        }
-        let is_new = !SealedFiles::has_key(state);
-        if is_new && Installed::exists(self.workspace) {
-            let why =
-                "the trust store and its copy are gone, although this workspace was initialised";
-            let source = io::Error::new(io::ErrorKind::NotFound, why);
-            return Err(FileError::new(Action::Read, state, source));
-        }
-        Ok(Vec::new())
+    fn lost_store(&self) -> Vec<RestoredFile> {
+        let lost = self
+            .workspace
+            .state()
+            .filter(|_| Store::is_lost(self.workspace));
+        let lost = lost.map(|state| RestoredFile {
+            path: key(state),
+            found: Content::Absent.name().to_owned(),
+            during_call: true,
+            mended: false,
+            kept: None,
+            problem: None,
+        });
+        lost.into_iter().collect()
+    }
+
+    /// Returns `true` if `roleos init` put something into files of this very folder: in a copy of a workspace the paths
+    /// are those of the original.
+    fn is_installed_here(&self) -> bool {
+        let root = self.workspace.root();
+        let installed = Installed::read(self.workspace);
+        installed.paths().any(|path| path.starts_with(root))
     }
 
     /// Notes that a call was let through. `question` is what a person is asked before it runs, if something is.

@@ -303,6 +303,9 @@ impl Guard {
             (Touch::Given, Some(thing)) if thing.is_denied() => {
                 Some((Verdict::Deny, thing, "it may change"))
             }
+            (Touch::Given, None) if things::is_settings_folder(&path.to_lowercase()) => {
+                Some((Verdict::Deny, Thing::Settings, "it may change files in"))
+            }
             (Touch::Given | Touch::Named, _) => None,
             (Touch::Write | Touch::Bound | Touch::Tree | Touch::Fill, Some(thing)) => {
                 Some((thing.verdict(), thing, "it changes"))

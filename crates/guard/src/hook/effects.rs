@@ -29,6 +29,7 @@ pub(super) fn look(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, Fil
         ended: (has_ended && !is_host(event)).then_some(call),
         begins: event.kind == Kind::SessionStart,
         is_guarded: desk.is_closed(),
+        creates: false,
     })?;
     match event.kind {
         Kind::AfterTool | Kind::ToolFailed => protected.end(&session, Some(&call))?,

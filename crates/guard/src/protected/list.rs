@@ -27,8 +27,8 @@ pub(super) enum Kind {
     Folder,
     /// A folder whose files, and those of the folders in it, are protected as well.
     Listed,
-    /// A file of the ledger, which only a seal changes: one that is gone is put back.
-    Ledger,
+    /// A file that our own commands change at any time, such as the ledger: one that is gone is put back.
+    Kept,
     /// Settings in which an agent's hooks stand, or can be switched off.
     Settings(Agent),
     /// Any other file of ours or of an agent.
@@ -71,10 +71,12 @@ const IN_WORKSPACE: &[(&str, Kind)] = &[
     (".role-os/installed.json", Kind::Plain),
     (".role-os/keys", Kind::Listed),
     (".role-os/keys/approval", Kind::Listed),
+    (".role-os/receipts.jsonl", Kind::Kept),
+    (".role-os/specialists.json", Kind::Kept),
     (".role-os/ledger", Kind::Folder),
-    (".role-os/ledger/origin", Kind::Ledger),
-    (".role-os/ledger/leaves.jsonl", Kind::Ledger),
-    (".role-os/ledger/checkpoint", Kind::Ledger),
+    (".role-os/ledger/origin", Kind::Kept),
+    (".role-os/ledger/leaves.jsonl", Kind::Kept),
+    (".role-os/ledger/checkpoint", Kind::Kept),
     (".codex", Kind::Listed),
     (".codex/config.toml", CODEX),
     (".codex/hooks.json", CODEX),

@@ -141,6 +141,13 @@ impl Store {
         self.sealed.unseal(&self.sealed.folder("record"))
     }
 
+    /// Returns the error of a record that has to be there and is not.
+    pub(super) fn missing(&self) -> FileError {
+        let why = "it is gone, although this workspace was initialised";
+        let source = io::Error::new(io::ErrorKind::NotFound, why);
+        FileError::new(Action::Read, &self.sealed.folder("record"), source)
+    }
+
     /// Writes the record, and removes copies that it does not need.
     pub(super) fn write(&self, record: &mut Record) -> Result<(), FileError> {
         let surplus = record.undone.len().saturating_sub(MAX_UNDONE);

@@ -184,7 +184,13 @@ fn every(
                 let mut folders: Vec<String> = above.iter().chain(&beside).cloned().collect();
                 folders.extend(folder(key));
                 folders.truncate(MAX_FOLDERS);
-                every(value, key, touch_in(key, touch), &folders, deeper, found);
+                let inside = touch_in(key, touch);
+                if inside != touch {
+                    // The folder of an output can get files of any name.
+                    let place = value.as_str().and_then(folder);
+                    found.extend(place.map(|place| (Touch::Fill, place)));
+                }
+                every(value, key, inside, &folders, deeper, found);
             }
         }
         _ => {}

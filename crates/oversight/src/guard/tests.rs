@@ -10,6 +10,7 @@ use crate::grants::Grants;
 use jiff::Timestamp;
 
 mod changed;
+mod given;
 mod own_powers;
 mod trees;
 
@@ -294,7 +295,6 @@ fn what_runs_later_is_asked_about() {
             "echo x >> $HOME/.zshrc",
             "cp x /etc/profile.d/y.sh",
             "sed -i s/a/b/ .git/config",
-            "prettier --write .claude/settings.json",
         ],
         Verdict::Ask,
     );
