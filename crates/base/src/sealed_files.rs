@@ -97,6 +97,23 @@ impl SealedFiles {
         key.exists() || SecondCopy::of(state).is_lost(&key)
     }
 
+    /// Puts the copy of a file in its place, if `roleos` wrote it.
+    pub fn recover(&self, path: &Path) -> bool {
+        let copy = self.copy.path(path);
+        let bytes = copy.and_then(|copy| files::read(&copy, MAX_RECORD).ok());
+        let is_ours = |bytes: &Vec<u8>| self.body(path, bytes).is_some();
+        bytes
+            .filter(is_ours)
+            .is_some_and(|bytes| files::write(path, &bytes, Privacy::Secret).is_ok())
+    }
+
+    /// Returns what a file holds behind its keyed hash, if that is right.
+    fn body<'b>(&self, path: &Path, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let (mac, rest) = bytes.split_at_checked(64)?;
+        let body = rest.strip_prefix(b"\n")?;
+        (self.mac(path, body).as_bytes() == mac).then_some(body)
+    }
+
     /// Returns a folder of this workspace.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.home.join(name)
@@ -140,11 +157,7 @@ impl SealedFiles {
             let source = io::Error::new(io::ErrorKind::InvalidData, "it was not written by roleos");
             FileError::new(Action::Read, path, source)
         };
-        let (mac, rest) = bytes.split_at_checked(64).ok_or_else(damaged)?;
-        let body = rest.strip_prefix(b"\n").ok_or_else(damaged)?;
-        if self.mac(path, body).as_bytes() != mac {
-            return Err(damaged());
-        }
+        let body = self.body(path, &bytes).ok_or_else(damaged)?;
         let value = serde_json::from_slice(body);
         value.map(Some).map_err(|_| damaged())
     }

@@ -102,14 +102,21 @@ impl Protected<'_> {
     /// The trust store cannot be read or written, or its record is damaged, or is gone although the workspace was
     /// initialised.
     pub fn look(&self, occasion: &Occasion<'_>) -> Result<Vec<RestoredFile>, FileError> {
-        let lost = self.lost_store();
+        let mut lost = self.lost_store(Store::is_lost(self.workspace));
         let Some(store) = Store::open(self.workspace)? else {
             return Ok(Vec::new());
         };
         let fixed = list::fixed(self.workspace, self.environment);
+        let read = match store.read() {
+            Err(_) if store.recover() => {
+                lost = self.lost_store(true);
+                store.read()
+            }
+            read => read,
+        };
         if !occasion.begins
             && lost.is_empty()
-            && let Some(record) = store.read()?
+            && let Some(record) = read?
             && record.is_guarded == occasion.is_guarded
             && self.is_unchanged(&record, &fixed)
         {
@@ -160,12 +167,9 @@ impl Protected<'_> {
         })
     }
 
-    /// Says so where the trust store is gone; its copy is put back when it is read.
-    fn lost_store(&self) -> Vec<RestoredFile> {
-        let lost = self
-            .workspace
-            .state()
-            .filter(|_| Store::is_lost(self.workspace));
+    /// Says that the trust store was gone or changed, if it was, and was put back from its copy.
+    fn lost_store(&self, is_lost: bool) -> Vec<RestoredFile> {
+        let lost = self.workspace.state().filter(|_| is_lost);
         let lost = lost.map(|state| RestoredFile {
             path: key(state),
             found: Content::Absent.name().to_owned(),

@@ -141,9 +141,15 @@ impl Store {
         self.sealed.unseal(&self.sealed.folder("record"))
     }
 
+    /// Puts a damaged record back from its copy. Returns `false` where that is damaged as well.
+    pub(super) fn recover(&self) -> bool {
+        let record = self.sealed.folder("record");
+        self.sealed.recover(&record) && self.read().is_ok()
+    }
+
     /// Returns the error of a record that has to be there and is not.
     pub(super) fn missing(&self) -> FileError {
-        let why = "it is gone, although this workspace was initialised";
+        let why = "it is gone, although this workspace was initialised; after a look at the files `roleos trust` accepts them";
         let source = io::Error::new(io::ErrorKind::NotFound, why);
         FileError::new(Action::Read, &self.sealed.folder("record"), source)
     }
