@@ -180,6 +180,14 @@ impl Config {
         Ok(config)
     }
 
+    /// Returns the settings that hold while the file cannot be read.
+    #[must_use]
+    pub fn strict() -> Self {
+        let mut config = Self::default();
+        config.oversight.capability_gate = true;
+        config
+    }
+
     /// Settings that are gone, with `git clean` perhaps, do not switch off the gate that was installed with them.
     fn without_file(workspace: &Workspace) -> Self {
         let mut config = Self::default();

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::files::{self, FileError};
+use crate::clock;
+use crate::files::{self, FileError, Privacy};
+use crate::sealed_files;
 use crate::workspace::Workspace;
 
 use crate::insertion::{self, Insertion};
@@ -21,6 +23,9 @@ const FILE: &str = "installed.json";
 pub struct Installed {
     format: String,
     files: Vec<Put>,
+    /// When the first bundle was sealed, so that a ledger that is gone is missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sealed: Option<String>,
 }
 
 /// What was put into one file.
@@ -37,8 +42,9 @@ pub struct Put {
 }
 
 impl Installed {
-    /// Whether something was put somewhere.
-    pub(crate) fn exists(workspace: &Workspace) -> bool {
+    /// Returns `true` if something was put somewhere.
+    #[must_use]
+    pub fn exists(workspace: &Workspace) -> bool {
         let facts = files::metadata(&workspace.role_os_dir().join(FILE));
         !matches!(facts, Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
@@ -65,10 +71,33 @@ impl Installed {
         let record = Self {
             format: FORMAT.to_owned(),
             files: self.files.clone(),
+            sealed: self.sealed.clone(),
         };
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');
         (path, Some(text))
+    }
+
+    /// Returns `true` if a bundle was sealed in this workspace.
+    #[must_use]
+    pub fn has_sealed(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// Notes in the record, if there is one, that a bundle was sealed.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn note_seal(workspace: &Workspace) -> Result<(), FileError> {
+        let mut record = Self::read(workspace);
+        if record.files.is_empty() || record.sealed.is_some() {
+            return Ok(());
+        }
+        record.sealed = Some(clock::text(clock::now_ns()));
+        let (path, text) = record.file(workspace);
+        let text = text.unwrap_or_default();
+        sealed_files::announce(workspace.state(), &path, Some(&text))?;
+        files::write(&path, &text, Privacy::Secret)
     }
 
     /// Remembers what was put into a file, in place of what was known of it.
@@ -85,6 +114,11 @@ impl Installed {
     /// Forgets a file.
     pub fn forget(&mut self, path: &Path) {
         self.files.retain(|put| Path::new(&put.path) != path);
+    }
+
+    /// Returns the files into which something was put.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(|put| Path::new(&put.path))
     }
 
     /// What was put into a file.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::{self, Action, FileError, Lock, Privacy};
 use crate::keyed_hash;
+use crate::second_copy::SecondCopy;
 use crate::trust;
 use crate::workspace::Workspace;
 
@@ -33,6 +34,7 @@ pub struct SealedFiles {
     shared: PathBuf,
     home: PathBuf,
     key: Vec<u8>,
+    copy: SecondCopy,
 }
 
 impl SealedFiles {
@@ -51,6 +53,7 @@ impl SealedFiles {
         Ok(Self {
             home: shared.join(name),
             key: key(state, &shared)?,
+            copy: SecondCopy::of(state),
             shared,
         })
     }
@@ -81,6 +84,36 @@ impl SealedFiles {
         self.shared.join("announced")
     }
 
+    /// Returns the second copy of the store.
+    #[must_use]
+    pub fn copy(&self) -> &SecondCopy {
+        &self.copy
+    }
+
+    /// Returns `true` if the trust store, or its copy, holds anything that this module writes.
+    #[must_use]
+    pub fn has_key(state: &Path) -> bool {
+        let key = state.join("protected/key");
+        key.exists() || SecondCopy::of(state).is_lost(&key)
+    }
+
+    /// Puts the copy of a file in its place, if `roleos` wrote it.
+    pub fn recover(&self, path: &Path) -> bool {
+        let copy = self.copy.path(path);
+        let bytes = copy.and_then(|copy| files::read(&copy, MAX_RECORD).ok());
+        let is_ours = |bytes: &Vec<u8>| self.body(path, bytes).is_some();
+        bytes
+            .filter(is_ours)
+            .is_some_and(|bytes| files::write(path, &bytes, Privacy::Secret).is_ok())
+    }
+
+    /// Returns what a file holds behind its keyed hash, if that is right.
+    fn body<'b>(&self, path: &Path, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let (mac, rest) = bytes.split_at_checked(64)?;
+        let body = rest.strip_prefix(b"\n")?;
+        (self.mac(path, body).as_bytes() == mac).then_some(body)
+    }
+
     /// Returns a folder of this workspace.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.home.join(name)
@@ -104,14 +137,18 @@ impl SealedFiles {
     ) -> Result<(), FileError> {
         let bytes = self.sealed(path, value)?;
         match durable {
-            true => files::write(path, &bytes, Privacy::Secret),
+            true => {
+                files::write(path, &bytes, Privacy::Secret)?;
+                self.copy.keep(path, &bytes);
+                Ok(())
+            }
             false => files::write_plainly(path, &bytes),
         }
     }
 
     /// Reads such a file; a missing one is `None`.
     pub fn unseal<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, FileError> {
-        let bytes = match files::read(path, MAX_RECORD) {
+        let bytes = match self.copy.read(path, MAX_RECORD) {
             Ok(bytes) => bytes,
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
@@ -120,11 +157,7 @@ impl SealedFiles {
             let source = io::Error::new(io::ErrorKind::InvalidData, "it was not written by roleos");
             FileError::new(Action::Read, path, source)
         };
-        let (mac, rest) = bytes.split_at_checked(64).ok_or_else(damaged)?;
-        let body = rest.strip_prefix(b"\n").ok_or_else(damaged)?;
-        if self.mac(path, body).as_bytes() != mac {
-            return Err(damaged());
-        }
+        let body = self.body(path, &bytes).ok_or_else(damaged)?;
         let value = serde_json::from_slice(body);
         value.map(Some).map_err(|_| damaged())
     }
@@ -173,7 +206,8 @@ pub fn short(bytes: &[u8]) -> String {
 fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
     let path = shared.join("key");
     let missing = |error: &FileError| error.source.kind() == io::ErrorKind::NotFound;
-    match files::read(&path, 64) {
+    let copy = SecondCopy::of(state);
+    match copy.read(&path, 64) {
         Err(error) if missing(&error) => {}
         read => return read,
     }
@@ -188,5 +222,6 @@ fn key(state: &Path, shared: &Path) -> Result<Vec<u8>, FileError> {
     getrandom::fill(&mut secret)
         .map_err(|error| FileError::new(Action::Write, &path, io::Error::other(error)))?;
     files::write(&path, &secret, Privacy::Secret)?;
+    copy.keep(&path, &secret);
     Ok(secret)
 }

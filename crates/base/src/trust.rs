@@ -135,6 +135,12 @@ impl<'a> Trust<'a> {
         recorded || self.installed
     }
 
+    /// Returns `true` if the trust store has a record of the workspace.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        matches!(&self.record, Ok(Some(_)))
+    }
+
     /// Returns the record if it is of this very folder. Devices may be numbered otherwise after a restart.
     fn record(&self) -> Result<&Record, Doubt> {
         let record = match &self.record {

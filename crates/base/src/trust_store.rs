@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::environment::Environment;
 use crate::files::{self, Action, FileError, Lock, Privacy};
 use crate::sealed_files;
+use crate::second_copy::SecondCopy;
 
 /// Longest record that is read.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
@@ -49,13 +50,22 @@ impl TrustStore {
     /// The record cannot be read or is damaged. It confirms nothing then.
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, FileError> {
         let path = self.folder.join(name);
-        match files::read(&path, MAX_FILE) {
+        match SecondCopy::of(&self.folder).read(&path, MAX_FILE) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
                 .map_err(|error| FileError::new(Action::Read, &path, error.into())),
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Removes a record and its copy.
+    pub fn remove(&self, name: &str) {
+        let path = self.folder.join(name);
+        // One that stays makes what it is about look rolled back, which is the safe side.
+        sealed_files::announce(Some(&self.folder), &path, None).ok();
+        SecondCopy::of(&self.folder).remove(&path);
+        std::fs::remove_file(path).ok();
     }
 
     /// Changes a record under the store's lock: `change` receives what is there and returns what shall be there.
@@ -75,9 +85,13 @@ impl TrustStore {
             .map_err(|error| FileError::new(Action::Write, &path, error.into()))?;
         bytes.push(b'\n');
         if files::read(&path, MAX_FILE).is_ok_and(|present| present == bytes) {
+            // The copy may be older than copies are.
+            SecondCopy::of(&self.folder).keep(&path, &bytes);
             return Ok(());
         }
         sealed_files::announce(Some(&self.folder), &path, Some(&bytes))?;
-        files::write(&path, &bytes, Privacy::Secret)
+        files::write(&path, &bytes, Privacy::Secret)?;
+        SecondCopy::of(&self.folder).keep(&path, &bytes);
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 pub mod canary;
 pub mod codex_trust;
 mod entry;
+mod ledger;
 pub mod overview;
 mod protected;
 mod supervised;
@@ -132,6 +133,7 @@ pub fn examine(
     checks.extend(programs_check(running));
     checks.extend(self::workspace::actions_check(config));
     checks.extend(self::protected::check(workspace, environment));
+    checks.extend(self::ledger::check(workspace, config));
     checks.push(supervised::machine(environment));
     checks.extend(self::workspace::registry_check(
         workspace,

@@ -19,6 +19,7 @@ use witness::wire::TaskId;
 use base::files::{self, Action, FileError, Lock};
 
 pub mod record;
+pub mod seals;
 pub(crate) mod writer;
 
 const LEAVES: &str = "leaves.jsonl";
@@ -287,6 +288,11 @@ pub fn attest(signed: &SignedCheckpoint, keys: &[PublicKey]) -> Result<Attested,
 /// Waits for a writer to be done and keeps others from starting, as far as the ledger has a lock that can be read.
 pub(crate) fn pause_writers(directory: &Path) -> Option<Lock> {
     Lock::share(&directory.join(LOCK)).ok()
+}
+
+/// Returns `true` if there is a ledger, or something in the place of its name.
+pub(crate) fn is_named(directory: &Path) -> bool {
+    is_there(&directory.join(ORIGIN)).unwrap_or(true)
 }
 
 /// Returns `true` if anything of a ledger lies in the directory.

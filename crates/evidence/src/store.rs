@@ -17,6 +17,7 @@ use crate::ledger::writer::{LedgerWriter, NotAppended, close_to_others};
 use crate::ledger::{self, Entry, LedgerError, LedgerFile, SEALING, is_there, record};
 use crate::scan;
 use base::files::{self, Action, FileError, Privacy};
+use base::installed::Installed;
 use base::keys::{self, Algorithm, KeyError, KeyStore};
 use base::trust::Trust;
 use base::trust_store::TrustStore;
@@ -374,6 +375,8 @@ impl Store {
 
     /// Records the new state of the ledger, which had so many leaves before. The seal is done by then, so that a failure is only told.
     fn remember(&self, ledger: &LedgerFile, leaves: u64) -> Option<String> {
+        // The trust store says the same; this is for when it is gone.
+        Installed::note_seal(&self.workspace).ok();
         let trust = self.trust.as_ref()?;
         let before = Before {
             leaves,

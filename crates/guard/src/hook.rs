@@ -135,40 +135,53 @@ pub fn answer(request: &Request<'_>, progress: &Progress, ceiling: Option<Ceilin
         Ok(event) => event,
         Err(why) => return failed(request.agent, &why, progress),
     };
-    let (given, note) = match &desk {
+    let (given, note) = match desk {
         Err(_) if event.kind == Kind::Other || !progress.blocks() => (Answer::Proceed, None),
-        Err(why) => return failed(request.agent, why, progress),
-        Ok(desk) if event.kind == Kind::Other || desk.is_foreign() => (Answer::Proceed, None),
-        Ok(desk) => respond(desk, &event, progress, ceiling),
+        Err(why) => return failed(request.agent, &why, progress),
+        Ok(_) if event.kind == Kind::Other => (Answer::Proceed, None),
+        Ok(desk) => respond(request, desk, &event, progress, ceiling),
     };
-    if let (Ok(desk), Kind::SessionStart | Kind::SessionEnd) = (&desk, event.kind)
-        && !desk.is_foreign()
-    {
+    dialect.reply_with(&event, &given, note.as_deref())
+}
+
+/// Answers one event in a workspace, with what has to be told beside the answer.
+fn respond(
+    request: &Request<'_>,
+    found: Desk<'_>,
+    event: &Event,
+    progress: &Progress,
+    ceiling: Option<Ceiling<'_>>,
+) -> (Answer, Option<String>) {
+    // A change of settings is judged as it was found, before it is taken back.
+    let is_change = event.kind == Kind::ConfigChange && !found.is_foreign();
+    let refused = is_change.then(|| notes::write(&found, event, progress));
+    let note = match effects::look(&found, event) {
+        Ok(note) => note,
+        Err(error) => match effects::failure(&found, event, &error) {
+            Some(answer) => return (answer, None),
+            None => Some(format!("roleos: {}", said(&error))),
+        },
+    };
+    // The settings can be among what was put back.
+    let desk = match note.is_some() || found.unreadable.is_some() {
+        true => Desk::open(request).unwrap_or(found),
+        false => found,
+    };
+    progress.closed.store(desk.is_closed(), Ordering::SeqCst);
+    if desk.is_foreign() {
+        return (Answer::Proceed, note);
+    }
+    if let Some(why) = desk.unreadable.as_ref().filter(|_| progress.blocks()) {
+        return (Answer::Block(words::failure(why)), note);
+    }
+    let desk = &desk;
+    if matches!(event.kind, Kind::SessionStart | Kind::SessionEnd) {
         // Set once, for there is one event.
         progress
             .seal
             .set(desk.workspace.clone())
             .unwrap_or_default();
     }
-    dialect.reply_with(&event, &given, note.as_deref())
-}
-
-/// Answers one event in a workspace, with what has to be told beside the answer.
-fn respond(
-    desk: &Desk<'_>,
-    event: &Event,
-    progress: &Progress,
-    ceiling: Option<Ceiling<'_>>,
-) -> (Answer, Option<String>) {
-    // A change of settings is judged as it was found, before it is taken back.
-    let refused = (event.kind == Kind::ConfigChange).then(|| notes::write(desk, event, progress));
-    let note = match effects::look(desk, event) {
-        Ok(note) => note,
-        Err(error) => match effects::failure(desk, event, &error) {
-            Some(answer) => return (answer, None),
-            None => Some(format!("roleos: {}", said(&error))),
-        },
-    };
     let mut approved = String::new();
     let given = match event.kind {
         Kind::ConfigChange => refused.unwrap_or(Answer::Proceed),

@@ -261,6 +261,8 @@ pub fn installed(workspace: &Workspace) -> Vec<Agent> {
 /// # Errors
 /// A file or key cannot be written. What was written before stays, and the same command finishes the work.
 pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError> {
+    // In a workspace that was set up before, a record that is gone is a matter of `roleos trust`.
+    let is_new = !Installed::exists(workspace);
     if plan.keys {
         keys::create_missing(workspace)?;
         if matches!(approval_key::verifying_key(workspace), Ok(None)) {
@@ -298,7 +300,10 @@ pub fn carry_out(workspace: &Workspace, plan: &Plan) -> Result<(), InstallError>
         now_ns: clock::now_ns(),
     };
     if !plan.changes.is_empty() {
-        protected.look(&Occasion::beginning("init"))?;
+        protected.look(&Occasion {
+            creates: is_new,
+            ..Occasion::beginning("init")
+        })?;
     }
     Ok(())
 }

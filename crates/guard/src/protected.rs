@@ -6,10 +6,11 @@
 //! off is put back then.
 //!
 //! [`list`] names the files, [`content`] reads what stands at a path, [`store`] is what is known of them in the trust store,
-//! [`rules`] decides about a change, [`restore`] takes it back.
+//! [`rules`] decides about a change, [`restore`] takes it back, [`refs`] does both for the snapshots in git.
 
 mod content;
 mod list;
+mod refs;
 mod restore;
 mod rules;
 mod store;
@@ -22,16 +23,21 @@ use std::path::{Path, PathBuf};
 use base::clock;
 use base::environment::Environment;
 use base::files::FileError;
+use base::installed::Installed;
 use base::liveness::Process;
 use base::workspace::Workspace;
 use evidence::journal::record::RestoredFile;
 
 use self::content::{Content, Seen, facts_at};
 use self::list::{Item, Kind};
+use self::refs::Refs;
 use self::rules::{Change, Outcome};
 use self::store::{Entry, Record, Running, Store};
 
 pub use self::store::Undone;
+
+/// More files in folders are not looked at.
+const MAX_LISTED: usize = 4096;
 
 /// How long before a look `roleos` may have written a file when no call is known to run.
 const RECENT_NS: u64 = 600_000_000_000;
@@ -69,16 +75,22 @@ pub struct Occasion<'a> {
     pub ended: Option<Call<'a>>,
     /// A session begins: paths that are not fixed are searched for.
     pub begins: bool,
+    /// The gate is on or a mode governs, as far as the settings tell now.
+    pub is_guarded: bool,
+    /// A person sets the workspace up, so that there need not be a record yet.
+    pub creates: bool,
 }
 
 impl<'a> Occasion<'a> {
-    /// Returns the beginning of a session.
+    /// Returns the moment when a person sets a workspace up.
     #[must_use]
     pub fn beginning(session: &'a str) -> Self {
         Self {
             session,
             ended: None,
             begins: true,
+            is_guarded: true,
+            creates: true,
         }
     }
 }
@@ -87,41 +99,94 @@ impl Protected<'_> {
     /// Compares all files with how they were, takes back what must not have changed, and returns what was taken back.
     ///
     /// # Errors
-    /// The trust store cannot be read or written, or its record is damaged.
+    /// The trust store cannot be read or written, or its record is damaged, or is gone although the workspace was
+    /// initialised.
     pub fn look(&self, occasion: &Occasion<'_>) -> Result<Vec<RestoredFile>, FileError> {
+        let mut lost = self.lost_store(Store::is_lost(self.workspace));
         let Some(store) = Store::open(self.workspace)? else {
             return Ok(Vec::new());
         };
         let fixed = list::fixed(self.workspace, self.environment);
+        let read = match store.read() {
+            Err(_) if store.recover() => {
+                lost = self.lost_store(true);
+                store.read()
+            }
+            read => read,
+        };
         if !occasion.begins
-            && let Some(record) = store.read()?
+            && lost.is_empty()
+            && let Some(record) = read?
+            && record.is_guarded == occasion.is_guarded
             && self.is_unchanged(&record, &fixed)
         {
             return Ok(Vec::new());
         }
         let _alone = store.lock()?;
         let known = store.read()?;
+        if known.is_none() && !occasion.creates && self.is_installed_here() {
+            return Err(store.missing());
+        }
         let mut pass = Pass {
             protected: self,
-            calls: self.calls(&store, occasion),
+            calls: self.calls(&store, occasion, !lost.is_empty()),
             store: &store,
             is_first: known.is_none(),
             session: occasion.session,
             record: known.unwrap_or_default(),
-            restored: Vec::new(),
+            restored: lost,
         };
         let before = pass.record.clone();
         pass.run(fixed, occasion.begins);
+        pass.refs(occasion.begins);
         let Pass {
             mut record,
             restored,
             ..
         } = pass;
         record.root = self.workspace.root().to_string_lossy().into_owned();
+        // What was just put back may be what the settings say.
+        record.is_guarded = occasion.is_guarded || !restored.is_empty();
         if record != before {
             store.write(&mut record)?;
         }
         Ok(restored)
+    }
+
+    /// Returns `true` if the gate was on when the files were last looked at, whatever the settings say now.
+    #[must_use]
+    pub fn was_guarded(&self) -> bool {
+        let record = match Store::existing(self.workspace) {
+            Ok(Some(store)) => store.read(),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        // A record that cannot be read may be the one that says so.
+        record.map_or(true, |record| {
+            record.is_some_and(|record| record.is_guarded)
+        })
+    }
+
+    /// Says that the trust store was gone or changed, if it was, and was put back from its copy.
+    fn lost_store(&self, is_lost: bool) -> Vec<RestoredFile> {
+        let lost = self.workspace.state().filter(|_| is_lost);
+        let lost = lost.map(|state| RestoredFile {
+            path: key(state),
+            found: Content::Absent.name().to_owned(),
+            during_call: true,
+            mended: false,
+            kept: None,
+            problem: None,
+        });
+        lost.into_iter().collect()
+    }
+
+    /// Returns `true` if `roleos init` put something into files of this very folder: in a copy of a workspace the paths
+    /// are those of the original.
+    fn is_installed_here(&self) -> bool {
+        let root = self.workspace.root();
+        let installed = Installed::read(self.workspace);
+        installed.paths().any(|path| path.starts_with(root))
     }
 
     /// Notes that a call was let through. `question` is what a person is asked before it runs, if something is.
@@ -224,6 +289,8 @@ impl Protected<'_> {
             restored: Vec::new(),
         };
         pass.run(list::fixed(self.workspace, self.environment), true);
+        pass.refs(true);
+        pass.record.is_guarded = true;
         store.write(&mut pass.record)
     }
 
@@ -252,12 +319,21 @@ impl Protected<'_> {
             .iter()
             .filter(|(_, entry)| entry.found.is_some())
             .all(|(path, entry)| is_same(Path::new(path), entry))
+            && record.refs.is_unchanged(self.now_ns)
     }
 
     /// Returns the calls that may have changed something since the last look.
-    fn calls(&self, store: &Store, occasion: &Occasion<'_>) -> Vec<Running> {
+    fn calls(&self, store: &Store, occasion: &Occasion<'_>, was_lost: bool) -> Vec<Running> {
         let mut calls = store.calls(self.now_ns);
-        if let Some(ended) = &occasion.ended
+        // A store that was removed does not know the calls any more.
+        let unknown = Call {
+            session: occasion.session,
+            id: "",
+            tool: "",
+            command: "",
+        };
+        let ended = occasion.ended.or(was_lost.then_some(unknown));
+        if let Some(ended) = &ended
             && calls.is_empty()
         {
             calls.push(Running {
@@ -301,16 +377,11 @@ impl Pass<'_> {
     fn run(&mut self, fixed: Vec<Item>, begins: bool) {
         let paths = fixed.iter().map(|item| item.path.clone());
         let mut done: BTreeSet<PathBuf> = paths.collect();
+        let mut left = MAX_LISTED;
         for item in fixed {
+            let was_known = self.record.files.contains_key(&key(&item.path));
             self.item(&item, None);
-            if item.kind != Kind::Listed {
-                continue;
-            }
-            for listed in item.listed() {
-                if done.insert(listed.path.clone()) {
-                    self.item(&listed, Some(true));
-                }
-            }
+            self.listed(&item, was_known, &mut done, &mut left);
         }
         if begins || self.is_first {
             for item in list::searched(self.protected.workspace) {
@@ -327,8 +398,70 @@ impl Pass<'_> {
             .filter(|(path, _)| !done.contains(path))
             .collect();
         for (path, kind) in found {
-            self.item(&Item::alone(path, kind), Some(true));
+            let root = self.protected.workspace.root();
+            let item = match path.starts_with(root) {
+                true => Item::below(root, path, kind),
+                false => Item::alone(path, kind),
+            };
+            self.item(&item, Some(true));
         }
+    }
+
+    /// Looks at what lies in a folder whose files are protected. `was_known`: the folder was looked at before, so that
+    /// what is not in the record is new.
+    fn listed(
+        &mut self,
+        folder: &Item,
+        was_known: bool,
+        done: &mut BTreeSet<PathBuf>,
+        left: &mut usize,
+    ) {
+        if folder.kind != Kind::Listed {
+            return;
+        }
+        for item in folder.listed() {
+            let Some(rest) = left.checked_sub(1) else {
+                return;
+            };
+            *left = rest;
+            if !done.insert(item.path.clone()) {
+                continue;
+            }
+            // A folder comes and goes with what lies in it.
+            let is_new = was_known && item.kind != Kind::Listed;
+            self.item(&item, Some(is_new));
+            self.listed(&item, was_known, done, left);
+        }
+    }
+
+    /// Looks at the refs of the snapshots.
+    fn refs(&mut self, begins: bool) {
+        let (root, now_ns) = (self.protected.workspace.root(), self.protected.now_ns);
+        let known = std::mem::take(&mut self.record.refs);
+        let read = || match known.directory().filter(|_| !begins) {
+            Some(directory) => Refs::at(&directory, now_ns),
+            None => Refs::around(root, now_ns),
+        };
+        let now = read();
+        let is_same_place = known.directory == now.directory || known.directory.is_empty();
+        if self.calls.is_empty() || !is_same_place {
+            self.record.refs = now;
+            return;
+        }
+        let mut has_failed = false;
+        for (name, value) in known.lost(&now) {
+            let problem = refs::put_back(root, name, value).err();
+            has_failed |= problem.is_some();
+            self.restored.push(RestoredFile {
+                path: name.to_owned(),
+                found: "another ref".to_owned(),
+                during_call: true,
+                mended: false,
+                kept: None,
+                problem,
+            });
+        }
+        self.record.refs = if has_failed { known } else { read() };
     }
 
     /// Looks at one path. `found`: it is not one of the fixed ones; and whether it would have been in the record.
@@ -400,7 +533,8 @@ impl Pass<'_> {
             let behind = Seen::at(&real.path, self.protected.now_ns);
             self.adopt(&real, true, behind);
         }
-        let is_gone = found && seen.content == Content::Absent && item.kind == Kind::Plain;
+        let is_listed = matches!(item.kind, Kind::Plain | Kind::Listed);
+        let is_gone = found && seen.content == Content::Absent && is_listed;
         if is_gone {
             self.record.files.remove(&key(&item.path));
             return;

@@ -7,11 +7,15 @@
 
 pub(crate) mod agents;
 mod excludes;
+mod git_files;
 pub(crate) mod git_settings;
 mod git_trees;
 pub(crate) mod inputs;
+pub(crate) mod links;
 pub(crate) mod own;
+pub(crate) mod processes;
 pub(crate) mod programs;
+mod search;
 mod searches;
 pub(crate) mod snapshots;
 mod things;
@@ -33,8 +37,8 @@ pub struct Guard {
     pub root: Option<String>,
     /// The programs of ours, real paths.
     pub binaries: Vec<String>,
-    /// The folder of the user's trust store, a real path.
-    pub trust: Option<String>,
+    /// The folders of the user's trust store and of its copy, real paths.
+    pub trust: Vec<String>,
     /// Things of these names that are links: where each leads, and its name.
     pub linked: Vec<(String, String)>,
 }
@@ -81,7 +85,9 @@ pub(crate) enum Touch {
     Tree,
     /// Files of any name may come to lie below it.
     Fill,
-    /// A program that we do not know is given its name.
+    /// A program that is not known only to read is given its name: it counts as a change.
+    Given,
+    /// It is named where something else may be meant.
     Named,
 }
 
@@ -111,8 +117,8 @@ impl Guard {
         if self.binaries.iter().any(|binary| binary == path) {
             return Some(Thing::Binary);
         }
-        let in_trust = |folder: &str| is_within(path, folder);
-        if self.trust.as_deref().is_some_and(in_trust) {
+        let in_trust = |folder: &str| things::can_be_within(path, folder);
+        if self.trust.iter().any(|folder| in_trust(folder)) {
             return Some(Thing::Trust);
         }
         things::named(&path.to_lowercase(), &home.to_lowercase())
@@ -124,7 +130,7 @@ impl Guard {
         let own = self.linked.iter().map(|(real, _)| real.as_str());
         let mut own = own
             .chain(self.binaries.iter().map(String::as_str))
-            .chain(self.trust.as_deref());
+            .chain(self.trust.iter().map(String::as_str));
         own.any(|place| is_within(place, target) || is_within(target, place))
             || [root, start, home]
                 .iter()
@@ -152,7 +158,7 @@ impl Guard {
     pub(crate) fn arriving(&self, path: &str, start: &str, home: &str) -> Option<(Verdict, bool)> {
         let is_ours = self.binaries.iter().any(|binary| binary == path);
         let in_trust = |folder: &str| is_within(path, folder);
-        if is_ours || self.trust.as_deref().is_some_and(in_trust) {
+        if is_ours || self.trust.iter().any(|folder| in_trust(folder)) {
             return Some((Verdict::Deny, false));
         }
         let root = self.root.as_deref().unwrap_or(start);
@@ -184,14 +190,14 @@ impl Guard {
     fn below(&self, path: &str, home: &str, lookup: &dyn Lookup) -> Option<Thing> {
         let has = |name: &str| !lookup.list(&format!("{path}/{name}")).is_empty();
         let name = base_name(path).to_lowercase();
-        let holds = |directory: &str| !directory.is_empty() && is_within(directory, path);
+        let holds = |directory: &str| !directory.is_empty() && things::can_hold(path, directory);
         if self.root.as_deref().is_some_and(holds) || has(".role-os") {
             return Some(Thing::Ours);
         }
         if self.binaries.iter().any(|binary| holds(binary)) {
             return Some(Thing::Binary);
         }
-        if self.trust.as_deref().is_some_and(holds) {
+        if self.trust.iter().any(|folder| holds(folder)) {
             return Some(Thing::Trust);
         }
         if self.is_snapshot(path) {
@@ -253,7 +259,7 @@ impl Guard {
         let plain = absolute("/", &joined);
         let mut thing = match all_hidden(&plain) {
             // A pattern of a program's own, as in `--accept-hosts '.*'`.
-            Some(_) if touch == Touch::Named => return None,
+            Some(_) if matches!(touch, Touch::Named | Touch::Given) => return None,
             Some(hidden) => self.hidden_thing(&hidden, home, lookup),
             None => self.thing(&plain, home),
         };
@@ -281,7 +287,7 @@ impl Guard {
         lookup: &dyn Lookup,
     ) -> Option<(Verdict, Thing, &'static str)> {
         match (touch, thing) {
-            (Touch::Read | Touch::Take | Touch::Named, Some(Thing::Keys)) => {
+            (Touch::Read | Touch::Take | Touch::Given | Touch::Named, Some(Thing::Keys)) => {
                 Some((Verdict::Deny, Thing::Keys, "it reads"))
             }
             (Touch::Take, Some(Thing::Ours)) if base_name(path) == ".role-os" => {
@@ -294,7 +300,13 @@ impl Guard {
             (Touch::Named, Some(thing)) if thing.is_denied() => {
                 Some((Verdict::Ask, thing, "it may change"))
             }
-            (Touch::Named, _) => None,
+            (Touch::Given, Some(thing)) if thing.is_denied() => {
+                Some((Verdict::Deny, thing, "it may change"))
+            }
+            (Touch::Given, None) if things::is_settings_folder(&path.to_lowercase()) => {
+                Some((Verdict::Deny, Thing::Settings, "it may change files in"))
+            }
+            (Touch::Given | Touch::Named, _) => None,
             (Touch::Write | Touch::Bound | Touch::Tree | Touch::Fill, Some(thing)) => {
                 Some((thing.verdict(), thing, "it changes"))
             }

@@ -21,6 +21,7 @@ use super::within::Within;
 use crate::environment::Environment;
 use crate::guarded_links;
 use crate::programs;
+use crate::second_copy::SecondCopy;
 use crate::workspace::Workspace;
 
 /// Section `[oversight]`.
@@ -354,7 +355,7 @@ impl Oversight {
                     |_| Vec::new(),
                     |path| programs::all(&path).iter().map(|path| text(path)).collect(),
                 ),
-                trust: environment.state.as_deref().map(real).as_deref().map(text),
+                trust: trust_folders(environment),
                 linked: guarded_links::find(workspace.root()),
             },
             ..self.policy()
@@ -448,6 +449,15 @@ pub fn recorded(governance: &Governance) -> witness::policy::Policy {
         max_cost_microdollars: governance.max_cost_microdollars,
         max_tool_calls: governance.max_tool_calls,
     }
+}
+
+/// Returns the folders of the trust store and of its copy.
+fn trust_folders(environment: &Environment) -> Vec<String> {
+    let text = |path: &Path| real(path).to_string_lossy().into_owned();
+    let state = environment.state.as_deref();
+    let copy = state.map(SecondCopy::of);
+    let copy = copy.as_ref().map(SecondCopy::folder);
+    state.into_iter().chain(copy).map(text).collect()
 }
 
 #[cfg(test)]

@@ -44,8 +44,7 @@ impl JournalNotes {
     /// Opens the notes, if the user's trust store has any.
     #[must_use]
     pub fn existing(workspace: &Workspace) -> Option<Self> {
-        let has_key = workspace.state()?.join("protected/key").exists();
-        has_key.then(|| Self::open(workspace).ok().flatten())?
+        SealedFiles::has_key(workspace.state()?).then(|| Self::open(workspace).ok().flatten())?
     }
 
     /// Returns the note of a session.
@@ -62,12 +61,15 @@ impl JournalNotes {
             files::make_directory(&self.folder(), Privacy::Secret)?;
             files::write_plainly(&fresh, &bytes)
         })?;
-        fs::rename(&fresh, &path).map_err(|source| FileError::new(Action::Write, &path, source))
+        fs::rename(&fresh, &path).map_err(|source| FileError::new(Action::Write, &path, source))?;
+        self.store.copy().keep(&path, &bytes);
+        Ok(())
     }
 
     /// Forgets a session, because its lines are in a bundle.
     pub fn forget(&self, session: &SessionId) {
         // What stays is forgotten with the next seal.
+        self.store.copy().remove(&self.path(session));
         fs::remove_file(self.path(session)).ok();
     }
 

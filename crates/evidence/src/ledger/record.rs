@@ -149,10 +149,8 @@ pub(crate) fn replace(
 
 /// Removes the record of a ledger that its owner is about to remove.
 pub fn forget(store: &TrustStore, directory: &Path) {
-    if let Some(path) = path(store, directory) {
-        // A record that stays or comes back makes the next ledger look like a rollback, which is the safe side.
-        base::sealed_files::announce(Some(store.folder()), &path, None).ok();
-        fs::remove_file(path).ok();
+    if let Ok((_, name)) = named(directory) {
+        store.remove(&name);
     }
 }
 

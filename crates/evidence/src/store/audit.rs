@@ -12,6 +12,7 @@ use witness::ledger::note::SignedCheckpoint;
 
 use super::{Store, pending};
 use crate::judged::Judged;
+use crate::ledger::seals::Seals;
 use crate::ledger::{self, Coverage, LedgerError, LedgerFile, Problem, is_there, record};
 use crate::scan;
 use base::files::FileError;
@@ -31,6 +32,8 @@ pub struct Audit {
     pub root: [u8; 32],
     /// The trust store was asked for an earlier state. Without a home directory there is no trust store.
     pub is_recorded: bool,
+    /// The workspace was initialised, and its record agrees that nothing was sealed yet.
+    pub is_unsealed: bool,
     /// Empty when everything is as it should be.
     pub problems: Vec<Problem>,
 }
@@ -65,6 +68,8 @@ pub struct Place {
     pub trust: Option<TrustStore>,
     /// The user initialised the workspace, so that a ledger with leaves has a record.
     pub is_initialised: bool,
+    /// What is known of seals, where there is no ledger.
+    pub seals: Seals,
 }
 
 /// What one bundle says about itself and its signature.
@@ -186,12 +191,13 @@ impl Comparison {
 
     /// No ledger is fine as long as nothing says that there was one.
     fn look_without_ledger(&mut self, expected: bool) -> Result<(), LedgerError> {
-        if expected || ledger::has_remains(&self.place.ledger)? {
-            self.before.push(Problem::new(
-                "ledger_missing",
-                "there was a ledger, and it or the file with its name is gone",
-            ));
-        }
+        let gone = "there was a ledger, and it or the file with its name is gone";
+        let why = match &self.place.seals {
+            _ if expected || ledger::has_remains(&self.place.ledger)? => gone.to_owned(),
+            Seals::Missed(why) => format!("{gone}: {why}"),
+            Seals::None | Seals::NotYet => return Ok(()),
+        };
+        self.before.push(Problem::new("ledger_missing", why));
         Ok(())
     }
 
@@ -199,6 +205,12 @@ impl Comparison {
     #[must_use]
     pub fn ledger(&self) -> Option<&LedgerFile> {
         self.ledger.as_ref()
+    }
+
+    /// Returns what is wrong with the ledger itself, apart from the bundles.
+    #[must_use]
+    pub fn ledger_problems(&self) -> Vec<Problem> {
+        self.before.iter().chain(&self.after).cloned().collect()
     }
 
     /// Public keys whose bundles came by import.
@@ -330,6 +342,7 @@ impl Comparison {
             size: tree.map_or(0, witness::ledger::Ledger::len),
             root: tree.map_or([0; 32], witness::ledger::Ledger::root),
             is_recorded: self.place.trust.is_some(),
+            is_unsealed: tree.is_none() && self.place.seals == Seals::NotYet,
             problems,
         })
     }
@@ -399,6 +412,10 @@ impl Store {
             witness: self.witness.clone(),
             trust: self.trust.clone(),
             is_initialised: Trust::of(&self.workspace).is_initialised(),
+            seals: match ledger::is_named(&self.ledger) {
+                true => Seals::None,
+                false => Seals::in_workspace(&self.workspace),
+            },
         }
     }
 

@@ -40,6 +40,8 @@ pub(super) struct Desk<'a> {
     pub(super) now_ns: u64,
     /// Whether grants count, or only what a person approves.
     pub(super) believes_grants: bool,
+    /// Why the settings cannot be read; the strictest ones hold then.
+    pub(super) unreadable: Option<String>,
     /// The name of an agent that has no hook.
     called: Option<&'a str>,
     gate: bool,
@@ -49,8 +51,12 @@ impl<'a> Desk<'a> {
     pub(super) fn open(request: &Request<'a>) -> Result<Self, String> {
         let environment = request.environment;
         let workspace = Workspace::find(request.root, environment).map_err(|error| said(&error))?;
-        let config = Config::load(&workspace, environment).map_err(|error| config_said(&error))?;
+        let (config, unreadable) = match Config::load(&workspace, environment) {
+            Ok(config) => (config, None),
+            Err(error) => (Config::strict(), Some(config_said(&error))),
+        };
         Ok(Self {
+            unreadable,
             agent: request.agent,
             governance: config.oversight.governance(),
             gate: environment.capability_gate || config.oversight.capability_gate,
@@ -79,6 +85,7 @@ impl<'a> Desk<'a> {
             version: &bench.version,
             now_ns: clock::now_ns(),
             believes_grants: !matches!(mode, Mode::Restricted | Mode::Approved),
+            unreadable: None,
             called: bench.agent.is_none().then_some(bench.called.as_str()),
         }
     }

@@ -15,7 +15,8 @@ const HOSTS: &[&str] = &["Task", "Agent", "AskUserQuestion", "ExitPlanMode"];
 
 /// Compares the protected files with how they were, and returns what has to be told.
 pub(super) fn look(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, FileError> {
-    if !desk.is_closed() {
+    // Settings that were just changed or cannot be read decide nothing here.
+    if !desk.is_closed() && !protected(desk).was_guarded() {
         return Ok(None);
     }
     let session = desk.session(event).to_string();
@@ -27,6 +28,8 @@ pub(super) fn look(desk: &Desk<'_>, event: &Event) -> Result<Option<String>, Fil
         session: &session,
         ended: (has_ended && !is_host(event)).then_some(call),
         begins: event.kind == Kind::SessionStart,
+        is_guarded: desk.is_closed(),
+        creates: false,
     })?;
     match event.kind {
         Kind::AfterTool | Kind::ToolFailed => protected.end(&session, Some(&call))?,

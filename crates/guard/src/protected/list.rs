@@ -17,7 +17,7 @@ use base::workspace::Workspace;
 use evidence::ledger;
 
 /// Names in one folder that are looked at.
-const MAX_NAMES: usize = 64;
+const MAX_NAMES: usize = 1024;
 
 /// What kind of thing a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +25,10 @@ const MAX_NAMES: usize = 64;
 pub(super) enum Kind {
     /// A folder that must not become a link.
     Folder,
-    /// A folder whose files are protected as well.
+    /// A folder whose files, and those of the folders in it, are protected as well.
     Listed,
+    /// A file that our own commands change at any time, such as the ledger: one that is gone is put back.
+    Kept,
     /// Settings in which an agent's hooks stand, or can be switched off.
     Settings(Agent),
     /// Any other file of ours or of an agent.
@@ -57,22 +59,42 @@ const IN_WORKSPACE: &[(&str, Kind)] = &[
     (".claude/settings.json", CLAUDE),
     (".claude/settings.local.json", CLAUDE),
     (".claude/role-os", Kind::Listed),
+    (".claude/agents", Kind::Listed),
+    (".claude/skills", Kind::Listed),
+    (".claude/plugins", Kind::Listed),
+    (".agents", Kind::Folder),
+    (".agents/plugins", Kind::Listed),
+    (".agents/skills", Kind::Listed),
     (".mcp.json", Kind::Plain),
     (".role-os", Kind::Folder),
     (".role-os/config.toml", Kind::Plain),
     (".role-os/installed.json", Kind::Plain),
     (".role-os/keys", Kind::Listed),
     (".role-os/keys/approval", Kind::Listed),
-    (".codex", Kind::Folder),
+    (".role-os/receipts.jsonl", Kind::Kept),
+    (".role-os/specialists.json", Kind::Kept),
+    (".role-os/ledger", Kind::Folder),
+    (".role-os/ledger/origin", Kind::Kept),
+    (".role-os/ledger/leaves.jsonl", Kind::Kept),
+    (".role-os/ledger/checkpoint", Kind::Kept),
+    (".codex", Kind::Listed),
     (".codex/config.toml", CODEX),
     (".codex/hooks.json", CODEX),
     (".gemini", Kind::Folder),
     (".gemini/settings.json", GEMINI),
+    (".gemini/hooks", Kind::Listed),
+    (".gemini/policies", Kind::Listed),
+    (".gemini/extensions", Kind::Listed),
+    (".gemini/agents", Kind::Listed),
+    (".gemini/skills", Kind::Listed),
     (".cursor", Kind::Folder),
     (".cursor/hooks.json", CURSOR),
+    (".cursor/hooks", Kind::Listed),
     (".cursor/mcp.json", Kind::Plain),
+    (".cursor/agents", Kind::Listed),
+    (".cursor/skills", Kind::Listed),
     (".github", Kind::Folder),
-    (".github/hooks", Kind::Folder),
+    (".github/hooks", Kind::Listed),
     (".github/hooks/role-os.json", COPILOT),
 ];
 
@@ -80,6 +102,7 @@ const IN_WORKSPACE: &[(&str, Kind)] = &[
 const AT_HOME: &[(&str, Kind)] = &[
     (".claude", Kind::Folder),
     (".claude/settings.json", CLAUDE),
+    (".claude/agents", Kind::Listed),
     (".codex", Kind::Folder),
     (".codex/config.toml", CODEX),
     (".codex/hooks.json", CODEX),
@@ -155,6 +178,15 @@ fn hooks_path(config: &str) -> Option<PathBuf> {
 }
 
 impl Item {
+    /// Returns a path below a folder, of which missing parts are made again.
+    pub(super) fn below(base: &Path, path: PathBuf, kind: Kind) -> Self {
+        Self {
+            base: base.to_owned(),
+            path,
+            kind,
+        }
+    }
+
     /// Returns a path whose folder is taken as it is.
     pub(super) fn alone(path: PathBuf, kind: Kind) -> Self {
         Self {
@@ -164,7 +196,7 @@ impl Item {
         }
     }
 
-    /// Returns the files in a listed folder; names with a dot in front are locks and files that are being written.
+    /// Returns what lies in a listed folder; names with a dot in front are locks and files that are being written.
     pub(super) fn listed(&self) -> Vec<Self> {
         let Ok(entries) = fs::read_dir(&self.path) else {
             return Vec::new();
@@ -175,10 +207,14 @@ impl Item {
             .take(MAX_NAMES)
             .collect();
         names.sort();
-        let item = |name| Self {
-            base: self.base.clone(),
-            path: self.path.join(name),
-            kind: Kind::Plain,
+        let item = |name| {
+            let path = self.path.join(name);
+            let is_folder = fs::symlink_metadata(&path).is_ok_and(|facts| facts.is_dir());
+            Self {
+                base: self.base.clone(),
+                kind: if is_folder { Kind::Listed } else { Kind::Plain },
+                path,
+            }
         };
         names.into_iter().map(item).collect()
     }

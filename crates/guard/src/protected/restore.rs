@@ -1,12 +1,13 @@
 //! Takes a change back: keeps what stands there, and writes what stood there. No link is followed on the way.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::content::{Content, MAX_FILE, Seen};
 use super::list::Item;
 use super::store::{Store, Undone};
-use base::files::{self, FileError, below};
+use base::files::{self, Action, FileError, below};
 use base::sealed_files::announce;
 use base::workspace::Workspace;
 
@@ -30,6 +31,11 @@ pub(super) fn put_back(
 ) -> Result<Option<PathBuf>, FileError> {
     let real = RealPath::of(item);
     let (base, path) = (real.base.as_path(), real.path.as_path());
+    if *before == Content::Other {
+        let source =
+            io::Error::other("no copy is kept of a file that is this long or cannot be read");
+        return Err(FileError::new(Action::Write, path, source));
+    }
     // The copy is read first: without one the present content stays.
     let copy = before.sha256().map(|hash| store.copy(hash)).transpose()?;
     let is_file = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file());

@@ -50,6 +50,7 @@ pub(super) fn during_calls(change: &Change<'_>, calls: &[Running]) -> Outcome {
             sources_of_hooks(change.text_before) == sources_of_hooks(change.text_now)
         }
         Kind::Settings(Agent::Claude) => is_permission_rule(change, calls),
+        Kind::Kept => matches!(change.now, Content::File { .. } | Content::Other),
         Kind::GitHook | Kind::Settings(_) | Kind::Plain => false,
     };
     if stays {

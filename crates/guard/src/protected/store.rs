@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::content::{Content, MAX_FILE};
 use super::list::Kind;
+use super::refs::Refs;
 use base::files::{self, Action, FileError, Lock, Privacy};
 use base::liveness::Process;
 use base::sealed_files::{SealedFiles, short};
+use base::second_copy::SecondCopy;
 use base::workspace::Workspace;
 
 /// How many undone changes are remembered.
@@ -32,6 +34,12 @@ pub(super) struct Record {
     pub(super) files: BTreeMap<String, Entry>,
     #[serde(default)]
     pub(super) undone: Vec<Undone>,
+    /// The gate was on, or a mode governed, when the files were last looked at.
+    #[serde(default)]
+    pub(super) is_guarded: bool,
+    /// The snapshots of sessions in the workspace's repository.
+    #[serde(default)]
+    pub(super) refs: Refs,
 }
 
 /// One path.
@@ -90,6 +98,29 @@ impl Store {
         Ok(sealed.map(|sealed| Self { sealed }))
     }
 
+    /// Opens the store of this workspace if the user's trust store, or its copy, has been written.
+    pub(super) fn existing(workspace: &Workspace) -> Result<Option<Self>, FileError> {
+        match workspace.state().is_some_and(SealedFiles::has_key) {
+            true => Self::open(workspace),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns `true` if the record is gone, and its copy will be put back by the next reader.
+    pub(super) fn is_lost(workspace: &Workspace) -> bool {
+        let Some(state) = workspace.state() else {
+            return false;
+        };
+        let copy = SecondCopy::of(state);
+        let record = base::trust::record_path(workspace);
+        let name = Path::new(&record).file_stem().unwrap_or_default();
+        let files = state.join("protected").join(name).join("record");
+        let key = state.join("protected/key");
+        [key, files, state.join(record)]
+            .iter()
+            .any(|path| copy.is_lost(path))
+    }
+
     /// Returns `true` if `roleos` wrote this content at or after `since_ns`.
     pub(super) fn is_announced(&self, path: &Path, content: &Content, since_ns: u64) -> bool {
         match content {
@@ -110,6 +141,19 @@ impl Store {
         self.sealed.unseal(&self.sealed.folder("record"))
     }
 
+    /// Puts a damaged record back from its copy. Returns `false` where that is damaged as well.
+    pub(super) fn recover(&self) -> bool {
+        let record = self.sealed.folder("record");
+        self.sealed.recover(&record) && self.read().is_ok()
+    }
+
+    /// Returns the error of a record that has to be there and is not.
+    pub(super) fn missing(&self) -> FileError {
+        let why = "it is gone, although this workspace was initialised; after a look at the files `roleos trust` accepts them";
+        let source = io::Error::new(io::ErrorKind::NotFound, why);
+        FileError::new(Action::Read, &self.sealed.folder("record"), source)
+    }
+
     /// Writes the record, and removes copies that it does not need.
     pub(super) fn write(&self, record: &mut Record) -> Result<(), FileError> {
         let surplus = record.undone.len().saturating_sub(MAX_UNDONE);
@@ -123,6 +167,7 @@ impl Store {
         for entry in fs::read_dir(self.copies()).into_iter().flatten().flatten() {
             if !needed.contains(entry.file_name().to_string_lossy().as_ref()) {
                 // The next write tries again.
+                self.sealed.copy().remove(&entry.path());
                 fs::remove_file(entry.path()).ok();
             }
         }
@@ -140,13 +185,15 @@ impl Store {
             return Ok(());
         }
         files::make_directory(&self.copies(), Privacy::Secret)?;
-        files::write(&path, bytes, Privacy::Secret)
+        files::write(&path, bytes, Privacy::Secret)?;
+        self.sealed.copy().keep(&path, bytes);
+        Ok(())
     }
 
     /// Returns the copy with this hash.
     pub(super) fn copy(&self, sha256: &str) -> Result<Vec<u8>, FileError> {
         let path = self.copies().join(sha256);
-        let bytes = files::read(&path, MAX_FILE)?;
+        let bytes = self.sealed.copy().read(&path, MAX_FILE)?;
         if hex::encode(base::digest(&bytes)) == sha256 {
             return Ok(bytes);
         }

@@ -315,7 +315,9 @@ impl Evaluator<'_> {
 
     /// Hooks that are there: acts in them count, what they do otherwise is the project's business.
     fn git_hooks(&mut self, verb: &str, rest: &[String], settings: &[(String, String)]) {
-        if READING.contains(&verb) {
+        let first = rest.first().map_or("", String::as_str);
+        let shows_help = matches!(first, "--help" | "-h");
+        if READING.contains(&verb) || shows_help {
             return;
         }
         let given = settings.iter().find(|(key, _)| key == "core.hookspath");

@@ -1,7 +1,10 @@
 //! What of the protected things a started program touches. The guard decides; this only says what is touched where.
 
 use crate::guard::inputs::patched;
-use crate::guard::{Guarded, Touch, agents, git_settings, own, programs, snapshots, softened};
+use crate::guard::{
+    Guarded, Touch, agents, git_settings, links, own, processes, programs, snapshots, softened,
+};
+use actions::lookup::absolute;
 use shell::value::has_hole;
 
 use super::{Evaluator, changing, shells, wrapper};
@@ -26,8 +29,17 @@ impl Evaluator<'_> {
         if !self.afford(granted, path) {
             return;
         }
+        if self.notes.muted > 0 && matches!(touch, Touch::Given | Touch::Named) {
+            // What a script that is there does with it is not known, and not this command's doing.
+            return;
+        }
         let directory = self.state.directory.clone();
-        let found = guard.judge(touch, path, &directory, &self.home, self.world.lookup);
+        let judge =
+            |path: &str| guard.judge(touch, path, &directory, &self.home, self.world.lookup);
+        let found = judge(path).or_else(|| {
+            let behind = self.world.behind_links(&absolute(&directory, path));
+            behind.iter().find_map(|path| judge(path))
+        });
         if let Some(guarded) = found {
             self.guarded(guarded);
         }
@@ -78,6 +90,7 @@ impl Evaluator<'_> {
                 "cp" | "mv" | "ln" | "install" => self.copied(arguments),
                 _ => {}
             }
+            self.note_links(name, arguments);
         }
         if self.guard.is_none() {
             return;
@@ -91,7 +104,11 @@ impl Evaluator<'_> {
         if name == "cargo" {
             self.guard_cargo(arguments);
         }
+        self.guard_processes(name, arguments);
         if name == "git" {
+            for path in self.git_files() {
+                self.touch(Touch::Given, &path);
+            }
             let drops = snapshots::change(arguments, input.as_deref());
             let changes = git_settings::change(arguments, &self.git_environment());
             for guarded in drops.into_iter().chain(changes) {
@@ -107,6 +124,44 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Notes the other names that the command gives to files: links, and folders that are mounted.
+    fn note_links(&mut self, name: &str, arguments: &[String]) {
+        for (link, target) in links::made(name, arguments) {
+            let link = absolute(&self.state.directory, &link);
+            let folder = link.rsplit_once('/').map_or("/", |(folder, _)| folder);
+            // A symbolic link starts where it lies, all others where the command is.
+            let targets = [
+                absolute(folder, &target),
+                absolute(&self.state.directory, &target),
+            ];
+            for real in targets {
+                self.world.link(link.clone(), real);
+            }
+        }
+    }
+
+    /// Refuses to end the programs that guard, by their names or by what a search for them found.
+    fn guard_processes(&mut self, name: &str, arguments: &[String]) {
+        if processes::looks_for_ours(name, arguments) {
+            self.world.found_ours = true;
+        }
+        let found = self.world.found_ours;
+        if let Some(guarded) = processes::ends_ours(name, arguments, found) {
+            self.guarded(guarded);
+        }
+    }
+
+    /// Returns the files that variables of the command tell git to use: its directory, its index, its traces.
+    fn git_files(&self) -> Vec<String> {
+        let exported = self
+            .state
+            .variables
+            .range("GIT_".to_owned().."GIT`".to_owned());
+        let names = exported.filter(|(_, variable)| variable.exported);
+        let values = names.filter_map(|(name, _)| self.state.get(name));
+        values.filter(|value| value.contains('/')).collect()
+    }
+
     /// `cp /usr/bin/git x`: a program of the system under another name.
     fn copied(&mut self, arguments: &[String]) {
         let words: Vec<&String> = arguments
@@ -117,7 +172,7 @@ impl Evaluator<'_> {
             && (self.world.is_system(from) || self.world.copies.contains_key(from.as_str()))
         {
             let name = super::run::program_name(from);
-            let to = actions::lookup::absolute(&self.state.directory, to);
+            let to = absolute(&self.state.directory, to);
             self.world
                 .copies
                 .insert(format!("{to}/{name}"), name.clone());
@@ -252,7 +307,7 @@ impl Evaluator<'_> {
 
     /// The user's folder of states is where the trust store lies, whatever the command calls it.
     pub(crate) fn know_trust(&mut self) {
-        let folder = self.guard.and_then(|guard| guard.trust.as_deref());
+        let folder = self.guard.and_then(|guard| guard.trust.first());
         if let Some(parent) = folder.and_then(|folder| folder.strip_suffix("/roleos")) {
             self.state.set("XDG_STATE_HOME", parent.to_owned(), false);
         }

@@ -14,6 +14,9 @@ const SYSTEM: &[&str] = shell::words::names!(
     "/usr/ /bin/ /sbin/ /opt/ /nix/ /snap/ /home/linuxbrew/ /Library/ /System/ /Applications/"
 );
 
+/// More links of one command are not followed.
+const MAX_LINKS: usize = 64;
+
 /// A file that would be run.
 pub(crate) enum File {
     Text(String),
@@ -42,6 +45,10 @@ pub(crate) struct World<'a> {
     pub(crate) copies: BTreeMap<String, String>,
     /// Archives that the command makes, with what goes into them.
     pub(crate) archives: Vec<Packed>,
+    /// Links and mounts that the command makes: where each lies, and where it leads.
+    links: Vec<(String, String)>,
+    /// The command has looked for processes of ours.
+    pub(crate) found_ours: bool,
     /// How often something was sent to where errors go.
     pub(crate) errors: usize,
     /// Ways around us that may not be taken: what they write may as well not be there.
@@ -61,10 +68,38 @@ impl<'a> World<'a> {
             traps: Vec::new(),
             copies: BTreeMap::new(),
             archives: Vec::new(),
+            links: Vec::new(),
+            found_ours: false,
             errors: 0,
             unsure: 0,
             processes: 62,
         }
+    }
+
+    /// Notes that `link` leads to `target`, both absolute.
+    pub(crate) fn link(&mut self, link: String, target: String) {
+        if self.links.len() < MAX_LINKS && link != target {
+            self.links.push((link, target));
+        }
+    }
+
+    /// Returns where an absolute path leads by the links that the command itself makes.
+    pub(crate) fn behind_links(&self, path: &str) -> Vec<String> {
+        let mut found: Vec<String> = Vec::new();
+        let mut next = vec![path.to_owned()];
+        while let Some(path) = next.pop() {
+            for (link, target) in &self.links {
+                let rest = path.strip_prefix(link.as_str());
+                let rest = rest.filter(|rest| rest.is_empty() || rest.starts_with('/'));
+                let real = rest.map(|rest| format!("{target}{rest}"));
+                let is_new = |real: &String| found.len() < MAX_LINKS && !found.contains(real);
+                if let Some(real) = real.filter(is_new) {
+                    found.push(real.clone());
+                    next.push(real);
+                }
+            }
+        }
+        found
     }
 
     /// A path for the output of a process substitution.
@@ -225,7 +260,7 @@ impl Evaluator<'_> {
                 }
             }
             Touch::Fill => self.changed(path, "the command itself brings it"),
-            Touch::Read | Touch::Take | Touch::Named => {}
+            Touch::Read | Touch::Take | Touch::Given | Touch::Named => {}
         }
     }
 }

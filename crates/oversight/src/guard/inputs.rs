@@ -7,7 +7,9 @@ use shell::words::names;
 
 use super::Touch;
 use super::programs::Touches;
+use super::search;
 use super::things::is_settings_folder;
+use actions::lookup::base_name;
 
 /// Arguments that hold a path, or a list of them.
 const PATHS: &[&str] = names!(
@@ -37,6 +39,11 @@ const PROSE: &[&str] = names!(
     subject reason notes note question answer label name thought plan"
 );
 
+/// Parts of the names of fields that hold a file that is written, whatever the tool is called.
+const OUTPUTS: &[&str] = names!(
+    "output out outfile outdir outpath outputfile outputpath dest destination save saved write sink dump export download"
+);
+
 /// Tools whose arguments are known: only those that hold paths count.
 const KNOWN: &[&str] = names!(
     "Read Glob Grep WebFetch WebSearch TodoWrite AskUserQuestion ExitPlanMode Task Write Edit Bash"
@@ -59,6 +66,11 @@ pub(crate) fn only_reads(words: &[String]) -> bool {
     has(READS) && !has(CHANGES)
 }
 
+/// Returns `true` if the words of a tool's name say that it changes something.
+pub(crate) fn changes(words: &[String]) -> bool {
+    words.iter().any(|word| CHANGES.contains(&word.as_str()))
+}
+
 /// Returns the object or list that a string holds as JSON.
 pub(crate) fn json_in(text: &str) -> Option<Value> {
     let text = text.trim();
@@ -77,9 +89,13 @@ pub(crate) fn touches(tool: &str, name: &str, input: &Value) -> Touches {
     let mut found = Touches::new();
     let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let touch = match canonical(tool) {
-        // Names of files are no secret.
-        "Glob" => return found,
-        "Read" | "Grep" => Touch::Read,
+        // Other names of files are no secret.
+        "Glob" => return search::touches(input, "pattern"),
+        "Grep" => {
+            found.extend(search::touches(input, "glob"));
+            Touch::Read
+        }
+        "Read" => Touch::Read,
         "Write" | "Edit" => Touch::Write,
         _ if has(&["delete", "remove", "move", "rename"]) => Touch::Tree,
         _ if has(CHANGES) => Touch::Write,
@@ -168,16 +184,55 @@ fn every(
                 let mut folders: Vec<String> = above.iter().chain(&beside).cloned().collect();
                 folders.extend(folder(key));
                 folders.truncate(MAX_FOLDERS);
-                every(value, key, touch, &folders, deeper, found);
+                let inside = touch_in(key, touch);
+                if inside != touch {
+                    // The folder of an output can get files of any name.
+                    let place = value.as_str().and_then(folder);
+                    found.extend(place.map(|place| (Touch::Fill, place)));
+                }
+                every(value, key, inside, &folders, deeper, found);
             }
         }
         _ => {}
     }
 }
 
-/// Returns the path of a folder in which an agent looks for its settings, if a text is one.
+/// Returns what is done to a path in a field of this name.
+fn touch_in(key: &str, touch: Touch) -> Touch {
+    let is_output = || {
+        parts_of(key)
+            .iter()
+            .any(|part| OUTPUTS.contains(&part.as_str()))
+    };
+    match touch {
+        Touch::Read if is_output() => Touch::Write,
+        touch => touch,
+    }
+}
+
+/// Returns the parts of a field's name, in lower case: `shellCommand`, `shell_command`.
+pub(crate) fn parts_of(key: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    for letter in key.chars() {
+        let begins = letter.is_ascii_uppercase() || !letter.is_alphanumeric();
+        if begins && parts.last().is_some_and(|part| !part.is_empty()) {
+            parts.push(String::new());
+        }
+        if letter.is_alphanumeric()
+            && let Some(part) = parts.last_mut()
+        {
+            part.push(letter.to_ascii_lowercase());
+        }
+    }
+    parts
+}
+
+/// Returns the path of our folder or of one in which an agent looks for its settings, if a text is one.
 fn folder(text: &str) -> Option<String> {
-    as_path(text).filter(|path| is_settings_folder(&path.to_lowercase()))
+    as_path(text).filter(|path| {
+        let lower = path.to_lowercase();
+        is_settings_folder(&lower) || base_name(lower.trim_end_matches('/')) == ".role-os"
+    })
 }
 
 /// Returns the path of a name in a folder, if the name can be one.
@@ -232,6 +287,7 @@ fn walk(input: &Value, touch: Touch, depth: usize, found: &mut Touches) {
     match input {
         Value::Object(entries) => {
             for (key, value) in entries {
+                let touch = touch_in(key, touch);
                 let key = key.to_lowercase();
                 if is_path(&key) {
                     path(value, touch, deeper, found);

@@ -1,11 +1,11 @@
 //! Which words of a program are files that it reads, writes or removes. One function per family of programs.
 
-use actions::git_command;
 use actions::lookup::base_name;
 use shell::words::names;
 
 use super::Touch;
 use super::excludes;
+use super::git_files;
 use super::inputs::patched;
 use super::searches;
 
@@ -15,7 +15,7 @@ pub(crate) type Touches = Vec<(Touch, String)>;
 /// Programs that do not look into the files that they are given.
 const NAMERS: &[&str] = names!(
     "ls ll exa eza tree du df stat test [ realpath readlink basename dirname which type man lsattr getfacl \
-    mountpoint pathchk namei"
+    mountpoint pathchk namei pgrep pidof"
 );
 
 /// Programs that only read the files that they are given.
@@ -23,7 +23,8 @@ const READERS: &[&str] = names!(
     "cat bat batcat less more head tail tac nl od hexdump strings file wc \
     grep egrep fgrep rg ag ack diff cmp comm sort cut tr column jq yq awk gawk mawk sed gsed md5sum sha1sum sha256sum sha512sum shasum cksum b2sum b3sum base64 base32 gbase64 basenc uuencode \
     openssl gpg source . glow view fold fmt paste join rev iconv expand pr look xargs strace ltrace \
-    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl"
+    delta difft colordiff bcat xxd uniq cksum sum zcat gzcat sops age hexyl \
+    jsonlint yamllint shellcheck taplo check-jsonschema markdownlint cloc scc tokei"
 );
 
 /// Programs that change the files that they are given.
@@ -33,11 +34,11 @@ const WRITERS: &[&str] = names!(
     lz4 compress setfattr xattr codesign strip install-name-tool crudini inplace"
 );
 
-/// Programs that run or pass on what they are given; what they run is looked at by itself.
+/// Programs that only run or pass on what they are given; what they run is looked at by itself.
 const LAUNCHERS: &[&str] = names!(
-    "npx bunx uvx pipx find parallel ssh make just npm pnpm yarn bun cargo go poetry uv mise \
-    roleos roleos-hook gh echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env kill sleep \
-    claude codex gemini cursor-agent copilot"
+    "npx bunx uvx pipx find parallel ssh \
+    roleos roleos-hook roleos-watch echo printf exit return export declare local set cd pushd popd exec eval trap alias cross-env \
+    kill sleep claude codex gemini cursor-agent copilot"
 );
 
 /// Programs whose first word is a pattern or a script.
@@ -120,7 +121,7 @@ pub(crate) fn touches(name: &str, arguments: &[String], input: Option<&str>) -> 
         "tar" | "bsdtar" | "gtar" => archived(arguments, &mut found),
         "unzip" | "7z" | "7za" | "zip" | "cpio" | "pax" => zipped(name, arguments, &mut found),
         "find" | "fd" | "fdfind" => searches::searched(arguments, &mut found),
-        "git" => return versioned(arguments),
+        "git" => return git_files::touched(arguments),
         "xxd" | "uniq" => {
             let words = operands(arguments);
             found.extend(words.first().map(|path| (Touch::Read, (*path).clone())));
@@ -291,9 +292,16 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         }
         return;
     }
-    if matches!(name, "docker" | "podman" | "nerdctl") {
-        mounted(arguments, found);
-        return;
+    match name {
+        "docker" | "podman" | "nerdctl" => return mounted(arguments, found),
+        "mount" | "umount" => {
+            let words = operands(arguments);
+            // What is mounted elsewhere is followed as a link; what is mounted over is gone.
+            found.extend(words.iter().map(|path| (Touch::Given, (*path).clone())));
+            found.extend(words.last().map(|path| (Touch::Tree, (*path).clone())));
+            return;
+        }
+        _ => {}
     }
     if LAUNCHERS.contains(&name) || NAMERS.contains(&name) {
         return;
@@ -310,7 +318,7 @@ fn ordinary(name: &str, arguments: &[String], found: &mut Touches) {
         // `--config=x`, `file=@x`, `@x`: the path is what follows.
         let path = word.rsplit(['=', '@']).next().unwrap_or(word);
         if !path.is_empty() && !path.contains(char::is_whitespace) && !path.contains("://") {
-            found.push((Touch::Named, path.to_owned()));
+            found.push((Touch::Given, path.to_owned()));
         }
     }
 }
@@ -383,61 +391,4 @@ fn outputs(name: &str, arguments: &[String], found: &mut Touches) {
     {
         found.push((Touch::Fill, path.to_owned()));
     }
-}
-
-/// Git as it touches files by name. Reading and committing settings is ordinary.
-fn versioned(arguments: &[String]) -> Touches {
-    let call = git_command(arguments);
-    let mut found = Touches::new();
-    if call.only_prints {
-        return found;
-    }
-    let Some((verb, rest)) = call.rest.split_first() else {
-        return found;
-    };
-    let inside = |path: &String| match &call.directory {
-        Some(directory) if !path.starts_with('/') => format!("{directory}/{path}"),
-        _ => path.clone(),
-    };
-    let touch = match verb.as_str() {
-        "checkout" | "restore" | "apply" | "update-index" => Touch::Write,
-        "rm" | "mv" | "clean" => Touch::Tree,
-        "clone" | "worktree" | "submodule" | "init" => Touch::Fill,
-        "hash-object" | "add" | "diff" | "stash" | "archive" | "blame" | "show" => Touch::Read,
-        _ => {
-            let prefixes = value(rest, &["--prefix"]);
-            return prefixes
-                .into_iter()
-                .map(|path| (Touch::Fill, inside(&path.to_owned())))
-                .collect();
-        }
-    };
-    if verb == "clean" && has_flag(rest, "n", &["--dry-run"]) {
-        return found;
-    }
-    for path in operands(rest) {
-        if touch == Touch::Fill && (path.contains("://") || is_remote(path)) {
-            continue;
-        }
-        found.push((touch, inside(path)));
-        // `update-index --cacheinfo mode,object,path`.
-        if let Some((_, path)) = path.rsplit_once(',').filter(|_| verb == "update-index") {
-            found.push((touch, inside(&path.to_owned())));
-        }
-    }
-    if matches!(verb.as_str(), "apply" | "am") {
-        let places = value(rest, &["--directory"]).into_iter();
-        found.extend(places.map(|path| (Touch::Fill, inside(&path.to_owned()))));
-    }
-    // What git ignores here is ours, and the agent's settings with the hook.
-    let takes_ignored = match verb.as_str() {
-        "clean" => has_flag(rest, "xX", &[]),
-        "stash" => has_flag(rest, "a", &["--all"]),
-        _ => false,
-    };
-    let is_path = |word: &&String| !matches!(word.as_str(), "push" | "save");
-    if takes_ignored && !operands(rest).iter().any(is_path) {
-        found.push((Touch::Tree, inside(&".".to_owned())));
-    }
-    found
 }

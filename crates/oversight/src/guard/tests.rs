@@ -10,6 +10,7 @@ use crate::grants::Grants;
 use jiff::Timestamp;
 
 mod changed;
+mod given;
 mod own_powers;
 mod trees;
 
@@ -54,7 +55,10 @@ fn policy() -> Policy {
                 "/opt/tools/roleos-1".to_owned(),
                 "/opt/tools/roleos-hook".to_owned(),
             ],
-            trust: Some("/home/me/.st/roleos".to_owned()),
+            trust: vec![
+                "/home/me/.st/roleos".to_owned(),
+                "/home/me/.st/.roleos-copy".to_owned(),
+            ],
             linked: vec![
                 (
                     "/dots/c.json".to_owned(),
@@ -291,7 +295,6 @@ fn what_runs_later_is_asked_about() {
             "echo x >> $HOME/.zshrc",
             "cp x /etc/profile.d/y.sh",
             "sed -i s/a/b/ .git/config",
-            "prettier --write .claude/settings.json",
         ],
         Verdict::Ask,
     );

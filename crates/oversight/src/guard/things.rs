@@ -116,6 +116,34 @@ fn can_be(written: &str, name: &str) -> bool {
     }
 }
 
+/// Returns `true` if a name without a dot in front can be what a pattern matches.
+fn can_match(written: &str, name: &str) -> bool {
+    can_be(written, name)
+        || (written.starts_with(['*', '?', '['])
+            && !name.starts_with('.')
+            && pattern::matches(written, name))
+}
+
+/// Returns `true` if a path, whose parts can be patterns, can be this folder or lie in it.
+pub(super) fn can_be_within(path: &str, folder: &str) -> bool {
+    if !path.contains(['*', '?', '[']) {
+        return is_within(path, folder);
+    }
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    let mut names = folder.split('/').filter(|part| !part.is_empty());
+    names.all(|name| parts.next().is_some_and(|part| can_match(part, name)))
+}
+
+/// Returns `true` if a path, whose parts can be patterns, can be this place or a folder above it.
+pub(super) fn can_hold(path: &str, place: &str) -> bool {
+    if !path.contains(['*', '?', '[']) {
+        return is_within(place, path);
+    }
+    let mut parts = path.split('/').filter(|part| !part.is_empty());
+    let mut names = place.split('/').filter(|part| !part.is_empty());
+    parts.all(|part| names.next().is_some_and(|name| can_match(part, name)))
+}
+
 /// Returns the protected thing that a path names, compared in lower case.
 pub(super) fn named(lower: &str, home: &str) -> Option<Thing> {
     let parts: Vec<&str> = lower.split('/').filter(|part| !part.is_empty()).collect();
@@ -163,20 +191,24 @@ fn begins(parts: &[&str]) -> Option<Thing> {
     if *part == ".gitconfig" || matches!(parts, [".config", "git", "config", ..]) {
         return Some(Thing::GitSettings);
     }
-    if TRUST.iter().any(|place| parts.starts_with(place)) {
+    let is_trust = |place: &&[&str; 3]| {
+        let mut pairs = place.iter().zip(parts);
+        parts.len() >= place.len() && pairs.all(|(name, part)| can_match(part, name))
+    };
+    if TRUST.iter().any(|place| is_trust(&place)) {
         return Some(Thing::Trust);
     }
     if SETTINGS_FILES.iter().any(|name| can_be(part, name)) {
         return Some(Thing::Settings);
     }
     let next = next?;
-    if can_be(part, ".claude") && can_be(next, "role-os") {
+    if can_be(part, ".claude") && can_match(next, "role-os") {
         return Some(Thing::Ours);
     }
     let (_, entries) = SETTINGS.iter().find(|(name, _)| can_be(part, name))?;
     let hit = entries
         .iter()
-        .any(|entry| pattern::matches(entry, next) || can_be(next, entry));
+        .any(|entry| pattern::matches(entry, next) || can_match(next, entry));
     hit.then_some(Thing::Settings)
 }
 

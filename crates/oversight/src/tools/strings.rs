@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::evaluate::Evaluator;
 use crate::evaluate::run::program_name;
-use crate::guard::inputs;
+use crate::guard::inputs::{self, parts_of};
 use shell::words::names;
 
 /// Parts of the names of fields that hold a command.
@@ -17,10 +17,19 @@ const COMMANDS: &[&str] =
 
 /// Fields that hold the name of a program, and its arguments.
 const PROGRAMS: &[&str] = names!("program executable exe binary bin command cmd tool");
-const ARGUMENTS: &[&str] = names!("args arguments argv params parameters");
+const ARGUMENTS: &[&str] = names!("args arguments argv params parameters arg subcommand verb");
+/// Fields that can hold a program, where its arguments stand elsewhere in the input.
+const SPREAD: &[&str] =
+    names!("program executable exe binary bin command cmd tool file filename path process name");
 
 /// Fields that hold code, whose strings can be commands.
 const CODE: &[&str] = names!("script js javascript");
+
+/// Calls of other languages that start a program.
+const STARTS: &[&str] = names!(
+    "system( popen( exec( execSync( execFile( execFileSync( spawn( spawnSync( subprocess child_process check_call( \
+    check_output( execvp( execv( shell_exec( proc_open( ProcessBuilder( getRuntime() Command::new( exec.Command("
+);
 
 /// Fields that hold the content of a file.
 const CONTENT: &[&str] = names!(
@@ -52,6 +61,8 @@ const MAX_TEXT: usize = 16 * 1024;
 /// Longest line that can be a command in a field of another kind, and its longest part in words.
 const MAX_LINE: usize = 300;
 const MAX_WORDS: usize = 5;
+/// More programs and lists of arguments in different places are not put together.
+const MAX_SPREAD: usize = 4;
 /// More strings are not followed; the rest of the input counts as one that is not understood.
 const MAX_STRINGS: usize = 256;
 
@@ -70,9 +81,14 @@ pub(super) fn follow(evaluator: &mut Evaluator<'_>, tool: &str, input: &Value) {
     let mut walk = Walk {
         evaluator,
         purpose,
+        // The content of a file is not run by the tool that writes it.
+        writes_file: inputs::changes(&words) && has_path(input),
         left: &mut left,
     };
     walk.value("", input);
+    if purpose != Purpose::People {
+        spread_call(evaluator, input);
+    }
 }
 
 /// What a tool does with the text that it is given.
@@ -89,6 +105,8 @@ enum Purpose {
 struct Walk<'w, 'e> {
     evaluator: &'w mut Evaluator<'e>,
     purpose: Purpose,
+    /// The tool writes a file.
+    writes_file: bool,
     /// Strings that are still followed.
     left: &'w mut usize,
 }
@@ -162,13 +180,119 @@ impl Walk<'_, '_> {
         } else if may_run && !CONTENT.contains(&key) && reads_as_command(self.evaluator, text) {
             self.evaluator.perhaps(|this| this.shell_text(text));
         }
-        if is_named(&parts, CODE) {
-            for literal in text.split(['"', '\'', '`']).take(MAX_STRINGS) {
-                if reads_as_command(self.evaluator, literal) {
-                    self.evaluator.perhaps(|this| this.shell_text(literal));
-                }
+        let is_content = self.writes_file && CONTENT.contains(&key);
+        let starts = may_run && !is_content && STARTS.iter().any(|start| text.contains(start));
+        if is_named(&parts, CODE) || starts {
+            self.code(text);
+        }
+    }
+}
+
+impl Walk<'_, '_> {
+    /// Follows the commands in the quoted strings of code, and those whose words are quoted one by one.
+    fn code(&mut self, text: &str) {
+        for literal in text.split(['"', '\'', '`']).take(MAX_STRINGS) {
+            if reads_as_command(self.evaluator, literal) {
+                self.evaluator.perhaps(|this| this.shell_text(literal));
             }
         }
+        for words in quoted_lists(text) {
+            let begins = words
+                .first()
+                .is_some_and(|word| is_program(self.evaluator, word));
+            if begins && words.len() > 1 {
+                self.evaluator.perhaps(|this| this.run(&words));
+            }
+        }
+    }
+}
+
+/// Returns the lists of quoted strings in code: `["git", "push"]`, `new("git").args(["push"])`.
+fn quoted_lists(text: &str) -> Vec<Vec<String>> {
+    let mut lists = vec![Vec::new()];
+    // Every second part stands between quotes.
+    for (at, part) in text.split(['"', '\'', '`']).take(MAX_STRINGS).enumerate() {
+        if at % 2 == 1 {
+            lists
+                .last_mut()
+                .into_iter()
+                .for_each(|list| list.push(part.to_owned()));
+            continue;
+        }
+        let letters: String = part.chars().filter(char::is_ascii_alphanumeric).collect();
+        if !matches!(letters.as_str(), "" | "arg" | "args") || part.contains([';', '\n']) {
+            lists.push(Vec::new());
+        }
+    }
+    lists
+}
+
+/// Returns `true` if a field of the input names a file.
+fn has_path(input: &Value) -> bool {
+    let is_path = |key: &String| {
+        parts_of(key)
+            .iter()
+            .any(|part| matches!(part.as_str(), "path" | "file" | "filename" | "uri"))
+    };
+    input
+        .as_object()
+        .is_some_and(|fields| fields.keys().any(is_path))
+}
+
+/// `{"process": {"exe": "git"}, "options": {"args": ["push"]}}`: a program and its arguments in different places.
+fn spread_call(evaluator: &mut Evaluator<'_>, input: &Value) {
+    let mut programs = Vec::new();
+    let mut arguments = Vec::new();
+    collect(evaluator, "", input, &mut programs, &mut arguments);
+    for program in programs.iter().take(MAX_SPREAD) {
+        for words in arguments.iter().take(MAX_SPREAD) {
+            let mut all = vec![program.clone()];
+            all.extend(words.iter().cloned());
+            evaluator.perhaps(|this| this.run(&all));
+        }
+    }
+}
+
+fn collect(
+    evaluator: &Evaluator<'_>,
+    key: &str,
+    value: &Value,
+    programs: &mut Vec<String>,
+    arguments: &mut Vec<Vec<String>>,
+) {
+    let parts = parts_of(key);
+    if is_named(&parts, ARGUMENTS) {
+        let words = words_in(value);
+        if !words.is_empty() {
+            arguments.push(words);
+        }
+    }
+    match value {
+        Value::String(text) if is_named(&parts, SPREAD) && is_program(evaluator, text) => {
+            programs.push(text.clone());
+        }
+        Value::Array(items) => {
+            for item in items.iter().take(MAX_STRINGS) {
+                collect(evaluator, key, item, programs, arguments);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, value) in entries.iter().take(MAX_STRINGS) {
+                collect(evaluator, key, value, programs, arguments);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the words of a list, of a map's values, or of one string.
+fn words_in(value: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    match value {
+        Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
+        Value::Array(items) => items.iter().filter_map(text).collect(),
+        Value::Object(entries) => entries.values().filter_map(text).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -228,21 +352,4 @@ fn reads_as_command(evaluator: &Evaluator<'_>, text: &str) -> bool {
         let operands = words.filter(|word| !word.starts_with('-')).count();
         begins && operands < MAX_WORDS - 1
     })
-}
-
-/// Returns the parts of a field's name, in lower case: `shellCommand`, `shell_command`.
-fn parts_of(key: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    for letter in key.chars() {
-        let begins = letter.is_ascii_uppercase() || !letter.is_alphanumeric();
-        if begins && parts.last().is_some_and(|part| !part.is_empty()) {
-            parts.push(String::new());
-        }
-        if letter.is_alphanumeric()
-            && let Some(part) = parts.last_mut()
-        {
-            part.push(letter.to_ascii_lowercase());
-        }
-    }
-    parts
 }

@@ -231,7 +231,11 @@ fn powershell_is_not_read_and_shows_what_stands_there_word_for_word() {
         ("Write-Host 'git push'", Ask, &[]),
         ("echo x > .role-os\\config.toml", Deny, &[]),
         ("roleos grant git:push", Deny, &[]),
-        ("Set-Content -Path .role-os\\config.toml -Value x", Ask, &[]),
+        (
+            "Set-Content -Path .role-os\\config.toml -Value x",
+            Deny,
+            &[],
+        ),
     ] {
         let decision = decide("PowerShell", &json!({ "command": command }));
         assert_eq!(decision.actions, actions, "{command}");

@@ -94,7 +94,13 @@ fn show(ui: &Ui, audit: &Audit) -> Result<(), Failure> {
     }
     let Some(origin) = &audit.origin else {
         if audit.problems.is_empty() {
-            ui.line("no ledger yet; the first `roleos witness seal` makes one")?;
+            let why = match audit.is_unsealed {
+                true => "nothing was sealed since `roleos init`, so there is no ledger yet",
+                false => "no ledger yet; the first `roleos witness seal` makes one",
+            };
+            ui.line(why)?;
+        } else {
+            ui.note("hint: restore the ledger and the bundles from a backup");
         }
         return Ok(());
     };

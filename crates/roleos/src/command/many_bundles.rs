@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use base::clock;
 use base::keys::Signatories;
 use base::trust_store::TrustStore;
+use evidence::ledger::seals::Seals;
 use evidence::score::{Scored, Source};
 use evidence::store::audit::{Comparison, Place};
 use witness::key::Keyring;
@@ -125,6 +126,7 @@ impl ManyBundles {
             witness: witness.clone(),
             trust: TrustStore::of(&context.environment),
             is_initialised: false,
+            seals: Seals::None,
         };
         let signatories = Signatories {
             trusted: self.trust.keyring(context)?.public_keys().to_vec(),

@@ -16,7 +16,7 @@ const GRANTS: &str = ".claude/role-os/capabilities.json";
 const PLANTED: &str = "{\"git:push\":{\"granted\":true}}";
 
 /// A workspace with the hook in it, a folder `evil` with other settings and a grant, and archives of it.
-fn prepared() -> Workspace {
+pub(crate) fn prepared() -> Workspace {
     let workspace = repository();
     workspace.roleos(&["init", "--agent", "claude"]).succeeds();
     workspace.write("evil/.claude/settings.local.json", "{}\n");
@@ -51,7 +51,7 @@ fn shell(workspace: &Workspace, command: &str) {
     assert!(output.status.success(), "{command}: {output:?}");
 }
 
-fn session(workspace: &Workspace, name: &str, session: &str, more: &Value) -> Ran {
+pub(crate) fn session(workspace: &Workspace, name: &str, session: &str, more: &Value) -> Ran {
     attended(workspace, name, session, more, false)
 }
 
@@ -78,7 +78,7 @@ fn attended(
     tell(command, &event.to_string())
 }
 
-fn before(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
+pub(crate) fn before(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
     let more = json!({ "tool_name": tool, "tool_input": input, "tool_use_id": "t1" });
     session(workspace, "PreToolUse", "a", &more)
 }
@@ -90,7 +90,7 @@ fn after(workspace: &Workspace, tool: &str, input: &Value) -> Ran {
 }
 
 /// One call of an agent: asked, run whatever the answer was, reported. Returns what the agent is told afterwards.
-fn run(workspace: &Workspace, command: &str) -> String {
+pub(crate) fn run(workspace: &Workspace, command: &str) -> String {
     let input = json!({ "command": command });
     // What the gate says is not what is tested here: some of these it can read and refuses.
     before(workspace, "Bash", &input);
@@ -99,7 +99,7 @@ fn run(workspace: &Workspace, command: &str) -> String {
 }
 
 /// The bytes and permissions of every protected file.
-fn protected(workspace: &Workspace) -> Vec<(String, Option<Vec<u8>>, u32)> {
+pub(crate) fn protected(workspace: &Workspace) -> Vec<(String, Option<Vec<u8>>, u32)> {
     [
         HOOK,
         ".claude/settings.json",
@@ -122,7 +122,7 @@ fn protected(workspace: &Workspace) -> Vec<(String, Option<Vec<u8>>, u32)> {
 }
 
 #[track_caller]
-fn refuses_push(workspace: &Workspace, name: &str) {
+pub(crate) fn refuses_push(workspace: &Workspace, name: &str) {
     let more = json!({ "tool_name": "Bash", "tool_input": { "command": "git push origin main" }, "tool_use_id": "p" });
     let ran = session(workspace, "PreToolUse", name, &more);
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
@@ -465,7 +465,7 @@ fn a_record_that_was_exchanged_blocks_until_a_person_looked() {
     run(&workspace, "true");
     shell(
         &workspace,
-        "f=$(find ~ -path '*protected*' -name record); echo '{}' > \"$f\"",
+        "find ~ -path '*protected*' -name record | while read -r f; do echo '{}' > \"$f\"; done",
     );
     let ran = before(&workspace, "Bash", &json!({ "command": "ls" }));
     assert_eq!(ran.code, 2, "{ran:#?}");

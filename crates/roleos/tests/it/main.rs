@@ -102,8 +102,10 @@ mod links;
 mod inside_agent;
 
 mod effects;
+
 mod evidence;
 mod overview;
+mod put_back;
 mod readme_adapter;
 
 mod own_powers;

@@ -11,6 +11,7 @@ fn code_that_changes_a_protected_file_is_stopped_by_whatever_name_it_has_for_it(
         r#"perl -MFile::Path -e 'remove_tree(".role-os")'"#,
         r#"python3 -c "open('.role-os/config.toml', 'w')""#,
         r#"python3 -c "import os; os.remove('.role-os/config.toml')""#,
+        "sqlite3 .role-os/index.sqlite 'delete from x'",
     ];
     all(&denied, Verdict::Deny);
     let asked = [
@@ -23,7 +24,6 @@ fn code_that_changes_a_protected_file_is_stopped_by_whatever_name_it_has_for_it(
         r#"node -e "const d = '.role-os'; fs.rmSync(d + '/config.toml')""#,
         r#"awk 'BEGIN { f = ".role-os/config.toml"; print "" > f }'"#,
         r#"python3 -c "from pathlib import Path; Path('.claude','role-os','capabilities.json').write_text('x')""#,
-        "sqlite3 .role-os/index.sqlite 'delete from x'",
     ];
     all(&asked, Verdict::Ask);
     let ordinary = [

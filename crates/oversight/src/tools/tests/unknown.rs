@@ -248,3 +248,140 @@ fn a_protected_path_in_parts_or_in_a_patch_is_refused() {
     let input = json!({"directory": ".claude", "name": "settings.local.json"});
     verdict("mcp__fs__read_file", &input, Verdict::Allow);
 }
+
+#[test]
+fn a_field_for_an_output_is_written_by_a_tool_that_reads() {
+    for (tool, input) in [
+        (
+            "mcp__any__get_report",
+            json!({"output_file": ".claude/settings.json"}),
+        ),
+        (
+            "mcp__web__fetch",
+            json!({"url": "x", "saveAs": ".role-os/config.toml"}),
+        ),
+        ("mcp__any__read", json!({"dest": ".role-os/config.toml"})),
+        ("mcp__any__list", json!({"output": {"path": ".mcp.json"}})),
+        (
+            "mcp__any__search",
+            json!({"outDir": ".claude", "file": "settings.json"}),
+        ),
+        ("mcp__any__query", json!({"export-to": GRANTS})),
+    ] {
+        verdict(tool, &input, Verdict::Deny);
+    }
+    for (tool, input) in [
+        (
+            "mcp__any__get_report",
+            json!({"output_file": "report.json"}),
+        ),
+        (
+            "mcp__any__read",
+            json!({"path": ".claude/settings.json", "output": "json"}),
+        ),
+        (
+            "mcp__any__search",
+            json!({"path": ".claude", "output_mode": "content"}),
+        ),
+    ] {
+        verdict(tool, &input, Verdict::Allow);
+    }
+}
+
+#[test]
+fn a_program_and_its_arguments_in_different_places_are_one_command() {
+    for input in [
+        json!({"process": {"exe": "git"}, "options": {"args": ["push"]}}),
+        json!({"a": {"binary": "/usr/bin/git"}, "b": {"argv": "push origin main"}}),
+        json!({"file": "git", "argv": ["push"]}),
+        json!({"exe": "npm", "args": {"0": "publish"}}),
+        json!({"spec": [{"program": {"path": "/usr/bin/git"}}, {"arguments": ["push"]}]}),
+    ] {
+        let decision = decide("mcp__any__work", &input);
+        assert!(decision.verdict >= Verdict::Ask, "{input}");
+        assert!(!decision.actions.is_empty(), "{input}");
+    }
+    for input in [
+        json!({"process": {"exe": "git"}, "options": {"args": ["status"]}}),
+        json!({"tool": "git", "params": {"repo": "x", "branch": "push"}, "labels": ["push"]}),
+        json!({"file": "src/git.rs", "args": ["push"]}),
+    ] {
+        verdict("mcp__docs__search", &input, Verdict::Allow);
+    }
+}
+
+#[test]
+fn code_that_starts_a_gated_command_is_an_act_in_any_field() {
+    for (field, code) in [
+        ("code", "import os; os.system(\"git push\")"),
+        (
+            "source",
+            "import subprocess\nsubprocess.run(['git', 'push'])",
+        ),
+        ("snippet", "require('child_process').exec(`git push`)"),
+        ("cell", "subprocess.check_call([\n  \"npm\",\"publish\"])"),
+        (
+            "body",
+            "std::process::Command::new(\"git\").args([\"push\"]).status()",
+        ),
+        ("text", "exec.Command(\"git\", \"push\", \"origin\").Run()"),
+    ] {
+        let input = json!({ field: code });
+        let decision = decide("mcp__any__work", &input);
+        assert!(decision.verdict >= Verdict::Ask, "{input}");
+        assert!(!decision.actions.is_empty(), "{input}");
+    }
+    for (tool, input) in [
+        (
+            "mcp__fs__write_file",
+            json!({"path": "a.py", "content": "os.system('git push')"}),
+        ),
+        (
+            "mcp__fs__create_file",
+            json!({"file": "a.py", "code": "os.system('git push')"}),
+        ),
+        (
+            "mcp__jira__add_comment",
+            json!({"body": "it calls os.system('git push')"}),
+        ),
+        ("mcp__any__work", json!({"code": "os.system('git status')"})),
+        ("mcp__any__work", json!({"code": "print('git', 'push')"})),
+    ] {
+        verdict(tool, &input, Verdict::Allow);
+    }
+}
+
+#[test]
+fn a_search_that_can_reach_the_keys_reads_them() {
+    for (tool, input) in [
+        ("Grep", json!({"pattern": ".", "glob": ".role-os/keys/**"})),
+        (
+            "Grep",
+            json!({"pattern": ".", "path": "/w", "glob": "**/.role-os/**"}),
+        ),
+        (
+            "Grep",
+            json!({"pattern": ".", "path": ".role-os", "glob": "**/*.key"}),
+        ),
+        ("Grep", json!({"pattern": ".", "path": ".role-os"})),
+        ("Grep", json!({"pattern": ".", "glob": "{src,.role-os}/**"})),
+        ("Glob", json!({"pattern": ".role-os/keys/*"})),
+        ("Glob", json!({"path": ".role-os", "pattern": "keys/**"})),
+        (
+            "mcp__rg__search",
+            json!({"path": ".role-os", "include": "keys/*"}),
+        ),
+    ] {
+        verdict(tool, &input, Verdict::Deny);
+    }
+    for (tool, input) in [
+        ("Grep", json!({"pattern": "keys", "glob": "*.rs"})),
+        ("Grep", json!({"pattern": ".role-os/keys", "path": "src"})),
+        ("Grep", json!({"pattern": "x", "glob": "!.role-os/**"})),
+        ("Grep", json!({"pattern": "x"})),
+        ("Glob", json!({"pattern": "**/*"})),
+        ("Glob", json!({"pattern": "**/*.key"})),
+    ] {
+        verdict(tool, &input, Verdict::Allow);
+    }
+}

@@ -1,0 +1,204 @@
+//! Paths that a program is given: whatever is not known only to read counts as a change.
+
+use super::*;
+
+#[test]
+fn an_output_of_git_is_a_change_by_whatever_option() {
+    all(
+        &[
+            "git log --output=.claude/settings.json",
+            "git log --output .role-os/config.toml",
+            "git -C /w diff --output=.role-os/config.toml",
+            "cd .claude && git show --output=settings.local.json",
+            "git archive -o .claude/settings.json HEAD",
+            "git archive --output=.codex/hooks.json HEAD",
+            "git bundle create .claude/settings.json HEAD",
+            "git format-patch -1 -o .claude/agents",
+            "git format-patch -1 --output-directory .claude/skills/x",
+            "git config --file .claude/settings.json a.b c",
+            "git config -f .role-os/config.toml --unset a.b",
+            "git config --file=.mcp.json --add a.b c",
+            "git --git-dir=.role-os/x init",
+            "git init --separate-git-dir=.role-os/g",
+            "git fast-export --export-marks=.mcp.json HEAD",
+            "git index-pack -o .claude/settings.json x.pack",
+            "git credential-store --file .role-os/config.toml store",
+            "GIT_TRACE=/w/.claude/settings.json git status",
+            "export GIT_INDEX_FILE=$PWD/.role-os/config.toml; git add x",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "git log --output=log.txt",
+            "git log -p .claude/settings.json",
+            "git diff --stat -- .claude/settings.json .role-os/config.toml",
+            "git show HEAD:.claude/settings.json",
+            "git add .claude/settings.json .mcp.json",
+            "git commit -m 'change .claude/settings.json' .claude/settings.json",
+            "git config --file .claude/settings.json --get a.b",
+            "git config -f .role-os/config.toml a.b",
+            "git format-patch -1 -o patches",
+            "git check-ignore .role-os/config.toml",
+            "GIT_PAGER=cat git log",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
+fn a_program_that_is_not_known_to_read_changes_what_it_is_given() {
+    all(
+        &[
+            "prettier --write .claude/settings.json",
+            "npx prettier --write .claude/settings.json",
+            "frobnicate .mcp.json",
+            "frobnicate --into=.claude/agents/x.md",
+            "frobnicate .claude",
+            "gh run download -D .cursor",
+            "make OUT=.claude/settings.json",
+            "npm run format -- .role-os/config.toml",
+            "go run ./cmd/x .codex/hooks.json",
+            "cargo run -- .claude/settings.json",
+            "frobnicate link/config.toml",
+            "sqlite3 ~/.st/roleos/x .dump",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "cat .claude/settings.json",
+            "grep -rn hook .claude",
+            "jsonlint .claude/settings.json",
+            "shellcheck .claude/agents/x.sh",
+            "ls -la .claude .role-os",
+            "make test",
+            "npm run format -- src",
+            "frobnicate src/settings.json",
+            "echo .claude/settings.json",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
+fn a_name_that_the_command_itself_makes_is_followed() {
+    all(
+        &[
+            "ln -s .claude d; echo x > d/settings.json",
+            "ln -s /w/.claude /tmp/d && cp f /tmp/d/settings.json",
+            "mkdir t; ln -s ../.claude t; truncate -s0 t/.claude/settings.json",
+            "ln -sT .claude a; ln -s a b; tee b/settings.local.json < f",
+            "cp -al .claude c; echo x > c/settings.json",
+            "mount --bind .claude /mnt; echo x > /mnt/settings.json",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "ln -s src d; echo x > d/settings.json",
+            "ln -s .claude d; cat d/settings.json",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
+fn a_pattern_is_what_it_can_match() {
+    all(
+        &[
+            "for f in .claude/*; do echo > $f; done",
+            "rm .claude/*.json",
+            "truncate -s0 .claude/?ettings.json",
+            "rm -rf .claude/[a-s]*",
+            "rm -rf ~/.st/role*",
+            "rm -rf ~/.local/st*/roleos",
+            "rm -rf ~/.st/.role*",
+            "rm -rf /home/m?/.st",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "rm .claude/*.tmp",
+            "rm -f *",
+            "rm -rf ~/.st/other*",
+            "cat .claude/*",
+            "rm -rf /home/me/w*",
+        ],
+        Verdict::Allow,
+    );
+}
+
+#[test]
+fn mounting_over_things_and_ending_the_guard_is_refused() {
+    all(
+        &[
+            "mount --bind /tmp .claude",
+            "mount -t tmpfs none /w/.role-os",
+            "umount -l .role-os",
+            "mount -t overlay -o lowerdir=a overlay /w",
+            "pkill roleos",
+            "pkill -9 -f roleos-watch",
+            "killall -q roleos-hook",
+            "kill $(pgrep roleos)",
+            "pgrep -f role | xargs kill -9",
+            "ps aux | grep [r]oleos | awk '{print $2}' | xargs kill",
+            "kill -STOP $(pidof roleos)",
+        ],
+        Verdict::Deny,
+    );
+    all(
+        &[
+            "mount",
+            "mount -t tmpfs none /mnt/x",
+            "pkill node",
+            "killall -9 chrome",
+            "pgrep roleos",
+            "server & PID=$!; grep -rn roleos src; kill $PID",
+            "kill $(pgrep node)",
+            "kill %1",
+        ],
+        Verdict::Allow,
+    );
+}
+
+/// A hook that is there is not what the command does: only an act in it counts.
+#[test]
+fn what_a_hook_that_is_there_gives_to_other_programs_is_not_asked_about() {
+    struct Hooked;
+    impl Lookup for Hooked {
+        fn read(&self, path: &str) -> Content {
+            match path {
+                "/w/.git/hooks/pre-push" => Content::Text(
+                    "#!/bin/sh\n/opt/other-name pre-push --trust-store /home/me/.st/roleos -- \"$@\" || exit 1\n"
+                        .to_owned(),
+                ),
+                "/w/.git/HEAD" => Content::Text("ref: refs/heads/main".to_owned()),
+                _ => Content::Missing,
+            }
+        }
+        fn list(&self, directory: &str) -> Vec<String> {
+            match directory {
+                "/w/.git/hooks" => vec!["pre-push".to_owned()],
+                "/w/.git" => vec!["hooks".to_owned(), "HEAD".to_owned()],
+                _ => Vec::new(),
+            }
+        }
+    }
+    let now = Timestamp::UNIX_EPOCH;
+    for command in [
+        "git push --dry-run",
+        "git push -n origin HEAD:x",
+        "git push --help",
+        "git push --dry-run --force origin main",
+    ] {
+        let decision = decide_command(&policy(), command, PLACE, &Hooked, &Grants::none(), now);
+        assert!(
+            decision.guarded.is_empty(),
+            "{command} {:?}",
+            decision.reasons
+        );
+        assert!(decision.actions.is_empty(), "{command}");
+    }
+}
