@@ -2,9 +2,10 @@
 //!
 //! [`Catalog::classify`] serves the analysis of a command, where words may be unknown, and a program that is about to be
 //! started, with its real words, directory and environment. How a rule reads them is in [`rule`], what `curl` and `gh api`
-//! send in [`request`], paths and facts about repositories in [`paths`] and [`repository`]; [`lookup`] is what may be asked of the
+//! send in [`request`], what git makes of a mistyped command in [`git_corrections`], paths and facts about repositories in [`paths`] and [`repository`]; [`lookup`] is what may be asked of the
 //! machine. Nothing here evaluates a command: no file, no clock.
 
+mod correction;
 pub mod lookup;
 mod paths;
 pub mod repository;
@@ -15,6 +16,7 @@ mod words;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+pub use correction::git_corrections;
 pub use rule::check as check_rule;
 pub use words::{GitCall, git_command, is_git_builtin};
 

@@ -11,6 +11,8 @@ pub struct GitCall {
     pub settings: Vec<(String, String)>,
     /// `-C`, joined.
     pub directory: Option<String>,
+    /// `--git-dir`.
+    pub git_dir: Option<String>,
     /// `--help`, `--version`, `--exec-path`: nothing is done.
     pub only_prints: bool,
 }
@@ -30,7 +32,8 @@ pub fn git_command(arguments: &[String]) -> GitCall {
                     _ => next.to_owned(),
                 });
             }
-            "--git-dir" | "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source"
+            "--git-dir" => call.git_dir = words.next().cloned(),
+            "--work-tree" | "--namespace" | "--super-prefix" | "--attr-source"
             | "--shallow-file" => {
                 words.next();
             }
@@ -40,6 +43,9 @@ pub fn git_command(arguments: &[String]) -> GitCall {
             }
             option if option.starts_with("--config-env=") => {
                 add_setting(&mut call, option.trim_start_matches("--config-env="), true);
+            }
+            option if option.starts_with("--git-dir=") => {
+                call.git_dir = option.get("--git-dir=".len()..).map(str::to_owned);
             }
             option if option.starts_with("--list-cmds") => call.only_prints = true,
             option if option.starts_with('-') => {}
@@ -63,16 +69,18 @@ fn add_setting(call: &mut GitCall, text: &str, named: bool) {
     call.settings.push((key.to_owned(), value));
 }
 
-/// Commands of git that an alias cannot replace, as far as they are gated or common.
+/// Commands that every git has, as far as they are gated or common.
+pub(crate) const GIT_BUILTIN: &[&str] = names!(
+    "add am apply archive bisect blame branch bundle cat-file check-attr checkout cherry-pick clean clone \
+    commit config describe diff difftool fetch format-patch fsck gc grep help init log \
+    ls-files ls-remote merge mergetool mv notes pull push rebase reflog remote reset restore revert \
+    rev-list rev-parse rm send-pack shortlog show show-ref stash status submodule switch tag \
+    update-index update-ref version worktree filter-branch hash-object ls-tree merge-base sparse-checkout"
+);
+
+/// Returns `true` for the commands of git that an alias cannot replace, as far as they are gated or common.
 pub fn is_git_builtin(verb: &str) -> bool {
-    const BUILTIN: &[&str] = names!(
-        "add am apply archive bisect blame branch bundle cat-file check-attr checkout cherry-pick clean clone \
-        commit config describe diff difftool fetch format-patch fsck gc grep help http-push init lfs log \
-        ls-files ls-remote merge mergetool mv notes pull push rebase reflog remote reset restore revert \
-        rev-list rev-parse rm send-pack shortlog show show-ref stash status submodule subtree switch tag \
-        update-index update-ref version worktree filter-branch hash-object ls-tree merge-base sparse-checkout"
-    );
-    BUILTIN.contains(&verb)
+    GIT_BUILTIN.contains(&verb) || matches!(verb, "http-push" | "lfs" | "subtree")
 }
 
 /// Whether an option of `git push`, or its beginning, takes the next word.
@@ -174,6 +182,8 @@ mod tests {
             assert_eq!(call.rest, split(rest), "{text}");
             assert_eq!(call.directory.as_deref(), directory, "{text}");
             assert_eq!(call.only_prints, only_prints, "{text}");
+            let named = text.contains("git-dir").then_some("x");
+            assert_eq!(call.git_dir.as_deref(), named, "{text}");
         }
     }
 

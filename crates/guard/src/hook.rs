@@ -11,6 +11,7 @@ mod desk;
 mod effects;
 mod execution;
 mod half_characters;
+mod loaded_code;
 mod notes;
 mod outcome;
 mod real_program;

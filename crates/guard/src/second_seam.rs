@@ -1,11 +1,15 @@
 //! Git's `pre-push` hook as the second seam: a push from inside a test or a script is seen here as well.
 //!
-//! A person's own push is never judged. A push that the tool-call seam has just let through passes once, without a second
-//! use of its grant or approval; it was noted by [`note`]. Every other push is put to the same gate as a tool call.
+//! A person's own push is never judged, and a dry one sends nothing. A push that the hook or the supervisor has just let
+//! through passes once, without a second use of its grant or approval; it was noted by [`note`] or [`note_again`]. Every
+//! other push is put to the same gate as a tool call: that something above was supervised says nothing about this push.
 
 use std::path::Path;
 
 use oversight::Fact;
+use oversight::execution::Execution;
+use oversight::lookup::Nothing;
+use oversight::verdict::Policy;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -39,19 +43,40 @@ pub(crate) struct Noted {
 /// # Errors
 /// They cannot be written down; each will be judged again.
 pub fn note(workspace: &Workspace, command: &str, facts: &[Fact]) -> Result<(), FileError> {
-    let is_push = |fact: &&Fact| fact.action == PUSH;
-    let pushes = facts
-        .iter()
-        .filter(is_push)
-        .filter_map(|fact| {
-            Some(Noted {
-                words: fact.words.iter().map(|word| without_secret(word)).collect(),
-                alone: !command.contains([';', '&', '|', '\n', '(', '`']),
-                repository: State::read(Path::new(&fact.directory))?,
-            })
+    let alone = !command.contains([';', '&', '|', '\n', '(', '`']);
+    let_through::keep(
+        workspace,
+        pushes(facts, alone).map(Kept::Push).collect(),
+        &|_| false,
+    )
+}
+
+/// Remembers the push of a program that begins now, in place of the note that the hook made of it.
+pub(crate) fn note_again(workspace: &Workspace, facts: &[Fact]) {
+    let pushes: Vec<Noted> = pushes(facts, true).collect();
+    let words: Vec<Vec<String>> = pushes.iter().map(|push| push.words.clone()).collect();
+    let is_old = |kept: &Kept| matches!(kept, Kept::Push(push) if words.contains(&push.words));
+    // A push that cannot be noted is judged again.
+    let_through::keep(
+        workspace,
+        pushes.into_iter().map(Kept::Push).collect(),
+        &is_old,
+    )
+    .ok();
+}
+
+fn pushes(facts: &[Fact], alone: bool) -> impl Iterator<Item = Noted> {
+    // Other programs that send, such as `git send-pack`, start no hook.
+    let is_push =
+        |fact: &&Fact| fact.action == PUSH && fact.words.iter().any(|word| word == "push");
+    let pushes = facts.iter().filter(is_push);
+    pushes.filter_map(move |fact| {
+        Some(Noted {
+            words: fact.words.iter().map(|word| without_secret(word)).collect(),
+            alone,
+            repository: State::read(Path::new(&fact.directory))?,
         })
-        .map(Kept::Push);
-    let_through::keep(workspace, pushes.collect())
+    })
 }
 
 /// A word as it may be kept: the address of a remote can hold a token.
@@ -140,35 +165,58 @@ pub fn judge(
     push: &Push,
     version: &str,
 ) -> Seen {
-    let Some(above) = agents_above::find() else {
+    let above = agents_above::find();
+    if !gate || push.refs.is_empty() || is_persons(above.as_ref()) || is_dry() {
         return Seen::NotOurs;
+    }
+    judge_below(workspace, environment, above.as_ref(), push, version)
+}
+
+/// Returns `true` if neither an agent nor a supervisor of ours is above this process.
+#[must_use]
+pub fn is_of_person() -> bool {
+    is_persons(agents_above::find().as_ref())
+}
+
+fn is_persons(above: Option<&AgentAbove>) -> bool {
+    above.is_none() && !supervision::is_supervised()
+}
+
+/// Returns `true` if the git that started this hook sends nothing: it asks the hook for a dry push as well.
+fn is_dry() -> bool {
+    let Some(words) = let_through::program_above("git") else {
+        return false;
     };
-    if !gate || push.refs.is_empty() {
-        return Seen::NotOurs;
-    }
-    // The push was judged when its program began.
-    if supervision::is_supervised() {
-        return Seen::LetThrough;
-    }
-    judge_below(workspace, environment, &above, push, version)
+    let git = Execution {
+        names: vec!["git".to_owned()],
+        words,
+        directory: "/".to_owned(),
+        ..Execution::default()
+    };
+    git.is_dry_push(&Policy::default(), "/", &Nothing)
 }
 
 fn judge_below(
     workspace: &Workspace,
     environment: &Environment,
-    above: &AgentAbove,
+    above: Option<&AgentAbove>,
     push: &Push,
     version: &str,
 ) -> Seen {
     let directory = std::env::current_dir().unwrap_or_else(|_| workspace.root().to_owned());
-    if let Some(now) = State::read(&directory) {
+    let now = State::read(&directory);
+    let is_noted = || {
+        let Some(now) = &now else {
+            return false;
+        };
         let is_this = |kept: &Kept| match kept {
-            Kept::Push(noted) => covers(noted, push, &now, &directory),
+            Kept::Push(noted) => covers(noted, push, now, &directory),
             Kept::Act { .. } => false,
         };
-        if let_through::take_each(workspace, &[&is_this]) {
-            return Seen::LetThrough;
-        }
+        let_through::take_each(workspace, &[&is_this])
+    };
+    if is_noted() {
+        return Seen::LetThrough;
     }
     let session = environment::agent_mark("CLAUDE_CODE_SESSION_ID")
         .or_else(|| environment::agent_mark("CODEX_THREAD_ID"))
@@ -183,7 +231,7 @@ fn judge_below(
         "tool_use_id": "git-pre-push",
     })
     .to_string();
-    let agent = match above.agent.as_str() {
+    let agent = match above.map_or("", |above| above.agent.as_str()) {
         name if name == Agent::Codex.dialect().label || name == "Codex" => Agent::Codex,
         _ => Agent::Claude,
     };
@@ -199,7 +247,11 @@ fn judge_below(
     // Nobody can be asked here, so a question is a refusal.
     match (reply.code, reply.otherwise) {
         (_, Some(text)) => Seen::Refused(text),
-        (0, None) => Seen::Allowed,
+        (0, None) => {
+            // The gate noted the push that happens now: no other one may pass by it.
+            is_noted();
+            Seen::Allowed
+        }
         (_, None) => Seen::Refused(reply.stderr),
     }
 }

@@ -4,7 +4,7 @@
 //! Reading order: [`state`] (what a shell knows), [`world`] (files and what the command wrote), [`budget`], then
 //! [`command`] (compound commands and pipelines), words ([`expand`], [`parameter`], [`assign`],
 //! [`redirect`]) and what a started program does, [`run`] first: the shell's own ([`builtin`], [`text`]), those that
-//! start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`], [`gh`]), those that run code which
+//! start others ([`wrapper`], [`launch`], [`shells`], [`remote`], [`git`] with [`settings`] and [`mistyped`], [`gh`]), those that run code which
 //! is not read ([`programs`] with [`scripts`]) and protected things ([`touch`], [`trees`]).
 //!
 //! Danger is looked for permissively: both branches are walked, whatever a condition says. Safety is never concluded
@@ -21,6 +21,7 @@ mod findings;
 pub(crate) mod gh;
 mod git;
 mod launch;
+pub(crate) mod mistyped;
 mod parameter;
 mod programs;
 mod redirect;

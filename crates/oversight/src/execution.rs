@@ -2,9 +2,8 @@
 //!
 //! The same table, words and facts as for a command before it runs, so one approval fits both seams. Nothing is predicted
 //! here: what a program starts is seen when it starts. Only what one process does by itself is followed: the script of an
-//! interpreter, the program behind a loader, an alias that a program resolves by itself.
+//! interpreter, the program behind a loader, an alias that a program resolves by itself, a mistake that git corrects.
 
-mod aliases;
 mod carried;
 
 use jiff::Timestamp;
@@ -13,13 +12,15 @@ use serde_json::{Value as Json, json};
 use carried::{carried, is_interpreter, is_loader};
 
 use crate::act::Act;
+use crate::aliases::{self, Machine, Meant};
 use crate::decide::{Call, Rules, approve};
+use crate::evaluate::mistyped::is_unknown;
 use crate::evaluate::remote::HANDLED;
 use crate::evaluate::run::program_name;
 use crate::evaluate::{Evaluator, Findings, Shell};
 use crate::guard::own;
 use crate::verdict::{Decision, Place, Policy, conclude, recorded};
-use actions::lookup::{Lookup, base_name};
+use actions::lookup::{Content, Lookup, base_name};
 use actions::{Catalog, git_command};
 use shell::escape::quote;
 use shell::value::has_hole;
@@ -38,6 +39,9 @@ const SSH: &[&str] = &["ssh", "dbclient", "plink"];
 
 /// Programs inside programs are followed so far: a loader, an interpreter, a script.
 const MAX_CARRIED: usize = 4;
+
+/// Aliases of aliases are followed so far.
+const MAX_ALIASES: usize = 8;
 
 /// What is executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -210,7 +214,8 @@ impl Execution {
         let mut readings = self.readings();
         let home = self.variable("HOME").unwrap_or(home);
         for one in self.readings() {
-            readings.extend(aliases::of(self, &one, home, lookup));
+            readings.extend(self.aliased(&one, home, lookup));
+            readings.extend(self.corrected(&one, home, catalog, lookup));
         }
         for Started { program, arguments } in &readings {
             let clean: Vec<String> = arguments.iter().map(|word| certain(word)).collect();
@@ -262,6 +267,58 @@ impl Execution {
         }
     }
 
+    /// Returns what the words of a program stand for, one reading for each alias on the way. The programs of one that is
+    /// given to a shell are seen.
+    fn aliased(&self, one: &Started, home: &str, lookup: &dyn Lookup) -> Vec<Started> {
+        let machine = Machine {
+            directory: &self.directory,
+            home,
+            variable: &|name| self.variable(name).map(str::to_owned),
+            read: &|path| match lookup.read(path) {
+                Content::Text(text) => Some(text),
+                _ => None,
+            },
+        };
+        let mut found: Vec<Started> = Vec::new();
+        let mut next = one.clone();
+        for _ in 0..MAX_ALIASES {
+            let called = aliases::called(&next.program, &next.arguments, machine);
+            let Some(Meant::Arguments(arguments)) = called.map(|called| called.meant) else {
+                break;
+            };
+            next.arguments = arguments;
+            if found.contains(&next) {
+                break;
+            }
+            found.push(next.clone());
+        }
+        found
+    }
+
+    /// Returns what git runs in its own process in place of a command that it does not know.
+    fn corrected(
+        &self,
+        one: &Started,
+        home: &str,
+        catalog: &Catalog,
+        lookup: &dyn Lookup,
+    ) -> Vec<Started> {
+        if !is_corrected(one) {
+            return Vec::new();
+        }
+        let mut evaluator = Evaluator::new(lookup, catalog, &self.directory, home);
+        for (name, value) in &self.environment {
+            evaluator.export(name, value);
+        }
+        let corrected = evaluator.git_corrected(&one.arguments).into_iter();
+        corrected
+            .map(|arguments| Started {
+                program: one.program.clone(),
+                arguments,
+            })
+            .collect()
+    }
+
     fn variable(&self, wanted: &str) -> Option<&str> {
         let mut set = self
             .environment
@@ -270,10 +327,11 @@ impl Execution {
         set.find_map(|(name, value)| (name == wanted).then_some(value.as_str()))
     }
 
-    /// Returns `true` if its variables say where aliases are that it resolves by itself.
+    /// Returns `true` if its variables say where names are that it resolves by itself.
     #[must_use]
     pub fn has_aliases(&self) -> bool {
-        self.readings().iter().any(|one| aliases::has(&one.program))
+        let resolves = |one: &Started| aliases::has(&one.program) || is_corrected(one);
+        self.readings().iter().any(resolves)
     }
 
     /// Returns `true` if it is a push that sends nothing. Git starts the far end for it all the same.
@@ -351,6 +409,12 @@ pub fn is_of_interest(catalog: &Catalog, name: &str) -> bool {
         || MULTIPLE.contains(&name.as_str())
         || SSH.contains(&name.as_str())
         || matches!(name.as_str(), "roleos" | "corepack")
+}
+
+/// Returns `true` if git may run another command than the one that it is given.
+fn is_corrected(one: &Started) -> bool {
+    let verb = || git_command(&one.arguments).rest.into_iter().next();
+    one.program == "git" && verb().is_some_and(|verb| is_unknown(&verb))
 }
 
 /// The repository that a command of the far end, `git-receive-pack '/path'` and nothing else, names.

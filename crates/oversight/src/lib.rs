@@ -22,6 +22,8 @@ pub mod governance;
 
 pub mod act;
 
+mod aliases;
+
 pub mod verdict;
 
 pub mod decide;

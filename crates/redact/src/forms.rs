@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::named::{MIN_PASSWORD, is_option, is_password, plain, separated};
-use super::shapes::{run, token_base64};
+use super::shapes::{is_opaque, run, token_base64};
 use super::{MARK, rest_of};
 
 /// Longest start tag of an element that is looked at.
@@ -64,15 +64,34 @@ pub(super) fn set(whole: &str, from: usize, to: usize) -> Option<(usize, usize)>
     let length = value.find(|c: char| c.is_whitespace() || "\"'`,;&|()<>".contains(c));
     let secret = value.get(..length.unwrap_or(value.len()))?;
     let has = |is: fn(&u8) -> bool| secret.bytes().any(|byte| is(&byte));
+    let is_literal = !secret.starts_with(['$', '-', '/', '.', '[', '~', '%', '{']);
+    // A path has `/` and an assignment `=`, but so have keys in base64.
+    let is_key = secret.bytes().all(token_base64) && is_opaque(secret);
     let is_worth = secret.len() >= 6
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_alphabetic)
-        && !secret.starts_with(['$', '-', '/', '.', '['])
-        && !secret.contains(['=', '/']);
+        && (is_key || !secret.contains(['=', '/']));
+    let is_worth = is_literal && (is_worth || is_told(line) && is_chosen(secret));
     let ends = value
         .get(secret.len()..)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'));
     ((is_set || is_line && ends) && is_worth).then_some((start, start + secret.len()))
+}
+
+/// Returns `true` if a line of words ends in those of a command whose next words are a name and its value:
+/// `… configure set`, `… config set`.
+fn is_told(line: &str) -> bool {
+    // The name may have a section in front: `default.`, `//registry/:_`.
+    let line = match line.ends_with(char::is_whitespace) {
+        true => line,
+        false => line
+            .rsplit_once(char::is_whitespace)
+            .map_or("", |(line, _)| line),
+    };
+    let mut words = line.split_whitespace().rev();
+    let last = words.by_ref().find(|word| !word.starts_with('-'));
+    let before = words.find(|word| !word.starts_with('-'));
+    last == Some("set") && matches!(before, Some("config" | "configure"))
 }
 
 /// The text of an element, `<db:password type="x">…</…>`, or the value of an attribute beside the one that has the name,

@@ -2,13 +2,14 @@
 //! secret-looking names, and options of programs that take a password.
 //!
 //! [`shapes`] is the table of what providers issue, [`named`] goes by names with [`forms`], [`programs`] by programs,
-//! [`fed`] by what a command is given to read. One pass, no
+//! [`fed`] by what a command is given to read, [`glued`] by words that quotes take apart. One pass, no
 //! backtracking, and nothing is prepared before it, because a hook runs it in a fresh process for every call. It errs
 //! towards taking out too much where a shape is certain, and towards leaving code readable where only a name gives it
 //! away. A secret without a shape and without a name stays: this lowers a risk and promises nothing.
 
 mod fed;
 mod forms;
+mod glued;
 mod named;
 mod programs;
 mod shapes;
@@ -33,7 +34,7 @@ pub struct Redacted<'a> {
 /// Takes the secrets out of a text.
 #[must_use]
 pub fn text(whole: &str) -> Redacted<'_> {
-    let found = Scan::new(whole).run();
+    let found = glued::find(whole);
     if found.is_empty() {
         return Redacted {
             text: Cow::Borrowed(whole),
@@ -91,6 +92,7 @@ fn array(items: &[Value]) -> (Value, u64) {
         .map(|item| item.as_str().unwrap_or_default())
         .collect();
     let mut secrets = VecDeque::new();
+    secrets.extend(by_neighbours(&texts));
     for (index, text) in texts.iter().enumerate() {
         let program = text.rsplit('/').next().unwrap_or(text);
         if programs::is_known(program) {
@@ -112,6 +114,25 @@ fn array(items: &[Value]) -> (Value, u64) {
     (Value::Array(kept), count)
 }
 
+/// The items that are secrets by those in front of them, as in a line of them: a name, then its value.
+fn by_neighbours(texts: &[&str]) -> Vec<(usize, usize)> {
+    if texts.iter().any(|text| text.is_empty()) {
+        return Vec::new();
+    }
+    let line = texts.join(" ");
+    let found = Scan::new(&line).run();
+    let mut start = 0;
+    let mut places = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let end = start + text.len();
+        if found.iter().any(|one| (one.from, one.to) == (start, end)) {
+            places.push((index, 0));
+        }
+        start = end + 1;
+    }
+    places
+}
+
 /// The secrets of one text, to take them out of others that repeat it in parts: a password that only its place in a
 /// command gives away is not recognised where the place is lost.
 #[derive(Clone, Debug, Default)]
@@ -124,12 +145,10 @@ impl Known {
     /// Finds the secrets of a text.
     #[must_use]
     pub fn of(whole: &str) -> Self {
-        let found = Scan::new(whole).run().into_iter();
-        let texts = found.filter_map(|one| whole.get(one.from..one.to));
-        let mut secrets: Vec<String> = texts
-            .filter(|text| text.len() >= Self::MIN_LENGTH)
-            .map(str::to_owned)
-            .collect();
+        let found = glued::find(whole).into_iter();
+        let texts = found.filter_map(|one| Some(whole.get(one.from..one.to)?.to_owned()));
+        let mut secrets: Vec<String> = texts.chain(glued::as_words(whole)).collect();
+        secrets.retain(|text| text.len() >= Self::MIN_LENGTH);
         // A part of another one must not be replaced first.
         secrets.sort_by_key(|text| std::cmp::Reverse(text.len()));
         secrets.dedup();

@@ -1,10 +1,9 @@
-//! `pre-push`: what git's hook calls. A person's push passes in silence; one below an agent is judged.
+//! `pre-push`: what git's hook calls. A person's push passes in silence; one below an agent or a supervisor is judged.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use base::agents_above;
 use base::clean;
 use base::config::{Config, ConfigError};
 use base::environment::Environment;
@@ -103,7 +102,7 @@ pub fn direct(arguments: &[OsString], version: &str) -> Option<Exit> {
 /// The push is refused, or it cannot be judged.
 pub fn run(pushed: &Pushed, version: &str) -> Result<(), PushError> {
     // A person's push depends on nothing of ours, not even on settings that can be read.
-    if agents_above::find().is_none() {
+    if second_seam::is_of_person() {
         return Ok(());
     }
     let environment = Environment::read().with_state(pushed.state.as_deref());

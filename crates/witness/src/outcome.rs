@@ -1,7 +1,7 @@
 //! How a task ended, from what is known of it: its test runs, its edits, its diff, and whether the agent broke.
 //!
 //! The rules, first match: a part of the record is gone: Failed. A test that failed and that no later run of it passed: Failed. Tests pass, ran after the last
-//! edit, and there is a diff that applies: Solved. Tests pass and one of these is missing: Skipped, with the
+//! edit and as widely as before, and there is a diff that applies: Solved. Tests pass and one of these is missing: Skipped, with the
 //! [`Doubt`] that says which (a diff that does not apply: Failed). The tests could not be started, or the agent broke
 //! without having run any: Error. Otherwise Skipped.
 //!
@@ -158,6 +158,8 @@ pub enum Tests {
     PassedBefore,
     /// They pass, but not by their names, and the settings that choose them changed after some had failed.
     PassedOtherwise,
+    /// They pass, but only a part of those that an earlier run had ran after the last edit.
+    PassedNarrower,
     /// Some fail.
     Failed,
     /// They could not be started.
@@ -196,6 +198,7 @@ pub fn weigh(runs: &[(Run, Judged)], deleted: &[String]) -> Weighed {
             let is_same = scope::failing(runs, deleted, Setup::Same).is_empty();
             let tests = match tests {
                 Tests::Passed if !is_same => Tests::PassedOtherwise,
+                Tests::Passed if scope::are_narrower(runs, &deciding) => Tests::PassedNarrower,
                 tests => tests,
             };
             return Weighed {
@@ -241,6 +244,8 @@ pub enum Doubt {
     EditedAfterwards,
     /// The settings that choose the tests changed after some had failed.
     OtherSetup,
+    /// Only a part of the tests that an earlier run had ran after the last edit.
+    Narrower,
     /// There is no change that could have solved anything.
     NothingChanged,
     /// There is no diff.
@@ -263,6 +268,9 @@ impl Doubt {
             Self::EditedAfterwards => "no test ran after the last edit",
             Self::OtherSetup => {
                 "the settings that choose the tests changed after some had failed, and no later log names these as passed"
+            }
+            Self::Narrower => {
+                "after the last edit only a part of the tests ran that an earlier run had"
             }
             Self::NothingChanged => "nothing was changed",
             Self::NoDiff => "there is no diff",
@@ -295,6 +303,7 @@ pub fn decide(known: Known) -> Decision {
         (Some(Tests::NotStarted), _) => (Outcome::Error, None),
         (Some(Tests::CannotTell), _) => (Outcome::Skipped, Some(Doubt::CannotTell)),
         (Some(Tests::PassedOtherwise), _) => (Outcome::Skipped, Some(Doubt::OtherSetup)),
+        (Some(Tests::PassedNarrower), _) => (Outcome::Skipped, Some(Doubt::Narrower)),
         (Some(Tests::PassedBefore), _) => (Outcome::Skipped, Some(Doubt::EditedAfterwards)),
         (Some(Tests::Passed), Change::Unknown) => (Outcome::Skipped, Some(Doubt::NoDiff)),
         (Some(Tests::Passed), Change::Nothing) => (Outcome::Skipped, Some(Doubt::NothingChanged)),

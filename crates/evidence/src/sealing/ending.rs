@@ -176,7 +176,15 @@ impl Draft<'_> {
         breakdown: Option<&str>,
     ) -> String {
         let mut text = match (decision.outcome, decision.doubt) {
-            (_, Some(doubt @ (Doubt::DiffFails | Doubt::EditedAfterwards | Doubt::OtherSetup))) => {
+            (
+                _,
+                Some(
+                    doubt @ (Doubt::DiffFails
+                    | Doubt::EditedAfterwards
+                    | Doubt::OtherSetup
+                    | Doubt::Narrower),
+                ),
+            ) => {
                 format!("Unproved: the tests passed, but {}.\n", doubt.text())
             }
             (_, Some(doubt @ Doubt::RecordCut)) => format!("Unproved: {}.\n", doubt.text()),

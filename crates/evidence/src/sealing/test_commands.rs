@@ -2,7 +2,7 @@
 //!
 //! [`TestCommand::of`] reads the command as a shell would. [`programs`] knows which programs run tests, [`credit`] walks
 //! the command around them with [`beside`], [`selection`] reads their arguments, [`project`] reads the project's own scripts
-//! behind a name such as `npm test`, [`setup`] knows the files that choose tests, and
+//! behind a name such as `npm test`, [`loaders`] knows how a run is made to load other code, [`setup`] knows the files that choose tests, and
 //! [`changes`] says whether a command may change files.
 //! A test that is not recognised counts as not run, so the user's own commands are taken as well.
 
@@ -13,6 +13,8 @@ mod credit;
 mod beside;
 
 mod selection;
+
+pub mod loaders;
 
 pub mod changes;
 
@@ -68,6 +70,8 @@ pub struct TestCommand {
     pub programs: Vec<String>,
     /// Directories that the command puts in front of `PATH`, as they are written.
     pub path: Vec<String>,
+    /// Variables that it sets and that may name code which is loaded.
+    pub variables: Vec<(String, String)>,
     /// Modules that an interpreter of Python is asked to run; one of that name in the directory comes first.
     pub modules: Vec<String>,
     /// Programs in it that run what the project says, so that they prove nothing by their names.
@@ -80,6 +84,12 @@ impl TestCommand {
     pub fn of(command: &str, own: &[String]) -> Option<Self> {
         credit::read(command, &own_words(own))
     }
+}
+
+/// Returns the variables that a command leaves behind in the shell for the programs of later ones.
+#[must_use]
+pub fn exports(command: &str) -> Vec<(String, String)> {
+    credit::exports(command)
 }
 
 /// The first words of the user's own test commands.

@@ -12,6 +12,7 @@ use serde_json::json;
 use super::desk::Desk;
 use super::tool::{self, Judging};
 use crate::agents::{Agent, Event, Kind};
+use crate::second_seam;
 use crate::supervision::{let_through, proof};
 use base::command_lookup::Disk;
 use base::config::Config;
@@ -120,9 +121,10 @@ impl Bench {
     /// Judges a program and writes it down. What goes wrong refuses it.
     #[must_use]
     pub fn judge(&self, process: u32, execution: &Execution) -> Ruled {
-        let acts = execution.act(&self.policy(), &home(), &Disk).lines();
+        let act = execution.act(&self.policy(), &home(), &Disk);
         let own = self.reports.as_ref().and_then(Option::as_deref);
-        if let_through::take(&self.workspace, process, own, &acts) {
+        if let_through::take(&self.workspace, process, own, &act.lines()) {
+            second_seam::note_again(&self.workspace, &act.facts);
             return Ruled::Proceed;
         }
         let launch = execution.socket.as_ref();
@@ -135,6 +137,12 @@ impl Bench {
             actions: Vec::new(),
             reasons: vec![format!("it cannot be judged: {why}")],
         })
+    }
+
+    /// Remembers the pushes of a program that belongs to an act which was let through, for git's hook.
+    pub fn note_push(&self, execution: &Execution) {
+        let act = execution.act(&self.policy(), &home(), &Disk);
+        second_seam::note_again(&self.workspace, &act.facts);
     }
 
     fn ruled(&self, execution: &Execution) -> Result<Ruled, String> {

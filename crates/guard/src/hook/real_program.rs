@@ -124,7 +124,7 @@ fn known_part(path: &str) -> &str {
 }
 
 /// Returns `true` if the file, or the link to it, changed since the session began.
-fn is_fresh(path: &Path, began_ns: u64) -> bool {
+pub(super) fn is_fresh(path: &Path, began_ns: u64) -> bool {
     let is_later = |facts: fs::Metadata| {
         let nanoseconds =
             i128::from(facts.ctime()) * 1_000_000_000 + i128::from(facts.ctime_nsec());

@@ -4,10 +4,14 @@
 use std::fs;
 use std::path::Path;
 
-use evidence::sealing::test_commands::scripts_behind;
+use evidence::sealing::test_commands::changes::written;
 use evidence::sealing::test_commands::{Credit, Selection, TestCommand};
+use evidence::sealing::test_commands::{exports, scripts_behind};
 use oversight::lookup::{Lookup as _, absolute};
+use oversight::tools::shell_command;
+use serde_json::Value;
 
+use super::loaded_code::{self, Before};
 use super::real_program::{self, Scene};
 use crate::agents::Event;
 use base::command_lookup::Disk;
@@ -26,7 +30,8 @@ pub(super) fn observe(
     event: &Event,
     (journal, own_tests): (&Path, &[String]),
 ) {
-    let (call_cwd, began_ns) = call(journal, &event.call_id);
+    let (call_cwd, before) = call(journal, &event.call_id);
+    let began_ns = before.began_ns;
     let Some(cwd) = call_cwd.or_else(|| event.cwd.clone()) else {
         return;
     };
@@ -56,27 +61,54 @@ pub(super) fn observe(
         let mut inner = behind.commands.iter();
         inner.find_map(|(inner, place)| doubt(inner, Path::new(place)))
     });
+    if outcome.doubt.is_none() {
+        let mut variables = test.variables.clone();
+        let inner = behind.commands.into_iter();
+        variables.extend(inner.flat_map(|(inner, _)| inner.variables));
+        outcome.doubt = loaded_code::doubt(&variables, &folder, &before);
+    }
     outcome.folder = Some(folder.to_string_lossy().into_owned());
 }
 
-/// The directory of the call, and when the session began. A journal that cannot be read tells neither.
-fn call(journal: &Path, call_id: &str) -> (Option<String>, u64) {
+/// The directory of the call, and what the session did before it. A journal that cannot be read tells neither.
+fn call(journal: &Path, call_id: &str) -> (Option<String>, Before) {
     let (mut cwd, mut began_ns) = (None, None);
+    let mut before = Before::default();
     let Ok(mut reader) = Reader::open(journal) else {
-        return (None, 0);
+        return (None, before);
     };
     while let Ok(Some(line)) = reader.next_line() {
         let Ok(line) = line else {
             continue;
         };
         began_ns.get_or_insert(line.time_ns);
-        if let Record::Call(call) = line.record
-            && call.call_id == call_id
-        {
+        let Record::Call(call) = line.record else {
+            continue;
+        };
+        if call.call_id == call_id {
             cwd = Some(call.cwd);
+        } else if call.recorded != "denied" {
+            match shell_command(&call.tool, &call.input) {
+                Some(command) => {
+                    before.exported.extend(exports(&command));
+                    before.written.extend(written(&command));
+                }
+                None => before.written.extend(edited(&call.input)),
+            }
         }
     }
-    (cwd, began_ns.unwrap_or(0))
+    before.began_ns = began_ns.unwrap_or(0);
+    (cwd, before)
+}
+
+/// The file that a tool for edits names.
+fn edited(input: &Value) -> Option<String> {
+    let has = |name: &str| input.get(name).is_some();
+    let is_edit = ["content", "new_string", "edits", "new_source", "file_text"];
+    let path = ["file_path", "path", "notebook_path"];
+    let path = path.iter().find_map(|name| input.get(*name)?.as_str());
+    path.filter(|_| is_edit.into_iter().any(has))
+        .map(str::to_owned)
 }
 
 /// Returns `true` if the tests are those of the repository around `cwd`: neither the directory in which they run nor a

@@ -5,8 +5,9 @@
 //! ([`second_seam`](crate::second_seam)). A note counts for the same act in the same command, once, and not for long. A person who said no to a question keeps
 //! the command from running, so its note is never met; the same act in another command is another matter.
 
+use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -79,16 +80,21 @@ fn change<T>(
     Ok(result)
 }
 
-/// Remembers what was let through.
+/// Remembers what was let through, in place of what is old.
 ///
 /// # Errors
 /// It cannot be written down; each will be judged again.
-pub(crate) fn keep(workspace: &Workspace, all: Vec<Kept>) -> Result<(), FileError> {
+pub(crate) fn keep(
+    workspace: &Workspace,
+    all: Vec<Kept>,
+    is_old: &dyn Fn(&Kept) -> bool,
+) -> Result<(), FileError> {
     if all.is_empty() {
         return Ok(());
     }
     let at_ns = clock::now_ns();
     change(workspace, |noted| {
+        noted.retain(|one| !is_old(&one.what));
         noted.extend(all.into_iter().map(|what| Noted { at_ns, what }));
         let surplus = noted.len().saturating_sub(MAX_NOTED);
         noted.drain(..surplus);
@@ -122,7 +128,7 @@ pub(crate) fn note(workspace: &Workspace, command: &str, acts: &[String]) -> Res
         command: command.clone(),
         act: hash(act),
     });
-    keep(workspace, acts.collect())
+    keep(workspace, acts.collect(), &|_| false)
 }
 
 /// Takes the notes of all these acts, which begin now in a process of one of the commands above it; `false` when one of
@@ -154,26 +160,44 @@ pub(crate) fn take(
 /// The texts that shells above a process run, and what those hand to `eval`.
 fn above(process: u32) -> Vec<String> {
     let mut texts = Vec::new();
-    let mut id = process;
-    for _ in 0..MAX_ABOVE {
-        let line = files::read(format!("/proc/{id}/cmdline").as_ref(), MAX_COMMAND_LINE);
-        let line = line.unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+    for words in command_lines(process) {
         let behind = words.windows(2).find_map(|pair| match pair {
-            [option, text] if option.starts_with(b"-") && option.ends_with(b"c") => Some(*text),
+            [option, text] if option.starts_with('-') && option.ends_with('c') => Some(text),
             _ => None,
         });
         if let Some(text) = behind {
-            let text = String::from_utf8_lossy(text).into_owned();
-            texts.extend(shell::evaluated(&text));
-            texts.push(text);
-        }
-        match liveness::of_process(id) {
-            Some((_, parent)) if parent > 1 => id = parent,
-            _ => break,
+            texts.extend(shell::evaluated(text));
+            texts.push(text.clone());
         }
     }
     texts
+}
+
+/// Returns the words of the nearest process above this one that runs the program of that name.
+pub(crate) fn program_above(name: &str) -> Option<Vec<String>> {
+    let is_it = |words: &Vec<String>| {
+        let program = words.first().map(Path::new);
+        program.and_then(Path::file_name) == Some(OsStr::new(name))
+    };
+    command_lines(std::process::id()).find(is_it)
+}
+
+/// The words of a process and of those above it.
+fn command_lines(process: u32) -> impl Iterator<Item = Vec<String>> {
+    let parent = |id: &u32| match liveness::of_process(*id) {
+        Some((_, parent)) if parent > 1 => Some(parent),
+        _ => None,
+    };
+    let ids = std::iter::successors(Some(process), parent).take(MAX_ABOVE);
+    ids.map(|id| {
+        let line = files::read(format!("/proc/{id}/cmdline").as_ref(), MAX_COMMAND_LINE);
+        let line = line.unwrap_or_default();
+        let line = line.strip_suffix(&[0]).unwrap_or(&line);
+        let words = line.split(|byte| *byte == 0);
+        words
+            .map(|word| String::from_utf8_lossy(word).into_owned())
+            .collect()
+    })
 }
 
 #[cfg(test)]

@@ -176,6 +176,7 @@ impl<'a> Rule<'a> {
         self.take_variables(&mut execution, variables);
         let actions = Bench::actions(&self.policy, &execution);
         if self.covers.holds(exec.process(), &execution, &actions) {
+            self.bench.note_push(&execution);
             return Answer::Proceed;
         }
         let answer = self.judged(exec.process(), &execution);

@@ -1,6 +1,8 @@
 //! `gh` as a launcher: its aliases, settings and files that its words name.
 
+use super::world::File;
 use super::{Evaluator, Outcome};
+use crate::aliases::{self, Called, Machine, Meant};
 use shell::escape::with_words;
 use shell::value::has_hole;
 use shell::words::names;
@@ -107,18 +109,15 @@ impl Evaluator<'_> {
         self.world.settings.insert(0, (format!("gh.{name}"), text));
     }
 
+    /// An alias that this command made, or that is kept in the settings, or an extension.
     fn gh_other(&mut self, verb: &str, rest: &[String]) {
         let key = format!("gh.{verb}");
-        let made = self
-            .world
-            .settings
-            .iter()
-            .find(|(name, _)| *name == key)
-            .map(|(_, text)| text.clone());
-        let variable = |name: &str| self.state.get(name).filter(|text| !has_hole(text));
-        let stored = || alias_in(&self.content(&settings_file(variable, &self.home)), verb);
-        let Some(text) = made.or_else(stored) else {
-            self.opaque("gh runs an extension that is not read", verb);
+        let made = self.world.settings.iter().find(|(name, _)| *name == key);
+        let Some(text) = made.map(|(_, text)| text.clone()) else {
+            let arguments = [&[verb.to_owned()], rest].concat();
+            if !self.program_alias("gh", &arguments) {
+                self.opaque("gh runs an extension that is not read", verb);
+            }
             return;
         };
         if !self.world.walking.insert(key.clone()) {
@@ -132,25 +131,32 @@ impl Evaluator<'_> {
         self.linked(format!("gh alias {verb}"), |this| this.evaluated(&whole));
         self.world.walking.remove(&key);
     }
-}
 
-/// Returns the file of the settings of `gh`.
-pub(crate) fn settings_file(variable: impl Fn(&str) -> Option<String>, home: &str) -> String {
-    let set = |name: &str| variable(name).filter(|text| !text.is_empty());
-    let folder = set("GH_CONFIG_DIR").or_else(|| Some(set("XDG_CONFIG_HOME")? + "/gh"));
-    let folder = folder.unwrap_or_else(|| format!("{home}/.config/gh"));
-    format!("{folder}/config.yml")
-}
-
-/// Returns what an alias stands for in the settings of `gh`.
-pub(crate) fn alias_in(settings: &str, name: &str) -> Option<String> {
-    let lines = settings
-        .lines()
-        .skip_while(|line| !line.starts_with("aliases:"))
-        .skip(1);
-    let mut lines = lines.take_while(|line| line.starts_with(' '));
-    lines.find_map(|line| {
-        let text = line.trim().strip_prefix(name)?.strip_prefix(':')?.trim();
-        Some(text.trim_matches(['"', '\'']).to_owned())
-    })
+    /// Follows an alias that a program keeps in its settings; `false` where the arguments call none.
+    pub(crate) fn program_alias(&mut self, program: &str, arguments: &[String]) -> bool {
+        let machine = Machine {
+            directory: &self.state.directory,
+            home: &self.state.get("HOME").unwrap_or_else(|| self.home.clone()),
+            variable: &|name| self.state.get(name).filter(|text| !has_hole(text)),
+            read: &|path| match self.file(path) {
+                File::Text(text) => Some(text),
+                _ => None,
+            },
+        };
+        let Some(Called { name, meant }) = aliases::called(program, arguments, machine) else {
+            return false;
+        };
+        let key = format!("{program} {name}");
+        if !self.world.walking.insert(key.clone()) {
+            return true;
+        }
+        self.linked(format!("{program} alias {name}"), |this| match meant {
+            Meant::Arguments(arguments) => {
+                this.run(&[&[program.to_owned()], arguments.as_slice()].concat())
+            }
+            Meant::Shell(text, rest) => this.evaluated(&with_words(&text, &rest)),
+        });
+        self.world.walking.remove(&key);
+        true
+    }
 }

@@ -7,6 +7,7 @@ use shell::escape::with_words;
 use shell::value::{has_hole, unknown};
 use shell::words::names;
 
+use super::mistyped::is_unknown;
 use super::settings::{is_include, is_run, settings_of};
 use super::world::File;
 use super::{Evaluator, Outcome};
@@ -53,19 +54,6 @@ const READING: &[&str] = names!(
     "status log diff show config rev-parse ls-files blame grep help describe for-each-ref remote branch"
 );
 
-/// Commands of git that no alias and no program of another name can be.
-const OF_GIT: &[&str] = names!(
-    "check-attr check-ignore check-mailmap check-ref-format checkout-index cherry column commit-graph commit-tree \
-    count-objects credential diagnose diff-files diff-index diff-tree fast-export fast-import fetch-pack fmt-merge-msg \
-    for-each-ref for-each-repo fsck gc get-tar-commit-id hash-object hook imap-send index-pack interpret-trailers \
-    ls-tree mailinfo mailsplit maintenance merge-base merge-file merge-index merge-tree mktag mktree multi-pack-index \
-    name-rev pack-objects pack-redundant pack-refs patch-id prune prune-packed range-diff read-tree receive-pack refs \
-    repack replace replay request-pull rerere rev-list show-branch show-index show-ref sparse-checkout stage stripspace \
-    symbolic-ref unpack-file unpack-objects update-index update-ref update-server-info upload-archive upload-pack var \
-    verify-commit verify-pack verify-tag version web--browse whatchanged write-tree annotate bugreport svn p4 gui citool \
-    gitk lfs flow"
-);
-
 impl Evaluator<'_> {
     pub(crate) fn git(&mut self, arguments: &[String]) -> Outcome {
         let call = git_command(arguments);
@@ -75,6 +63,9 @@ impl Evaluator<'_> {
                 true => unknown().into(),
                 false => absolute(&state.directory, directory).into(),
             };
+        }
+        if let Some(folder) = &call.git_dir {
+            state.set("GIT_DIR", folder.clone(), false);
         }
         let Some((verb, rest)) = call.rest.split_first().filter(|_| !call.only_prints) else {
             return Outcome::unknown();
@@ -91,16 +82,19 @@ impl Evaluator<'_> {
         drop(self.world.settings.splice(0..0, stored));
         let place = state.directory.clone();
         let outcome = self.apart(state, |this| {
-            this.run_settings(&own, arguments);
+            this.run_settings(&own);
             this.repository_settings();
             if this.git_alias(verb, rest, &own) {
                 return Outcome::unknown();
             }
-            if !is_git_builtin(verb) && !OF_GIT.contains(&verb.as_str()) && !has_hole(verb) {
+            if is_unknown(verb) {
                 this.opaque(
                     "git runs a command or an alias that is not read",
                     &format!("git {}", call.rest.join(" ")),
                 );
+                for words in this.git_corrections(verb, rest, &own) {
+                    this.linked(format!("git {verb}"), |this| this.run(&words));
+                }
             }
             this.git_launches(verb, rest);
             this.git_hooks(verb, rest, &own);
@@ -126,24 +120,8 @@ impl Evaluator<'_> {
         outcome
     }
 
-    /// Settings of this call, of the environment and of this command, the strongest first.
-    fn own_settings(&self, made: &[(String, String)]) -> Vec<(String, String)> {
-        let lower = |(key, value): (String, String)| (key.to_ascii_lowercase(), value);
-        let given = made.iter().map(|(key, value)| {
-            // `--config-env=alias.x=VARIABLE` names a variable.
-            let value = match value.strip_prefix('\u{1}') {
-                Some(variable) => self.state.get(variable).unwrap_or_default(),
-                None => value.clone(),
-            };
-            (key.clone(), value)
-        });
-        let further = self.git_environment().into_iter();
-        let own = self.world.settings.iter().cloned();
-        given.chain(further).map(lower).chain(own).collect()
-    }
-
     /// What the settings of this command would run. The user's own, in files, are left to them.
-    fn run_settings(&mut self, settings: &[(String, String)], arguments: &[String]) {
+    fn run_settings(&mut self, settings: &[(String, String)]) {
         for (key, value) in settings {
             if is_include(key)
                 || matches!(key.as_str(), "core.hookspath" | "init.templatedir")
@@ -159,11 +137,6 @@ impl Evaluator<'_> {
                     self.opaque("a program runs what this setting holds", &value);
                 }
                 self.in_shell(&format!("git {key}"), &value);
-            } else if key == "help.autocorrect" {
-                self.opaque(
-                    "git corrects a command that it does not know",
-                    &arguments.join(" "),
-                );
             }
         }
     }
@@ -218,27 +191,7 @@ impl Evaluator<'_> {
         true
     }
 
-    /// A setting in the files of the repository and of the user.
-    fn stored_setting(&mut self, wanted: &str) -> Option<String> {
-        let home = self.state.get("HOME").unwrap_or_else(|| self.home.clone());
-        let files = [
-            format!("{}/config", self.repository()),
-            format!("{home}/.gitconfig"),
-            format!("{home}/.config/git/config"),
-        ];
-        files.iter().find_map(|path| {
-            let File::Text(text) = self.file(path) else {
-                return None;
-            };
-            let found = settings_of(&text)
-                .into_iter()
-                .rev()
-                .find(|(key, _)| key == wanted);
-            found.map(|(_, value)| value)
-        })
-    }
-
-    /// The `.git` of the directory or of one above it.
+    /// The `.git` of the directory or of one above it; for a linked working tree, that of the main one.
     pub(crate) fn repository(&self) -> String {
         let mut directory = self.state.directory.to_string();
         if has_hole(&directory) {
@@ -254,6 +207,15 @@ impl Evaluator<'_> {
                 .any(|path| path.starts_with(&prefix));
             if is_written || !self.world.lookup.list(&candidate).is_empty() {
                 return candidate;
+            }
+            if let File::Text(text) = self.file(&candidate)
+                && let Some(linked) = text.trim().strip_prefix("gitdir:")
+            {
+                let linked = absolute(&directory, linked.trim());
+                let common = linked.split_once("/worktrees/");
+                return common
+                    .map_or(linked.as_str(), |(common, _)| common)
+                    .to_owned();
             }
             if directory == "/" || directory == "." {
                 return ".git".to_owned();

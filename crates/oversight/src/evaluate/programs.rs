@@ -59,6 +59,9 @@ impl Evaluator<'_> {
             self.interpreted(name, arguments);
             return Outcome::unknown();
         }
+        if name == "jj" {
+            self.program_alias(name, arguments);
+        }
         if RUNNERS.contains(&name) {
             self.opaque(
                 "it runs recipes, scripts or tasks that are not read",

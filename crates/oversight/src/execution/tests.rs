@@ -396,3 +396,106 @@ fn helpers_of_git_name_where_they_go() {
     );
     assert_eq!(execution(&["sh", "-c", "make"]).helper(), None);
 }
+
+#[test]
+fn a_command_that_git_corrects_is_the_nearest_one() {
+    const GIT: Files = Files(&[
+        (
+            "/home/.gitconfig",
+            "[alias]\n  psu = status\n[include]\n  path = more\n[help]\n  autocorrect = never\n",
+        ),
+        (
+            "/home/more",
+            "[alias]\n  puhs = status\n[help]\n  autocorrect = 10\n",
+        ),
+        ("/else/.gitconfig", "[help]\n  autocorrect = -1\n"),
+        ("/off/.gitconfig", "[help]\n  autocorrect = show\n"),
+        ("/wide/git/config", "[help]\n  autocorrect = immediate\n"),
+        ("/tree/config", "[help]\n  autocorrect = prompt\n"),
+        ("/bin/git-pusj", "x"),
+        ("/other/git-pusk", "x"),
+    ]);
+    let policy = Policy::default();
+    let rows: &[Started] = &[
+        (&["git", "psuh", "origin"], &[], &["git:push"]),
+        (
+            &["git", "-c", "help.autocorrect=1", "upsh"],
+            &[],
+            &["git:push"],
+        ),
+        (&["git", "-C", "x", "pussh", "origin"], &[], &["git:push"]),
+        (&["git", "sedn-pack", "x"], &[], &["git:push"]),
+        (&["git", "psuh", "--dry-run"], &[], &[]),
+        (&["git", "psuh"], &[("HOME", "/off")], &[]),
+        (
+            &["git", "-c", "help.autocorrect=1", "psuh"],
+            &[("HOME", "/off")],
+            &["git:push"],
+        ),
+        (
+            &["git", "--config-env=help.autocorrect=A", "psuh"],
+            &[("HOME", "/off"), ("A", "1")],
+            &["git:push"],
+        ),
+        (
+            &["git", "psuh"],
+            &[
+                ("HOME", "/off"),
+                ("GIT_CONFIG_COUNT", "1"),
+                ("GIT_CONFIG_KEY_0", "help.autoCorrect"),
+                ("GIT_CONFIG_VALUE_0", "1"),
+            ],
+            &["git:push"],
+        ),
+        (
+            &["git", "psuh"],
+            &[
+                ("HOME", "/off"),
+                ("GIT_CONFIG_PARAMETERS", "'help.autocorrect'='1'"),
+            ],
+            &["git:push"],
+        ),
+        (
+            &["git", "psuh"],
+            &[("HOME", "/off"), ("XDG_CONFIG_HOME", "/wide")],
+            &["git:push"],
+        ),
+        (
+            &["git", "psuh"],
+            &[("HOME", "/off"), ("GIT_CONFIG_GLOBAL", "/wide/git/config")],
+            &["git:push"],
+        ),
+        (
+            &["git", "psuh"],
+            &[("HOME", "/off"), ("GIT_DIR", "/tree")],
+            &["git:push"],
+        ),
+        (
+            &["git", "--git-dir=/tree", "psuh"],
+            &[("HOME", "/off")],
+            &["git:push"],
+        ),
+        (&["git", "stauts"], &[], &[]),
+        // An alias and a program are what they are.
+        (&["git", "psu"], &[], &[]),
+        (&["git", "puhs"], &[], &[]),
+        (&["git", "puhs"], &[("HOME", "/else")], &["git:push"]),
+        (&["git", "-c", "alias.psuh=status", "psuh"], &[], &[]),
+        (&["git", "pusj"], &[], &[]),
+        (&["git", "pusk"], &[], &["git:push"]),
+        (&["git", "pusk"], &[("PATH", "/bin:/other")], &[]),
+        (&["git", "--version", "psuh"], &[], &[]),
+    ];
+    for (words, variables, actions) in rows {
+        let set = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let execution = Execution {
+            environment: set.collect(),
+            ..execution(words)
+        };
+        assert!(execution.has_aliases() || actions.is_empty(), "{words:?}");
+        let found = execution.actions(&policy, "/home", &GIT);
+        assert_eq!(found, *actions, "{words:?} {variables:?}");
+    }
+}

@@ -3,6 +3,27 @@
 /// A line as it stands in a command, a file or an output, and the secret in
 /// it.
 pub(super) const SECRETS: &[(&str, &str)] = &[
+    // A name and its value as words.
+    (
+        "aws configure set aws_secret_access_key wJalrXUtnFEMI/K7MDENG/bPxRfiCYzz0LLKey1",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzz0LLKey1",
+    ),
+    (
+        "aws --profile ci configure set default.aws_secret_access_key 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYzz0LLKey1='",
+        "wJalrXUtnFEMI/K7MDENG",
+    ),
+    ("aws configure set aws_session_token blauwal", "blauwal"),
+    ("pip config set global.password blauwal", "blauwal"),
+    ("yarn config set --home npmAuthToken blauwal", "blauwal"),
+    ("pulumi config set dbPassword blauwal", "blauwal"),
+    ("npm config set _password=blauwal7", "blauwal7"),
+    // Words that quotes take apart.
+    ("export K='AKIA''IOSFODNN7EXAMPLE'", "IOSFODNN7EXAMPLE"),
+    ("echo AKIA\"IOSF\"ODNN7EXAMPLE", "ODNN7EXAMPLE"),
+    ("echo AKI\\AIOSFODNN7EXAMPLE", "AIOSFODNN7EXAMPLE"),
+    ("echo AKIA$'IOSFODNN7'EXAMPLE", "IOSFODNN7"),
+    ("echo AKIA\\\nIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"),
+    ("DB_PASS''WORD=blauwal7 run", "blauwal7"),
     // Codes of one use.
     ("npm publish --otp 482913", "482913"),
     ("npm publish --otp=482913", "482913"),

@@ -163,14 +163,42 @@ fn a_narrower_selection_does_not_outvote_a_failing_wider_one() {
         "{}",
         sealed.story
     );
-    check(
-        "solved",
+    // It passes now; what else the edit broke is not known.
+    let sealed = check(
+        "skipped",
         vec![
             Run("pytest", FAILS, true),
             Edit("t.py"),
             Run("pytest -k test_a", ONE, false),
         ],
     );
+    assert!(
+        sealed.facts["unproved"]
+            .as_str()
+            .unwrap()
+            .contains("only a part of the tests"),
+        "{:#}",
+        sealed.facts
+    );
+    check(
+        "skipped",
+        vec![
+            Run("pytest", PASSES, false),
+            Edit("t.py"),
+            Run("pytest t.py::test_a", ONE, false),
+        ],
+    );
+    // The whole afterwards, or nothing wider before, proves it.
+    check(
+        "solved",
+        vec![
+            Run("pytest", FAILS, true),
+            Edit("t.py"),
+            Run("pytest -k test_a", ONE, false),
+            Run("pytest -q", PASSES, false),
+        ],
+    );
+    check("solved", vec![Run("pytest -k test_a", ONE, false)]);
     check(
         "solved",
         vec![
@@ -432,7 +460,7 @@ fn a_failure_is_not_lifted_by_other_settings_of_the_runner() {
         Run("pytest", PASSES, false),
     ];
     check("solved", steps);
-    // One that git ignores counts as well.
+    // One that git ignores is not in the diff, so what passes with it lifts nothing.
     let workspace = repository("");
     workspace.write(".gitignore", "conftest.py\n");
     let steps = vec![
@@ -440,7 +468,7 @@ fn a_failure_is_not_lifted_by_other_settings_of_the_runner() {
         Write("conftest.py", "collect_ignore = ['t.py']\n"),
         Run("pytest", PASSES, false),
     ];
-    check_in(&workspace, "skipped", steps);
+    check_in(&workspace, "failed", steps);
 }
 
 #[test]
@@ -837,4 +865,147 @@ fn unittest_is_understood() {
     assert_eq!(sealed.agreement, "agrees");
     let log = "F\n======================================================================\nFAIL: test_a (t.T.test_a)\n----------------------------------------------------------------------\nTraceback\n\n----------------------------------------------------------------------\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n";
     check("failed", vec![Run("python3 -m unittest; true", log, false)]);
+}
+
+/// A repository that ignores `hooks/`, `local.py` and the usual output.
+fn with_ignored() -> Workspace {
+    let workspace = repository("");
+    workspace.write(
+        ".gitignore",
+        "hooks/\nlocal.py\n__pycache__/\n*.pyc\nnode_modules/\n*.log\n.env\n.npmrc\n",
+    );
+    workspace.write("src/a.py", "A = 1\n");
+    git(workspace.root(), &["add", "-A"]);
+    git(workspace.root(), &["commit", "-q", "-m", "ignored"]);
+    workspace
+}
+
+#[test]
+fn code_that_the_session_puts_beside_its_diff_leaves_the_tests_unproved() {
+    const HOOK: &str = "import builtins\n";
+    let unchecked = "\u{1}\u{1}\u{1}\u{1}\u{1}\u{0}\u{0}\u{0}rest";
+    let run = |command| Run(command, PASSES, false);
+    let rows: Vec<(&str, Vec<Step>)> = vec![
+        (
+            "hooks/",
+            vec![
+                Write("hooks/sitecustomize.py", HOOK),
+                run("PYTHONPATH=hooks pytest"),
+            ],
+        ),
+        (
+            "hooks/ by env",
+            vec![
+                Write("hooks/sitecustomize.py", HOOK),
+                run("env PYTHONPATH=hooks pytest"),
+            ],
+        ),
+        (
+            "hooks/ exported",
+            vec![
+                Write("hooks/sitecustomize.py", HOOK),
+                run("export PYTHONPATH=$PWD/hooks; pytest"),
+            ],
+        ),
+        (
+            "hooks/ alone",
+            vec![Write("hooks/sitecustomize.py", HOOK), run("pytest")],
+        ),
+        ("file", vec![Write("local.py", HOOK), run("pytest")]),
+        ("sourceless", vec![Write("a.pyc", HOOK), run("pytest")]),
+        (
+            "unchecked",
+            vec![
+                Write("src/__pycache__/a.cpython-313.pyc", unchecked),
+                run("pytest"),
+            ],
+        ),
+        (
+            "settings",
+            vec![
+                Write(".npmrc", "node-options=--require ./x\n"),
+                run("pytest"),
+            ],
+        ),
+        (
+            "in .git",
+            vec![
+                Write(".git/x/sitecustomize.py", HOOK),
+                run("PYTHONPATH=.git/x pytest"),
+            ],
+        ),
+        (
+            "environment",
+            vec![
+                Write(".venv/lib/python3.13/site-packages/sitecustomize.py", HOOK),
+                run("pytest"),
+            ],
+        ),
+        (
+            "exported before",
+            vec![
+                Run("export PYTEST_PLUGINS=poison", "", false),
+                run("pytest"),
+            ],
+        ),
+        (
+            "written",
+            vec![
+                Run("cp x.js node_modules/jest/index.js", "", false),
+                run("pytest"),
+            ],
+        ),
+        (
+            "redirected",
+            vec![
+                Run("cat x > src/__pycache__/a.cpython-313.pyc", "", false),
+                run("pytest"),
+            ],
+        ),
+        ("plugin", vec![run("PYTEST_PLUGINS=poison pytest")]),
+        ("added", vec![run("PYTEST_ADDOPTS='-p poison' pytest")]),
+        ("node", vec![run("NODE_OPTIONS='--require ./x.js' pytest")]),
+        ("preload", vec![run("LD_PRELOAD=./x.so pytest")]),
+        (
+            "runner",
+            vec![run(
+                "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='cat log' pytest",
+            )],
+        ),
+    ];
+    for (name, steps) in rows {
+        let sealed = check_in(&with_ignored(), "skipped", steps);
+        assert!(
+            sealed.story.contains("Unproved"),
+            "{name}: {}",
+            sealed.story
+        );
+    }
+}
+
+#[test]
+fn harmless_variables_and_output_leave_the_tests_proved() {
+    for command in [
+        "FOO=1 pytest",
+        "CI=true pytest",
+        "RUST_BACKTRACE=1 pytest",
+        "PYTHONPATH=src pytest",
+        "PYTHONPATH=src:$PYTHONPATH pytest -q",
+        "export PYTHONPATH=$PWD/src && pytest",
+        "PYTEST_ADDOPTS='-q -p no:cacheprovider' pytest",
+        "NODE_OPTIONS=--max-old-space-size=4096 pytest",
+    ] {
+        let steps = vec![
+            Run("export DEBUG=1", "", false),
+            Write("app.log", "x"),
+            Write(".env", "A=1"),
+            Write(
+                "src/__pycache__/a.cpython-313.pyc",
+                "\u{1}\u{1}\u{1}\u{1}\u{0}\u{0}\u{0}\u{0}rest",
+            ),
+            Write("node_modules/x/index.js", "x"),
+            Run(command, PASSES, false),
+        ];
+        check_in(&with_ignored(), "solved", steps);
+    }
 }

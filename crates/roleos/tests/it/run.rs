@@ -120,6 +120,11 @@ fn a_push_is_refused_however_it_is_started() {
         "ln -s \"$(command -v git)\" ./linked && ./linked push origin main",
         "cp \"$(command -v git)\" ./harmless && \"/usr/bin/../..$PWD/harmless\" push origin main",
         "git -c alias.send=push send origin main",
+        "git -c help.autocorrect=immediate psuh origin main",
+        "git -c help.autocorrect=1 upsh origin main",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=help.autocorrect GIT_CONFIG_VALUE_0=-1 git pussh origin main",
+        "printf '[help]\\nautocorrect = 1\\n' > cfg; GIT_CONFIG_GLOBAL=$PWD/cfg git puhs origin main",
+        "printf '[include]\\npath = %s/cfg\\n' \"$PWD\" > top; GIT_CONFIG_GLOBAL=$PWD/top sh -c 'git \"$0\" origin main' puhs",
         "git send-pack .git/remote.git main",
         "env -i \"$(command -v git)\" push origin main",
         "echo 'git push origin main' | sh",
@@ -298,6 +303,41 @@ fn the_id_is_that_of_the_hook_and_one_approval_lets_the_push_through_once() {
     );
     let (_, report) = supervised(&workspace, text);
     assert_eq!(refusals(&report), ["git:push"]);
+}
+
+#[test]
+fn a_push_that_nothing_approved_is_refused_by_the_hook_of_git_below_a_supervisor() {
+    let workspace = repository();
+    workspace.roleos(&["init", "--agent", "claude"]).exits(0);
+    // What git hands to its hook, for a push that no program before it showed.
+    let told = "head=$(git rev-parse HEAD); echo \"refs/heads/main $head refs/heads/main 0000\" \
+        | .git/hooks/pre-push origin .git/remote.git";
+    let (ran, report) = supervised(&workspace, told);
+    assert_ne!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stderr.contains("refused git:push"), "{ran:#?} {report}");
+    // A push that sends nothing is asked about by neither.
+    let (ran, _) = supervised(&workspace, "git push --quiet --dry-run origin main");
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    // One use of a grant is one push, by the program and by its hook together.
+    let mut terminal = Terminal::roleos(&workspace, &["grant", "git:push", "--uses", "1"]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    let (ran, report) = supervised(
+        &workspace,
+        "git switch --quiet -c work && git push origin work",
+    );
+    assert_eq!(pushed(&workspace).trim(), "work", "{ran:#?} {report}");
+    let (ran, _) = supervised(&workspace, told);
+    assert_ne!(ran.code, 0, "{ran:#?}");
+    // What the hook of git lets through by itself leaves nothing for the next one.
+    let mut terminal = Terminal::roleos(&workspace, &["grant", "git:push", "--uses", "1"]);
+    terminal.expects("[y/N] ").types("y");
+    terminal.ends().exits(0);
+    let told = told.replace("main", "work");
+    let (ran, _) = supervised(&workspace, &told);
+    assert_eq!(ran.code, 0, "{ran:#?}");
+    let (ran, _) = supervised(&workspace, &told);
+    assert_ne!(ran.code, 0, "{ran:#?}");
 }
 
 #[test]

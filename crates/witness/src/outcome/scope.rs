@@ -106,6 +106,38 @@ fn is_lifted(
     is_covered() || names_all && reading.failures.iter().all(is_passed)
 }
 
+/// Returns `true` if each of the runs in `places` selects less than another run does.
+pub(super) fn are_narrower(runs: &[(Run, Judged)], places: &[usize]) -> bool {
+    let ran = |one: &&(Run, Judged)| matches!(one.1.end, RunEnd::Passed | RunEnd::Failed);
+    let is_narrower = |new: &(Run, Judged)| {
+        let mut others = runs.iter().filter(ran);
+        others.any(|old| is_as_wide(old, new) && !is_as_wide(new, old))
+    };
+    let mut chosen = places.iter().filter_map(|place| runs.get(*place));
+    chosen.all(is_narrower)
+}
+
+/// Returns `true` if a run selects all tests that another one selects, by its words.
+fn is_as_wide(wide: &(Run, Judged), other: &(Run, Judged)) -> bool {
+    let (new, old) = (&wide.0.scope, &other.0.scope);
+    let is_whole = new.places.is_empty() && new.filters.is_empty();
+    let is_above = new.folder == old.folder
+        || is_in_folder(&old.folder, &new.folder) && runner(wide) != Some(Runner::GoTest);
+    if new.is_unclear || !is_above || !widens(new, old) {
+        return false;
+    }
+    if is_whole && new.is_direct {
+        return new.is_recursive || !old.is_recursive;
+    }
+    new.program == old.program
+        && new.folder == old.folder
+        && new
+            .filters
+            .iter()
+            .all(|filter| old.filters.contains(filter))
+        && covers_places(wide, old)
+}
+
 /// Returns `true` if `later` passed and ran every test that `failed` could have run.
 fn covers(later: &(Run, Judged), failed: &(Run, Judged)) -> bool {
     let (new, old) = (&later.0.scope, &failed.0.scope);

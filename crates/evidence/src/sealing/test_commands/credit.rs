@@ -7,13 +7,12 @@
 use shell::ir::{Assignment, Command, Connector, Item, Kind, Pipeline, Redirect, Script, Target};
 use shell::lower;
 
-use shell::words::names;
-
 use super::beside::{
     filter_credit, is_harmless, is_marker_item, is_of_project, is_silent_argument,
     is_silent_assignment, is_tool, is_tool_folder, sourced,
 };
 use super::changes;
+use super::loaders;
 use super::programs::{self, Tested, name_of};
 use super::project::ProjectScript;
 use super::selection::Selection;
@@ -26,18 +25,7 @@ const MAX_DEPTH: usize = 16;
 const MAX_COMMANDS: usize = 500;
 /// Reads a command.
 pub(super) fn read(command: &str, own: &[Vec<&str>]) -> Option<TestCommand> {
-    let mut walk = Walk {
-        own,
-        found: None,
-        foreign: false,
-        commands: 0,
-        folder: String::new(),
-        errexit: false,
-        pipefail: false,
-        options: Vec::new(),
-        path: Vec::new(),
-        sourced: Vec::new(),
-    };
+    let mut walk = Walk::new(own);
     walk.text(command, Credit::All, 0);
     let foreign = walk.foreign;
     walk.found.map(|mut found| {
@@ -46,6 +34,13 @@ pub(super) fn read(command: &str, own: &[Vec<&str>]) -> Option<TestCommand> {
         }
         found
     })
+}
+
+/// Returns the variables that a command leaves behind in the shell for the programs of later ones.
+pub(super) fn exports(command: &str) -> Vec<(String, String)> {
+    let mut walk = Walk::new(&[]);
+    walk.text(command, Credit::All, 0);
+    walk.exported
 }
 
 struct Walk<'o> {
@@ -64,6 +59,29 @@ struct Walk<'o> {
     path: Vec<String>,
     /// Scripts that were sourced.
     sourced: Vec<String>,
+    /// Variables that may make a program load code.
+    variables: Vec<(String, String)>,
+    /// Variables that were exported.
+    exported: Vec<(String, String)>,
+}
+
+impl<'o> Walk<'o> {
+    fn new(own: &'o [Vec<&'o str>]) -> Self {
+        Self {
+            own,
+            found: None,
+            foreign: false,
+            commands: 0,
+            folder: String::new(),
+            errexit: false,
+            pipefail: false,
+            options: Vec::new(),
+            path: Vec::new(),
+            sourced: Vec::new(),
+            variables: Vec::new(),
+            exported: Vec::new(),
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -250,6 +268,7 @@ impl Walk<'_> {
     fn test(&mut self, mut test: TestCommand) {
         test.programs.append(&mut self.sourced.clone());
         test.path.clone_from(&self.path);
+        test.variables.clone_from(&self.variables);
         if let Some(before) = self.found.take() {
             test.credit = test.credit.min(before.credit);
             test.programs.extend(before.programs);
@@ -272,10 +291,11 @@ impl Walk<'_> {
             }
             "popd" => self.folder = UNKNOWN.to_owned(),
             "set" => self.set(arguments),
-            "export" => {
+            "export" | "declare" | "typeset" => {
                 for word in arguments {
                     if let Some((name, value)) = word.split_once('=') {
                         self.variable(name, value);
+                        self.exported.push((name.to_owned(), value.to_owned()));
                     }
                 }
             }
@@ -313,20 +333,19 @@ impl Walk<'_> {
                 self.path.splice(..0, folders.map(str::to_owned));
             }
             // `cd` and `source` would mean another place.
-            "HOME" | "CDPATH" | "LD_PRELOAD" | "LD_LIBRARY_PATH" | "BASH_ENV" | "ENV"
-            | "PROMPT_COMMAND" | "PYTEST_PLUGINS" | "NODE_PATH" | "PYTHONSTARTUP"
-            | "PYTHONOPTIMIZE" => self.foreign = true,
+            "HOME" | "CDPATH" => self.foreign = true,
             // Modules from elsewhere can stand in for those of the project.
-            "PYTHONPATH" => self.foreign |= value.split(':').any(|folder| folder.starts_with('/')),
-            "NODE_OPTIONS" => {
-                let loads = ["-r", "--require", "--import", "--loader"];
-                self.foreign |= value
-                    .split_whitespace()
-                    .any(|word| loads.contains(&word.split('=').next().unwrap_or(word)));
+            "PYTHONPATH" => {
+                self.foreign |= value.split(':').any(|folder| folder.starts_with('/'));
+                self.variables.push((name.to_owned(), value.to_owned()));
             }
-            _ if is_harmless_variable(name) => {}
-            // Any other may choose the tests.
-            _ => self.options.push(format!("{name}={value}")),
+            _ if loaders::loads_code(name, value) => self.foreign = true,
+            _ if loaders::is_harmless(name) => {}
+            // Any other may choose the tests, or name code that is loaded.
+            _ => {
+                self.options.push(format!("{name}={value}"));
+                self.variables.push((name.to_owned(), value.to_owned()));
+            }
         }
     }
 }
@@ -363,15 +382,6 @@ fn is_file(word: &str) -> bool {
 /// Options by which a shell reads a script before its text.
 fn is_startup(word: &str) -> bool {
     word.starts_with("--rcfile") || word.starts_with("--init-file")
-}
-
-/// Returns `true` for variables that change how a run looks and not which tests it holds.
-fn is_harmless_variable(name: &str) -> bool {
-    const HARMLESS: &[&str] = names!(
-        "CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE TERM COLUMNS LANG LANGUAGE TZ DEBUG NODE_ENV RUST_BACKTRACE \
-        RUST_LOG RUSTFLAGS PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONWARNINGS PYTHONHASHSEED PYTHONIOENCODING TMPDIR"
-    );
-    HARMLESS.contains(&name) || name.starts_with("LC_") || name.starts_with("CARGO_")
 }
 
 /// The scripts of a condition, a loop or a choice.

@@ -99,7 +99,7 @@ impl Evaluator<'_> {
                 self.linked(name, |this| this.run(words));
             }
         }
-        if name == "cargo" && is_script && self.cargo_alias(verb, arguments) {
+        if name == "cargo" && is_script && self.program_alias(name, arguments) {
             return;
         }
         if runs || is_script {
@@ -109,34 +109,5 @@ impl Evaluator<'_> {
             );
             self.handed_on(name, arguments);
         }
-    }
-
-    /// Cargo resolves its aliases by itself, so no program of another name is started.
-    pub(super) fn cargo_alias(&mut self, verb: &str, arguments: &[String]) -> bool {
-        let config = self.content(".cargo/config.toml");
-        let lines = config
-            .lines()
-            .skip_while(|line| line.trim() != "[alias]")
-            .skip(1);
-        let mut lines = lines.take_while(|line| !line.starts_with('['));
-        let text = lines.find_map(|line| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim().trim_matches('"') == verb).then(|| value.replace(['"', '[', ']', ','], " "))
-        });
-        let Some(text) = text.filter(|_| self.world.walking.insert(format!("cargo {verb}"))) else {
-            return false;
-        };
-        let mut words = vec!["cargo".to_owned()];
-        words.extend(text.split_whitespace().map(str::to_owned));
-        words.extend(
-            arguments
-                .iter()
-                .skip_while(|word| *word != verb)
-                .skip(1)
-                .cloned(),
-        );
-        self.linked(format!("cargo alias {verb}"), |this| this.run(&words));
-        self.world.walking.remove(&format!("cargo {verb}"));
-        true
     }
 }

@@ -1,54 +1,64 @@
-//! Aliases that a program resolves by itself, so that no execution shows them: what a call of one comes down to.
+//! Aliases that a program resolves by itself: where it keeps them, and what a call of one comes down to.
 
 use toml::{Table, Value};
 
-use super::{Execution, Started};
-use actions::lookup::{Content, Lookup, absolute};
+use actions::lookup::absolute;
 use actions::{ALIASES, AliasesOf};
 
-/// Aliases of aliases are followed so far.
-const MAX_STEPS: usize = 8;
+/// The machine, as far as aliases depend on it.
+#[derive(Clone, Copy)]
+pub(crate) struct Machine<'a> {
+    pub(crate) directory: &'a str,
+    pub(crate) home: &'a str,
+    /// The variables of the program.
+    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file, by its absolute path.
+    pub(crate) read: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// A call of an alias.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Called {
+    pub(crate) name: String,
+    pub(crate) meant: Meant,
+}
+
+/// What a call of an alias stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// Arguments of the same program.
+    Arguments(Vec<String>),
+    /// A text for a shell, and the words behind the name.
+    Shell(String, Vec<String>),
+}
 
 /// Returns `true` if a program resolves aliases by itself.
-pub(super) fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     ALIASES.iter().any(|kept| kept.program == program)
 }
 
-/// Returns what the words of a program stand for, one reading for each alias on the way.
-pub(super) fn of(
-    execution: &Execution,
-    one: &Started,
-    home: &str,
-    lookup: &dyn Lookup,
-) -> Vec<Started> {
-    let Some(kept) = ALIASES.iter().find(|kept| kept.program == one.program) else {
-        return Vec::new();
-    };
-    let mut tables = None;
-    let mut found: Vec<Started> = Vec::new();
-    let mut arguments = one.arguments.clone();
-    for _ in 0..MAX_STEPS {
-        let names = words_that_may_be_called(&arguments);
-        let tables =
-            tables.get_or_insert_with(|| tables_of(kept, execution, &one.arguments, home, lookup));
-        let next = names.into_iter().find_map(|at| {
-            let words = value_in(kept, execution, tables, arguments.get(at)?)?;
-            Some(called(&words, arguments.get(at.saturating_add(1)..)?))
-        });
-        let Some(next) = next else {
-            break;
+/// Returns the alias that the arguments of a program call, resolved once.
+pub(crate) fn called(program: &str, arguments: &[String], machine: Machine<'_>) -> Option<Called> {
+    let kept = ALIASES.iter().find(|kept| kept.program == program)?;
+    let names = words_that_may_be_called(arguments);
+    let tables = tables_of(kept, arguments, machine);
+    names.into_iter().find_map(|at| {
+        let name = arguments.get(at)?;
+        let words = value_in(kept, &tables, name, machine)?;
+        let rest = arguments.get(at.saturating_add(1)..)?;
+        let meant = match words.first()?.strip_prefix('!') {
+            Some(first) => {
+                let behind = words.iter().skip(1).map(String::as_str);
+                let text: Vec<&str> = std::iter::once(first).chain(behind).collect();
+                Meant::Shell(text.join(" "), rest.to_vec())
+            }
+            None => Meant::Arguments(filled(&words, rest)),
         };
-        let next = Started {
-            program: one.program.clone(),
-            arguments: next,
-        };
-        if found.contains(&next) {
-            break;
-        }
-        arguments.clone_from(&next.arguments);
-        found.push(next);
-    }
-    found
+        Some(Called {
+            name: name.clone(),
+            meant,
+        })
+    })
 }
 
 /// Where the name of the alias can stand: behind options, of which each may have a value.
@@ -68,7 +78,7 @@ fn words_that_may_be_called(arguments: &[String]) -> Vec<usize> {
 }
 
 /// The words of an alias with those behind it, where `$1` takes the first of them.
-fn called(words: &[String], rest: &[String]) -> Vec<String> {
+fn filled(words: &[String], rest: &[String]) -> Vec<String> {
     let mut rest = rest.iter();
     let mut all: Vec<String> = Vec::new();
     for word in words {
@@ -84,12 +94,12 @@ fn called(words: &[String], rest: &[String]) -> Vec<String> {
     all
 }
 
-/// The words of an alias; `None` for one that is given to a shell, whose programs are seen.
+/// The words of an alias; the first begins with `!` where they are given to a shell.
 fn value_in(
     kept: &AliasesOf,
-    execution: &Execution,
     tables: &[Table],
     name: &str,
+    machine: Machine<'_>,
 ) -> Option<Vec<String>> {
     let variable = (!kept.variables.is_empty()).then(|| {
         format!(
@@ -98,10 +108,12 @@ fn value_in(
             name.to_uppercase().replace('-', "_")
         )
     });
-    let variable = variable.and_then(|variable| execution.variable(&variable));
-    let text = variable.map(|text| Value::String(text.to_owned()));
+    let variable = variable.and_then(|variable| (machine.variable)(&variable));
+    let text = variable.map(Value::String);
     let value = text.or_else(|| tables.iter().find_map(|table| table.get(name)).cloned())?;
-    let words: Vec<String> = match &value {
+    Some(match value {
+        // A shell reads its quotes itself.
+        Value::String(text) if text.starts_with('!') => vec![text],
         Value::String(text) => text
             .split_whitespace()
             .map(|word| word.trim_matches(['"', '\'']).to_owned())
@@ -112,23 +124,14 @@ fn value_in(
             .map(str::to_owned)
             .collect(),
         _ => return None,
-    };
-    words.first().filter(|word| !word.starts_with('!'))?;
-    Some(words)
+    })
 }
 
 /// The tables of aliases, those that count first in front.
-fn tables_of(
-    kept: &AliasesOf,
-    execution: &Execution,
-    arguments: &[String],
-    home: &str,
-    lookup: &dyn Lookup,
-) -> Vec<Table> {
-    let directory = &execution.directory;
-    let read = |path: &str| match lookup.read(&absolute(directory, path)) {
-        Content::Text(text) => table_in(kept, &text),
-        _ => None,
+fn tables_of(kept: &AliasesOf, arguments: &[String], machine: Machine<'_>) -> Vec<Table> {
+    let read = |path: &str| {
+        let text = (machine.read)(&absolute(machine.directory, path))?;
+        table_in(kept, &text)
     };
     let mut tables = Vec::new();
     let mut words = arguments.iter();
@@ -144,10 +147,10 @@ fn tables_of(
         }
     }
     for file in kept.files {
-        match place_of(file, execution, home) {
+        match place_of(file, machine) {
             Some(Place::One(path)) => tables.extend(read(&path)),
             Some(Place::Above(name)) => {
-                let mut folder = Some(directory.as_str());
+                let mut folder = Some(machine.directory);
                 while let Some(here) = folder {
                     tables.extend(read(&format!("{here}/{name}")));
                     folder = here.rsplit_once('/').map(|(above, _)| above);
@@ -165,15 +168,15 @@ enum Place {
     Above(&'static str),
 }
 
-fn place_of(file: &'static str, execution: &Execution, home: &str) -> Option<Place> {
+fn place_of(file: &'static str, machine: Machine<'_>) -> Option<Place> {
     let (start, rest) = file.split_once('/').unwrap_or((file, ""));
     let start = match start.strip_prefix('$') {
         _ if start == "..." => return Some(Place::Above(rest)),
-        Some(name) => execution.variable(name)?,
-        None => home,
+        Some(name) => (machine.variable)(name).filter(|text| !text.is_empty())?,
+        None => machine.home.to_owned(),
     };
     Some(Place::One(match rest {
-        "" => start.to_owned(),
+        "" => start,
         rest => format!("{start}/{rest}"),
     }))
 }
