@@ -71,7 +71,12 @@ impl Evaluator<'_> {
                 self.named(text);
                 self.state.all_odd |= has_hole(text);
                 for target in super::parameter::names_in(text) {
-                    self.declared(target, "l");
+                    if !self.state.variables.contains_key(target) {
+                        self.state.set(target, String::new(), false);
+                    }
+                    self.state.mark(target, |variable| {
+                        variable.reads = variable.reads.max(Reads::Changed);
+                    });
                 }
             }
         }

@@ -302,7 +302,7 @@ impl Evaluator<'_> {
     pub(crate) fn hidden_command(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
             let word = lower::single_word(&format!("\"{}\"", text.replace('"', "\\\"")));
-            self.value(&word);
+            self.deeper(String::new, |this| this.value(&word));
             self.opaque("a text that is expanded again holds a command", text);
         }
     }
