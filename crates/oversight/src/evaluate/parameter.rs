@@ -63,7 +63,7 @@ impl Evaluator<'_> {
                 assigns,
                 word,
             } => match found {
-                Some(text) if !has_hole(&text) && !(text.is_empty() && *empty_counts) => text,
+                Some(text) if !(has_hole(&text) || text.is_empty() && *empty_counts) => text,
                 found => {
                     let other = self.value(word);
                     // What is not known may be nothing.
