@@ -201,6 +201,9 @@ fn hostile_texts_end_quickly() {
         "declare a[".to_owned() + &"${a[".repeat(8) + &"]}".repeat(8) + "]=1",
         "(( ".to_owned() + &"${a[".repeat(16) + &"]}".repeat(16) + " ))",
         "${!x".repeat(40) + &"}".repeat(40),
+        "x='a[$((x))]'; echo $((x)) ${a[x]}; ((x)); unset \"$x\"".to_owned(),
+        "declare -n a=b; declare -n b=a; a=1; declare -n c=c; c=2; echo $a$b$c".to_owned(),
+        "f() { f; }; trap 'f; trap f DEBUG; x=$x$x' DEBUG; :; :".to_owned(),
     ];
     for text in texts {
         let start = Instant::now();

@@ -1,20 +1,28 @@
 //! The text of a here-document is no command: it is taken out before anything is counted or parsed, and a mark is left
 //! in its place. Where the parser finds the mark as the text of a here-document, what was taken out is put in again.
 //!
-//! So two readers must agree that a text is one. Where they do not, nothing is taken out.
+//! Which `<<` is a here-document is decided once, by `scan`. From the others the signs are taken away until the words
+//! are read, so that the parser cannot decide otherwise; where `scan` is not sure, the text has no picture.
 
+mod scan;
+
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::fmt::Write as _;
 
-use super::quoted;
+use super::lower::Refused;
+use scan::Scan;
 
-/// Begins a mark. No text that holds it has anything taken out.
+/// Begins a mark.
 pub(super) const MARK: char = '\u{FDD0}';
 
+/// Stands for `<` where that is no sign of a here-document.
+const SIGN: char = '\u{FDD1}';
+
 /// What was taken out of a text and of the texts in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Bodies {
-    /// None when nothing is to be taken out.
-    kept: Option<RefCell<Vec<Kept>>>,
+    kept: RefCell<Vec<Kept>>,
     differ: Cell<bool>,
 }
 
@@ -32,113 +40,134 @@ pub(super) struct Marked {
 }
 
 impl Bodies {
-    pub(super) fn new() -> Self {
-        Self {
-            kept: Some(RefCell::default()),
-            differ: Cell::new(false),
+    /// Takes the texts of here-documents out; none when there are none. A text that is part of another may have its
+    /// marks already.
+    ///
+    /// # Errors
+    /// It is not known which these are.
+    pub(super) fn take_out(&self, text: &str, is_part: bool) -> Result<Option<Marked>, Refused> {
+        if !scan::may_hold(text) {
+            return Ok(None);
         }
-    }
-
-    /// Leaves every text as it is.
-    pub(super) fn left_in() -> Self {
-        Self {
-            kept: None,
-            differ: Cell::new(false),
+        if text.contains([MARK, SIGN]) {
+            return is_part.then_some(None).ok_or(Refused::Syntax);
         }
-    }
-
-    /// Takes the texts of here-documents out; none when there are none, or not for sure.
-    pub(super) fn take_out(&self, text: &str) -> Option<Marked> {
-        let kept = self.kept.as_ref()?;
-        let (bodies, differ) = bodies(text);
-        if differ {
-            self.differ.set(true);
+        let scan = Scan::of(text);
+        if !scan.is_sure {
+            return Err(Refused::Syntax);
         }
-        if bodies.is_empty() {
-            return None;
-        }
-        let mut kept = kept.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
         let mut marked = Marked {
             text: String::with_capacity(text.len().min(4096)),
             bytes: Vec::new(),
         };
+        let mut others = scan.others.iter().copied().peekable();
         let mut at = 0;
-        for body in bodies {
-            let inside = text.get(body.from..body.to)?;
-            marked.add(text.get(at..body.from)?, at);
-            marked.mark(kept.len(), body.from);
-            at = body.to;
-            let text = if body.without_tabs {
-                let lines = inside.split_inclusive('\n');
-                lines.map(|line| line.trim_start_matches('\t')).collect()
-            } else {
-                inside.to_owned()
-            };
+        for body in &scan.bodies {
+            marked.add(text, at, body.from, &mut others);
+            marked.mark(kept.len(), body);
+            at = body.end;
             kept.push(Kept {
-                text,
+                text: inside(text, body),
                 is_found: false,
             });
         }
-        marked.add(text.get(at..)?, at);
+        marked.add(text, at, text.len(), &mut others);
         marked.bytes.push(text.len());
-        Some(marked)
+        Ok(Some(marked))
     }
 
     /// What was taken out where this mark is.
     pub(super) fn behind(&self, mark: &str) -> Option<String> {
-        let number = mark.strip_prefix(MARK)?.strip_suffix('\n')?.parse().ok()?;
-        let mut kept = self.kept.as_ref()?.borrow_mut();
-        let kept: &mut Kept = kept.get_mut::<usize>(number)?;
-        kept.is_found = true;
-        Some(kept.text.clone())
+        let found = || {
+            let number = mark.strip_prefix(MARK)?.strip_suffix('\n')?.parse().ok()?;
+            let mut kept = self.kept.borrow_mut();
+            let kept: &mut Kept = kept.get_mut::<usize>(number)?;
+            kept.is_found = true;
+            Some(kept.text.clone())
+        };
+        let text = found();
+        self.differ.set(self.differ.get() || text.is_none());
+        text
     }
 
-    /// Whether shells differ about the end of one of them.
-    pub(super) fn differ(&self) -> bool {
-        self.differ.get()
+    /// Whether the parser found the texts of here-documents where they are, and nowhere else.
+    pub(super) fn agree(&self) -> bool {
+        !self.differ.get() && self.kept.borrow().iter().all(|kept| kept.is_found)
     }
+}
 
-    /// Whether the parser found every mark where a here-document has its text.
-    pub(super) fn are_found(&self) -> bool {
-        let kept = self.kept.as_ref();
-        kept.is_none_or(|kept| kept.borrow().iter().all(|kept| kept.is_found))
+/// The text of a here-document as a program reads it, before expansions.
+fn inside(text: &str, body: &scan::Body<'_>) -> String {
+    let inside = text.get(body.from..body.to).unwrap_or_default();
+    let lines = inside
+        .split_inclusive('\n')
+        .map(|line| match body.without_tabs {
+            true => line.trim_start_matches('\t'),
+            false => line,
+        });
+    let mut inside: String = lines.collect();
+    if !inside.is_empty() && !inside.ends_with('\n') {
+        inside.push('\n');
+    }
+    inside
+}
+
+/// The signs of a text that were taken away are put in again.
+pub(super) fn restored(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.contains(SIGN) {
+        true => Cow::Owned(text.replace(SIGN, "<")),
+        false => text,
     }
 }
 
 impl Marked {
-    fn add(&mut self, part: &str, from: usize) {
-        self.text.push_str(part);
-        let places = part.char_indices();
-        self.bytes
-            .extend(places.map(|(at, _)| from.saturating_add(at)));
+    /// Adds a part of the text, without the signs that are no here-documents.
+    fn add(
+        &mut self,
+        text: &str,
+        from: usize,
+        to: usize,
+        others: &mut std::iter::Peekable<impl Iterator<Item = usize>>,
+    ) {
+        let part = text.get(from..to).unwrap_or_default();
+        let mut hidden = 0_u8;
+        for (at, one) in part.char_indices() {
+            let at = from.saturating_add(at);
+            if others.next_if_eq(&at).is_some() {
+                hidden = 2;
+            }
+            self.text.push(if hidden > 0 { SIGN } else { one });
+            self.bytes.push(at);
+            hidden = hidden.saturating_sub(1);
+        }
     }
 
-    fn mark(&mut self, number: usize, from: usize) {
+    fn mark(&mut self, number: usize, body: &scan::Body<'_>) {
         let before = self.text.len();
-        self.text.push_str(&format!("{MARK}{number}\n"));
+        let line = if self.text.ends_with('\n') { "" } else { "\n" };
+        let name = body.name;
+        // Writing to a text cannot fail.
+        let _ = write!(self.text, "{line}{MARK}{number}\n{name}\n");
         let mark = self.text.get(before..).unwrap_or_default();
-        self.bytes.extend(mark.chars().map(|_| from));
+        self.bytes.extend(mark.chars().map(|_| body.from));
     }
-}
-
-fn bodies(text: &str) -> (Vec<quoted::Body>, bool) {
-    if !text.contains("<<") || text.contains(MARK) {
-        return (Vec::new(), false);
-    }
-    quoted::bodies(text)
 }
 
 /// Divides a text into its commands and the texts of its here-documents.
 #[must_use]
-pub fn divided(text: &str) -> (String, Vec<&str>) {
+pub fn divided(text: &str) -> (Cow<'_, str>, Vec<&str>) {
+    if !scan::may_hold(text) {
+        return (Cow::Borrowed(text), Vec::new());
+    }
     let mut commands = String::with_capacity(text.len());
     let mut inside = Vec::new();
     let mut at = 0;
-    for body in bodies(text).0 {
+    for body in Scan::of(text).bodies {
         commands.push_str(text.get(at..body.from).unwrap_or_default());
         inside.extend(text.get(body.from..body.to));
         at = body.to;
     }
     commands.push_str(text.get(at..).unwrap_or_default());
-    (commands, inside)
+    (Cow::Owned(commands), inside)
 }

@@ -25,9 +25,6 @@ const MAX_DIGITS: usize = 9;
 /// Longer numbers in a sequence of braces or behind a tilde overflow, and the parser would fail on them.
 const MAX_NUMBER: usize = 18;
 
-/// How far back the beginning of an expression is looked for.
-const MAX_EXPRESSION: usize = 256;
-
 /// Deeper nesting of compound commands is not parsed.
 const MAX_KEYWORDS: usize = 48;
 
@@ -67,9 +64,6 @@ fn check_parts(text: &str, is_program: bool) -> Result<(), &'static str> {
     check_length(text)?;
     if text.contains('\0') {
         return Err("the text holds a NUL character");
-    }
-    if has_unreadable_heredoc(text) {
-        return Err("a here-document without a plain name for its end cannot be analysed");
     }
     let mut depth = 0_usize;
     let mut double = 0_usize;
@@ -206,115 +200,6 @@ fn may_hold_another(text: &str, at: usize) -> bool {
     !(inside.bytes().all(harmless) || unquoted.is_some_and(without_expansions))
 }
 
-/// `<< ''`, `<<a$( `: the tokenizer would look for the end for ever. It takes `<<<<<` for `<<<` and `<<`.
-fn has_unreadable_heredoc(text: &str) -> bool {
-    let mut quoted = None;
-    text.match_indices("<<").any(|(at, _)| {
-        if !is_unreadable_heredoc(text, at) {
-            return false;
-        }
-        // In quotes it is none: `echo "body<<EOF" >> "$GITHUB_OUTPUT"`.
-        let quoted = quoted.get_or_insert_with(|| super::quoted::quoted(text));
-        let inside = |(from, to): &(usize, usize)| *from <= at && at.saturating_add(2) <= *to;
-        !quoted.iter().any(inside)
-    })
-}
-
-/// Whether the name behind the signs at this place is none that the parser can read.
-fn is_unreadable_heredoc(text: &str, at: usize) -> bool {
-    let before = text.get(..at).unwrap_or_default();
-    let rest = text.get(at..).unwrap_or_default();
-    let after = rest.trim_start_matches('<');
-    let signs = rest.len().saturating_sub(after.len());
-    // An escaped sign is none.
-    let fewer = signs.saturating_sub(usize::from(before.ends_with('\\')));
-    if before.ends_with('<') || (signs % 3 != 2 && fewer % 3 != 2) {
-        return false;
-    }
-    let after = after.strip_prefix('-').unwrap_or(after);
-    let rest = after.trim_start_matches([' ', '\t']);
-    // In a substitution the second blank is taken for the name.
-    if after.len().saturating_sub(rest.len()) > 1 {
-        return true;
-    }
-    // A shift in arithmetic, where no end is looked for.
-    if rest.starts_with('(') {
-        return !is_in_arithmetic(before);
-    }
-    let name = heredoc_name(rest);
-    let nameless = |one: char| one.is_whitespace() || "'\"\\$".contains(one);
-    // A bracket may end the expression that the signs stand in, and the name with it.
-    let least = name.split([']', '}']).next().unwrap_or_default();
-    if least.trim_matches(nameless).is_empty() {
-        return true;
-    }
-    name.char_indices().any(|(at, one)| {
-        let next = rest.get(at.saturating_add(1)..).unwrap_or_default();
-        one == '`' || (one == '$' && opens_expansion(next))
-    })
-}
-
-/// Whether `((` stays open at the end of this text, and nothing that the tokenizer could take otherwise stands in it.
-fn is_in_arithmetic(before: &str) -> bool {
-    let bytes = before.as_bytes();
-    let mut closed = 0_usize;
-    let mut inner = None;
-    for at in (0..bytes.len()).rev().take(MAX_EXPRESSION) {
-        match bytes.get(at) {
-            Some(b')') => closed = closed.saturating_add(1),
-            Some(b'(') if closed > 0 => closed = closed.saturating_sub(1),
-            Some(b'(') if inner == Some(at.saturating_add(1)) => {
-                return bytes.get(at.wrapping_sub(1)) != Some(&b'\\');
-            }
-            Some(b'(') => inner = Some(at),
-            Some(b'$') if bytes.get(at.saturating_add(1)) == Some(&b'(') => return false,
-            Some(byte) if is_of_expression(*byte) => {}
-            _ => return false,
-        }
-    }
-    false
-}
-
-/// A letter, a digit or a sign that is the same in every grammar of the shell.
-fn is_of_expression(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_ \t+-*/%&|^!~=?:,;.${}".contains(&byte)
-}
-
-/// Whether more than a plain `${name}` begins behind the sign.
-fn opens_expansion(behind: &str) -> bool {
-    let Some(name) = behind.strip_prefix('{') else {
-        return behind.starts_with(['(', '[']);
-    };
-    let end = name.find(|one: char| !one.is_ascii_alphanumeric() && one != '_');
-    !end.is_some_and(|end| name.get(end..).is_some_and(|rest| rest.starts_with('}')))
-}
-
-/// The name at the beginning of this text, with its quotes.
-fn heredoc_name(text: &str) -> &str {
-    let mut quote = None;
-    let mut escaped = false;
-    let end = text.find(|one: char| {
-        if std::mem::take(&mut escaped) {
-            return false;
-        }
-        escaped = one == '\\';
-        match quote {
-            Some(open) => {
-                if one == open {
-                    quote = None;
-                }
-                false
-            }
-            None if matches!(one, '\'' | '"') => {
-                quote = Some(one);
-                false
-            }
-            None => " \t\n;&|<>()".contains(one),
-        }
-    });
-    text.get(..end.unwrap_or(text.len())).unwrap_or_default()
-}
-
 /// Braces of a word that stay open; `${` belongs to another grammar.
 fn open_braces(word: &str) -> usize {
     let mut open = 0_usize;
@@ -365,43 +250,6 @@ mod tests {
             assert!(!is_bearable_word(&word), "{word}");
         }
         assert!(is_bearable_word(&format!("id={large},\"{large}\"")));
-    }
-
-    #[test]
-    fn a_heredoc_without_a_plain_name_is_refused() {
-        for text in [
-            "cat << ''",
-            "<<<<<\r\t",
-            "x <<<<< \r\t",
-            "cat <<-\n",
-            "<<T$( (<<T$(",
-            "<<\"T $( (<<T$(\"",
-            "<<T` (<<T`",
-            "<<T${\"\" ",
-            "\\<<<$(  ",
-            "$(<< ($(",
-            "<<T\\($(  ",
-            "<<T\u{b}$(  ",
-            "$(<<  T ",
-            "$(a<< (b)c ",
-            "$(\"((\"<< ($(",
-            "$($[((]<< ($(",
-            "$(\\((<< ()",
-        ] {
-            assert!(check(text).is_err(), "{text:?}");
-        }
-        for text in [
-            "cat <<X\nX",
-            "cat <<< x",
-            "grep '<<<<<<<' f",
-            "cat <<<<<X",
-            "cat <<X | grep \"$(x)\"\nX\ncat <<X\nX",
-            "echo $((1 << $n)) $((2 << ${n}))",
-            "x=$((1 << (n - 1)))",
-            "x=$(( (a + $b) << (${n} - 1) )); ((x << (2)))",
-        ] {
-            assert!(check(text).is_ok(), "{text:?}");
-        }
     }
 
     #[test]

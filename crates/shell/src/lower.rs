@@ -46,18 +46,13 @@ pub fn program(text: &str) -> Result<Script, Refused> {
 /// It is too deep or too long, or no shell text.
 pub fn read(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
     limit::check_length(text).map_err(Refused::Limit)?;
-    let bodies = Rc::new(Bodies::new());
-    let (lowering, parsed) = Lowering::whole(text, &bodies);
-    let script = caught(|| lowering.checked(&parsed));
-    if bodies.differ() {
-        return Err(Refused::Syntax);
+    let bodies = Rc::new(Bodies::default());
+    let (lowering, parsed) = Lowering::whole(text, &bodies)?;
+    let script = caught(|| lowering.checked(&parsed))?;
+    match bodies.agree() {
+        true => Ok((script, super::bodies::restored(parsed))),
+        false => Err(Refused::Syntax),
     }
-    if !text.contains("<<") || (script.is_ok() && bodies.are_found()) {
-        return Ok((script?, parsed));
-    }
-    let lowering = Lowering::new(text, 0, Rc::new(Bodies::left_in()));
-    let script = caught(|| lowering.checked(text))?;
-    Ok((script, Cow::Borrowed(text)))
 }
 
 /// Parses a whole program, one complete command after the other: a long one needs not be held at once.
@@ -66,13 +61,13 @@ pub fn read(text: &str) -> Result<(Script, Cow<'_, str>), Refused> {
 /// It is too deep or too long, or no shell text; for a line, that its words are none.
 pub fn lines(text: &str) -> Result<impl Iterator<Item = Result<Script, Refused>>, Refused> {
     limit::check_length(text).map_err(Refused::Limit)?;
-    let bodies = Rc::new(Bodies::new());
-    let (lowering, text) = Lowering::whole(text, &bodies);
+    let bodies = Rc::new(Bodies::default());
+    let (lowering, text) = Lowering::whole(text, &bodies)?;
     limit::check(&text).map_err(Refused::Limit)?;
     let tree = caught(|| lowering.parse(&text))?;
     let lists = tree.complete_commands.into_iter();
     let lines = lists.map(move |list| caught(|| Ok(lowering.list(list))));
-    let found = std::iter::once_with(move || match bodies.are_found() && !bodies.differ() {
+    let found = std::iter::once_with(move || match bodies.agree() {
         true => Ok(Script::default()),
         false => Err(Refused::Syntax),
     });
@@ -86,15 +81,16 @@ fn caught<T>(parse: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
 
 /// Takes one word apart that came as a value, for example the right side of an `export`.
 pub fn single_word(text: &str) -> Word {
-    let refused = || Word {
+    let bodies = Rc::new(Bodies::default());
+    let word = caught(|| {
+        let (lowering, parsed) = Lowering::whole(text, &bodies)?;
+        limit::check(&parsed).map_err(Refused::Limit)?;
+        Ok(lowering.word(&parsed, None))
+    });
+    word.ok().filter(|_| bodies.agree()).unwrap_or(Word {
         pieces: vec![super::ir::Piece::Opaque],
         span: None,
-    };
-    if limit::check(text).is_err() {
-        return refused();
-    }
-    let bodies = Rc::new(Bodies::left_in());
-    caught(|| Ok(Lowering::new(text, 0, bodies).word(text, None))).unwrap_or_else(|_| refused())
+    })
 }
 
 /// Deeper nesting of substitutions in substitutions is not followed.
@@ -115,9 +111,10 @@ struct Lowering {
 
 impl Lowering {
     /// For a text that is no part of another; with it, the text to parse.
-    fn whole<'t>(text: &'t str, bodies: &Rc<Bodies>) -> (Self, Cow<'t, str>) {
-        let Some(marked) = bodies.take_out(text) else {
-            return (Self::new(text, 0, Rc::clone(bodies)), Cow::Borrowed(text));
+    fn whole<'t>(text: &'t str, bodies: &Rc<Bodies>) -> Result<(Self, Cow<'t, str>), Refused> {
+        let Some(marked) = bodies.take_out(text, false)? else {
+            let lowering = Self::new(text, 0, Rc::clone(bodies));
+            return Ok((lowering, Cow::Borrowed(text)));
         };
         let lowering = Self {
             options: ParserOptions::default(),
@@ -127,7 +124,7 @@ impl Lowering {
             depth: 0,
             bodies: Rc::clone(bodies),
         };
-        (lowering, Cow::Owned(marked.text))
+        Ok((lowering, Cow::Owned(marked.text)))
     }
 
     fn new(text: &str, depth: usize, bodies: Rc<Bodies>) -> Self {
@@ -189,7 +186,7 @@ impl Lowering {
         if self.depth >= MAX_DEPTH {
             return None;
         }
-        let marked = self.bodies.take_out(text);
+        let marked = self.bodies.take_out(text, true).ok()?;
         let text = marked.as_ref().map_or(text, |marked| &marked.text);
         let depth = self.depth.saturating_add(1);
         let mut inner = Self::new(text, depth, Rc::clone(&self.bodies));

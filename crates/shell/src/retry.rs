@@ -13,16 +13,12 @@ pub(super) fn otherwise(text: &str) -> Option<String> {
     ended(text)
 }
 
-/// The text with what bash adds at its end: a backslash stands for itself there, and a here-document ends.
+/// A backslash at the end of a text stands for itself.
 fn ended(text: &str) -> Option<String> {
-    if let Some(before) = text.strip_suffix('\\') {
-        // Other shells may take it away, which makes another word of the one before.
-        let alone = before.ends_with([' ', '\t', '\n']);
-        return alone.then(|| format!("{text}\\"));
-    }
-    let names = super::quoted::unended(text)?;
-    let line = if text.ends_with('\n') { "" } else { "\n" };
-    (!names.is_empty()).then(|| format!("{text}{line}{}\n", names.join("\n")))
+    let before = text.strip_suffix('\\')?;
+    // Other shells may take it away, which makes another word of the one before.
+    let alone = before.ends_with([' ', '\t', '\n']);
+    alone.then(|| format!("{text}\\"))
 }
 
 fn select_as_for(text: &str) -> String {
@@ -53,14 +49,6 @@ mod tests {
         assert_eq!(ended("ls \\").as_deref(), Some("ls \\\\"));
         assert_eq!(ended("ls\\"), None);
         assert_eq!(ended("ls \\\\"), None);
-        assert_eq!(ended("cat <<A\nx").as_deref(), Some("cat <<A\nx\nA\n"));
-        assert_eq!(ended("cat <<A").as_deref(), Some("cat <<A\nA\n"));
-        assert_eq!(
-            ended("cat <<A <<B\nx\n").as_deref(),
-            Some("cat <<A <<B\nx\nA\nB\n")
-        );
-        assert_eq!(ended("cat <<A\nx\nA\n"), None);
-        assert_eq!(ended("x=$(cat <<A\nx)"), None);
         assert_eq!(ended("echo 'a"), None);
     }
 }

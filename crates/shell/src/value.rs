@@ -21,6 +21,15 @@ pub fn unknown() -> String {
     HOLE.to_string()
 }
 
+/// Returns a part of a text that is not known. A command in it stays visible, because it may be expanded again.
+#[must_use]
+pub fn part_of(text: &str) -> String {
+    match text.contains("$(") || text.contains('`') {
+        true => format!("{HOLE}{text}{HOLE}"),
+        false => unknown(),
+    }
+}
+
 /// Returns one text after the other. Two holes side by side are one, and a text that grows too long is a hole.
 #[must_use]
 pub fn joined(mut left: String, right: &str) -> String {
@@ -36,13 +45,17 @@ pub fn joined(mut left: String, right: &str) -> String {
     left
 }
 
-/// Returns the text if both are the same, and a hole otherwise.
+/// Returns the text if both are the same, and a hole otherwise; of two numbers it is known that it is one.
 #[must_use]
 pub fn either(left: &str, right: &str) -> String {
-    if left == right {
-        left.to_owned()
-    } else {
-        unknown()
+    let is_number = |text: &str| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        digits.bytes().all(|one| one.is_ascii_digit()) || text.chars().eq([ENVIRONMENT])
+    };
+    match left == right {
+        true => left.to_owned(),
+        false if is_number(left) && is_number(right) => ENVIRONMENT.to_string(),
+        false => unknown(),
     }
 }
 
@@ -75,5 +88,9 @@ mod tests {
         assert_eq!(joined("a".to_owned(), "b"), "ab");
         assert_eq!(joined("a".repeat(MAX_TEXT), "b"), unknown());
         assert_eq!(either("a", "b"), unknown());
+        assert_eq!(either("1", "22"), ENVIRONMENT.to_string());
+        assert_eq!(either("1", "b"), unknown());
+        assert_eq!(part_of("b"), unknown());
+        assert!(part_of("a[$(b)]").contains("$(b)"));
     }
 }

@@ -4,7 +4,7 @@ use shell::ir::{Argument, Assigned, Assignment, Piece, Word};
 use shell::value::{HOLE, has_hole, joined, unknown};
 use shell::words::names;
 
-use super::state::{Elements, Stored};
+use super::state::{Elements, Reads, Stored};
 use super::{Evaluator, Outcome};
 
 /// Ends of the names of variables whose value some program runs.
@@ -46,20 +46,44 @@ impl Evaluator<'_> {
                 if assignment.append {
                     text = joined(self.state.get(name).unwrap_or_default(), &text);
                 }
-                if self.state.variables.get(name).is_some_and(|old| old.is_odd) {
-                    self.subscripted(&text);
-                }
+                self.given(name, &text);
                 self.state.set(name, text, exported);
             }
             Assigned::Array(parts) => {
                 let elements = self.array(name, parts, assignment.append);
+                for (_, text) in &elements {
+                    self.given(name, text);
+                }
                 self.state.store(name, Stored::Array(elements), exported);
             }
         }
         self.assigned(name);
     }
 
+    /// Notes what a variable gets whose attributes make more of it than a text: a number is computed, and a name is
+    /// written through.
+    pub(crate) fn given(&mut self, name: &str, text: &str) {
+        let reads = self.state.variables.get(name).map(|old| old.reads);
+        match reads {
+            None | Some(Reads::Plain) => {}
+            Some(Reads::Number | Reads::Changed) => self.subscripted(text),
+            Some(Reads::Through) => {
+                self.named(text);
+                self.state.all_odd |= has_hole(text);
+                for target in super::parameter::names_in(text) {
+                    if !self.state.variables.contains_key(target) {
+                        self.state.set(target, String::new(), false);
+                    }
+                    self.state.mark(target, |variable| {
+                        variable.reads = variable.reads.max(Reads::Changed);
+                    });
+                }
+            }
+        }
+    }
+
     fn assign_element(&mut self, name: &str, key: &str, text: String) {
+        self.given(name, &text);
         if matches!(
             name,
             "BASH_ALIASES" | "BASH_CMDS" | "aliases" | "galiases" | "functions"
@@ -218,7 +242,7 @@ impl Evaluator<'_> {
         if text.starts_with('+') {
             return false;
         }
-        self.subscripted(text.split('=').next().unwrap_or_default());
+        self.named(text.split('=').next().unwrap_or_default());
         let (variable, value) = match text.split_once('=') {
             Some((variable, value)) => (variable, Some(value)),
             None => (text, None),
@@ -250,22 +274,33 @@ impl Evaluator<'_> {
     }
 
     fn declared(&mut self, name: &str, flags: &str) {
-        let is_odd = flags.contains(['n', 'i', 'l', 'u', 'c']);
+        let reads = match flags {
+            flags if flags.contains('n') => Reads::Through,
+            flags if flags.contains(['l', 'u', 'c']) => Reads::Changed,
+            flags if flags.contains('i') => Reads::Number,
+            _ => Reads::Plain,
+        };
+        let is_odd = reads != Reads::Plain;
         let is_fixed = flags.contains('r');
         if is_odd && !self.state.variables.contains_key(name) {
             self.state.set(name, String::new(), false);
         }
-        if is_odd
-            && let Some(Stored::Text(text)) =
-                self.state.variables.get(name).map(|old| old.stored.clone())
-        {
-            self.subscripted(&text);
+        if !is_odd && !is_fixed {
+            return;
         }
-        if is_odd || is_fixed {
-            self.state.mark(name, |variable| {
-                variable.is_odd |= is_odd;
-                variable.is_fixed |= is_fixed;
-            });
+        let stored = self.state.variables.get(name).map(|old| old.stored.clone());
+        self.state.mark(name, |variable| {
+            variable.reads = variable.reads.max(reads);
+            variable.is_fixed |= is_fixed;
+        });
+        match stored {
+            Some(Stored::Text(text)) => self.given(name, &text),
+            Some(Stored::Array(elements)) => {
+                for (_, text) in elements {
+                    self.given(name, &text);
+                }
+            }
+            None => {}
         }
     }
 }

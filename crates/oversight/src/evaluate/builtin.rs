@@ -5,8 +5,9 @@ use std::rc::Rc;
 use crate::guard::Touch;
 use actions::lookup::absolute;
 use shell::ir::{Argument, Word};
-use shell::value::{ENVIRONMENT, HOLE, has_hole, unknown};
+use shell::value::{ENVIRONMENT, HOLE, has_hole, part_of, unknown};
 
+use super::state::Stored;
 use super::world::File;
 use super::{Evaluator, Outcome, parameter, text};
 
@@ -30,7 +31,7 @@ impl Evaluator<'_> {
             "shift" => self.shift(arguments),
             "unset" => {
                 for name in arguments.iter().filter(|word| !word.starts_with('-')) {
-                    self.subscripted(name);
+                    self.named(name);
                     match name.split_once('[') {
                         Some((array, _)) => self.state.set(array, unknown(), false),
                         None => self.state.unset(name),
@@ -65,10 +66,8 @@ impl Evaluator<'_> {
                 Outcome::quiet(Some(true))
             }
             "test" | "[" => {
-                if arguments.iter().any(|word| word == "-v") {
-                    let all = arguments.join(" ");
-                    self.subscripted(&all);
-                }
+                let behind = arguments.iter().skip_while(|word| *word != "-v");
+                behind.skip(1).for_each(|name| self.named(name));
                 Outcome::quiet(None)
             }
             "let" => {
@@ -235,24 +234,40 @@ impl Evaluator<'_> {
         let Some(text) = arguments.first().filter(is_command).cloned() else {
             return Outcome::unknown();
         };
-        let mut state = self.state.clone();
-        // Any variable may be another by then.
-        if text.contains('$') {
-            for variable in Rc::make_mut(&mut state.variables).values_mut() {
-                variable.is_odd = true;
-            }
-        }
+        let state = self.state.clone();
         let output = self
             .apart(state, |this| {
                 this.linked("trap", |this| this.evaluated(&text))
             })
             .output;
         self.world.traps.push(text);
+        self.world.trapped = Some(self.state.clone());
         // It prints when it runs, at the end or never.
         match output.is_empty() {
             true => Outcome::quiet(Some(true)),
             false => Outcome::unknown(),
         }
+    }
+
+    /// Runs the traps after a command that changed what they mean: one may run between any two commands, and what it
+    /// assigns may hold from then on.
+    pub(crate) fn fire_traps(&mut self) {
+        let known = self.world.trapped.take();
+        let is_alike = known
+            .as_ref()
+            .is_some_and(|known| known.is_alike(&self.state));
+        if is_alike || self.world.traps.is_empty() {
+            self.world.trapped = known;
+            return;
+        }
+        let texts = std::mem::take(&mut self.world.traps);
+        let before = self.state.clone();
+        for text in &texts {
+            self.linked("trap", |this| this.evaluated(text));
+        }
+        self.world.traps.splice(0..0, texts);
+        self.world.trapped = Some(before.clone());
+        self.state.join(before);
     }
 
     /// Runs the traps that were set since there were so many, with what is known by then.
@@ -293,11 +308,20 @@ impl Evaluator<'_> {
             _ => None,
         };
         names.extend(["REPLY", "MAPFILE", "OPTARG", "OPTIND"].map(str::to_owned));
+        // Which of them is read is not looked at.
+        let inputs = self.state.descriptors.values().map(String::as_str);
+        let inputs = inputs.chain(names.iter().map(String::as_str));
+        let inputs = inputs.collect::<Vec<_>>().join("\n");
         let has_input = !self.state.descriptors.is_empty() || builtin != "read";
-        let text = if has_input { HOLE } else { ENVIRONMENT }.to_string();
-        let text = only.filter(|_| builtin == "read").unwrap_or(text);
+        let only = only.filter(|_| builtin == "read");
         for name in names {
-            self.set_by_name(&name, text.clone());
+            let text = match (&only, self.state.get(&name)) {
+                (Some(only), _) => only.clone(),
+                (None, _) if !has_input => ENVIRONMENT.to_string(),
+                // It may as well stay what it is.
+                (None, old) => part_of(&format!("{inputs}\n{}", old.unwrap_or_default())),
+            };
+            self.set_by_name(&name, text);
         }
         for content in self.state.descriptors.values_mut() {
             *content = unknown();
@@ -307,15 +331,18 @@ impl Evaluator<'_> {
 
     /// Sets what a word names, which may be an element.
     fn set_by_name(&mut self, name: &str, text: String) {
-        self.subscripted(name);
+        self.named(name);
         match name.split_once('[') {
             Some((array, _)) => self.state.set(array, unknown(), false),
             None if has_hole(name) => self.opaque("the name of a variable is not known", name),
             None => {
-                if self.state.variables.get(name).is_some_and(|old| old.is_odd) {
-                    self.subscripted(&text);
-                }
-                self.state.set(name, text, false);
+                self.given(name, &text);
+                // It may be an array, and have any number of elements.
+                let stored = match text.contains(HOLE) {
+                    true => Stored::Array(vec![(unknown(), text)]),
+                    false => Stored::Text(text),
+                };
+                self.state.store(name, stored, false);
             }
         }
         self.assigned(name);

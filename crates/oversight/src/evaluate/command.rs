@@ -1,8 +1,9 @@
 //! Compound commands and pipelines. Every branch is walked; what its ways leave behind is joined.
 
 use shell::ir::{Arm, Command, Connector, Item, Kind, Pipeline, Script, Test, Word};
-use shell::value::{either, joined, unknown};
+use shell::value::{either, joined, part_of, unknown};
 
+use super::state::Stored;
 use super::{Evaluator, Outcome, budget};
 
 impl Evaluator<'_> {
@@ -101,7 +102,7 @@ impl Evaluator<'_> {
         if self.notes.texts == 0 && command.span.is_some() {
             self.notes.span = command.span;
         }
-        self.deeper(Outcome::unknown, |this| match &command.kind {
+        let outcome = self.deeper(Outcome::unknown, |this| match &command.kind {
             Kind::Simple { assignments, words } => {
                 this.simple(assignments, words, &command.redirects)
             }
@@ -117,7 +118,11 @@ impl Evaluator<'_> {
                 Outcome::quiet(Some(true))
             }
             kind => this.redirected(&command.redirects, |this| this.compound(kind)),
-        })
+        });
+        if !self.world.traps.is_empty() {
+            self.fire_traps();
+        }
+        outcome
     }
 
     fn compound(&mut self, kind: &Kind) -> Outcome {
@@ -229,15 +234,7 @@ impl Evaluator<'_> {
             self.unsurely(|this| this.apart(state, |this| this.script(body)));
             return Outcome::quiet(None);
         }
-        if self
-            .state
-            .variables
-            .get(variable)
-            .is_some_and(|old| old.is_odd)
-        {
-            let all = values.join(" ");
-            self.subscripted(&all);
-        }
+        self.given(variable, &values.join(" "));
         let (values, more) = budget::items(&values);
         let rest = more.then(unknown);
         let before = self.state.clone();
@@ -286,7 +283,7 @@ impl Evaluator<'_> {
             Test::Unary(operator, word) => {
                 let text = self.value(word);
                 if operator == "-v" {
-                    self.subscripted(&text);
+                    self.named(&text);
                 }
             }
             Test::Binary(operator, left, right) => {
@@ -295,7 +292,9 @@ impl Evaluator<'_> {
                     texts.iter().for_each(|text| self.subscripted(text));
                 }
                 if operator == "=~" {
-                    self.state.set("BASH_REMATCH", unknown(), false);
+                    let [text, _] = texts;
+                    let found = Stored::Array(vec![(unknown(), part_of(&text))]);
+                    self.state.store("BASH_REMATCH", found, false);
                 }
             }
         }

@@ -52,9 +52,8 @@ impl Evaluator<'_> {
     pub(crate) fn parameter(&mut self, parameter: &Parameter) -> String {
         let found = self.subject(&parameter.subject);
         if parameter.indirect || matches!(parameter.operation, Operation::Names) {
-            // A subscript in the text that is read as a name is evaluated.
             if let Some(text) = found {
-                self.subscripted(&text);
+                self.named(&text);
             }
             return unknown();
         }
@@ -64,10 +63,14 @@ impl Evaluator<'_> {
                 assigns,
                 word,
             } => match found {
-                Some(text) if !text.is_empty() || !*empty_counts => text,
-                _ => {
-                    let text = self.value(word);
+                Some(text) if !(has_hole(&text) || text.is_empty() && *empty_counts) => text,
+                found => {
+                    let other = self.value(word);
+                    // What is not known may be nothing.
+                    let text = found.filter(|text| has_hole(text));
+                    let text = text.unwrap_or_else(|| other.clone());
                     if let (true, Subject::Named(name)) = (*assigns, &parameter.subject) {
+                        self.given(name, &other);
                         self.state.set(name, text.clone(), false);
                     }
                     text
@@ -76,7 +79,9 @@ impl Evaluator<'_> {
             Operation::Alternative { empty_counts, word } => {
                 let other = self.value(word);
                 match found {
-                    None => String::new(),
+                    // The shell or the environment may hold it otherwise.
+                    None if matches!(parameter.subject, Subject::Positional(_)) => String::new(),
+                    None => format!("{ENVIRONMENT}{other}"),
                     Some(text) if has_hole(&text) => unknown(),
                     Some(text) if text.is_empty() && *empty_counts => String::new(),
                     Some(_) => other,
@@ -225,7 +230,7 @@ impl Evaluator<'_> {
                 ..
             } => drop(self.pattern(wanted)),
             // `@P` expands the text again.
-            Operation::Prompt => self.hidden_command(text),
+            Operation::Prompt => self.computed(text),
             _ => {}
         }
         unknown()
@@ -262,18 +267,34 @@ impl Evaluator<'_> {
     /// Text that bash reads as arithmetic or as a name: a substitution in a subscript runs, and so does one in the
     /// value of a variable that it names.
     pub(crate) fn subscripted(&mut self, text: &str) {
-        self.hidden_command(text);
+        self.computed(text);
         let mut open: Vec<String> = names_in(text).map(str::to_owned).collect();
         let mut seen: Vec<String> = Vec::new();
         while let Some(name) = open.pop() {
             if seen.contains(&name) || !self.step() {
                 continue;
             }
-            if let Some(value) = self.state.get(&name) {
-                self.hidden_command(&value);
+            for (_, value) in self.state.elements(&name).into_iter().flatten() {
+                self.computed(&value);
                 open.extend(names_in(&value).map(str::to_owned));
             }
             seen.push(name);
+        }
+    }
+
+    /// Text that bash reads as the name of a variable: a subscript in it is computed.
+    pub(crate) fn named(&mut self, text: &str) {
+        self.computed(text);
+        if let Some((_, subscript)) = text.split_once('[') {
+            self.subscripted(subscript);
+        }
+    }
+
+    /// A text that is computed with; where it is not known, so is what it runs.
+    fn computed(&mut self, text: &str) {
+        self.hidden_command(text);
+        if foreign(text) {
+            self.opaque("a text that is not known is computed with", text);
         }
     }
 
@@ -281,7 +302,7 @@ impl Evaluator<'_> {
     pub(crate) fn hidden_command(&mut self, text: &str) {
         if text.contains("$(") || text.contains('`') {
             let word = lower::single_word(&format!("\"{}\"", text.replace('"', "\\\"")));
-            self.value(&word);
+            self.deeper(String::new, |this| this.value(&word));
             self.opaque("a text that is expanded again holds a command", text);
         }
     }
@@ -308,7 +329,7 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 /// The names of variables in an expression.
-fn names_in(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn names_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|one: char| !one.is_alphanumeric() && one != '_')
         .filter(|name| name.starts_with(|first: char| first.is_alphabetic() || first == '_'))
 }

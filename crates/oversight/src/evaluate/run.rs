@@ -108,7 +108,7 @@ impl Evaluator<'_> {
             let is_certain = words.is_empty();
             return self.redirected(redirects, |_| Outcome::quiet(is_certain.then_some(true)));
         }
-        if fields == ["exec"] {
+        if fields == ["exec"] && !self.state.functions.contains_key("exec") {
             self.open_for_good(redirects);
             return Outcome::quiet(Some(true));
         }
@@ -153,10 +153,10 @@ impl Evaluator<'_> {
             again.extend(arguments.iter().cloned());
             return self.known_program(&again);
         }
+        if let Some(outcome) = self.function(program, arguments) {
+            return outcome;
+        }
         if !program.contains('/') {
-            if let Some(outcome) = self.function(program, arguments) {
-                return outcome;
-            }
             if let Some(text) = self.state.aliases.get(program.as_str()).cloned() {
                 // Scripts do not expand aliases unless that is switched on, so the program counts as well.
                 let whole = with_words(&text, arguments);
@@ -250,7 +250,7 @@ impl Evaluator<'_> {
             let found = variables.get(variable).filter(|found| found.exported)?;
             self.state
                 .get(variable)
-                .filter(|text| !has_hole(text) && !found.is_odd)
+                .filter(|text| !has_hole(text) && found.reads == super::state::Reads::Plain)
         };
         let around = Around {
             directory: &self.state.directory,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use shell::ir::Command;
-use shell::value::{HOLE, either, for_people, unknown};
+use shell::value::{ENVIRONMENT, HOLE, either, for_people, unknown};
 
 /// The elements of an array: keys and texts.
 pub(crate) type Elements = Vec<(String, String)>;
@@ -18,13 +18,46 @@ pub(crate) enum Stored {
     Array(Elements),
 }
 
+impl Stored {
+    fn join(&mut self, other: &Self) {
+        if self == other {
+            return;
+        }
+        *self = Self::Text(match (&*self, other) {
+            (Self::Text(ours), Self::Text(theirs)) => either(ours, theirs),
+            _ => unknown(),
+        });
+    }
+}
+
+/// What is read of a variable, beside what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reads {
+    /// The same.
+    Plain,
+    /// `declare -i`: the number that was computed.
+    Number,
+    /// `declare -l`, `-u`: a text that is like it.
+    Changed,
+    /// `declare -n`: what another variable holds, and what is written is written there.
+    Through,
+}
+
+impl Reads {
+    fn unknown(self) -> String {
+        match self {
+            Self::Number => ENVIRONMENT.to_string(),
+            _ => unknown(),
+        }
+    }
+}
+
 /// A variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Variable {
     pub(crate) stored: Stored,
     pub(crate) exported: bool,
-    /// `declare -n`, `-i`, `-l`, `-u`: what is read is not what was written.
-    pub(crate) is_odd: bool,
+    pub(crate) reads: Reads,
     /// `readonly`: what is assigned is refused.
     pub(crate) is_fixed: bool,
 }
@@ -32,6 +65,11 @@ pub(crate) struct Variable {
 /// Prefixes of variables that steer the programs with gated actions.
 const STEERING: &[&str] = shell::words::names!(
     "GIT_ GH_ GITHUB_ NPM_ npm_ YARN_ PNPM_ TWINE_ UV_ POETRY_ HATCH_ FLIT_ CLOUDFLARE_ CARGO_REGISTR"
+);
+
+/// Variables that the shell itself fills with words of the command.
+const OWN: &[&str] = shell::words::names!(
+    "_ BASH_ARGV BASH_ARGV0 BASH_COMMAND BASH_EXECUTION_STRING BASH_REMATCH DIRSTACK FUNCNAME OLDPWD"
 );
 
 /// The bodies that a name can stand for; `None` where it may not be defined.
@@ -54,6 +92,8 @@ pub(crate) struct Shell {
     pub(crate) locals: Option<Vec<(String, Option<Variable>)>>,
     /// `set -a`.
     pub(crate) exports_all: bool,
+    /// A name that is not known is written through: any variable may be another.
+    pub(crate) all_odd: bool,
     /// `shopt -s lastpipe`: the last command of a pipeline runs in this shell.
     pub(crate) last_pipe: bool,
 }
@@ -70,6 +110,7 @@ impl Shell {
             descriptors: BTreeMap::new(),
             locals: None,
             exports_all: false,
+            all_odd: false,
             last_pipe: false,
         };
         for (name, value) in [
@@ -111,9 +152,12 @@ impl Shell {
         if name == "PWD" {
             return Some(self.directory.to_string());
         }
-        let variable = self.variables.get(name)?;
+        let Some(variable) = self.variables.get(name) else {
+            return OWN.contains(&name).then(unknown);
+        };
         Some(match &variable.stored {
-            _ if variable.is_odd => unknown(),
+            _ if self.all_odd => unknown(),
+            _ if variable.reads != Reads::Plain => variable.reads.unknown(),
             Stored::Text(text) => text.clone(),
             Stored::Array(elements) => match elements.first() {
                 Some((_, text)) if elements.iter().all(|(key, _)| key != &unknown()) => {
@@ -139,7 +183,7 @@ impl Shell {
                 stored => stored,
             },
             exported: exported || self.exports_all || before.is_some_and(|old| old.exported),
-            is_odd: before.is_some_and(|old| old.is_odd),
+            reads: before.map_or(Reads::Plain, |old| old.reads),
             is_fixed,
         };
         Rc::make_mut(&mut self.variables).insert(name.to_owned(), variable);
@@ -163,11 +207,14 @@ impl Shell {
 
     /// The elements of an array; a text is its own first element.
     pub(crate) fn elements(&self, name: &str) -> Option<Elements> {
-        let variable = self.variables.get(name)?;
+        let Some(variable) = self.variables.get(name) else {
+            return OWN.contains(&name).then(|| vec![(unknown(), unknown())]);
+        };
         Some(match &variable.stored {
-            Stored::Array(elements) if !variable.is_odd => elements.clone(),
-            Stored::Text(text) if !variable.is_odd => vec![("0".to_owned(), text.clone())],
-            _ => vec![(unknown(), unknown())],
+            _ if self.all_odd => vec![(unknown(), unknown())],
+            _ if variable.reads != Reads::Plain => vec![(unknown(), variable.reads.unknown())],
+            Stored::Array(elements) => elements.clone(),
+            Stored::Text(text) => vec![("0".to_owned(), text.clone())],
         })
     }
 
@@ -179,6 +226,14 @@ impl Shell {
         {
             locals.push((name.to_owned(), before));
         }
+    }
+
+    /// Whether a command would mean the same in both.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.variables, &other.variables)
+            && Rc::ptr_eq(&self.functions, &other.functions)
+            && self.positional == other.positional
+            && self.directory == other.directory
     }
 
     /// Puts variables back as they were.
@@ -214,6 +269,7 @@ impl Shell {
 
     /// After two ways that may both have been taken: what differs is not known.
     pub(crate) fn join(&mut self, other: Self) {
+        self.all_odd |= other.all_odd;
         if !Rc::ptr_eq(&self.variables, &other.variables) {
             let variables = Rc::make_mut(&mut self.variables);
             for (name, ours) in variables.iter_mut() {
@@ -226,11 +282,11 @@ impl Shell {
                     stored: Stored::Text(unknown()),
                     ..theirs.clone()
                 });
-                if ours.stored != theirs.stored {
-                    ours.stored = Stored::Text(unknown());
-                }
+                ours.stored.join(&theirs.stored);
                 ours.exported |= theirs.exported;
-                ours.is_odd |= theirs.is_odd;
+                if ours.reads != theirs.reads {
+                    ours.reads = ours.reads.max(theirs.reads).max(Reads::Changed);
+                }
                 ours.is_fixed |= theirs.is_fixed;
             }
         }

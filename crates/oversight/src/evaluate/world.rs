@@ -41,6 +41,8 @@ pub(crate) struct World<'a> {
     pub(crate) own_path: bool,
     /// Texts of `trap`, which run again at the end.
     pub(crate) traps: Vec<String>,
+    /// What the shell knew when they were last looked at.
+    pub(crate) trapped: Option<super::Shell>,
     /// Programs of the system under another name, by their paths.
     pub(crate) copies: BTreeMap<String, String>,
     /// Archives that the command makes, with what goes into them.
@@ -66,6 +68,7 @@ impl<'a> World<'a> {
             walking: BTreeSet::new(),
             own_path: false,
             traps: Vec::new(),
+            trapped: None,
             copies: BTreeMap::new(),
             archives: Vec::new(),
             links: Vec::new(),

@@ -9,6 +9,7 @@ use brush_parser::word::{
     WordPieceWithSource,
 };
 
+use super::super::bodies::restored;
 use super::super::ir::{Operation, Parameter, Piece, Place, Span, Subject, Word};
 use super::super::{escape, limit};
 use super::Lowering;
@@ -62,7 +63,7 @@ impl Lowering {
 
     pub(super) fn word(&self, text: &str, span: Option<Span>) -> Word {
         if is_plain(text) {
-            let pieces = vec![Piece::Text(text.to_owned())];
+            let pieces = vec![Piece::Text(restored(text.into()).into_owned())];
             return Word { pieces, span };
         }
         let parsed = limit::is_bearable_word(text).then(|| word::parse(text, &self.options));
@@ -101,6 +102,15 @@ impl Lowering {
     }
 
     fn piece(&self, piece: WordPiece, quoted: bool) -> Piece {
+        let piece = self.read_piece(piece, quoted);
+        match piece {
+            Piece::Text(text) => Piece::Text(restored(text.into()).into_owned()),
+            Piece::Quoted(text) => Piece::Quoted(restored(text.into()).into_owned()),
+            piece => piece,
+        }
+    }
+
+    fn read_piece(&self, piece: WordPiece, quoted: bool) -> Piece {
         match piece {
             // A form of `${…}` that the parser does not know.
             WordPiece::Text(text) if text.contains("${") => Piece::Opaque,

@@ -1,23 +1,25 @@
-//! Which parts of a text stand in quotes for sure: the parser takes nothing in them for an operator.
+//! Where the here-documents of a text stand, and which `<<` is none: in quotes, in a comment, in arithmetic or in `${…}`.
 //!
-//! This goes through the text as the tokenizer of the first parser does, and stops where the two might part: what
-//! comes after that is not said to be quoted.
+//! This reads as bash does, and stops where it does not know how bash would. It is the one reader that decides: the
+//! parser behind it sees no other `<<` than those that are said to be here-documents here.
 
 /// Substitutions deeper than this are not gone into.
 const MAX_DEPTH: usize = 16;
 
-struct Scan<'t> {
+pub(super) struct Scan<'t> {
     bytes: &'t [u8],
     at: usize,
     depth: usize,
     /// Here-documents whose text begins with the next line.
     awaited: Vec<Awaited<'t>>,
-    quoted: Vec<(usize, usize)>,
-    bodies: Vec<Body>,
-    /// Shells do not agree where one of them ends.
-    differ: bool,
-    /// Names of here-documents that the text ends before.
-    unended: Vec<&'t [u8]>,
+    /// In their order.
+    pub(super) bodies: Vec<Body<'t>>,
+    /// Where `<<` stands that is no here-document.
+    pub(super) others: Vec<usize>,
+    /// Every `<<` of the text is known to be one of these, or in backquotes.
+    pub(super) is_sure: bool,
+    /// The text before this place is understood.
+    sure: usize,
 }
 
 /// A here-document whose text is still to come.
@@ -31,49 +33,42 @@ struct Awaited<'t> {
     depth: usize,
 }
 
-/// The text of a here-document.
+/// The text of a here-document, and the line that ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Body {
+pub(super) struct Body<'t> {
     pub(super) from: usize,
     pub(super) to: usize,
+    /// Behind the line that ends it.
+    pub(super) end: usize,
+    pub(super) name: &'t str,
     pub(super) without_tabs: bool,
 }
 
-/// Where the texts of here-documents stand, in their order, and whether shells differ about the end of one.
-pub(super) fn bodies(text: &str) -> (Vec<Body>, bool) {
-    let scan = Scan::of(text);
-    (scan.bodies, scan.differ)
-}
-
-/// The places, from where to where, that are in quotes, in a comment or in the text of a here-document.
-pub(super) fn quoted(text: &str) -> Vec<(usize, usize)> {
-    Scan::of(text).quoted
-}
-
-/// Names of the here-documents that the text ends before.
-pub(super) fn unended(text: &str) -> Option<Vec<&str>> {
-    let names = Scan::of(text).unended;
-    let names = names.iter().map(|name| std::str::from_utf8(name));
-    names.collect::<Result<_, _>>().ok()
+/// Whether a text can hold a here-document at all. Bash reads two signs with a joined line between them as one.
+pub(super) fn may_hold(text: &str) -> bool {
+    text.contains("<<") || text.contains("<\\\n")
 }
 
 impl<'t> Scan<'t> {
-    fn of(text: &'t str) -> Self {
+    pub(super) fn of(text: &'t str) -> Self {
         let mut scan = Self {
             bytes: text.as_bytes(),
             at: 0,
             depth: 0,
             awaited: Vec::new(),
-            quoted: Vec::new(),
             bodies: Vec::new(),
-            differ: false,
-            unended: Vec::new(),
+            others: Vec::new(),
+            is_sure: true,
+            sure: 0,
         };
-        // Where it stops, what is known so far is still true.
-        let _ = scan.commands(false);
-        if scan.at >= scan.bytes.len() && scan.depth == 0 {
-            let awaited = std::mem::take(&mut scan.awaited);
-            scan.unended.extend(awaited.iter().map(|one| one.name));
+        match scan.commands(false) {
+            // Bash ends what is still open with the text.
+            Some(()) => scan.is_sure &= scan.texts().is_some(),
+            // Where it stops, what is known so far is still true.
+            None => {
+                let rest = text.get(scan.sure..).unwrap_or_default();
+                scan.is_sure &= scan.awaited.is_empty() && !may_hold(rest);
+            }
         }
         scan
     }
@@ -94,11 +89,23 @@ impl<'t> Scan<'t> {
         self.at = self.at.saturating_add(by);
     }
 
+    /// Passes one byte, or `<<` that is no here-document.
+    fn pass_plain(&mut self) {
+        if self.rest().starts_with(b"<<") {
+            self.others.push(self.at);
+            self.pass(1);
+        }
+        self.pass(1);
+    }
+
     /// Commands up to the end of the text, or to the bracket that closes a substitution.
     fn commands(&mut self, nested: bool) -> Option<()> {
         let mut open = 1_usize;
         let mut begins = true;
         loop {
+            if !nested {
+                self.sure = self.at;
+            }
             let Some(one) = self.byte(0) else {
                 return (!nested).then_some(());
             };
@@ -116,16 +123,21 @@ impl<'t> Scan<'t> {
             }
             match one {
                 b'#' if begins => {
-                    let from = self.at;
                     while self.byte(0).is_some_and(|one| one != b'\n') {
-                        self.pass(1);
+                        self.pass_plain();
                     }
-                    self.quoted.push((from, self.at));
                     continue;
                 }
-                b'<' if self.byte(1) == Some(b'<') && self.byte(2) == Some(b'<') => self.pass(2),
-                b'<' if self.byte(1) == Some(b'<') => {
+                b'<' if self.rest().starts_with(b"<<<") => self.pass(2),
+                b'<' if self.rest().starts_with(b"<<") => {
                     self.heredoc()?;
+                    begins = false;
+                    continue;
+                }
+                // Joined with what may be another sign.
+                b'<' if self.rest().starts_with(b"<\\\n") => return None,
+                b'<' | b'>' if self.byte(1) == Some(b'(') => {
+                    self.within(Self::bracket)?;
                     begins = false;
                     continue;
                 }
@@ -171,7 +183,7 @@ impl<'t> Scan<'t> {
             b'\\' => self.pass(2),
             b'\'' => self.single()?,
             b'"' => self.double()?,
-            b'$' | b'`' => self.substitution()?,
+            b'$' | b'`' => self.substitution(false)?,
             _ => return Some(false),
         }
         Some(true)
@@ -180,41 +192,33 @@ impl<'t> Scan<'t> {
     fn single(&mut self) -> Option<()> {
         let escapes = self.before() == Some(b'$');
         self.pass(1);
-        let from = self.at;
         loop {
             match self.byte(0)? {
                 b'\\' if escapes => self.pass(2),
                 b'\'' => break,
-                _ => self.pass(1),
+                _ => self.pass_plain(),
             }
         }
-        self.quoted.push((from, self.at));
         self.pass(1);
         Some(())
     }
 
     fn double(&mut self) -> Option<()> {
         self.pass(1);
-        let mut from = self.at;
         loop {
             match self.byte(0)? {
                 b'\\' => self.pass(2),
                 b'"' => break,
-                b'$' | b'`' => {
-                    self.quoted.push((from, self.at));
-                    self.substitution()?;
-                    from = self.at;
-                }
-                _ => self.pass(1),
+                b'$' | b'`' => self.substitution(true)?,
+                _ => self.pass_plain(),
             }
         }
-        self.quoted.push((from, self.at));
         self.pass(1);
         Some(())
     }
 
     /// `$(…)`, `${…}` and backquotes, or a dollar alone.
-    fn substitution(&mut self) -> Option<()> {
+    fn substitution(&mut self, quoted: bool) -> Option<()> {
         if self.byte(0) == Some(b'`') {
             self.pass(1);
             loop {
@@ -227,19 +231,26 @@ impl<'t> Scan<'t> {
             self.pass(1);
             return Some(());
         }
-        let inside = match self.byte(1) {
-            Some(b'(') if self.byte(2) != Some(b'(') => Self::bracket,
-            Some(b'{') => Self::brace,
-            Some(b'(') => {
+        match self.byte(1) {
+            Some(b'(') if self.byte(2) == Some(b'(') => {
                 self.pass(1);
-                return self.arithmetic();
+                self.arithmetic()
             }
-            Some(b'[') => return None,
+            Some(b'(') => self.within(Self::bracket),
+            Some(b'{') if quoted => self.within(|this| this.brace(true)),
+            Some(b'{') => self.within(|this| this.brace(false)),
+            Some(b'[') => None,
+            // Joined with what may open one.
+            Some(b'\\') if self.byte(2) == Some(b'\n') => None,
             _ => {
                 self.pass(1);
-                return Some(());
+                Some(())
             }
-        };
+        }
+    }
+
+    /// Goes into a substitution, whose opening signs are two bytes.
+    fn within(&mut self, inside: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         if self.depth >= MAX_DEPTH {
             return None;
         }
@@ -269,7 +280,7 @@ impl<'t> Scan<'t> {
                 one if b"_ \t+-*/%&|^!~=?:,;.$<>[]{}".contains(&one) => {}
                 _ => return None,
             }
-            self.pass(1);
+            self.pass_plain();
         }
     }
 
@@ -277,20 +288,18 @@ impl<'t> Scan<'t> {
         self.commands(true)
     }
 
-    fn brace(&mut self) -> Option<()> {
+    fn brace(&mut self, quoted: bool) -> Option<()> {
         loop {
-            let one = self.byte(0)?;
-            if self.word(one)? {
-                continue;
-            }
-            match one {
+            match self.byte(0)? {
                 b'}' => {
                     self.pass(1);
                     return Some(());
                 }
-                // Operators in there are read in ways of their own.
-                b'<' | b'>' | b'(' | b'&' | b'|' | b';' | b'\n' => return None,
-                _ => self.pass(1),
+                // It quotes nothing there in some forms, and does in others.
+                b'\'' if quoted => return None,
+                b'$' | b'`' if quoted => self.substitution(true)?,
+                one if self.word(one)? => {}
+                _ => self.pass_plain(),
             }
         }
     }
@@ -335,91 +344,116 @@ impl<'t> Scan<'t> {
 
     /// Passes the texts of the here-documents that begin here.
     fn texts(&mut self) -> Option<()> {
-        let awaited = std::mem::take(&mut self.awaited);
-        // Shells differ about a text that begins outside of the brackets that its name stands in.
-        if awaited.iter().any(|one| one.depth != self.depth) {
-            self.differ = true;
-            return None;
-        }
-        for (index, one) in awaited.iter().copied().enumerate() {
-            let from = self.at;
-            loop {
-                let rest = self.rest();
-                let whole = rest.split(|one| *one == b'\n').next()?;
-                let begin = if one.tabs {
-                    whole.iter().take_while(|one| **one == b'\t').count()
-                } else {
-                    0
-                };
-                let line = whole.get(begin..)?;
-                let is_last = line == one.name;
-                if !is_last && whole.len() == rest.len() {
-                    if self.depth == 0 {
-                        let left = awaited.iter().skip(index).map(|one| one.name);
-                        self.unended = left.collect();
-                    }
-                    return None;
-                }
-                // Bash ends it here as well, and goes on with what is behind the name.
-                let ends_early =
-                    self.depth > 0 && line.starts_with(one.name) && line.contains(&b')');
-                // Joined with the next line, which is then not its end.
-                let is_joined = !one.is_quoted && line.ends_with(b"\\");
-                if !is_last && (ends_early || is_joined) {
-                    self.differ |= ends_early;
-                    return None;
-                }
-                let to = self.at;
-                self.pass(whole.len().saturating_add(1));
-                if is_last {
-                    let text = self.bytes.get(from..to)?;
-                    if one.is_quoted || !text.iter().any(|one| matches!(one, b'$' | b'`')) {
-                        self.quoted.push((from, to));
-                    }
-                    self.bodies.push(Body {
-                        from,
-                        to,
-                        without_tabs: one.tabs,
-                    });
-                    break;
-                }
+        for one in std::mem::take(&mut self.awaited) {
+            if self.text(one).is_none() {
+                self.is_sure = false;
+                return None;
             }
         }
         Some(())
+    }
+
+    fn text(&mut self, one: Awaited<'t>) -> Option<()> {
+        // Shells differ about a text that begins outside of the brackets that its name stands in.
+        (one.depth == self.depth).then_some(())?;
+        let name = std::str::from_utf8(one.name).ok()?;
+        let from = self.at;
+        loop {
+            let (line, behind) = self.line(!one.is_quoted);
+            let tabs = line.iter().take_while(|sign| one.tabs && **sign == b'\t');
+            let line = line.get(tabs.count()..)?;
+            let is_last = line == one.name;
+            // Only the outermost ends with the text; and bash ends one in brackets where its name begins a line.
+            let is_over = !is_last && behind > self.bytes.len();
+            let ends_early = self.depth > 0 && line.starts_with(one.name) && line.contains(&b')');
+            if !is_last && (ends_early || (is_over && self.depth > 0)) {
+                return None;
+            }
+            let to = if is_last { self.at } else { self.bytes.len() };
+            self.at = behind.min(self.bytes.len());
+            if is_last || is_over {
+                self.bodies.push(Body {
+                    from,
+                    to,
+                    end: self.at,
+                    name,
+                    without_tabs: one.tabs,
+                });
+                return Some(());
+            }
+        }
+    }
+
+    /// The line that begins here, with those that are joined to it, and where the next one begins.
+    fn line(&self, joins: bool) -> (std::borrow::Cow<'t, [u8]>, usize) {
+        let mut whole = std::borrow::Cow::Borrowed(&[][..]);
+        let mut at = self.at;
+        loop {
+            let rest = self.bytes.get(at..).unwrap_or_default();
+            let line = rest.split(|one| *one == b'\n').next().unwrap_or_default();
+            at = at.saturating_add(line.len()).saturating_add(1);
+            let signs = line.iter().rev().take_while(|one| **one == b'\\').count();
+            let is_joined = joins && signs % 2 == 1 && at <= self.bytes.len();
+            let line = line.get(..line.len().saturating_sub(usize::from(is_joined)));
+            match (whole.is_empty(), line.unwrap_or_default()) {
+                (true, line) => whole = std::borrow::Cow::Borrowed(line),
+                (false, line) => whole.to_mut().extend(line),
+            }
+            if !is_joined {
+                return (whole, at);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::Scan;
 
-    fn parts(text: &str) -> Vec<&str> {
-        let places = quoted(text);
-        let parts = places
-            .iter()
-            .filter_map(|(from, to)| text.get(*from..*to).filter(|part| !part.is_empty()));
-        parts.collect()
-    }
-
-    #[test]
-    fn what_stands_in_quotes_is_found() {
-        assert_eq!(parts("echo 'a<<b' \"c<<d\" e"), ["a<<b", "c<<d"]);
-        assert_eq!(parts("echo \"a $(cat <<x 'y') b\""), ["a ", "y", " b"]);
-        assert_eq!(parts("echo \"a $(b 'c') d\" # e"), ["a ", "c", " d", "# e"]);
+    fn check(text: &str, bodies: &[&str], others: usize) {
+        let scan = Scan::of(text);
+        let found = scan.bodies.iter().map(|body| text.get(body.from..body.to));
+        let found: Vec<&str> = found.flatten().collect();
+        assert!(scan.is_sure, "{text}");
         assert_eq!(
-            parts("cat <<'E'\nx << `y`\nE\necho 'z'"),
-            ["x << `y`\n", "z"]
+            (found.as_slice(), scan.others.len()),
+            (bodies, others),
+            "{text}"
         );
-        assert_eq!(parts("cat <<E\n$(x)\nE\necho 'z'"), ["z"]);
-        assert_eq!(parts("echo ${x:-'a'} $'b\\'c'"), ["a", "b\\'c"]);
     }
 
     #[test]
-    fn nothing_is_said_after_what_is_not_understood() {
-        assert_eq!(parts("echo $(('1')) 'a'"), Vec::<&str>::new());
-        assert_eq!(parts("cat <<$(x) 'a'"), Vec::<&str>::new());
-        assert_eq!(parts("echo 'a"), Vec::<&str>::new());
-        assert_eq!(parts("cat <<E\nx\n'y'"), Vec::<&str>::new());
-        assert_eq!(parts("x=@('a) 'b'"), Vec::<&str>::new());
+    fn each_sign_is_a_here_document_or_not() {
+        check("cat <<'E'\nx << `y`\nE\necho 'z<<'", &["x << `y`\n"], 1);
+        check("echo 'a<<b' \"c<<d\" e # <<f", &[], 3);
+        check("echo \"a $(cat <<x\n'y'\nx\n) b\"", &["'y'\n"], 0);
+        check("echo ${x:-a<<X} \"${y//<</}\"\ngit push\nX", &[], 2);
+        check("((a<<b)); echo $(( $((1)) <<X ))\nX", &[], 2);
+        check("cat <<A <<-B; ls\na\nA\n\tb\n\tB\nls", &["a\n", "\tb\n"], 0);
+        check("cat <<A\nb \\\nA\n\\\nA\nls", &["b \\\nA\n"], 0);
+        check("cat <<A <<B\nx\n", &["x\n", ""], 0);
+        check("cat <<A", &[""], 0);
+        check("a <(cat <<E\nx\nE\n) `cat <<F`", &["x\n"], 0);
+        check("echo $(('1')) 'a'", &[], 0);
+        check("x <<< y", &[], 0);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_not_sure() {
+        for text in [
+            "echo $(('1')) <<E",
+            "echo $(('1<<2'))",
+            "cat <<$(x) 'a'",
+            "echo 'a <<b",
+            "x=@('a) <<b'",
+            "cat <<E$x\nE$x",
+            "x=$(cat <<E)\nE",
+            "cat <(cat <<E)\nE",
+            "x=$(cat <<E\nE x)\nE\n)",
+            "echo \"${x:-'}\" <<E",
+            "cat <\\\n<E\nE",
+        ] {
+            assert!(!Scan::of(text).is_sure, "{text}");
+        }
     }
 }
