@@ -115,10 +115,11 @@ fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
         ),
     };
     let said = format!(
-        "{}; {PASS_PERCENT} % are needed{wrong}",
-        percent(record.rate())
+        "{} graded, {} of all {}; {PASS_PERCENT} % are needed{wrong}",
+        percent(record.proof()),
+        record.passed,
+        record.cases
     );
-    let size = format!("{} cases; {MIN_CASES} are needed", record.cases);
     let (holds, against) = match &record.baseline {
         None => (true, "no baseline to compare with".to_owned()),
         Some(baseline) => (baseline.holds(), baseline.said()),
@@ -126,11 +127,16 @@ fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
     vec![
         check(
             "audit pass rate",
-            passes(record.rate()),
+            passes(record.rate()) && passes(record.proof()),
             said,
-            Some(record.rate()),
+            Some(record.proof()),
         ),
-        check("audit size", record.cases >= MIN_CASES, size, None),
+        check(
+            "audit size",
+            record.proof().n >= MIN_CASES,
+            record.proof_said(),
+            None,
+        ),
         check("audit comparison", holds, against, None),
     ]
 }
@@ -220,7 +226,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::audit::record::Baseline;
+    use crate::audit::record::{Baseline, Given};
     use crate::run_log::{More, Record};
 
     fn audit(passed: u64, difference: f64) -> AuditRecord {
@@ -240,7 +246,7 @@ mod tests {
             passed,
             verifier_failures: 40 - passed,
             wrong_answers: 0,
-            graded: 0,
+            graded: 40,
             pass_rate: found.value,
             pass_low: found.low,
             pass_high: found.high,
@@ -256,14 +262,62 @@ mod tests {
             }),
             ok: true,
             scores: BTreeMap::new(),
-            answers: Vec::new(),
+            answers: (0..40).map(|index| answer(index, index < passed)).collect(),
+        }
+    }
+
+    fn answer(index: u64, right: bool) -> Given {
+        let index = usize::try_from(index).unwrap();
+        Given {
+            index,
+            verifier_result: "PASS".to_owned(),
+            reason: None,
+            q1: None,
+            right: Some(right),
+            cost: 0.0,
+            refusal_penalty: 0.0,
+            reward: 1.0,
+            time_ms: 1,
+            output_tokens: 1,
+            output_hash: String::new(),
+            output: serde_json::Value::Null,
+            expected_output: None,
+            copy_of: None,
+        }
+    }
+
+    /// The finding: sixty cases of which none was graded, and forty copies of one case, certified.
+    #[test]
+    fn cases_that_were_not_graded_and_copies_certify_nothing() {
+        type Change = fn(&mut Given);
+        let table: [(&str, usize, Change, &str); 3] = [
+            ("ungraded", 11, |one| one.right = None, "11 do not count: not graded"),
+            ("copies", 11, |one| one.copy_of = Some(39), "11 do not count: copies"),
+            ("enough stay", 10, |one| one.right = None, "30 of 40 cases are graded"),
+        ];
+        for (name, spoiled, change, said) in table {
+            let mut record = audit(40, 0.0);
+            record.answers.iter_mut().take(spoiled).for_each(change);
+            let found = assess(&Evidence {
+                audit: Some(&record),
+                windows: &Windows::default(),
+                run_log: Ok(()),
+                supply_chain: Ok(()),
+                shadow: AGREED,
+            });
+            assert_eq!(found.earned, u8::from(spoiled < 11), "{name}");
+            assert_eq!(record.certifies(), spoiled < 11, "{name}");
+            let size = found.checks.iter().find(|one| one.name == "audit size");
+            assert!(size.unwrap().said.contains(said), "{name}: {size:?}");
+            let next = size.unwrap().said.contains("roleos audit draft");
+            assert_eq!(next, spoiled >= 11, "{name}");
         }
     }
 
     fn log(wins: usize) -> Vec<Record> {
         let line = |run: usize| Record {
             timestamp: "2026-03-04T05:06:07Z".to_owned(),
-            prompt_hash: "ab".repeat(32),
+            prompt_hash: format!("{run:064x}"),
             model_id: "a".to_owned(),
             metric_version: "metric_v1".to_owned(),
             verifier_result: "PASS".to_owned(),
@@ -300,7 +354,7 @@ mod tests {
     ) {
         let log = log(wins);
         let mut windows = Windows::default();
-        log.iter().for_each(|record| windows.add(record));
+        log.iter().for_each(|record| windows.add(record, true));
         let found = assess(&Evidence {
             audit,
             windows: &windows,
@@ -330,6 +384,7 @@ mod tests {
         check(Some(&audit(38, 0.0)), 200, Ok(()), AGREED, 1);
         let mut small = audit(38, 0.0);
         (small.cases, small.passed) = (29, 29);
+        small.answers.truncate(29);
         check(Some(&small), 400, Ok(()), AGREED, 0);
     }
 

@@ -244,15 +244,11 @@ pub(super) fn show(ui: &Ui, taken: &Taken) -> Result<Exit, Failure> {
             record.verifier_failures, record.cases
         ))?;
     }
-    if record.graded == 0 {
+    if record.graded < MIN_CASES {
+        let said = record.proof_said();
         ui.note(format_args!(
-            "warning: no case has an expected output, so nothing says whether the answers are right"
-        ));
-    }
-    if record.cases < MIN_CASES {
-        ui.note(format_args!(
-            "warning: {} cases certify nothing; {MIN_CASES} are needed",
-            record.cases
+            "warning: this exam certifies nothing: {}",
+            clean::name(said.as_bytes())
         ));
     }
     ui.line(format_args!(
@@ -298,7 +294,7 @@ pub(super) fn as_json(taken: &Taken) -> Value {
         "exam_hash": record.exam_hash, "audit_id": record.audit_id, "audit_version": record.audit_version,
         "metric_version": record.metric_version, "metric_hash": record.metric_hash,
         "cases": record.cases, "passed": record.passed, "pass_rate": record.pass_rate,
-        "graded": record.graded, "wrong_answers": record.wrong_answers, "verifier_failures": record.verifier_failures,
+        "graded": record.graded, "certifies": record.certifies(), "wrong_answers": record.wrong_answers, "verifier_failures": record.verifier_failures,
         "pass_low": record.pass_low, "pass_high": record.pass_high, "mean_reward": record.mean_reward,
         "baseline": record.baseline, "ok": record.ok, "resumed": resumed, "failed": failed.collect::<Vec<_>>(),
         "record": path,

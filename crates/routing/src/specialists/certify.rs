@@ -97,29 +97,49 @@ pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading,
             broken: Some(format!("line {}: {}", first.line, first.reason)),
         });
     }
+    // The lines of one contest follow each other.
+    let mut contest: Vec<Record> = Vec::new();
     runs::lines(sources.log, |line| {
         let Ok(record) = Record::parse(line) else {
             return;
         };
-        let role = record.more.role.as_deref();
-        let Some(entry) = role.and_then(|role| registry.entry(role)) else {
-            return;
-        };
-        if record.metric_version != sources.metric.metric_version {
-            return;
+        let run = |record: &Record| record.more.run_id.clone();
+        let is_same = |first: &Record| run(first).is_some() && run(first) == run(&record);
+        if !contest.first().is_some_and(is_same) {
+            count(&mut all, registry, sources, &std::mem::take(&mut contest));
         }
-        let seen = all.entry(entry.role.clone()).or_default();
-        seen.contests.add(&record);
-        if let Some(version) = whose(entry, &record) {
-            let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
-            windows.add(&record);
-            trials.add(&record);
-        }
+        contest.push(record);
     })?;
+    count(&mut all, registry, sources, &contest);
     Ok(Reading {
         roles: all,
         broken: None,
     })
+}
+
+/// Counts one contest for its role and the versions that took part.
+fn count(
+    all: &mut BTreeMap<String, Seen>,
+    registry: &Registry,
+    sources: Sources<'_>,
+    contest: &[Record],
+) {
+    for record in contest {
+        let role = record.more.role.as_deref();
+        let Some(entry) = role.and_then(|role| registry.entry(role)) else {
+            continue;
+        };
+        if record.metric_version != sources.metric.metric_version {
+            continue;
+        }
+        let seen = all.entry(entry.role.clone()).or_default();
+        seen.contests.add(record);
+        if let Some(version) = whose(entry, record) {
+            let (windows, trials) = seen.versions.entry(version.id.clone()).or_default();
+            windows.add(record, contest.len() > 1);
+            trials.add(record);
+        }
+    }
 }
 
 /// The highest level that evidence on this machine carried, as the events log has it.

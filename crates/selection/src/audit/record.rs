@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Case, DEFAULT_FLOOR, Grading, Match, Report};
+use super::{Answer, Case, DEFAULT_FLOOR, Grading, MIN_CASES, Match, Report};
 use crate::canonical;
 use crate::metric::{Metric, Parts};
 use crate::output;
@@ -52,6 +52,9 @@ pub struct Given {
     /// The right output, when it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<String>,
+    /// The first case with the same input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_of: Option<usize>,
 }
 
 /// What was measured of one answer.
@@ -92,9 +95,10 @@ impl Given {
             output_hash,
             output: measured.output,
             expected_output: case.expected_output.clone(),
+            copy_of: case.copy_of,
         };
         given.score(metric);
-        given.grade(case.grading);
+        given.grade(case);
         given
     }
 
@@ -118,21 +122,23 @@ impl Given {
         self.right.unwrap_or_else(by_quality)
     }
 
-    fn grade(&mut self, grading: Grading) {
+    fn grade(&mut self, case: &Case) {
+        let Grading { rule, floor } = case.grading;
         let Some(expected) = self.expected_output.as_deref() else {
+            self.right = case.graded.then(|| self.is_verified());
             return;
         };
         let q1 = self.q1.unwrap_or(0.0);
-        let right = match grading.rule {
+        let right = match rule {
             Match::Verifier => self.is_verified(),
             Match::Exact => is_same(&self.output, expected),
-            Match::Quality => is_same(&self.output, expected) || q1 >= grading.floor,
+            Match::Quality => is_same(&self.output, expected) || q1 >= floor,
         };
         self.right = Some(right);
         if !right && self.is_verified() {
-            let needed = match grading.rule {
+            let needed = match rule {
                 Match::Exact => "equality".to_owned(),
-                _ => format!("{:.2}", grading.floor),
+                _ => format!("{floor:.2}"),
             };
             self.reason = Some(format!(
                 "the answer differs from the expected output: quality {q1:.2}, {needed} is needed"
@@ -177,6 +183,7 @@ impl Given {
             right: self.is_right(),
             quality: self.quality(),
             reward: self.reward,
+            is_copy: self.copy_of.is_some(),
         }
     }
 }
@@ -324,7 +331,7 @@ pub struct AuditRecord {
     /// Answers that the verifier passed and that differ from the expected output.
     #[serde(default)]
     pub wrong_answers: u64,
-    /// Cases whose right output is known.
+    /// Cases that were graded, each input once.
     #[serde(default)]
     pub graded: u64,
     /// The share that passed.
@@ -397,7 +404,7 @@ impl AuditRecord {
             mean_reward: report.mean_reward,
             verifier_failures: report.verifier_failures,
             wrong_answers: report.wrong_answers,
-            graded: answers.iter().filter(|given| given.right.is_some()).count() as u64,
+            graded: proof(&answers).n,
             ok: passes(report.passed) && before.is_none_or(|(_, margin)| report.holds(margin)),
             baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
@@ -440,6 +447,55 @@ impl AuditRecord {
     pub fn rate(&self) -> Rate {
         rate(self.passed, self.cases)
     }
+
+    /// Returns the pass rate of the cases that prove something: the graded ones, each input once.
+    #[must_use]
+    pub fn proof(&self) -> Rate {
+        proof(&self.answers)
+    }
+
+    /// Returns `true` if it certifies: enough graded cases, and they and all cases together passed.
+    #[must_use]
+    pub fn certifies(&self) -> bool {
+        self.proof().n >= MIN_CASES && passes(self.proof()) && passes(self.rate())
+    }
+
+    /// Says how many cases prove something, which do not, and what to do where that is not enough.
+    #[must_use]
+    pub fn proof_said(&self) -> String {
+        let copies = self.answers.iter().filter(|one| one.copy_of.is_some());
+        let copies = copies.count() as u64;
+        let graded = self.proof().n;
+        let ungraded = self.cases.saturating_sub(copies + graded);
+        let mut said = format!(
+            "{graded} of {} cases are graded; {MIN_CASES} with different inputs are needed",
+            self.cases
+        );
+        for (count, what) in [
+            (ungraded, "not graded (nothing in them knows the right answer)"),
+            (copies, "copies of another case's input"),
+        ] {
+            if count > 0 {
+                said.push_str(&format!("; {count} do not count: {what}"));
+            }
+        }
+        if graded < MIN_CASES {
+            said.push_str(&format!(
+                "; `roleos audit draft {:?} --set SET` proposes expected outputs",
+                self.role
+            ));
+        }
+        said
+    }
+}
+
+/// The graded answers, each input once.
+fn proof(answers: &[Given]) -> Rate {
+    let counted = answers
+        .iter()
+        .filter(|given| given.right.is_some() && given.copy_of.is_none());
+    let hits = counted.clone().filter(|given| given.passed()).count();
+    rate(hits as u64, counted.count() as u64)
 }
 
 /// Whether a pass rate is that of a passed exam.
