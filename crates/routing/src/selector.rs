@@ -243,7 +243,7 @@ impl Judge {
         let book = match self.book() {
             Ok(book) => book,
             Err(error) => {
-                let unknown = |_: &&Version| Verdict::OodUnknown(said(&error));
+                let unknown = |_: &&Version| Verdict::Damaged(said(&error));
                 return versions.iter().map(unknown).collect();
             }
         };
@@ -302,7 +302,7 @@ fn said(error: &SelectorError) -> String {
 impl Classifier for Judge {
     fn is_ood(&self, role: &str, input: &Value, version: &Version) -> Result<bool, String> {
         match self.judge(role, input, &[version]).pop() {
-            Some(Verdict::OodUnknown(why)) => Err(why),
+            Some(Verdict::OodUnknown(why) | Verdict::Damaged(why)) => Err(why),
             Some(Verdict::Scored(_) | Verdict::ScoreUnknown(_)) => Ok(false),
             _ => Ok(true),
         }
@@ -310,7 +310,9 @@ impl Classifier for Judge {
 
     fn score(&self, role: &str, input: &Value, version: &Version) -> Result<f64, String> {
         match self.judge(role, input, &[version]).pop() {
-            Some(Verdict::OodUnknown(why) | Verdict::ScoreUnknown(why)) => Err(why),
+            Some(Verdict::OodUnknown(why) | Verdict::ScoreUnknown(why) | Verdict::Damaged(why)) => {
+                Err(why)
+            }
             Some(Verdict::Scored(fit)) => Ok(fit.score),
             _ => Ok(0.0),
         }

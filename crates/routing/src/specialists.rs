@@ -36,7 +36,7 @@ use self::role_blocks::RoleBlocks;
 
 pub use self::contest::{Entrant, LeftOut, Opened, Wanted};
 pub use self::dispatch::{Asked, Begun, Compared, Probed, Settled};
-pub use self::operate::{OperateError, Operator, Registered, Repaired};
+pub use self::operate::{Cleared, OperateError, Operator, Registered, Repaired};
 pub use self::pointing::{Moved, Promotion};
 pub use self::route::{Candidate, Route};
 
@@ -304,12 +304,16 @@ impl Specialists {
     pub fn state(&self) -> Result<State, Unreadable> {
         let mut state = self.written_state()?;
         state.release(|reservation| self.leases.is_abandoned(reservation));
-        for (role, halt) in Trust::of(&self.paths.workspace).halts() {
-            let HaltRecord { reason, since } = halt;
-            state
-                .slot_mut(&role)
-                .halt
-                .get_or_insert(Halt { reason, since });
+        for (role, halts) in Trust::of(&self.paths.workspace).halts() {
+            let slot = state.slot_mut(&role);
+            for halt in halts {
+                let HaltRecord { version, reason, since } = halt;
+                let halt = Halt { reason, since };
+                match version {
+                    Some(version) => drop(slot.halts.entry(version).or_insert(halt)),
+                    None => drop(slot.halt.get_or_insert(halt)),
+                }
+            }
         }
         Ok(state)
     }

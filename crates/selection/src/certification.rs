@@ -236,6 +236,7 @@ mod tests {
             role: "editor".to_owned(),
             version: "v2".to_owned(),
             model_id: "a".to_owned(),
+            subject: None,
             exam_hash: "e".to_owned(),
             audit_id: "s".to_owned(),
             audit_version: "v1".to_owned(),

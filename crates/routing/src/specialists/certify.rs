@@ -16,7 +16,7 @@ use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
 
-use super::pointing::compare;
+use super::pointing::{compare, newest};
 use super::{OperateError, Operator, Specialists, lock};
 use crate::runs;
 use base::files::FileError;
@@ -218,7 +218,7 @@ impl Specialists {
         version: &Version,
     ) -> (Option<AuditRecord>, Option<String>) {
         let records = self.exams(&entry.role);
-        let Some(record) = records.iter().rfind(|one| one.version == version.id) else {
+        let Some(record) = newest(&records, entry, version) else {
             return (None, None);
         };
         let text = serde_json::to_value(record).unwrap_or_default();
@@ -243,7 +243,7 @@ impl Specialists {
             agreed: probes.map_or(0, |probes| probes.agreed),
             needed: settings.window,
             tau: settings.tau,
-            halted: state.halt(&entry.role).is_some(),
+            halted: state.halts_for(&entry.role).of(&version.id).is_some(),
         })
     }
 
@@ -267,14 +267,21 @@ impl Specialists {
         let event = Event::new(Kind::CertificationAttempt, role, operator.now, attempt);
         self.note(&self.paths().events, &event, true)?;
         let exam = dossier.audit.as_ref().map(|audit| audit.exam_hash.clone());
-        self.relevel(role, version, operator, |found| {
+        self.relevel(role, version, operator, |entry, found| {
             let before = found.certified_level;
             // A level that was only claimed is evidenced now, as far as the evidence goes.
-            let is_news = earned > before || (found.claimed && earned.is_certified());
+            let is_news = earned > before
+                || (found.claimed && earned.is_certified())
+                || (entry.has_lapsed(found) && earned.is_certified());
             is_news.then(|| {
-                let level = earned.max(before);
+                // What another backend earned does not pass on.
+                let level = match entry.has_lapsed(found) {
+                    true => earned,
+                    false => earned.max(before),
+                };
                 let mut keys = vec![
                     ("certified_level", json!(level.to_string())),
+                    ("certified_for", json!(entry.subject(found))),
                     ("evidence_level", json!(earned.to_string())),
                 ];
                 keys.extend(exam.map(|exam| ("exam_hash", json!(exam))));
@@ -295,7 +302,7 @@ impl Specialists {
         evidence: &Value,
         operator: Operator<'_>,
     ) -> Result<Certified, OperateError> {
-        self.relevel(role, version, operator, |found| {
+        self.relevel(role, version, operator, |_, found| {
             let keys = vec![("certified_level", json!(to.to_string()))];
             (to < found.certified_level).then(|| (to, keys, evidence.clone()))
         })
@@ -306,14 +313,14 @@ impl Specialists {
         role: &str,
         version: &str,
         operator: Operator<'_>,
-        change: impl FnOnce(&Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
+        change: impl FnOnce(&Entry, &Version) -> Option<(Level, Vec<(&'static str, Value)>, Value)>,
     ) -> Result<Certified, OperateError> {
         let _lock = lock(&self.paths().registry)?;
         let (registry, bytes) = self.valid_registry()?;
-        let (_, found) = find(&registry, role, version)?;
+        let (entry, found) = find(&registry, role, version)?;
         let version = found.id.as_str();
         let before = found.certified_level;
-        let Some((now, keys, evidence)) = change(found) else {
+        let Some((now, keys, evidence)) = change(entry, found) else {
             return Ok(Certified {
                 before,
                 now: before,

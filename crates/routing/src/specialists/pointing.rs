@@ -7,12 +7,14 @@ use ::specialist::event::{Event, Kind};
 use ::specialist::pointer::{Compared, Facts, Move, Refusal, serviceable, target, was_active};
 use ::specialist::registry::{Entry, Registry, Version, Withdrawn};
 use ::specialist::role_block::RoleBlock;
+use ::specialist::serving::Standing;
 use selection::audit::record::{Baseline, passes};
 use selection::audit::{Answer, AuditRecord, Given};
 use serde_json::{Map, Value, json};
 
 use super::{OperateError, Operator, Specialists, lock};
 use crate::audits;
+use base::clock;
 
 /// A pointer that was moved, or a canary that was begun.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,20 +174,45 @@ impl Specialists {
     /// What the exams and the events log say about a version.
     fn facts(&self, entry: &Entry, version: &Version, forced: bool) -> Result<Facts, OperateError> {
         let records = self.exams(&entry.role);
-        let newest = records.iter().rfind(|record| record.version == version.id);
-        let failed = newest.filter(|record| !passes(record.rate()));
         let active = entry.active().ok().flatten();
         let active = active.filter(|active| active.id != version.id);
         let margin = self.settings().exam_margin;
         let compared = active.and_then(|active| compare(&records, active, version, margin));
         Ok(Facts {
             was_active: was_active(&self.events()?, &entry.role),
-            failed_exam: failed.map(AuditRecord::said),
+            standing: self.standing(entry, version)?,
             compared: compared.map(|found| Compared {
                 holds: found.holds(),
                 said: found.said(),
             }),
             forced,
+        })
+    }
+
+    /// What the exams, the state and the events log say about a version, for the one rule about who may serve.
+    pub(super) fn standing(
+        &self,
+        entry: &Entry,
+        version: &Version,
+    ) -> Result<Standing, OperateError> {
+        let records = self.exams(&entry.role);
+        let newest = newest(&records, entry, version);
+        let failed = newest.filter(|record| !passes(record.rate()));
+        let state = self.usable_state()?;
+        let halt = state.halts_for(&entry.role).versions;
+        let halt = halt.and_then(|halts| halts.get(&version.id));
+        let events = self.events()?;
+        let of_version = |event: &&Event| {
+            event.data.get("version").and_then(Value::as_str) == Some(version.id.as_str())
+        };
+        let halted = events.of(&entry.role, &[Kind::Halt]).filter(of_version);
+        let halted = halted.last().map(|event| event.ts.clone());
+        let examined = newest.and_then(|record| clock::parse(&record.finished_at));
+        let is_newer = |halted: &String| clock::parse(halted) >= examined;
+        Ok(Standing {
+            halt: halt.map(|halt| halt.reason.clone()),
+            failed_exam: failed.map(AuditRecord::said),
+            halted_since_exam: halted.filter(is_newer),
         })
     }
 
@@ -226,7 +253,9 @@ impl Specialists {
                     if entry.active_version.is_none() {
                         return Err(Refusal::NothingBeside(role.to_owned()).into());
                     }
-                    serviceable(entry, named, "serve")?.id.clone()
+                    let standing = self.standing(entry, entry.resolve(named)?)?;
+                    let wanted = serviceable(entry, named, "put beside", &standing, false)?;
+                    wanted.id.clone()
                 };
                 now.retain(|one| *one != id);
                 if !remove && entry.active_version.as_ref() != Some(&id) {
@@ -356,7 +385,7 @@ impl Specialists {
         let Some(mut change) = decide(entry)? else {
             return Ok(self.sync_block(entry, operator));
         };
-        let after = change.apply(&registry, role);
+        let after = bound(change.apply(&registry, role), entry);
         if !after.is_valid() {
             return Err(OperateError::WouldBeInvalid(after.problems().to_vec()));
         }
@@ -441,8 +470,14 @@ fn pointed(
 }
 
 fn canary(entry: &Entry, wanted: &Version, share: f64) -> Result<Change, OperateError> {
-    if entry.active_version.is_none() {
-        return Err(Refusal::NothingBeside(entry.role.clone()).into());
+    let role = entry.role.clone();
+    match &entry.active_version {
+        None => return Err(Refusal::NothingBeside(role).into()),
+        Some(active) if *active == wanted.id => {
+            let version = wanted.id.clone();
+            return Err(Refusal::OwnCanary { role, version }.into());
+        }
+        Some(_) => {}
     }
     let keys = vec![("canary", json!({ "version": wanted.id, "share": share }))];
     let data = json!({ "version_id": wanted.id, "outcome": "begun", "share": share });
@@ -473,6 +508,40 @@ fn without(entry: &Entry, ids: &[String]) -> Vec<(&'static str, Value)> {
     keys
 }
 
+/// Returns the newest exam of a version with the backend that it has now.
+pub(super) fn newest<'a>(
+    records: &'a [AuditRecord],
+    entry: &Entry,
+    version: &Version,
+) -> Option<&'a AuditRecord> {
+    let subject = entry.subject(version);
+    let is_same = |record: &AuditRecord| {
+        record.subject.as_ref().is_none_or(|known| *known == subject)
+    };
+    records
+        .iter()
+        .rfind(|record| record.version == version.id && is_same(record))
+}
+
+/// Binds a level that is bound to no backend yet to the one that a change takes away from its version.
+fn bound(after: Registry, before: &Entry) -> Registry {
+    let lost: Vec<(String, String)> = before
+        .versions
+        .iter()
+        .filter(|version| version.certified_level.is_certified() && version.certified_for.is_none())
+        .map(|version| (version.id.clone(), before.subject(version)))
+        .filter(|(id, subject)| {
+            let now = after.entry(&before.role);
+            let now = now.and_then(|entry| Some(entry.subject(entry.version(id)?)));
+            now.is_some_and(|now| now != *subject)
+        })
+        .collect();
+    let bind = |after: Registry, (id, subject): (String, String)| {
+        after.with_keys(&before.role, &id, &[("certified_for", json!(subject))])
+    };
+    lost.into_iter().fold(after, bind)
+}
+
 /// Compares two versions on the newest exam that both took here.
 pub(super) fn compare(
     records: &[AuditRecord],
@@ -481,6 +550,7 @@ pub(super) fn compare(
     margin: f64,
 ) -> Option<Baseline> {
     let own = records.iter().rev().filter(|one| one.version == now.id);
+    // An exam of a backend that a version no longer has says nothing about it.
     let mut pairs = own.filter_map(|own| {
         let same = |one: &&AuditRecord| one.version == before.id && one.exam_hash == own.exam_hash;
         Some((records.iter().rfind(same)?, own))

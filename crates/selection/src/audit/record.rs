@@ -309,6 +309,9 @@ pub struct AuditRecord {
     pub version: String,
     /// The model.
     pub model_id: String,
+    /// Hash of what answered: the version's pin, contract and addresses at the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// The exam.
     pub exam_hash: String,
     /// The set's id.
@@ -361,6 +364,8 @@ pub struct Whose<'a> {
     pub version: &'a str,
     /// The model.
     pub model_id: &'a str,
+    /// Hash of what answered.
+    pub subject: &'a str,
     /// When it was finished.
     pub finished_at: &'a str,
 }
@@ -390,6 +395,7 @@ impl AuditRecord {
             role: whose.role.to_owned(),
             version: whose.version.to_owned(),
             model_id: whose.model_id.to_owned(),
+            subject: Some(whose.subject.to_owned()),
             exam_hash: set.exam_hash.clone(),
             audit_id: set.audit_id.clone(),
             audit_version: set.version.clone(),
@@ -547,6 +553,7 @@ mod tests {
             role: "editor",
             version: "v2",
             model_id: "m",
+            subject: "s",
             finished_at: "2026-03-04T05:06:07Z",
         };
         let set = set();
@@ -619,6 +626,7 @@ mod tests {
             role: "editor",
             version: "v3",
             model_id: "m",
+            subject: "s",
             finished_at: "2026-03-04T05:06:07Z",
         };
         let slow = AuditRecord::of(whose, &set(), &Metric::v1(), slow, Some((&before, 0.0)));

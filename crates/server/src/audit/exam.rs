@@ -179,6 +179,7 @@ impl<'a> Exam<'a> {
             role: &entry.role,
             version: &version.id,
             model_id: &version.model_id,
+            subject: &entry.subject(version),
             finished_at: &clock::text(clock::now_ns() / 1_000_000 * 1_000_000),
         };
         let record = {
