@@ -36,6 +36,7 @@ pub mod receipts;
 pub mod repository;
 pub mod running;
 pub mod sealed_files;
+pub mod seals;
 pub mod settings_edit;
 pub mod specialist_paths;
 pub mod starter;

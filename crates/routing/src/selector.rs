@@ -21,6 +21,7 @@ use crate::feedback;
 use crate::runs;
 use crate::specialists::Stamp;
 use base::files::{self, FileError, Lock, Privacy};
+use base::seals::Seals;
 use base::workspace::Workspace;
 
 /// Largest selector that is read.
@@ -157,7 +158,7 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
 /// One of the files cannot be read, or the run log's chain or a reward in it does not hold.
 pub fn lessons_of(workspace: &Workspace) -> Result<Lessons, SelectorError> {
     let log = runs::path(workspace);
-    let (_, bad) = runs::verify(&log, runs::metrics(workspace)?)?;
+    let (_, bad) = runs::verify(&Seals::of(workspace), &log, runs::metrics(workspace)?)?;
     if let Some(first) = bad.first() {
         let why = format!("line {}: {}", first.line, first.reason);
         return Err(SelectorError::BrokenLog(why));

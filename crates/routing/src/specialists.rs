@@ -27,7 +27,8 @@ use base::config::Config;
 use base::config::specialist::{ClaimedLevels, HaltRule, QuotaScope};
 use base::environment::Environment;
 use base::files::{self, FileError, Lock, Tail};
-use base::trust::{self, Belief, Confirming, HaltRecord, Kind, Trust};
+use base::seals::Seals;
+use base::trust::{self, Belief, Confirming, Doubt, HaltRecord, Kind, Trust};
 
 pub use base::specialist_paths::{Named, Paths};
 
@@ -142,6 +143,7 @@ pub struct Specialists {
     blocks: RoleBlocks,
     chance: Chance,
     leases: Leases,
+    seals: Seals,
 }
 
 /// A registry as it was read.
@@ -183,6 +185,7 @@ impl Specialists {
         let blocks = RoleBlocks::new(paths.roles.clone());
         Self {
             leases: Leases::beside(&paths.state),
+            seals: Seals::of(&paths.workspace),
             paths,
             settings,
             registry: Mutex::default(),
@@ -202,6 +205,12 @@ impl Specialists {
     #[must_use]
     pub fn paths(&self) -> &Paths {
         &self.paths
+    }
+
+    /// What says whether `roleos` wrote evidence here.
+    #[must_use]
+    pub fn seals(&self) -> &Seals {
+        &self.seals
     }
 
     /// What was set.
@@ -303,6 +312,9 @@ impl Specialists {
     /// The file is there and cannot be used. It is left as it is.
     pub fn state(&self) -> Result<State, Unreadable> {
         let mut state = self.written_state()?;
+        if self.state_doubt().is_some() {
+            state.doubt_agreement();
+        }
         state.release(|reservation| self.leases.is_abandoned(reservation));
         for (role, halts) in Trust::of(&self.paths.workspace).halts() {
             let slot = state.slot_mut(&role);
@@ -316,6 +328,22 @@ impl Specialists {
             }
         }
         Ok(state)
+    }
+
+    /// Returns why the probes that the state counts as agreed do not count: something else than `roleos` wrote it, or it is
+    /// missing and its logs are not sealed.
+    #[must_use]
+    pub fn state_doubt(&self) -> Option<Doubt> {
+        if !self.seals.is_enforced() {
+            return None;
+        }
+        let bytes = read_or_nothing(&self.paths.state, MAX_FILE).ok().flatten();
+        let Some(bytes) = bytes else {
+            return self.paths.probes.exists().then_some(Doubt::NotConfirmed);
+        };
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        let (body, seal) = unsealed(&text);
+        self.seals.check(STATE, body.as_bytes(), seal).err()
     }
 
     /// The state as its file, else the logs say.
@@ -354,6 +382,29 @@ impl Specialists {
     /// Adds an event to its log.
     fn note(&self, path: &Path, event: &Event, durable: bool) -> Result<Tail, FileError> {
         append(path, &event.line(), durable)
+    }
+}
+
+/// What the state is sealed as.
+const STATE: &str = "specialist state";
+
+/// What comes before the seal at the end of the state's text.
+const SEAL_KEY: &str = ",\n  \"seal\": \"";
+
+/// Returns the text of a state with its seal as the last key.
+fn sealed(seals: &Seals, text: String) -> String {
+    let body = text.trim_end().strip_suffix('}').map(str::trim_end);
+    match (body, seals.seal(STATE, text.as_bytes())) {
+        (Some(body), Some(seal)) => format!("{body}{SEAL_KEY}{seal}\"\n}}\n"),
+        _ => text,
+    }
+}
+
+/// Returns the text that a seal covers, and the seal.
+fn unsealed(text: &str) -> (String, Option<&str>) {
+    match text.rsplit_once(SEAL_KEY) {
+        Some((body, rest)) => (format!("{body}\n}}\n"), rest.strip_suffix("\"\n}\n")),
+        None => (text.to_owned(), None),
     }
 }
 

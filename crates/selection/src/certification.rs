@@ -13,6 +13,8 @@ use statistics::{ERROR, sequence};
 pub struct Evidence<'a> {
     /// Its newest exam.
     pub audit: Option<&'a AuditRecord>,
+    /// Why a newer record of an exam does not count.
+    pub audit_doubt: Option<&'a str>,
     /// Its last runs and contests under the present metric.
     pub windows: &'a Windows,
     /// Whether the run log is whole: its chain and every reward in it; why not. A log that is not counts for nothing.
@@ -24,7 +26,7 @@ pub struct Evidence<'a> {
 }
 
 /// Shadow probes of a version since the last clearing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadow {
     /// Probes of its answers.
     pub probes: u64,
@@ -34,8 +36,10 @@ pub struct Shadow {
     pub needed: u64,
     /// The share of disagreement that is tolerated.
     pub tau: f64,
-    /// Whether the role is halted.
+    /// Whether it is halted.
     pub halted: bool,
+    /// Why earlier agreements do not count.
+    pub doubt: Option<String>,
 }
 
 /// One condition with its numbers.
@@ -74,7 +78,7 @@ impl Assessment {
 /// Weighs the evidence.
 #[must_use]
 pub fn assess(evidence: &Evidence<'_>) -> Assessment {
-    let mut checks = exam(evidence.audit);
+    let mut checks = exam(evidence.audit, evidence.audit_doubt);
     checks.push(run_log(&evidence.run_log));
     checks.extend(evidence.windows.conditions().iter().map(window));
     checks.push(supply_chain(&evidence.supply_chain));
@@ -95,7 +99,7 @@ fn percent(rate: Rate) -> String {
     )
 }
 
-fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
+fn exam(audit: Option<&AuditRecord>, doubt: Option<&str>) -> Vec<Check> {
     let check = |name, met, said, rate| Check {
         level: 1,
         name,
@@ -104,7 +108,7 @@ fn exam(audit: Option<&AuditRecord>) -> Vec<Check> {
         rate,
     };
     let Some(record) = audit else {
-        let said = "no audit was run".to_owned();
+        let said = doubt.map_or_else(|| "no audit was run".to_owned(), str::to_owned);
         return vec![check("audit pass rate", false, said, None)];
     };
     let wrong = match record.wrong_answers {
@@ -202,16 +206,19 @@ fn shadow(shadow: &Shadow) -> Check {
     let required = 1.0 - shadow.tau;
     let agrees = sequence::is_above(shadow.agreed, shadow.probes, required, ERROR);
     let halted = if shadow.halted {
-        "; the role is halted"
+        "; it is halted"
     } else {
         ""
     };
+    let doubt = shadow.doubt.as_ref().map_or_else(String::new, |doubt| {
+        format!("; agreements in the state do not count: {doubt}; later probes will")
+    });
     Check {
         level: 3,
         name: "shadow agreement",
         met: enough && agrees && !shadow.halted,
         said: format!(
-            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}",
+            "{}; {} probes are needed, and enough of them to be above {:.0} % at an error of {:.0} %{halted}{doubt}",
             percent(found),
             shadow.needed,
             100.0 * required,
@@ -264,6 +271,7 @@ mod tests {
             ok: true,
             scores: BTreeMap::new(),
             answers: (0..40).map(|index| answer(index, index < passed)).collect(),
+            seal: None,
         }
     }
 
@@ -301,6 +309,7 @@ mod tests {
             record.answers.iter_mut().take(spoiled).for_each(change);
             let found = assess(&Evidence {
                 audit: Some(&record),
+                audit_doubt: None,
                 windows: &Windows::default(),
                 run_log: Ok(()),
                 supply_chain: Ok(()),
@@ -343,6 +352,7 @@ mod tests {
         needed: 50,
         tau: 0.15,
         halted: false,
+        doubt: None,
     };
 
     #[track_caller]
@@ -358,6 +368,7 @@ mod tests {
         log.iter().for_each(|record| windows.add(record, true));
         let found = assess(&Evidence {
             audit,
+            audit_doubt: None,
             windows: &windows,
             run_log: Ok(()),
             supply_chain,
@@ -394,6 +405,7 @@ mod tests {
         let (record, windows) = (audit(40, 0.0), Windows::default());
         let found = assess(&Evidence {
             audit: Some(&record),
+            audit_doubt: None,
             windows: &windows,
             run_log: Err("line 81: `prev` is not the hash of the line before".to_owned()),
             supply_chain: Ok(()),

@@ -240,6 +240,15 @@ impl State {
         (judgement, triggered)
     }
 
+    /// Forgets every agreement and keeps what speaks against a version: the state was not written by this program.
+    pub fn doubt_agreement(&mut self) {
+        for probes in self.roles.values_mut().flat_map(|slot| slot.probes.values_mut()) {
+            probes.total -= probes.agreed.min(probes.total);
+            probes.agreed = 0;
+            probes.recent.retain(|agreed| !agreed);
+        }
+    }
+
     /// Returns the probes of a version since the last clearing.
     #[must_use]
     pub fn probes(&self, role: &str, version: &str) -> Option<&Probes> {

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use routing::audits::{self, SetError};
 use routing::specialists::{Named, OperateError, Specialists};
 use selection::audit::{Given, MIN_CASES};
+use selection::manifest::Problem;
 use serde_json::{Value, json};
 use server::audit::exam::{DEFAULT_JOBS, Exam, ExamError, Taken};
 use specialist::registry::{Entry, Registry, Version};
@@ -320,6 +321,24 @@ impl From<ExamError> for Failure {
     }
 }
 
+/// One line for each kind of problem: the first place, and how many more have the same.
+fn grouped(problems: &[Problem]) -> Vec<String> {
+    let mut groups: Vec<(String, &Problem, usize)> = Vec::new();
+    for problem in problems {
+        let key = problem.path.rsplit_once(']').map_or(problem.path.as_str(), |(_, key)| key);
+        let kind = format!("{key}: {}", problem.message);
+        match groups.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((.., more)) => *more += 1,
+            None => groups.push((kind, problem, 0)),
+        }
+    }
+    let line = |(_, first, more): &(String, &Problem, usize)| match more {
+        0 => format!("{}: {}", first.path, first.message),
+        more => format!("{}: {} (and {more} more cases)", first.path, first.message),
+    };
+    groups.iter().map(line).collect()
+}
+
 impl From<SetError> for Failure {
     fn from(error: SetError) -> Self {
         let message = error.to_string();
@@ -327,11 +346,8 @@ impl From<SetError> for Failure {
             SetError::File(error) => error.into(),
             SetError::NotJson { .. } => Self::input("bad_json", message),
             SetError::Invalid { problems, .. } => {
-                let details = problems
-                    .iter()
-                    .map(|one| format!("{}: {}", one.path, one.message));
                 Self::input("bad_audit_set", message)
-                    .details(details.collect())
+                    .details(grouped(&problems))
                     .hint("`docs/selection.md` shows a set")
             }
             _ => Self::refused("audit", message),

@@ -407,7 +407,7 @@ fn log(
     contest: impl Fn(usize) -> Vec<Record>,
 ) {
     let records = contests.flat_map(contest).collect();
-    runs::append(&workspace.path(".role-os/run_log.jsonl"), records).unwrap();
+    runs::append(&base::seals::Seals::default(), &workspace.path(".role-os/run_log.jsonl"), records).unwrap();
 }
 
 const MANIFEST: &str = "\

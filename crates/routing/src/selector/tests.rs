@@ -56,7 +56,7 @@ impl Place {
                 let q1 = if (*model == topic) == well { 0.9 } else { 0.1 };
                 record(&run_id, index, model, &prompt_hash, q1)
             });
-            runs::append(&self.log, records.collect()).unwrap();
+            runs::append(&base::seals::Seals::default(), &self.log, records.collect()).unwrap();
             let line = Line {
                 run_id,
                 role: "writer".to_owned(),

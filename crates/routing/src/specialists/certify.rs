@@ -20,6 +20,7 @@ use super::pointing::{compare, newest};
 use super::{OperateError, Operator, Specialists, lock};
 use crate::runs;
 use base::files::FileError;
+use base::seals::Seals;
 
 /// What evidence is gathered from, beside the specialists' own files.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,8 @@ pub struct Sources<'a> {
     pub metric: &'a Metric,
     /// All metrics that lines of the log may name.
     pub known: &'a [Metric],
+    /// What says whether `roleos` wrote it.
+    pub seals: &'a Seals,
 }
 
 /// Everything that is known of a version.
@@ -90,7 +93,7 @@ pub fn read_log_of(registry: &Registry, sources: Sources<'_>) -> Result<Reading,
     if !sources.log.exists() {
         return Ok(Reading::default());
     }
-    let (_, bad) = runs::verify(sources.log, sources.known.to_vec())?;
+    let (_, bad) = runs::verify(sources.seals, sources.log, sources.known.to_vec())?;
     if let Some(first) = bad.first() {
         return Ok(Reading {
             roles: all,
@@ -186,6 +189,7 @@ impl Specialists {
         let (entry, found) = find(&registry, role, version)?;
         let version = found.id.as_str();
         let (audit, audit_digest) = self.newest_audit(entry, found);
+        let unsealed = self.unsealed_exams(&entry.role, version);
         let mut read = read_log_of(&registry, sources)?;
         let mut seen = read.roles.remove(role).unwrap_or_default();
         let windows = seen.versions.remove(version).unwrap_or_default().0;
@@ -195,6 +199,7 @@ impl Specialists {
         let shadow = self.shadow_of(entry, found)?;
         let assessment = assess(&Evidence {
             audit: audit.as_ref(),
+            audit_doubt: unsealed.last().map(String::as_str),
             windows: &windows,
             run_log: read.broken.map_or(Ok(()), Err),
             supply_chain,
@@ -228,7 +233,7 @@ impl Specialists {
         let other = active.filter(|active| active.id != version.id);
         let margin = self.settings().exam_margin;
         if let (None, Some(other)) = (&record.baseline, other) {
-            record.baseline = compare(&records, other, version, margin);
+            record.baseline = compare(&records, entry, (other, version), margin);
         }
         (Some(record), Some(digest))
     }
@@ -243,6 +248,7 @@ impl Specialists {
             agreed: probes.map_or(0, |probes| probes.agreed),
             needed: settings.window,
             tau: settings.tau,
+            doubt: self.state_doubt().map(|doubt| doubt.to_string()),
             halted: state.halts_for(&entry.role).of(&version.id).is_some(),
         })
     }

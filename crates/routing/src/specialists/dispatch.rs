@@ -469,7 +469,7 @@ impl Specialists {
 
     /// Writes the state; `durable` when it must survive a power cut.
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
-        let (path, text) = (&self.paths().state, state.print());
+        let (path, text) = (&self.paths().state, super::sealed(&self.seals, state.print()));
         if durable {
             self.record_halts(state)?;
             files::forget_older(path)?;

@@ -11,6 +11,7 @@ use ::specialist::serving::Standing;
 use selection::audit::record::{Baseline, passes};
 use selection::audit::{Answer, AuditRecord, Given};
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 use super::{OperateError, Operator, Specialists, lock};
 use crate::audits;
@@ -25,6 +26,10 @@ pub struct Moved {
     pub to: String,
     /// Its level.
     pub level: String,
+    /// Whether no evidence here carries that level.
+    pub claimed: bool,
+    /// What is halted of the role afterwards: the role itself, or versions.
+    pub halted: Vec<Option<String>>,
     /// Its exam.
     pub exam_hash: String,
     /// The share of a canary.
@@ -153,6 +158,8 @@ impl Specialists {
                 from: entry.active_version.clone(),
                 to: wanted.id.clone(),
                 level: wanted.certified_level.to_string(),
+                claimed: wanted.claimed,
+                halted: Vec::new(),
                 exam_hash: wanted.exam_hash.clone(),
                 share: how.share,
                 compared: compared.clone(),
@@ -165,8 +172,11 @@ impl Specialists {
         })?;
         // The closure ran, or there was an error.
         let moved = moved.ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
+        let state = self.usable_state()?;
+        let halted = state.halts(role).map(|(version, _)| version.map(str::to_owned));
         Ok(Moved {
             block_error,
+            halted: halted.collect(),
             ..moved
         })
     }
@@ -177,7 +187,7 @@ impl Specialists {
         let active = entry.active().ok().flatten();
         let active = active.filter(|active| active.id != version.id);
         let margin = self.settings().exam_margin;
-        let compared = active.and_then(|active| compare(&records, active, version, margin));
+        let compared = active.and_then(|active| compare(&records, entry, (active, version), margin));
         Ok(Facts {
             was_active: was_active(&self.events()?, &entry.role),
             standing: self.standing(entry, version)?,
@@ -220,16 +230,28 @@ impl Specialists {
     pub(super) fn exams(&self, role: &str) -> Vec<AuditRecord> {
         let all = audits::all(&self.paths().audits).into_iter();
         all.map(|(_, record)| record)
-            .filter(|record| record.role == role)
+            .filter(|record| record.role == role && audits::check(&self.seals, record).is_ok())
             .collect()
+    }
+
+    /// Says of each record of a version's exams that does not count why, and what to do.
+    pub(super) fn unsealed_exams(&self, role: &str, version: &str) -> Vec<String> {
+        let all = audits::all(&self.paths().audits).into_iter();
+        let said = |(path, record): (PathBuf, AuditRecord)| {
+            let is_meant = record.role == role && record.version == version;
+            let doubt = audits::check(&self.seals, &record).err().filter(|_| is_meant)?;
+            let path = path.display();
+            Some(format!("the record `{path}` does not count: {doubt}; `roleos audit run` takes the exam again"))
+        };
+        all.filter_map(said).collect()
     }
 
     /// Returns the newest exam of a version.
     #[must_use]
     pub fn newest_exam(&self, role: &str, version: &str) -> Option<AuditRecord> {
-        let mut records = self.exams(role);
-        let at = records.iter().rposition(|one| one.version == version)?;
-        Some(records.swap_remove(at))
+        let registry = self.registry().ok()?;
+        let entry = registry.entry(role)?;
+        newest(&self.exams(role), entry, entry.version(version)?).cloned()
     }
 
     /// Puts certified versions beside the active one, or takes them away. Returns those that are beside it now.
@@ -514,13 +536,13 @@ pub(super) fn newest<'a>(
     entry: &Entry,
     version: &Version,
 ) -> Option<&'a AuditRecord> {
-    let subject = entry.subject(version);
-    let is_same = |record: &AuditRecord| {
-        record.subject.as_ref().is_none_or(|known| *known == subject)
-    };
-    records
-        .iter()
-        .rfind(|record| record.version == version.id && is_same(record))
+    records.iter().rfind(|record| is_of(record, entry, version))
+}
+
+/// Returns `true` if an exam was taken by a version with the backend that it has now; an older record does not tell.
+fn is_of(record: &AuditRecord, entry: &Entry, version: &Version) -> bool {
+    let subject = record.subject.as_ref();
+    record.version == version.id && subject.is_none_or(|known| *known == entry.subject(version))
 }
 
 /// Binds a level that is bound to no backend yet to the one that a change takes away from its version.
@@ -545,14 +567,14 @@ fn bound(after: Registry, before: &Entry) -> Registry {
 /// Compares two versions on the newest exam that both took here.
 pub(super) fn compare(
     records: &[AuditRecord],
-    before: &Version,
-    now: &Version,
+    entry: &Entry,
+    (before, now): (&Version, &Version),
     margin: f64,
 ) -> Option<Baseline> {
-    let own = records.iter().rev().filter(|one| one.version == now.id);
-    // An exam of a backend that a version no longer has says nothing about it.
+    let own = records.iter().rev().filter(|one| is_of(one, entry, now));
     let mut pairs = own.filter_map(|own| {
-        let same = |one: &&AuditRecord| one.version == before.id && one.exam_hash == own.exam_hash;
+        let same =
+            |one: &&AuditRecord| is_of(one, entry, before) && one.exam_hash == own.exam_hash;
         Some((records.iter().rfind(same)?, own))
     });
     let (before, now) = pairs.next()?;

@@ -353,6 +353,9 @@ pub struct AuditRecord {
     pub scores: BTreeMap<String, Score>,
     /// The answers, by case.
     pub answers: Vec<Given>,
+    /// That `roleos` wrote this here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
 }
 
 /// Whose exam it was, and when.
@@ -415,7 +418,18 @@ impl AuditRecord {
             baseline: before.map(|(before, margin)| Baseline::from_report(before, &report, margin)),
             scores: BTreeMap::from([(metric.metric_version.clone(), score)]),
             answers,
+            seal: None,
         }
+    }
+
+    /// Returns what a seal covers: all but the seal.
+    #[must_use]
+    pub fn sealed_text(&self) -> String {
+        let unsealed = Self {
+            seal: None,
+            ..self.clone()
+        };
+        canonical::text(&serde_json::to_value(unsealed).unwrap_or_default())
     }
 
     /// Its answers under a metric.
