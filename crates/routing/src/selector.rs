@@ -105,7 +105,7 @@ pub struct Lessons {
     pub contests: u64,
     /// Contests of which nothing tells which answers were acceptable.
     pub without_reference: u64,
-    /// Answers of which a user said what they were worth.
+    /// Answers of which a user said what they were worth, as far as that counts.
     pub feedback: u64,
     /// Lines of a file that could not be read, and of feedback whose links do not hold.
     pub unreadable: u64,
@@ -130,7 +130,8 @@ fn gather(log: &Path, features: &Path, said: Option<&Path>) -> Result<Lessons, F
     if let Some(path) = said {
         let (opinions, passed_over) = feedback::opinions(path)?;
         unreadable += passed_over;
-        counted = opinions
+        counted = examples
+            .bounded(opinions)
             .into_iter()
             .map(|opinion| u64::from(examples.feedback(opinion)))
             .sum();

@@ -227,6 +227,18 @@ impl Specialists {
         Ok(self.see()?.registry)
     }
 
+    /// Returns `true` if a role was ever named here: in the registry, in the state or in the events. A registry that cannot
+    /// be read at all may name any role.
+    #[must_use]
+    pub fn was_named(&self, role: &str) -> bool {
+        let registry = self.registry().ok();
+        registry.is_none_or(|registry| registry.names(role).unwrap_or(true))
+            || self.state().is_ok_and(|state| state.slot(role).is_some())
+            || self
+                .events()
+                .is_ok_and(|log| log.events.iter().any(|one| one.role == role))
+    }
+
     /// The registry as it is now, and whether it may be followed.
     ///
     /// # Errors

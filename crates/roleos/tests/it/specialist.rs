@@ -1011,7 +1011,7 @@ fn a_disagreeing_adapter_stays_halted_across_processes_until_it_is_cleared() {
         halted["decision"]["detail"]
             .as_str()
             .unwrap()
-            .contains("the specialist said wrong, Claude said {\"label\":\"general\"}")
+            .contains("the specialist said wrong, the general model said {\"label\":\"general\"}")
     );
     workspace
         .roleos(&["specialist", "clear-halt", "Checker"])
