@@ -91,7 +91,11 @@ mod tests {
             assert_eq!(found, expected, "{name} {content}");
         }
         let again = Seals::of(&workspace);
-        assert_eq!(again.check("a", b"x", Some(&seal)), Ok(()), "another process");
+        assert_eq!(
+            again.check("a", b"x", Some(&seal)),
+            Ok(()),
+            "another process"
+        );
         assert_eq!(Seals::default().seal("a", b"x"), None);
     }
 }

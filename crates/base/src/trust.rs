@@ -229,7 +229,10 @@ impl<'a> Trust<'a> {
             Halts::Many(halts) => (role.clone(), halts.clone()),
         };
         let record = self.record();
-        record.map_or_else(|_| BTreeMap::new(), |record| record.halts.iter().map(many).collect())
+        record.map_or_else(
+            |_| BTreeMap::new(),
+            |record| record.halts.iter().map(many).collect(),
+        )
     }
 
     /// Checks a key that signs or verifies evidence.

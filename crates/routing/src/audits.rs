@@ -250,7 +250,9 @@ impl Unfinished {
             given: given.clone(),
             seal: None,
         };
-        kept.seal = self.seals.seal(UNFINISHED, kept.covered(&self.head).as_bytes());
+        kept.seal = self
+            .seals
+            .seal(UNFINISHED, kept.covered(&self.head).as_bytes());
         let line = serde_json::to_string(&kept).unwrap_or_default();
         let _alone = Lock::take(&self.path)?;
         files::append_line(&self.path, &format!("{line}\n"), false).map(drop)
@@ -342,11 +344,7 @@ pub struct Rescored {
 ///
 /// # Errors
 /// A record cannot be written.
-pub fn rescore(
-    seals: &Seals,
-    folder: &Path,
-    metric: &Metric,
-) -> Result<Vec<Rescored>, FileError> {
+pub fn rescore(seals: &Seals, folder: &Path, metric: &Metric) -> Result<Vec<Rescored>, FileError> {
     let mut rescored = Vec::new();
     for (path, mut record) in all(folder) {
         // One that does not count stays as it is, so that it does not count afterwards either.

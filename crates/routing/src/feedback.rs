@@ -279,7 +279,10 @@ pub fn opinions(path: &Path) -> Result<(Vec<Opinion>, u64), FileError> {
     })?;
     let mut last: Vec<(u64, Opinion)> = last.into_values().collect();
     last.sort_by_key(|(number, _)| *number);
-    Ok((last.into_iter().map(|(_, opinion)| opinion).collect(), unreadable))
+    Ok((
+        last.into_iter().map(|(_, opinion)| opinion).collect(),
+        unreadable,
+    ))
 }
 
 /// Looks for a dispatch in the logs: the run log first, which knows most, then the field log and the gateway's requests.

@@ -220,12 +220,17 @@ fn computed(
     })?;
     let (lines, mut bad) = checker.finish();
     let ended = head.as_ref().is_some_and(|head| head.ends_at(&last));
-    let sealed = || head.as_ref().map_or(Err(Doubt::NotConfirmed), |head| head.check(seals));
+    let sealed = || {
+        head.as_ref()
+            .map_or(Err(Doubt::NotConfirmed), |head| head.check(seals))
+    };
     let reason = if !reached && !ended {
         Some("the log ends before the last line that was written to it: lines were taken off its end or changed".to_owned())
     } else if lines > 0 && seals.is_enforced() {
         let doubt = sealed().err().or((!ended).then_some(Doubt::Changed));
-        doubt.map(|doubt| format!("the log does not count: {doubt}; move it away, and a new one begins"))
+        doubt.map(|doubt| {
+            format!("the log does not count: {doubt}; move it away, and a new one begins")
+        })
     } else {
         None
     };

@@ -331,7 +331,11 @@ impl Specialists {
         for (role, halts) in Trust::of(&self.paths.workspace).halts() {
             let slot = state.slot_mut(&role);
             for halt in halts {
-                let HaltRecord { version, reason, since } = halt;
+                let HaltRecord {
+                    version,
+                    reason,
+                    since,
+                } = halt;
                 let halt = Halt { reason, since };
                 match version {
                     Some(version) => drop(slot.halts.entry(version).or_insert(halt)),

@@ -205,7 +205,8 @@ impl Case {
     /// Returns `true` if the verifier alone tells a right answer from a wrong one.
     fn verifier_grades(&self, is_uniform: bool) -> bool {
         let rule = self.config.get("rule").and_then(Value::as_str);
-        let names_answer = self.kind == Kind::RuleCheck && matches!(rule, Some("exact" | "numeric"));
+        let names_answer =
+            self.kind == Kind::RuleCheck && matches!(rule, Some("exact" | "numeric"));
         // A command sees the input. A schema and a rule do not: one that fits every input knows the form alone.
         let sees_input = matches!(self.kind, Kind::UnitTest | Kind::StaticAnalysis);
         names_answer || (self.grading.rule == Match::Verifier && (sees_input || !is_uniform))
@@ -428,9 +429,7 @@ mod tests {
         let schema = json!({ "schema": { "type": "object" } });
         let exact = json!({ "rule": "exact", "expected": "A" });
         let contains = |text: &str| json!({ "rule": "contains", "text": text });
-        let case = |input: &str, kind: &str, config: &Value| {
-            json!({ "input": input, "expected_format": kind, "verifier_config": config })
-        };
+        let case = |input: &str, kind: &str, config: &Value| json!({ "input": input, "expected_format": kind, "verifier_config": config });
         let said = |mut case: Value| {
             case["match"] = json!("verifier");
             case
@@ -440,13 +439,32 @@ mod tests {
             case
         };
         let table = [
-            ("a form", vec![case("a", "json_schema", &schema)], vec![false]),
-            ("a known answer", vec![answered(case("a", "json_schema", &schema))], vec![true]),
-            ("a rule that names it", vec![case("a", "rule_check", &exact)], vec![true]),
-            ("tests", vec![case("a", "unit_test", &json!({ "command": ["t"] }))], vec![true]),
+            (
+                "a form",
+                vec![case("a", "json_schema", &schema)],
+                vec![false],
+            ),
+            (
+                "a known answer",
+                vec![answered(case("a", "json_schema", &schema))],
+                vec![true],
+            ),
+            (
+                "a rule that names it",
+                vec![case("a", "rule_check", &exact)],
+                vec![true],
+            ),
+            (
+                "tests",
+                vec![case("a", "unit_test", &json!({ "command": ["t"] }))],
+                vec![true],
+            ),
             (
                 "one form for all, said to decide",
-                vec![said(case("a", "json_schema", &schema)), said(case("b", "json_schema", &schema))],
+                vec![
+                    said(case("a", "json_schema", &schema)),
+                    said(case("b", "json_schema", &schema)),
+                ],
                 vec![false, false],
             ),
             (
@@ -465,7 +483,13 @@ mod tests {
             let found: Vec<bool> = set.cases.iter().map(|case| case.graded).collect();
             assert_eq!(found, graded, "{name}");
         }
-        let inputs = ["a  b", " a b\n", "{\"x\": 1, \"y\":2}", "{\"y\":2,\"x\":1}", "c"];
+        let inputs = [
+            "a  b",
+            " a b\n",
+            "{\"x\": 1, \"y\":2}",
+            "{\"y\":2,\"x\":1}",
+            "c",
+        ];
         let cases: Vec<Value> = inputs.map(|input| case(input, "rule_check", &exact)).into();
         let value = json!({ "audit_id": "s", "version": "v1", "test_cases": cases });
         let copies = AuditSet::parse(&value).unwrap().cases;
@@ -521,7 +545,11 @@ mod tests {
         };
         let copied = [vec![answer(false, 0.0)], vec![copy; 40]].concat();
         let found = Report::of(&copied, Some(&vec![answer(true, 1.0); 41])).comparison;
-        assert_eq!(found.map(|found| found.n), Some(1), "forty copies prove nothing");
+        assert_eq!(
+            found.map(|found| found.n),
+            Some(1),
+            "forty copies prove nothing"
+        );
         assert!(Report::of(&[], None).holds(0.0));
     }
 }

@@ -205,11 +205,7 @@ fn shadow(shadow: &Shadow) -> Check {
     let enough = shadow.probes >= shadow.needed.max(1);
     let required = 1.0 - shadow.tau;
     let agrees = sequence::is_above(shadow.agreed, shadow.probes, required, ERROR);
-    let halted = if shadow.halted {
-        "; it is halted"
-    } else {
-        ""
-    };
+    let halted = if shadow.halted { "; it is halted" } else { "" };
     let doubt = shadow.doubt.as_ref().map_or_else(String::new, |doubt| {
         format!("; agreements in the state do not count: {doubt}; later probes will")
     });
@@ -300,9 +296,24 @@ mod tests {
     fn cases_that_were_not_graded_and_copies_certify_nothing() {
         type Change = fn(&mut Given);
         let table: [(&str, usize, Change, &str); 3] = [
-            ("ungraded", 11, |one| one.right = None, "11 do not count: not graded"),
-            ("copies", 11, |one| one.copy_of = Some(39), "11 do not count: copies"),
-            ("enough stay", 10, |one| one.right = None, "30 of 40 cases are graded"),
+            (
+                "ungraded",
+                11,
+                |one| one.right = None,
+                "11 do not count: not graded",
+            ),
+            (
+                "copies",
+                11,
+                |one| one.copy_of = Some(39),
+                "11 do not count: copies",
+            ),
+            (
+                "enough stay",
+                10,
+                |one| one.right = None,
+                "30 of 40 cases are graded",
+            ),
         ];
         for (name, spoiled, change, said) in table {
             let mut record = audit(40, 0.0);

@@ -256,7 +256,10 @@ mod tests {
             let mut windows = Windows::default();
             let (mut window, mut both) = (false, false);
             for input in 0..1000 {
-                windows.add(&record(input, roll(&mut dice) < 0.90, false, "serve"), false);
+                windows.add(
+                    &record(input, roll(&mut dice) < 0.90, false, "serve"),
+                    false,
+                );
                 let [passes, _] = windows.conditions();
                 window |= passes.full() && !passes.has_fallen();
                 both |= passes.met();

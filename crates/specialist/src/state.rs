@@ -242,7 +242,11 @@ impl State {
 
     /// Forgets every agreement and keeps what speaks against a version: the state was not written by this program.
     pub fn doubt_agreement(&mut self) {
-        for probes in self.roles.values_mut().flat_map(|slot| slot.probes.values_mut()) {
+        for probes in self
+            .roles
+            .values_mut()
+            .flat_map(|slot| slot.probes.values_mut())
+        {
             probes.total -= probes.agreed.min(probes.total);
             probes.agreed = 0;
             probes.recent.retain(|agreed| !agreed);
@@ -262,7 +266,8 @@ impl State {
             return Vec::new();
         };
         let own = slot.halt.take_if(|_| version.is_none());
-        let mut lifted: Vec<(Option<String>, Halt)> = own.map(|halt| (None, halt)).into_iter().collect();
+        let mut lifted: Vec<(Option<String>, Halt)> =
+            own.map(|halt| (None, halt)).into_iter().collect();
         let is_meant = |id: &String| version.is_none_or(|version| version == id);
         for (id, halt) in std::mem::take(&mut slot.halts) {
             if is_meant(&id) {
@@ -292,7 +297,9 @@ impl Slot {
     fn to_json(&self) -> Value {
         let written = |halt: &Halt| json!({ "reason": halt.reason, "since": halt.since });
         let halts = self.halts.iter();
-        let halts: Map<String, Value> = halts.map(|(id, halt)| (id.clone(), written(halt))).collect();
+        let halts: Map<String, Value> = halts
+            .map(|(id, halt)| (id.clone(), written(halt)))
+            .collect();
         let letter = |agreed: &bool| if *agreed { 'A' } else { 'D' };
         let version = |(id, probes): (&String, &Probes)| {
             let recent: String = probes.recent.iter().map(letter).collect();
@@ -399,7 +406,8 @@ fn version_halts(value: &Value) -> Result<BTreeMap<String, Halt>, StateError> {
         Some(Value::Object(halts)) => halts,
         Some(_) => return Err(bad("`halts_by_version` is not an object")),
     };
-    let one = |(id, value): (&String, &Value)| Some((id.clone(), one_halt(Some(value)).transpose()?));
+    let one =
+        |(id, value): (&String, &Value)| Some((id.clone(), one_halt(Some(value)).transpose()?));
     halts
         .iter()
         .filter_map(one)

@@ -113,7 +113,10 @@ impl<'a> Status<'a> {
             object.insert(key.to_owned(), value);
         };
         add("role", json!(entry.role));
-        let addresses = active.map_or_else(|| vec![entry.backend_url.as_str()], |one| entry.addresses(one));
+        let addresses = active.map_or_else(
+            || vec![entry.backend_url.as_str()],
+            |one| entry.addresses(one),
+        );
         add("backend_url", json!(addresses.first()));
         add("backend_urls", json!(addresses));
         add("active_version", json!(entry.active_version));

@@ -325,7 +325,10 @@ impl From<ExamError> for Failure {
 fn grouped(problems: &[Problem]) -> Vec<String> {
     let mut groups: Vec<(String, &Problem, usize)> = Vec::new();
     for problem in problems {
-        let key = problem.path.rsplit_once(']').map_or(problem.path.as_str(), |(_, key)| key);
+        let key = problem
+            .path
+            .rsplit_once(']')
+            .map_or(problem.path.as_str(), |(_, key)| key);
         let kind = format!("{key}: {}", problem.message);
         match groups.iter_mut().find(|(known, ..)| *known == kind) {
             Some((.., more)) => *more += 1,
@@ -345,11 +348,9 @@ impl From<SetError> for Failure {
         match error {
             SetError::File(error) => error.into(),
             SetError::NotJson { .. } => Self::input("bad_json", message),
-            SetError::Invalid { problems, .. } => {
-                Self::input("bad_audit_set", message)
-                    .details(grouped(&problems))
-                    .hint("`docs/selection.md` shows a set")
-            }
+            SetError::Invalid { problems, .. } => Self::input("bad_audit_set", message)
+                .details(grouped(&problems))
+                .hint("`docs/selection.md` shows a set"),
             _ => Self::refused("audit", message),
         }
     }

@@ -67,7 +67,8 @@ fn a_broken_off_run_goes_on() {
     let set = set();
     let path = record_path(folder.path(), "editor", "v1", &set.exam_hash);
     let given = judged(&set);
-    let (unfinished, done) = Unfinished::open(&Seals::default(), &path, &set, &Metric::v1(), false).unwrap();
+    let (unfinished, done) =
+        Unfinished::open(&Seals::default(), &path, &set, &Metric::v1(), false).unwrap();
     assert!(done.is_empty());
     unfinished.add(&given[2]).unwrap();
     unfinished.add(&given[0]).unwrap();

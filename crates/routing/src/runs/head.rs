@@ -15,7 +15,6 @@ use base::trust::Doubt;
 /// What is sealed.
 const NAME: &str = ".role-os/run_log.jsonl";
 
-
 /// Largest head.
 const MAX_HEAD: u64 = 4096;
 
@@ -49,7 +48,13 @@ impl Head {
     }
 
     fn covered(&self) -> Vec<u8> {
-        let Self { bytes, last, before_bytes, before_last, .. } = self;
+        let Self {
+            bytes,
+            last,
+            before_bytes,
+            before_last,
+            ..
+        } = self;
         format!("{bytes} {last} {before_bytes} {before_last}").into_bytes()
     }
 }
@@ -112,7 +117,11 @@ fn set_foreign_aside(seals: &Seals, log: &Path) -> Result<Tail, FileError> {
     let head = head.filter(|head| head.check(seals).is_ok());
     let keep = head.map_or(0, |head| {
         let is_before = length < head.bytes;
-        if is_before { head.before_bytes } else { head.bytes }
+        if is_before {
+            head.before_bytes
+        } else {
+            head.bytes
+        }
     });
     if length <= keep {
         return Ok(Tail::Whole);
@@ -153,7 +162,11 @@ fn set_torn_aside(log: &Path) -> Result<Tail, FileError> {
     let mut keep = start + line.map_or(0, |at| at as u64 + 1);
     // Whole lines of the torn contest name a winner whose line may be missing.
     if let Ok(Some(head)) = read(log) {
-        let whole = if length < head.bytes { head.before_bytes } else { head.bytes };
+        let whole = if length < head.bytes {
+            head.before_bytes
+        } else {
+            head.bytes
+        };
         keep = keep.min(whole.max(start));
     }
     let cut = usize::try_from(keep - start).unwrap_or(usize::MAX);

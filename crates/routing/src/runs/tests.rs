@@ -80,7 +80,10 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
     for with_head in [true, false] {
         fs::remove_file(&path).ok();
         fs::remove_file(path.with_added_extension("torn")).ok();
-        assert_eq!(append(&Seals::default(), &path, contest("1", "serve")).unwrap(), Tail::Whole);
+        assert_eq!(
+            append(&Seals::default(), &path, contest("1", "serve")).unwrap(),
+            Tail::Whole
+        );
         let first = fs::read(&path).unwrap().len();
         let head = fs::read(path.with_added_extension("head")).unwrap();
         append(&Seals::default(), &path, contest("2", "serve")).unwrap();
@@ -106,13 +109,19 @@ fn a_torn_contest_is_set_aside_and_reported_and_the_log_holds_again() {
                 .to_string()
                 .contains("torn")
         );
-        assert_eq!(verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap(), (4, Vec::new()));
+        assert_eq!(
+            verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap(),
+            (4, Vec::new())
+        );
         let aside = fs::read(path.with_added_extension("torn")).unwrap();
         assert!(
             String::from_utf8_lossy(&aside).starts_with('{'),
             "{aside:?}"
         );
-        assert_eq!(append(&Seals::default(), &path, contest("4", "serve")).unwrap(), Tail::Whole);
+        assert_eq!(
+            append(&Seals::default(), &path, contest("4", "serve")).unwrap(),
+            Tail::Whole
+        );
     }
 }
 
@@ -123,7 +132,10 @@ fn whole_contests_that_were_taken_off_the_end_are_missed() {
     append(&Seals::default(), &path, contest("1", "serve")).unwrap();
     let first = fs::read(&path).unwrap().len();
     append(&Seals::default(), &path, contest("2", "serve")).unwrap();
-    assert_eq!(verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap(), (4, Vec::new()));
+    assert_eq!(
+        verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap(),
+        (4, Vec::new())
+    );
     cut(&path, first);
     let (lines, bad) = verify(&Seals::default(), &path, vec![Metric::v1()]).unwrap();
     assert_eq!((lines, bad.len(), bad[0].line), (2, 1, 3), "{bad:?}");

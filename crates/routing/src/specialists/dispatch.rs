@@ -460,7 +460,9 @@ impl Specialists {
             since: halt.since.clone(),
         };
         let halts = state.roles().map(|(role, slot)| {
-            let halts = slot.all_halts().map(|(version, halt)| record(version, halt));
+            let halts = slot
+                .all_halts()
+                .map(|(version, halt)| record(version, halt));
             (role.to_owned(), halts.collect::<Vec<_>>())
         });
         let halts = halts.filter(|(_, halts)| !halts.is_empty());
@@ -469,7 +471,10 @@ impl Specialists {
 
     /// Writes the state; `durable` when it must survive a power cut.
     pub(super) fn save(&self, state: &State, durable: bool) -> Result<(), FileError> {
-        let (path, text) = (&self.paths().state, super::sealed(&self.seals, state.print()));
+        let (path, text) = (
+            &self.paths().state,
+            super::sealed(&self.seals, state.print()),
+        );
         if durable {
             self.record_halts(state)?;
             files::forget_older(path)?;

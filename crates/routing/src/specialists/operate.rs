@@ -299,7 +299,8 @@ impl Specialists {
         let mut state = self.usable_state()?;
         let lifted = state.clear(role, version.as_deref());
         for id in lifted.iter().filter_map(|(id, _)| id.as_deref()) {
-            let serving = entry.and_then(|entry| Some((entry, entry.serving().find(|one| one.id == id)?)));
+            let serving =
+                entry.and_then(|entry| Some((entry, entry.serving().find(|one| one.id == id)?)));
             let Some((entry, found)) = serving else {
                 continue;
             };

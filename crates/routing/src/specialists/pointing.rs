@@ -173,7 +173,9 @@ impl Specialists {
         // The closure ran, or there was an error.
         let moved = moved.ok_or_else(|| OperateError::UnknownRole(role.to_owned()))?;
         let state = self.usable_state()?;
-        let halted = state.halts(role).map(|(version, _)| version.map(str::to_owned));
+        let halted = state
+            .halts(role)
+            .map(|(version, _)| version.map(str::to_owned));
         Ok(Moved {
             block_error,
             halted: halted.collect(),
@@ -187,7 +189,8 @@ impl Specialists {
         let active = entry.active().ok().flatten();
         let active = active.filter(|active| active.id != version.id);
         let margin = self.settings().exam_margin;
-        let compared = active.and_then(|active| compare(&records, entry, (active, version), margin));
+        let compared =
+            active.and_then(|active| compare(&records, entry, (active, version), margin));
         Ok(Facts {
             was_active: was_active(&self.events()?, &entry.role),
             standing: self.standing(entry, version)?,
@@ -239,9 +242,13 @@ impl Specialists {
         let all = audits::all(&self.paths().audits).into_iter();
         let said = |(path, record): (PathBuf, AuditRecord)| {
             let is_meant = record.role == role && record.version == version;
-            let doubt = audits::check(&self.seals, &record).err().filter(|_| is_meant)?;
+            let doubt = audits::check(&self.seals, &record)
+                .err()
+                .filter(|_| is_meant)?;
             let path = path.display();
-            Some(format!("the record `{path}` does not count: {doubt}; `roleos audit run` takes the exam again"))
+            Some(format!(
+                "the record `{path}` does not count: {doubt}; `roleos audit run` takes the exam again"
+            ))
         };
         all.filter_map(said).collect()
     }
@@ -573,8 +580,7 @@ pub(super) fn compare(
 ) -> Option<Baseline> {
     let own = records.iter().rev().filter(|one| is_of(one, entry, now));
     let mut pairs = own.filter_map(|own| {
-        let same =
-            |one: &&AuditRecord| is_of(one, entry, before) && one.exam_hash == own.exam_hash;
+        let same = |one: &&AuditRecord| is_of(one, entry, before) && one.exam_hash == own.exam_hash;
         Some((records.iter().rfind(same)?, own))
     });
     let (before, now) = pairs.next()?;

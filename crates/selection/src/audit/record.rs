@@ -492,7 +492,10 @@ impl AuditRecord {
             self.cases
         );
         for (count, what) in [
-            (ungraded, "not graded (nothing in them knows the right answer)"),
+            (
+                ungraded,
+                "not graded (nothing in them knows the right answer)",
+            ),
             (copies, "copies of another case's input"),
         ] {
             if count > 0 {

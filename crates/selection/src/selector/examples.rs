@@ -142,7 +142,9 @@ impl Examples {
         for contest in self.contests.values() {
             let known = contest.outcomes.iter();
             for (version, _) in known.filter(|(_, outcome)| outcome.acceptable.is_some()) {
-                *graded.entry((contest.role.clone(), version.clone())).or_default() += 1;
+                *graded
+                    .entry((contest.role.clone(), version.clone()))
+                    .or_default() += 1;
             }
         }
         let mut of_sender: HashMap<(String, String, String), u64> = HashMap::new();
@@ -436,7 +438,11 @@ mod tests {
         for (count, opinions, expected) in [
             (200, said("one", 60), 20),
             (200, [said("one", 60), said("two", 60)].concat(), 40),
-            (200, (0..60).flat_map(|n| said(&format!("s{n}"), 5)).collect(), 66),
+            (
+                200,
+                (0..60).flat_map(|n| said(&format!("s{n}"), 5)).collect(),
+                66,
+            ),
             (5, said("one", 60), 3),
             (0, said("one", 60), 60),
         ] {

@@ -150,7 +150,10 @@ impl<'a> Exam<'a> {
         let path = self.path(entry, version);
         if path.exists() {
             let record = audits::read(&path)?;
-            let is_of_it = record.subject.as_ref().is_none_or(|one| *one == entry.subject(version));
+            let is_of_it = record
+                .subject
+                .as_ref()
+                .is_none_or(|one| *one == entry.subject(version));
             if is_of_it && audits::check(self.specialists.seals(), &record).is_ok() {
                 return Ok(record);
             }

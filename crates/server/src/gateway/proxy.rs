@@ -10,7 +10,9 @@ use base::config::gateway::Protocol;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::Body as _;
-use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRAILER};
+use hyper::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRAILER,
+};
 use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode, Version};
 use tower_http::timeout::TimeoutBody;
@@ -79,7 +81,9 @@ pub(super) async fn answer(app: Arc<App>, parts: Parts, body: Body) -> Response<
         }
         let reason = header(cause.as_deref().unwrap_or(problem.code));
         let mut response = receipt_headers(problem.response(shape), &entry);
-        response.headers_mut().extend(reason.map(|reason| (REASON, reason)));
+        response
+            .headers_mut()
+            .extend(reason.map(|reason| (REASON, reason)));
         response
     });
     entry.watch(response)

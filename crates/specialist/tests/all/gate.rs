@@ -263,7 +263,10 @@ fn a_certificate_holds_for_the_backend_that_took_the_exam() {
         certified(case);
         case.entry.as_mut().unwrap().backend_url = "http://127.0.0.1:9".to_owned();
     });
-    assert!(moved.detail.contains("its backend is not the one"), "{moved:?}");
+    assert!(
+        moved.detail.contains("its backend is not the one"),
+        "{moved:?}"
+    );
 }
 
 /// A share is one of the role's inputs, whoever serves beside the active version and however much that one is worth.
@@ -283,7 +286,10 @@ fn a_canary_comes_first_within_its_share() {
             input: &json!(format!("input {number}")),
             ..question(&case)
         };
-        let first = Gate::weigh(question).admitted.first().map(|one| one.id.clone());
+        let first = Gate::weigh(question)
+            .admitted
+            .first()
+            .map(|one| one.id.clone());
         first == Some("v3".to_owned())
     };
     let count = (0..2_000).filter(|number| answers(*number)).count();

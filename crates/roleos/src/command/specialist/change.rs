@@ -100,7 +100,10 @@ pub fn clear(
     let role = shown(&args.role);
     let named = |version: &Option<String>| {
         let version = version.as_deref();
-        version.map_or_else(|| format!("\"{role}\""), |id| format!("\"{role}/{}\"", shown(id)))
+        version.map_or_else(
+            || format!("\"{role}\""),
+            |id| format!("\"{role}/{}\"", shown(id)),
+        )
     };
     for (version, halt) in &cleared.lifted {
         ui.line(format_args!(
@@ -110,7 +113,9 @@ pub fn clear(
         ))?;
     }
     if cleared.lifted.is_empty() {
-        ui.line(format_args!("role \"{role}\" was not halted; no action taken."))?;
+        ui.line(format_args!(
+            "role \"{role}\" was not halted; no action taken."
+        ))?;
     }
     for (version, halt) in &cleared.stays {
         ui.line(format_args!(

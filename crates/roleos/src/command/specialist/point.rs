@@ -215,7 +215,11 @@ pub fn promote(
         ui.line(format_args!(
             "  {GOOD}◆{GOOD:#}  {role} — {} {} · {to} · exam {}",
             moved.level,
-            if moved.claimed { "claimed" } else { "certified" },
+            if moved.claimed {
+                "claimed"
+            } else {
+                "certified"
+            },
             shown(&exam)
         ))?;
     }
@@ -343,7 +347,9 @@ pub fn retire(
     args: &Retire,
 ) -> Result<Exit, Failure> {
     let registry = specialists.registry()?;
-    let active = registry.entry(&args.role).and_then(|entry| entry.active_version.clone());
+    let active = registry
+        .entry(&args.role)
+        .and_then(|entry| entry.active_version.clone());
     let gone = args.who.act(context, |operator| {
         specialists.retire(&args.role, args.version.as_deref(), operator)
     })?;
@@ -358,7 +364,9 @@ pub fn retire(
     }
     for id in &gone {
         let was_active = match active.as_ref() == Some(id) {
-            true => "; it was active, so the general model answers until another version is promoted",
+            true => {
+                "; it was active, so the general model answers until another version is promoted"
+            }
             false => "",
         };
         ui.line(format_args!("retired {role}/{}{was_active}", shown(id)))?;

@@ -165,7 +165,10 @@ fn text(shown: &Status<'_>, settings: &Settings) -> String {
         entry.workload_quota * 100.0
     ));
     let active = entry.active().ok().flatten();
-    let addresses = active.map_or_else(|| vec![entry.backend_url.as_str()], |one| entry.addresses(one));
+    let addresses = active.map_or_else(
+        || vec![entry.backend_url.as_str()],
+        |one| entry.addresses(one),
+    );
     let first = addresses.first().copied().unwrap_or_default();
     line(format!("    backend: {}", name(&addresses.join(", "))));
     if let Some(warning) = backend::warning(first) {
@@ -221,7 +224,12 @@ fn next(judge: &Judge, entry: &Entry) -> Vec<String> {
             )
         }];
     }
-    if let Some(active) = entry.active().ok().flatten().filter(|one| entry.has_lapsed(one)) {
+    if let Some(active) = entry
+        .active()
+        .ok()
+        .flatten()
+        .filter(|one| entry.has_lapsed(one))
+    {
         let (role, id) = (&entry.role, &active.id);
         return vec![format!(
             "`{id}` was certified with another backend: run `roleos audit run {role:?}/{id} --set SET`, then `roleos specialist certify {role:?} {id}`"

@@ -38,7 +38,9 @@ pub(in crate::gateway) fn find(app: &App, slug: &str) -> Result<Role, Problem> {
     // A name with spaces is asked for by its slug, as every other role.
     let by_slug = || {
         let mut entries = registry.iter().flat_map(|registry| registry.entries());
-        entries.find(|entry| slug_of(&entry.role) == slug).map(|entry| entry.role.clone())
+        entries
+            .find(|entry| slug_of(&entry.role) == slug)
+            .map(|entry| entry.role.clone())
     };
     let name = match by_name {
         _ if registered(slug) => slug.to_owned(),
