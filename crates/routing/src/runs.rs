@@ -45,6 +45,7 @@ pub fn append(seals: &Seals, path: &Path, mut records: Vec<Record>) -> Result<Ta
     }
     head::write(seals, path, lines.len() as u64, &prev)?;
     files::append_line(path, &lines, false)?;
+    head::write(seals, path, 0, &prev)?;
     Ok(tail)
 }
 

@@ -83,7 +83,8 @@ pub(super) fn read(log: &Path) -> Result<Option<Head>, FileError> {
     serde_json::from_slice(&bytes).map(Some).map_err(bad)
 }
 
-/// Writes the head of a log to which so many bytes are about to be added, the last line with this link. Hold the log's lock.
+/// Writes the head of a log to which so many bytes are about to be added, the last line with this link; with none, the log
+/// is whole and may end nowhere else. Hold the log's lock.
 pub(super) fn write(seals: &Seals, log: &Path, more: u64, last: &str) -> Result<(), FileError> {
     let length = match files::metadata(log) {
         Ok(facts) => facts.len(),

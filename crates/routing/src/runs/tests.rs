@@ -58,7 +58,12 @@ fn writers_at_the_same_time_keep_one_chain_and_each_contest_together() {
             let path = &path;
             scope.spawn(move || {
                 for number in 0..20 {
-                    append(path, contest(&format!("{writer}-{number}"), "serve")).unwrap();
+                    append(
+                        &Seals::default(),
+                        path,
+                        contest(&format!("{writer}-{number}"), "serve"),
+                    )
+                    .unwrap();
                 }
             });
         }

@@ -124,6 +124,7 @@ fn version(model: &str) -> Version {
         certified_level: Level::parse("L2").unwrap(),
         claimed: false,
         certified_by: None,
+        certified_for: None,
         exam_hash: NO_EXAM.to_owned(),
         field_audit_window: DEFAULT_AUDIT_WINDOW,
         created_at: "2026-09-02T09:00:00Z".to_owned(),

@@ -4,7 +4,7 @@
 use ::specialist::classifier::{Classifier, Familiarity, Verdict};
 use ::specialist::gate::{Decision, Declared, Gate, Question, Reason, Weighed, Weighing};
 use ::specialist::quota::{Source, View};
-use ::specialist::registry::{Entry, Registry, Version, joined};
+use ::specialist::registry::{Entry, Refused, Registry, Version, joined};
 use ::specialist::role_block::RoleBlock;
 use ::specialist::serving::Standing;
 use ::specialist::state::State;
@@ -187,7 +187,12 @@ impl Specialists {
         let mut weighing = Gate::weigh(question);
         let problems = registry.problems_of(asked.role);
         if entry.is_none() && !problems.is_empty() {
-            weighing.decision = Decision::open(Reason::RegistryDamaged, joined(&problems));
+            let is_whole = problems.iter().any(|one| one.refused == Refused::Registry);
+            let reason = match is_whole {
+                true => Reason::RegistryDamaged,
+                false => Reason::NoRegistryEntry,
+            };
+            weighing.decision = Decision::open(reason, joined(&problems));
         }
         take(weighing, Some(question))
     }
