@@ -192,15 +192,15 @@ fn a_role_that_was_never_named_is_not_dispatched_and_bad_sets_are_summed_up() {
     let words = ["audit", "run", "Atlas/good", "--set", "bad.json"];
     let shown = workspace.roleos(&words).exits(1);
     assert_eq!(
-        shown.error().matches("is no kind of verifier").count(),
+        shown.stderr.matches("is no kind of verifier").count(),
         1,
         "{}",
-        shown.error()
+        shown.stderr
     );
     assert!(
-        shown.error().contains("and 29 more cases"),
+        shown.stderr.contains("and 29 more cases"),
         "{}",
-        shown.error()
+        shown.stderr
     );
     for (file, reason) in [
         (".role-os/specialists.json", "registry_damaged"),

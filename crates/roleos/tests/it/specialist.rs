@@ -140,7 +140,7 @@ fn promote_and_rollback_as_written() {
         .succeeds();
     assert_eq!(
         promoted,
-        "promote Checker: v1-l1 → v2-l2 (L2)\n\n  ◆  Checker — L2 certified · v2-l2 · exam a11ce0dea11c\n"
+        "promote Checker: v1-l1 → v2-l2 (L2)\n\n  ◆  Checker — L2 claimed · v2-l2 · exam a11ce0dea11c\n"
     );
     let back = workspace
         .roleos(&[
@@ -921,15 +921,12 @@ fn dispatch_answers_with_its_receipt() {
     );
     let unknown = workspace
         .roleos(&["--json", "dispatch", "Nobody", "--input", "text.txt"])
-        .exits(0)
-        .json();
-    assert_eq!(
-        unknown["receipt"]["decision"]["reason"],
-        "no_registry_entry"
-    );
+        .exits(1)
+        .json_error();
+    assert_eq!(unknown["code"], "unknown_role", "nobody ever named it");
     assert_eq!(adapter.seen().len(), 1);
     let log = workspace.read(".role-os/specialist-field-log.jsonl");
-    assert_eq!(log.lines().count(), 3);
+    assert_eq!(log.lines().count(), 2);
     assert!(!log.contains("secret"));
     let status = workspace
         .roleos(&["--json", "specialist", "status"])
@@ -961,10 +958,10 @@ fn dispatch_says_when_nobody_could_answer() {
     let error: Value = serde_json::from_str(&ran.stderr).unwrap();
     assert_eq!(error["code"], "no_answer");
     let text = workspace
-        .roleos(&["dispatch", "Nobody", "--input", "in.json"])
+        .roleos(&["dispatch", "Checker", "--input", "in.json"])
         .exits(2);
     assert!(
-        text.error().contains("no_registry_entry")
+        text.error().contains("the specialist failed")
             && text.error().contains("no general model is configured"),
         "{}",
         text.error()
