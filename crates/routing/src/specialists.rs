@@ -1,7 +1,7 @@
 //! The specialists' files: registry, state, events, probes, field log. What is decided with them is decided in `specialist`.
 //!
 //! Reading order: [`Paths`] and [`Settings`], [`Specialists`], then `dispatch` (one dispatch from the gate to the probe),
-//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `trial` (how a canary ends),
+//! `contest` (who takes part when several are asked), `operate` and `pointing` (what an operator does), `exams` (what speaks for a version), `trial` (how a canary ends),
 //! [`certify`] (what the evidence does), `pending` (moving the pointer in two steps), `role_blocks` (what roles' own files
 //! say), [`spending`] (what the general model cost today).
 //!
@@ -45,6 +45,7 @@ pub mod certify;
 pub mod command;
 mod contest;
 mod dispatch;
+mod exams;
 mod lease;
 mod logs;
 mod operate;

@@ -17,6 +17,7 @@ use crate::canonical;
 use crate::manifest::Problem;
 use crate::verifier::Kind;
 
+mod baseline;
 pub mod draft;
 pub mod record;
 

@@ -16,7 +16,7 @@ use selection::run_log::Record;
 use selection::verifier::Declared;
 use serde_json::{Value, json};
 
-use super::pointing::{compare, newest};
+use super::exams::{compare, newest};
 use super::{OperateError, Operator, Specialists, lock};
 use crate::runs;
 use base::files::FileError;

@@ -138,15 +138,13 @@ impl Examples {
     /// Returns the users' words that count, given oldest first.
     #[must_use]
     pub fn bounded(&self, opinions: Vec<Opinion>) -> Vec<Opinion> {
-        let mut graded: HashMap<(String, String), u64> = HashMap::new();
-        for contest in self.contests.values() {
+        let known = self.contests.values().flat_map(|contest| {
             let known = contest.outcomes.iter();
-            for (version, _) in known.filter(|(_, outcome)| outcome.acceptable.is_some()) {
-                *graded
-                    .entry((contest.role.clone(), version.clone()))
-                    .or_default() += 1;
-            }
-        }
+            let known = known.filter(|(_, outcome)| outcome.acceptable.is_some());
+            known.map(|(version, _)| (contest.role.clone(), version.clone()))
+        });
+        let mut graded: HashMap<(String, String), u64> = HashMap::new();
+        known.for_each(|subject| *graded.entry(subject).or_default() += 1);
         let mut of_sender: HashMap<(String, String, String), u64> = HashMap::new();
         let mut of_all: HashMap<(String, String), u64> = HashMap::new();
         let mut counted: Vec<Opinion> = Vec::new();
